@@ -2,4 +2,6 @@
 
 
 
+__all__ = ['photos']
+
 def photos() -> str: ...

@@ -20,13 +20,14 @@ from ndd.pipeline.statistics import MemoryStatistics
 from ndd.pipeline.trace import Step, Trace
 from ndd.types import Constant
 
+_UNDEFINED = object()
+
 
 class PipelineBody(PipelineOptions):
     """What a `Pipeline` knows of its function; `pipeline.py` runs it."""
 
     def _prepare(self) -> None:
-        self._returned: Any = None  # what the traced function returned
-        self._is_defined = False
+        self._returned: Any = _UNDEFINED  # what the traced function returned
         self._body: Callable[[], Any] | None = None  # with `debug=True`: the function, for every batch
         self.tracing = False
         self.always: list[Step] = []  # steps that run although no output needs them
@@ -48,7 +49,7 @@ class PipelineBody(PipelineOptions):
 
     @property
     def num_outputs(self) -> int:
-        """How many outputs the body returns."""
+        """How many outputs the function returns."""
         return self.interface()[1]
 
     def output_dtype(self) -> list[Any]:
@@ -67,15 +68,10 @@ class PipelineBody(PipelineOptions):
         given = self._output_checks[which]
         return list(given) if isinstance(given, list | tuple) else [given] * self.num_outputs
 
-    @property
-    def current_batch_size(self) -> int:
-        """Where a step runs: how many samples the run has."""
-        return self.max_batch_size if self.live is None else self.live.batch_size
-
     # ---- how it is defined
 
     def define_graph(self) -> Any:
-        """The body, for subclasses: returns the outputs."""
+        """The function of a subclass: returns the outputs. It is called once, by `build`."""
         raise NotImplementedError(
             "Derive from Pipeline and define `define_graph`, or use `set_outputs` or @pipeline_def"
         )
@@ -85,10 +81,7 @@ class PipelineBody(PipelineOptions):
 
     def set_outputs(self, *outputs: Any) -> None:
         """The outputs of a pipeline defined in a `with pipe:` block, or of nodes made outside of any pipeline."""
-        self._define(outputs)
-
-    def _define(self, returned: Any) -> None:
-        self._returned, self._is_defined, self._built = returned, True, False
+        self._returned, self._built = outputs, False
 
     def add_sink(self, edge: Any) -> None:
         """Has the step of a node run although no output needs it."""
@@ -96,8 +89,9 @@ class PipelineBody(PipelineOptions):
 
     def trace_body(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         """Calls the function that makes the outputs, once: what it calls are the steps of every run."""
+        self.always = []
         with self:
-            self._define(function(*arguments, **named))
+            self._returned, self._built = function(*arguments, **named), False
 
     def run_body(self, function: Callable[[], Any]) -> None:
         """Has the function that makes the outputs called for every batch."""
@@ -120,29 +114,31 @@ class PipelineBody(PipelineOptions):
 
     def _traced(self) -> Trace:
         """The steps that the outputs depend on."""
-        if not self._is_defined:
+        if self._returned is _UNDEFINED:
             self.trace_body(self.define_graph)
-        outputs = self.output_values()
-        for i, value in enumerate(outputs):
-            check_output(i, value)
-        self._names = list(self._returned) if isinstance(self._returned, dict) else None
-        self._output_count = len(outputs)
-        trace = Trace([value for value in outputs if isinstance(value, DataNode)], self.always)
+        trace = Trace([value for value in self.output_values() if isinstance(value, DataNode)], self.always)
         check_names(trace.kept)
         return trace
 
     def _make_kept(self, trace: Trace) -> None:
         with current.running(self):
             self.states.give_seeds(trace.kept)
-            for kept in trace.kept:
-                self.states.of(kept)
+            for step, _ in trace.steps:
+                if step.kept is not None:
+                    self.states.of(step.kept)
         for reader in self._readers.values():
             reader.get_metadata()  # it looks at its files now, and says what is wrong with them
         self.trace = trace
 
     def output_values(self) -> tuple[Any, ...]:
-        """The outputs as they were returned: nodes, numbers and arrays. NotImplementedError if there are none."""
-        return _as_tuple(self._returned)
+        """The outputs as they were returned: nodes, numbers and arrays. NotImplementedError if there are none, TypeError for
+        what is no output."""
+        outputs = _as_tuple(self._returned)
+        for i, value in enumerate(outputs):
+            check_output(i, value)
+        self._names = list(self._returned) if isinstance(self._returned, dict) else None
+        self._output_count = len(outputs)
+        return outputs
 
     def __enter__(self) -> Any:
         current.pipelines().append(self)
@@ -226,13 +222,9 @@ class PipelineBody(PipelineOptions):
         self._check(lists)
         return with_places(lists, taken_states(self.states.objects)) if self.enable_checkpointing else lists
 
-    def entered(self) -> int:
-        """How many bodies run on this thread, one within the other."""
-        return len(current.pipelines())
-
-    def leave_all(self, outer: int) -> None:
-        """Leaves what a run has entered and was interrupted before it left; `outer` bodies were entered before."""
-        del current.pipelines()[outer:]
+    def leave_all(self, outer: list[Any]) -> None:
+        """Leaves what a run has entered and was interrupted before it left; the bodies `outer` were entered before."""
+        current.pipelines()[:] = outer
         context, self._context = self._context, None
         while context is not None and ndd.EvalContext.current() is context:
             context.__exit__(None, None, None)
@@ -244,14 +236,8 @@ class PipelineBody(PipelineOptions):
         return self._context
 
     def _lists(self, run: Run) -> tuple[TensorList, ...]:
-        outputs = self.output_values()
-        if self.trace is None:
-            self._names = list(self._returned) if isinstance(self._returned, dict) else None
-            self._output_count = len(outputs)
         found = []
-        for i, value in enumerate(outputs):
-            if self.trace is None:
-                check_output(i, value)
+        for value in self.output_values():
             batch = run.of(value) if isinstance(value, DataNode) else value
             found.append(batch if isinstance(batch, ndd.Batch) else as_constant(batch, run.batch_size))
         return tuple([TensorList(batch.evaluate()) for batch in found])

@@ -10,15 +10,15 @@ from ndd.atomic_file import atomic_file
 _KIND = "ndd pipeline"
 
 
-class Run(tuple[Any, ...]):
+class PlacedOutputs(tuple[Any, ...]):
     """The outputs of a run, with the states after it: runs are prepared ahead, and a checkpoint is of the one given last."""
 
     places: str
 
 
-def with_places(outputs: tuple[Any, ...], places: str) -> Run:
+def with_places(outputs: tuple[Any, ...], places: str) -> PlacedOutputs:
     """The outputs, with the states."""
-    found = Run(outputs)
+    found = PlacedOutputs(outputs)
     found.places = places
     return found
 

@@ -139,6 +139,11 @@ def _later(value: ast.expr) -> ast.Lambda:
     return ast.Lambda(ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]), value)
 
 
+def _assigns(node: ast.expr) -> bool:
+    """Whether a part of an expression cannot move into a function."""
+    return any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(node))
+
+
 class _Expressions(ast.NodeTransformer):
     """Conditions inside expressions, and calls, whose functions may have conditions as well."""
 
@@ -146,7 +151,7 @@ class _Expressions(ast.NodeTransformer):
         return [self.visit(statement) for statement in statements]
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        if any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(node)):
+        if _assigns(node):
             return node
         self.generic_visit(node)
         name = "both" if isinstance(node.op, ast.And) else "either"
@@ -156,7 +161,7 @@ class _Expressions(ast.NodeTransformer):
         return found
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        if any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(node)):
+        if _assigns(node):
             return node
         self.generic_visit(node)
         return self._compared(node)
@@ -178,7 +183,7 @@ class _Expressions(ast.NodeTransformer):
         return _door("negated", node.operand) if isinstance(node.op, ast.Not) else node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        if any(isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(node)):
+        if _assigns(node):
             return node
         self.generic_visit(node)
         return _door("chosen", node.test, _later(node.body), _later(node.orelse))

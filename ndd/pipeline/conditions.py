@@ -85,12 +85,6 @@ def parted(value: Any) -> Any:
     return value
 
 
-def scope() -> Any:
-    """A node that has as many samples as take the branch that is gone through; None outside of branches."""
-    branch = current.branch()
-    return None if branch is None else branch.part(branch.decision.condition)
-
-
 class Undefined:
     """The value of a variable that only some branches assign."""
 
@@ -200,7 +194,7 @@ def _joined(decision: Decision, one: Any, two: Any) -> Any:
         sides = []
         for branch, value in zip(decision.branches, (one, two), strict=True):
             with current.within(branch):
-                side = copy.copy(parted(value if isinstance(value, DataNode) else constant(value)))
+                side = copy.copy(parted(value if isinstance(value, DataNode) else fn.copy(value)))
             side.made_in = decision.around
             sides.append(side)
         return fn._conditional.merge(*sides, predicate=decision.condition)
@@ -236,32 +230,28 @@ def _is_leaf(value: Any) -> bool:
     return isinstance(value, DataNode | Constant | bool | int | float | np.ndarray | np.generic | ndd.Tensor)
 
 
-def constant(value: Any) -> Any:
-    """The node of a number or an array."""
-    return fn.copy(value)
-
-
 def both(one: Callable[[], Any], two: Callable[[], Any]) -> Any:
     """`one and two`: `two` for the samples for which `one` is true, as in DALI."""
     value = one()
-    if not isinstance(value, DataNode):
-        return value and two()
-    left = _side(value, "and", "left")
-    return decide(left, lambda: _side(two(), "and", "right"), lambda: left, ())
+    return _logical("and", value, two) if isinstance(value, DataNode) else value and two()
 
 
 def either(one: Callable[[], Any], two: Callable[[], Any]) -> Any:
     """`one or two`: `two` for the samples for which `one` is false."""
     value = one()
-    if not isinstance(value, DataNode):
-        return value or two()
-    left = _side(value, "or", "left")
-    return decide(left, lambda: left, lambda: _side(two(), "or", "right"), ())
+    return _logical("or", value, two) if isinstance(value, DataNode) else value or two()
 
 
-def _side(value: Any, name: str, side: str) -> Any:
-    node = value if isinstance(value, DataNode) else constant(value)
-    return fn._conditional.validate_logical(node, expression_name=name, expression_side=side)
+def _logical(name: str, value: Any, two: Callable[[], Any]) -> Any:
+    def checked(value: Any, side: str) -> Any:
+        node = value if isinstance(value, DataNode) else fn.copy(value)
+        return fn._conditional.validate_logical(node, expression_name=name, expression_side=side)
+
+    def right() -> Any:
+        return checked(two(), "right")
+
+    left = checked(value, "left")
+    return decide(left, right, lambda: left, ()) if name == "and" else decide(left, lambda: left, right, ())
 
 
 def negated(value: Any) -> Any:

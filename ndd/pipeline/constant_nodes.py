@@ -27,7 +27,11 @@ def _attribute(self: Constant, name: str) -> Any:
 
 def _operator(name: str) -> Any:
     def method(self: Constant, *others: Any) -> Any:
-        return getattr(fn.copy(self), name)(*others) if _is_node(self) else NotImplemented
+        if _is_node(self):
+            return getattr(fn.copy(self), name)(*others)
+        if not others:
+            raise TypeError(f"a types.Constant of one number is no node: compute {name} of the number itself")
+        return NotImplemented
 
     return method
 
@@ -38,17 +42,8 @@ def _item(self: Constant, ranges: Any) -> Any:
     return fn.copy(self)[ranges]
 
 
-def _negative(name: str) -> Any:
-    def method(self: Constant) -> Any:
-        if not _is_node(self):
-            raise TypeError(f"a types.Constant of one number is no node: compute {name} of the number itself")
-        return getattr(fn.copy(self), name)()
-
-    return method
-
-
 for _name in OPERATORS:
-    setattr(Constant, _name, _negative(_name) if _name in ("__neg__", "__invert__", "__abs__") else _operator(_name))
+    setattr(Constant, _name, _operator(_name))
 Constant.__getitem__ = _item  # type: ignore[attr-defined]
 Constant.__getattr__ = _attribute  # type: ignore[attr-defined]
 Constant.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -111,7 +111,7 @@ def _note(found: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, A
     for place, node in made:
         node.name = f"{name}[{place}]" if several else name
         node.call, node.place = call, place
-        if pipeline is not None and pipeline.enable_memory_stats:
+        if pipeline is not None and pipeline.enable_memory_stats and node.recorded:
             pipeline.statistics.watch(node, name, place)
 
 

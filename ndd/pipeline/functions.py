@@ -154,31 +154,35 @@ def _operator_function(operator: Any, path: str) -> Any:
             declared.check_arguments({k: v for k, v in plain.items() if not contains_node(v)})
         outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
         sets = _input_sets(path, inputs)
-        like = None
-        found = []
+        always, found = bool(arguments.get("preserve")), []
+        kept = None
         for one in sets:  # these draw the same
-            kept = None
             if is_random:
-                seed = arguments.get("seed")
-                kept = Kept(f"random {path}", _generator, seeded=True, seed=seed, like=like)
-                like = like or kept
+                kept = Kept(f"random {path}", _generator, seeded=True, seed=arguments.get("seed"), like=kept)
             step, taken = _step(operator, path, one, plain)
-            found.append(made(step, taken, outputs=outputs, kept=kept, always=bool(arguments.get("preserve"))))
+            found.append(made(step, taken, outputs=outputs, kept=kept, always=always))
         if len(found) == 1:
             return found[0]
         return [list(column) for column in zip(*found, strict=True)] if isinstance(found[0], list) else found
 
-    function.__name__ = path.rpartition(".")[2]
-    function.__doc__ = operator.__doc__
-    function.form = form  # type: ignore[attr-defined]
+    return _named(function, path, operator.__doc__, form)
+
+
+def _named(function: Any, path: str, text: str | None, form: CallForm) -> Any:
+    function.__name__, function.__doc__, function.form = path.rpartition(".")[2], text, form
     return function
+
+
+def _generator(pipeline: Any, seed: int | None) -> PipelineRNG:
+    return PipelineRNG(seed)
 
 
 def _step(operator: Any, path: str, inputs: tuple[Any, ...], plain: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
     """How one set of inputs is computed, and the values that are taken for it."""
     taken = (*inputs, *(plain[k] for k in sorted(plain)))
     # In a branch it permutes the samples of the branch: nothing else without inputs looks at the others of its batch.
-    scope = _branch_scope() if path == "batch_permutation" else None
+    branch = current.branch() if path == "batch_permutation" else None
+    scope = None if branch is None else branch.part(branch.decision.condition)
 
     def step(run: Any, generator: Any = None) -> Any:
         given = list(map(run.unwrapped, inputs))
@@ -192,16 +196,6 @@ def _step(operator: Any, path: str, inputs: tuple[Any, ...], plain: dict[str, An
         return found
 
     return step, taken if scope is None else (*taken, scope)
-
-
-def _branch_scope() -> Any:
-    from ndd.pipeline.conditions import scope
-
-    return scope()
-
-
-def _generator(pipeline: Any, seed: int | None) -> PipelineRNG:
-    return PipelineRNG(seed)
 
 
 def _require_gpu(path: str) -> None:
@@ -303,10 +297,7 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         always = bool(arguments.get("preserve"))
         return made(step, tuple(nodes.values()), outputs=outputs, kept=kept, always=always)
 
-    function.__name__ = name
-    function.__doc__ = kind.__doc__
-    function.form = form  # type: ignore[attr-defined]
-    return function
+    return _named(function, path, kind.__doc__, form)
 
 
 def external_source(

@@ -1,7 +1,7 @@
 """What the calls of a pipeline keep between runs (readers, random generators, sources), and their seeds.
 
 A pipeline's `seed` gives each reader and random operator that has no `seed` of its own one of the words that
-`std::seed_seq{seed}` makes, in the order in which DALI meets them (`Trace.met`). So the orders of readers and the numbers
+`std::seed_seq{seed}` makes, in the order in which DALI meets them (`Trace.kept`). So the orders of readers and the numbers
 drawn are those of DALI's pipelines.
 """
 
@@ -13,7 +13,6 @@ from typing import Any
 
 from ndd.pipeline import current
 from ndd.pipeline.checkpoints import give_state
-from ndd.pipeline.places import user_frame
 from ndd.readers.permutation import seed_sequence
 
 _WORDS = 1024  # the length of the sequence decides its words
@@ -45,7 +44,7 @@ class Kept:
         self.kind, self.make, self.name, self.is_source = kind, make, name, is_source
         self.seed = None if seed is None or seed < 0 else int(seed)
         self.takes_word = seeded and self.seed is None
-        self.like: Kept = like if like is not None else self
+        self.like: Kept = like.like if like is not None else self
 
     def __call__(self) -> Any:
         """The object of the pipeline that runs."""
@@ -81,6 +80,9 @@ class KeptObjects:
             self._made[kept], self.objects[label] = made, made
         return self._made[kept]
 
+    def __contains__(self, kept: Kept) -> bool:
+        return kept in self._made
+
     def give_seeds(self, calls: Iterable[Kept]) -> None:
         """A word of the pipeline's seed for each of these that takes one."""
         if self._seeds is None:
@@ -95,11 +97,11 @@ class KeptObjects:
     def known_here(self, kept: Kept) -> Kept:
         """What the same call kept in an earlier run, where the body runs for every batch: it is known by its name, else by
         its place in the program, so that calls that are left out in some runs do not shift the others."""
-        frame = user_frame()
+        frame = current.user_frame()
         site = (kept.kind, kept.name) if kept.name is not None else (kept.kind, frame.f_code, frame.f_lasti)
         number = self._counts[site] = self._counts.get(site, 0) + 1
         if kept.name is not None and number > 1:
-            raise RuntimeError(_twice(kept.name))
+            check_names([kept, self._known[(*site, 1)]])
         return self._known.setdefault((*site, number), kept)
 
 
@@ -108,8 +110,4 @@ def check_names(calls: Iterable[Kept]) -> None:
     names: dict[str, Kept] = {}
     for kept in calls:
         if kept.name is not None and names.setdefault(kept.name, kept).like is not kept.like:
-            raise RuntimeError(_twice(kept.name))
-
-
-def _twice(name: str) -> str:
-    return f"The pipeline has two of the name {name!r}: names must differ"
+            raise RuntimeError(f"The pipeline has two of the name {kept.name!r}: names must differ")

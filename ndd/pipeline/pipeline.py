@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,7 +62,7 @@ class Pipeline(PipelineBody):
     def _prepare(self) -> None:
         super()._prepare()
         self._places: str | None = None  # after the run whose outputs were given last
-        self._scheduled: deque[Any] = deque()
+        self._scheduled = 0  # runs that were asked for, and not given yet
         self._ahead: Ahead | None = None
         self._out: Any = None  # the outputs of a run, until they are handed over
         self._ended = False
@@ -76,7 +75,7 @@ class Pipeline(PipelineBody):
         """The outputs of one batch."""
         self.build()
         self.iter_setup()
-        outer = self.entered()
+        outer = [*current.pipelines()]
         try:
             found = self._compute()
         except Exception:
@@ -89,14 +88,8 @@ class Pipeline(PipelineBody):
         return found
 
     def _runs_ahead(self) -> bool:
-        asynchronous = (
-            self._body is None
-            and self.exec_pipelined
-            and self.exec_async
-            and self._depth > 1
-            and sys.gettrace() is None
-        )
-        return asynchronous and not any(s.fed_by_hand for s in self._sources)
+        asynchronous = self.exec_pipelined and self.exec_async and self._depth > 1 and sys.gettrace() is None
+        return asynchronous and self._body is None and not any(s.fed_by_hand for s in self._sources)
 
     def run(self, cuda_stream: Any = None, /, **inputs: Any) -> tuple[TensorList, ...]:
         """The outputs of the next batch. StopIteration at the end of the data, until `reset`.
@@ -167,13 +160,12 @@ class Pipeline(PipelineBody):
                 f"Pipeline.feed_input: expected the name of an external_source or its node, got {data_node!r}"
             )
         step = None if isinstance(data_node, str) else data_node.step
-        if step is not None and step.kept is not None and step.kept.is_source:
-            with current.running(self):
-                step.kept().feed(data, layout)
+        if step is not None and step.kept is not None and step.kept.is_source and step.kept in self.states:
+            self.states.of(step.kept).feed(data, layout)
         elif self._body is not None and not self._started and isinstance(data_node, str):
             self._early.setdefault(data_node, []).append((data, layout))
         else:
-            self._source_named(data_node).feed(data, layout)
+            self._source_named(data_node if isinstance(data_node, str) else data_node.name).feed(data, layout)
 
     def input_feed_count(self, input_name: str) -> int:
         """How many batches are to be fed to an external source before the first run: the prefetch depth, as in DALI.
@@ -199,10 +191,7 @@ class Pipeline(PipelineBody):
 
     def _schedule(self) -> None:
         self.build()
-        if self._ended:
-            self._scheduled.append(_end)
-            return
-        self._scheduled.append(self._run_now)
+        self._scheduled += 1
         self._started = True
 
     def _run_now(self) -> None:
@@ -225,10 +214,12 @@ class Pipeline(PipelineBody):
     def _share(self) -> tuple[TensorList, ...]:
         """The outputs of the oldest scheduled run. Those that Ctrl-C kept from the caller come again: nothing is called
         between the step after which they are his and the end."""
-        run = self._scheduled.popleft()
+        self._scheduled -= 1
+        if self._ended:
+            raise StopIteration
         try:
             if self._out is None:
-                run()
+                self._run_now()
         except StopIteration:
             self._ended = True
             raise
@@ -260,7 +251,7 @@ class Pipeline(PipelineBody):
         """Begins again after the end of the data."""
         if self._ended:
             self._ended = False
-            self._scheduled.clear()
+            self._scheduled = 0
             if self._ahead is not None:
                 self._ahead.stop()
                 self._ahead = None
@@ -395,7 +386,3 @@ class Pipeline(PipelineBody):
     def output_names(self) -> list[str] | None:
         """The names of the outputs, if the body gives a dict."""
         return self._names
-
-
-def _end() -> Any:
-    raise StopIteration

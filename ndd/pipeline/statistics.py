@@ -13,20 +13,19 @@ class MemoryStatistics:
         self._watched: dict[tuple[str, Any], Any] = {}
 
     def watch(self, node: Any, name: str, place: Any) -> None:
-        """A call of that name made a node; until the run ends it is kept."""
+        """A call of that name made a node."""
         self._watched[name, place] = node
 
     def measure(self, run: Any) -> None:
         """A run ends, whose values are all there."""
         rows: dict[str, list[tuple[int, int]]] = {}
         for (name, _), node in self._watched.items():
-            if node.recorded and node.step not in run.values:
+            if node.step not in run.values:
                 continue  # no output needs it
             batch = run.of(node)
             sizes = [sample.nbytes for sample in batch.tensors]
             device = batch.device.device_type.upper()
             rows.setdefault(f"{device}_{name}", []).append((sum(sizes), max(sizes, default=0)))
-        self._watched = {key: node for key, node in self._watched.items() if node.recorded}
         for key, sizes_of_outputs in rows.items():
             for k, kind in enumerate(("", "max_")):
                 now = [sizes[k] for sizes in sizes_of_outputs]

@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ndd.pipeline.current import called_here
 from ndd.pipeline.kept import Kept
-from ndd.pipeline.places import called_here
 
 _serials = itertools.count()
 
@@ -41,22 +41,22 @@ class Trace:
     """The steps that outputs depend on.
 
     Attributes:
-        met: in the order in which DALI meets them: output after output, and the inputs of a step before itself.
         steps: in the order in which they were recorded, each with the steps whose values nobody needs after it.
+        kept: what they keep, in the order in which DALI meets them: output after output, the inputs of a step before itself.
     """
 
     def __init__(self, outputs: Iterable[Any], always: Iterable[Step]):
         ends = [node.step for node in outputs if node.step is not None]
-        self.met = _met([*ends, *always])
+        met = _met([*ends, *always])
         last: dict[Step, Step] = {}
-        for step in (ordered := sorted(self.met, key=lambda step: step.serial)):
+        for step in (ordered := sorted(met, key=lambda step: step.serial)):
             last |= {node.step: step for node in step.nodes}
             last[step] = step
         done: dict[Step, list[Step]] = {}
         for step in last.keys() - set(ends):
             done.setdefault(last[step], []).append(step)
         self.steps = [(step, done.get(step, [])) for step in ordered]
-        self.kept = [step.kept for step in self.met if step.kept is not None]
+        self.kept = [step.kept for step in met if step.kept is not None]
 
 
 def _met(ends: list[Step]) -> list[Step]:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["nodes"]
-
 
 def __getattr__(name: str) -> Any:
     if name == "nodes":

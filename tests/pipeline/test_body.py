@@ -145,6 +145,18 @@ def test_what_no_output_needs_does_not_run(package, files):
     assert list(pipe.reader_meta()) == ["used"]
 
 
+def test_a_sink_runs():
+    seen = []
+
+    def body():
+        ndd.Pipeline.current().add_sink(fn.external_source(lambda i: (seen.append(i), [np.int32(i)])[1]))
+        return np.int32(1)
+
+    pipe = ndd.pipeline_def(body)(batch_size=1, prefetch_queue_depth=1)
+    [pipe.run() for _ in range(3)]
+    assert seen == [0, 1, 2]
+
+
 def test_long_pipelines():
     @ndd.pipeline_def(batch_size=1)
     def body():

@@ -251,7 +251,7 @@ def decorated(v):
 def callables(m, x):
     chooser = Chooser()
     partial = functools.partial(lambda more, v: halved_outside(v) + more, 5)
-    return chooser(x), chooser.method(x), Chooser.fixed(x), partial(x), decorated(x), tuple(twice(v) for v in (x,))[0]
+    return chooser(x), chooser.method(x), Chooser.fixed(x), partial(x), decorated(x), [twice(v) for v in (x,)].pop()
 
 
 def of_other_lengths(m, x):
@@ -296,7 +296,7 @@ def read_by_nobody(m, x):
     if x > 1:
         y, z = "a", (x, x)
     else:
-        y, z = "b", x
+        y, z = "b", x  # noqa: F841
     return x
 
 

@@ -158,6 +158,17 @@ def test_a_node_is_fed_as_well_as_a_name():
     assert values(pipe.run()[0]) == [2, 3]
 
 
+def test_a_source_that_no_output_needs_is_not_fed():
+    pipe = ndd.Pipeline(batch_size=1, prefetch_queue_depth=1)
+    with pipe:
+        unused = fn.external_source(name="unused")
+        pipe.set_outputs(fn.external_source(name="x"))
+    for node in (unused, "unused"):
+        with pytest.raises(KeyError, match=r"no external_source named 'unused'; it has \['x'\]"):
+            pipe.feed_input(node, [1])
+    assert values(pipe.run(x=[2])[0]) == [2]
+
+
 def test_a_source_cannot_be_fed():
     @ndd.pipeline_def(batch_size=1)
     def body():
