@@ -308,9 +308,9 @@ def _starts(layout: Layout, start: int, end: int) -> np.ndarray:
 
 
 _COLUMNS = {
-    "times": "int64 n", "decode_times": "int64 n", "keys": "int64 k", "time_base": "int64 2", "size": "int64 2",
-    "untimed": "bool 1", "picture": "int64 4", "codec": "uint8 c", "extradata": "uint8 e", "packets": "int64 p 3",
-    "sent": "int64 s",
+    "times": "int64 n", "decode_times": "int64 n", "keys": "int64 k", "marks": "int64 n", "time_base": "int64 2",
+    "size": "int64 2", "untimed": "bool 1", "picture": "int64 4", "codec": "uint8 c", "extradata": "uint8 e",
+    "packets": "int64 p 3", "sent": "int64 s",
 }  # fmt: skip
 _MOST = np.iinfo(np.int64).max
 

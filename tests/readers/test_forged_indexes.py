@@ -49,7 +49,8 @@ FREE = {
         "image_ids", "sizes", "names", "name_ends", "categories", "owners", "boxes", "labels", "crowds",
     ],
     "video": [
-        "times", "decode_times", "keys", "time_base", "size", "untimed", "picture", "codec", "extradata", "packets", "sent",
+        "times", "decode_times", "keys", "marks", "time_base", "size", "untimed", "picture", "codec", "extradata", "packets",
+        "sent",
     ],
 }  # fmt: skip
 FREE["webdataset index"] = FREE["webdataset"]
@@ -128,6 +129,9 @@ def test_changed_indexes_are_built_anew(all_kept, tmp_path, kind):
     assert isinstance(right, list), right
     assert len(right) == count
     (file, *more) = sorted(all_kept.glob("*.npz"))
+    written = [each.stat().st_ino for each in (file, *more)]
+    assert outcome(name, arguments) == right
+    assert [each.stat().st_ino for each in (file, *more)] == written, "what is right is not built anew"
     whole = [each.read_bytes() for each in (file, *more)]
     with np.load(file) as arrays:
         names = [each for each in arrays.files if each != "_state"]
