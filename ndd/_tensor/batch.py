@@ -163,13 +163,16 @@ class Batch(Arithmetic, Handle):
             return str(self)
         raise TypeError(f"A Batch has no format {spec!r}, which is for one number: batch.tensors are its samples")
 
-    def __dlpack__(self, **_: Any) -> Any:
-        raise TypeError(
-            "A Batch is several arrays, DLPack hands over one: batch.torch() gives one tensor [N, ...], batch.tensors the samples"
-        )
+    if not TYPE_CHECKING:  # to a type checker a Batch would be one array
 
-    def __dlpack_device__(self) -> Any:
-        return self.__dlpack__()
+        def __dlpack__(self, **_: Any) -> Any:
+            raise TypeError(
+                "A Batch is several arrays, DLPack hands over one: batch.torch() gives one tensor [N, ...], batch.tensors "
+                "the samples"
+            )
+
+        def __dlpack_device__(self) -> Any:
+            return self.__dlpack__()
 
     def __len__(self) -> int:
         raise TypeError("object of type 'Batch' has no len(): use batch.batch_size for the number of samples")
