@@ -133,7 +133,7 @@ from ndd.picture import picture
 from ndd.targets import Targets
 
 from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def  # isort: skip
-from ndd import fn  # isort: skip
+from ndd import _absent_modules as _absent_modules, fn  # isort: skip
 from ndd import backend as backend, data_node as data_node, tensors as tensors  # isort: skip  # ported code: ndd.tensors
 from ndd import auto_aug  # isort: skip
 

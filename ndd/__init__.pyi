@@ -194,34 +194,75 @@ def bbox_rotate(
 @overload
 def bbox_transform(
     boxes: TensorLike, labels: None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    MT: float | Sequence[float | Sequence[float]] | Array, remove_threshold: float = 0.1,
+    MT: float | Sequence[float | Sequence[float]] | Array, output_bbox_indices: Literal[False] = False,
+    remove_threshold: float = 0.1,
 ) -> Tensor: ...
 @overload
 def bbox_transform(
     boxes: Batch, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    MT: float | Sequence[float | Sequence[float]] | Array | Batch, remove_threshold: float = 0.1,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, output_bbox_indices: Literal[False] = False,
+    remove_threshold: float = 0.1,
 ) -> Batch: ...
 @overload
 def bbox_transform(
     boxes: TensorLike, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    MT: float | Sequence[float | Sequence[float]] | Array | Batch, remove_threshold: float = 0.1,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, output_bbox_indices: Literal[False] = False,
+    remove_threshold: float = 0.1,
 ) -> Batch: ...
 @overload
 def bbox_transform(
+    boxes: TensorLike, labels: None = None, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array, output_bbox_indices: Literal[True],
+    remove_threshold: float = 0.1,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def bbox_transform(
+    boxes: Batch, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, output_bbox_indices: Literal[True],
+    remove_threshold: float = 0.1,
+) -> tuple[Batch, Batch]: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: None = None, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, output_bbox_indices: Literal[True],
+    remove_threshold: float = 0.1,
+) -> tuple[Batch, Batch]: ...
+@overload
+def bbox_transform(
     boxes: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
-    MT: float | Sequence[float | Sequence[float]] | Array, remove_threshold: float = 0.1,
+    MT: float | Sequence[float | Sequence[float]] | Array, output_bbox_indices: Literal[False] = False,
+    remove_threshold: float = 0.1,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def bbox_transform(
     boxes: Batch, labels: TensorLike | Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
-    MT: float | Sequence[float | Sequence[float]] | Array | Batch, remove_threshold: float = 0.1,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, output_bbox_indices: Literal[False] = False,
+    remove_threshold: float = 0.1,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def bbox_transform(
     boxes: TensorLike, labels: TensorLike | Batch, /, *, batch_size: int | None = None,
     device: DeviceLike | None = None, MT: float | Sequence[float | Sequence[float]] | Array | Batch,
-    remove_threshold: float = 0.1,
+    output_bbox_indices: Literal[False] = False, remove_threshold: float = 0.1,
 ) -> tuple[Batch, Batch]: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array, output_bbox_indices: Literal[True],
+    remove_threshold: float = 0.1,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def bbox_transform(
+    boxes: Batch, labels: TensorLike | Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    MT: float | Sequence[float | Sequence[float]] | Array | Batch, output_bbox_indices: Literal[True],
+    remove_threshold: float = 0.1,
+) -> tuple[Batch, Batch, Batch]: ...
+@overload
+def bbox_transform(
+    boxes: TensorLike, labels: TensorLike | Batch, /, *, batch_size: int | None = None,
+    device: DeviceLike | None = None, MT: float | Sequence[float | Sequence[float]] | Array | Batch,
+    output_bbox_indices: Literal[True], remove_threshold: float = 0.1,
+) -> tuple[Batch, Batch, Batch]: ...
 @overload
 def box_encoder(
     boxes: TensorLike, labels: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,

@@ -8,6 +8,8 @@ import secrets
 from collections.abc import Iterator
 from typing import BinaryIO
 
+__all__ = ["SUFFIX", "atomic_file", "naming"]
+
 SUFFIX = ".tmp"  # of a file under way; one that stays is of a process that died
 
 

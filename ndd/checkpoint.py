@@ -18,6 +18,8 @@ from typing import Any
 from ndd._execution import EvalContext
 from ndd.atomic_file import naming
 
+__all__ = ["Checkpoint", "current"]
+
 _VERSION = 2
 _UNNAMED = "__op_"  # the key of what was registered without a name: this and its number
 

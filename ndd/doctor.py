@@ -14,6 +14,8 @@ from typing import Any
 
 from ndd import installation
 
+__all__ = ["Finding", "add_arguments", "findings", "run"]
+
 _PHOTO = Path(__file__).parent / "demo" / "photos" / "nature" / "cat.jpg"
 _KERNEL = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; }'
 

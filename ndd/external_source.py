@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ndd._tensor.device import DeviceLike
     from ndd._typing import DTypeLike
 
+__all__ = ["ExternalSource"]
+
 _LOOP = "This ExternalSource is already used in a capture-mode loop"
 _ENDED = (
     'The source of this ExternalSource has ended. cycle="quiet" begins again each time, cycle="raise" at the next call'
@@ -214,17 +216,17 @@ class ExternalSource:
         loop.check_batch_size("ExternalSource", size)
         self._loop = loop
         try:
-            return self._next(loop.size)
+            return self._next(loop.now if size is None else size, usual=loop.size if size is None else size)
         except StopIteration:
             raise RuntimeError("ExternalSource: A source was exhausted before the iteration ended") from None
 
-    def _next(self, size: int | None, begin: Callable[[], None] | None = None) -> Any:
+    def _next(self, size: int | None, begin: Callable[[], None] | None = None, usual: int | None = None) -> Any:
         try:
             if self._held is None:
                 self._held = self._taken()
             values = [v.to_device(self._device) for v in self._held]
             if size is not None:
-                values = [_sized(v, size) for v in values]
+                values = [_sized(v, size, usual) for v in values]
             elif len({type(v) for v in values}) > 1:
                 raise TypeError(
                     "ExternalSource: Outputs must be uniformly Tensors or uniformly Batches, or give batch_size"
@@ -263,10 +265,11 @@ class ExternalSource:
             del error, place  # a frame that holds an exception that holds the frame
 
 
-def _sized(value: Any, size: int) -> Batch:
+def _sized(value: Any, size: int, usual: int | None) -> Batch:
+    """A Tensor `size` times; or a Batch, which must have this size or the usual one."""
     if isinstance(value, Tensor):
         return Batch.broadcast(value, size)
-    if value.batch_size != size:
+    if value.batch_size not in (size, usual):
         raise ValueError(f"ExternalSource: Expected batch size {size}, got {value.batch_size}")
     return value
 

@@ -12,6 +12,8 @@ from ndd._tensor.construct import characters
 from ndd.decoders.image import image
 from ndd.io.file import read, read_if_there
 
+__all__ = ["imread"]
+
 
 def imread(
     filepaths: Any,
@@ -53,7 +55,8 @@ def imread(
 
     The other arguments are those of `decoders.image`. Errors name the file; `source_info` of each sample is its path.
 
-    Raises RuntimeError for files that cannot be read or decoded, ValueError for an empty list.
+    Raises RuntimeError for files that cannot be read or decoded, ValueError for an empty list, TypeError for what is no path
+    (DALI reads the file "7" for 7).
 
     >>> import ndd, tempfile
     >>> with tempfile.NamedTemporaryFile() as f:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import glob
 import os
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.crc32c import wrong_heads
+from ndd._cpu.example import HEAD
 from ndd._tensor.secrets import error_text
 from ndd.atomic_file import atomic_file
 from ndd.demo.progress import Bar
@@ -20,7 +22,10 @@ from ndd.readers.file_tree import words_of
 from ndd.readers.mxnet import scan_recordio
 from ndd.readers.tar_file import BLOCK, is_header, members
 from ndd.readers.tfrecord import scan_tfrecord
+from ndd.readers.unpacked import Unpacked, is_packed
 from ndd.readers.webdataset import is_hidden
+
+__all__ = ["add_arguments", "conventional_name", "kind_of", "run"]
 
 _REPORT = Callable[[int, int], None]
 _STEPS = 100  # of the progress bar
@@ -74,9 +79,14 @@ def kind_of(path: str) -> str | None:
         return "recordio"
     if is_header(head):
         return "tar"
-    if len(head) >= 12 and wrong_heads(np.frombuffer(head[:12], np.uint8)) < 0:
-        return "tfrecord"
-    return None
+    if is_packed(head):
+        with Unpacked(path) as content, contextlib.suppress(OSError):
+            head = content.read(0, HEAD)
+    return "tfrecord" if _is_record(head) else None
+
+
+def _is_record(head: bytes) -> bool:
+    return len(head) >= HEAD and wrong_heads(np.frombuffer(head[:HEAD], np.uint8)) < 0
 
 
 def _files(paths: list[str]) -> list[tuple[str, str]]:
@@ -95,7 +105,7 @@ def _files(paths: list[str]) -> list[tuple[str, str]]:
             kind = kind_of(path)
             if kind is None:
                 raise ValueError(
-                    f"{path}: expected a TFRecord, tar or RecordIO file (not compressed), got something else"
+                    f"{path}: expected a TFRecord, tar or RecordIO file (tar and RecordIO not compressed), got something else"
                 )
             found.append((path, kind))
     return found

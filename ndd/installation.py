@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+__all__ = ["DISTRIBUTION", "install_command", "version"]
+
 DISTRIBUTION = "ndd-dataloading"
 _CHECKOUT = Path(__file__).parent.parent
 

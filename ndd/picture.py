@@ -14,6 +14,8 @@ from ndd._tensor.dtype import uint8
 from ndd._tensor.picture import as_rgb, contact_sheet, encoded_as, image_tag, pillow
 from ndd.decoders.image import image as decode
 
+__all__ = ["Picture", "picture"]
+
 _MOST = 64  # tiles
 _VEIL = 0.45  # how much of a mask's colour is over the pixels
 _TURN = 0.61803399  # of the circle of hues between labels: neighbours look different
@@ -70,7 +72,8 @@ def picture(
             or an `ndd.Targets`, which has all that follows.
         boxes: (N, 4) each.
         labels: (N,) each, which colour and name the boxes.
-        masks: labels of pixels, HW or HWC with one channel; 0 is left clear.
+        masks: labels of pixels, HW or HWC with one channel; or [N, H, W] of layout NHW or CHW, whose planes are coloured by
+            their number. 0 is left clear.
         points: (P, 2) each: x, y.
         polygons, vertices: (P, 3) and (V, 2) each, as `readers.COCO(polygon_masks=True)` gives them; coloured by their boxes.
         ltrb: boxes are left, top, right, bottom; else x, y, width, height, which is the default of `readers.COCO`.
@@ -107,6 +110,8 @@ def picture(
         "vertices": vertices,
     }
     found = {name: None if value is None else _samples(value) for name, value in given.items()}
+    if getattr(masks, "layout", None) in ("NHW", "CHW"):
+        found["masks"] = [_numbered(planes) for planes in found["masks"] or []]
     for name, values in found.items():
         if values is not None and len(values) != len(pixels):
             raise ValueError(f"picture: {name}: expected {len(pixels)}, one for each image, got {len(values)}")
@@ -133,6 +138,12 @@ def _upright(image: np.ndarray, layout: str | None) -> np.ndarray:
             f"picture: expected images HWC, CHW or HW of 1, 3 or 4 channels, got shape {image.shape}, {layout}"
         )
     return as_rgb(image)
+
+
+def _numbered(planes: np.ndarray) -> np.ndarray:
+    """Masks of objects as one: the number of the last one at each pixel, from 1 on, or 0."""
+    numbers = np.arange(1, len(planes) + 1)[:, None, None]
+    return np.where(planes != 0, numbers, 0).max(axis=0, initial=0)
 
 
 def _drawn(

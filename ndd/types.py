@@ -9,6 +9,60 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import Any
 
+__all__ = [
+    "ANY_DATA",
+    "BGR",
+    "BOOL",
+    "CPU_ONLY_DEVICE_ID",
+    "DATA_TYPE",
+    "FEATURE",
+    "FLOAT",
+    "FLOAT16",
+    "FLOAT32",
+    "FLOAT64",
+    "GRAY",
+    "IMAGE_TYPE",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "INTERP_CUBIC",
+    "INTERP_GAUSSIAN",
+    "INTERP_LANCZOS3",
+    "INTERP_LINEAR",
+    "INTERP_NN",
+    "INTERP_TRIANGULAR",
+    "INTERP_TYPE",
+    "NCHW",
+    "NFCHW",
+    "NFHWC",
+    "NHWC",
+    "NO_TYPE",
+    "PYTHON_OBJECT",
+    "RGB",
+    "SAME",
+    "STRING",
+    "TENSOR_LAYOUT",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "BatchInfo",
+    "CUDAStream",
+    "Constant",
+    "DALIDataType",
+    "DALIImageType",
+    "DALIInterpType",
+    "PipelineAPIType",
+    "SampleInfo",
+    "ScalarConstant",
+    "TensorLayout",
+    "YCbCr",
+    "is_enum",
+    "to_dali_type",
+    "to_numpy_type",
+]
+
 
 class _Named(IntEnum):
     """A number with a name, which is its text."""
@@ -158,8 +212,8 @@ class Constant:
 
     Args:
         value: a number, a list of numbers or an array.
-        dtype: the element type; default int32 for integers, float32 for floating point, bool for truth values. One
-            NumPy number (also as an array of no axes) and arrays of other libraries keep theirs. Numbers are rounded
+        dtype: the element type; default int32 for integers, float32 for floating point, bool for truth values. One NumPy
+            number (also as an array of no axes) without a `device`, and arrays of other libraries keep theirs. Numbers are rounded
             half away from zero (one float loses its fraction) and saturate.
         shape: the shape, if `value` is a list or a number to be repeated.
         layout: the layout of the tensor.

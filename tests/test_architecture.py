@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import re
+import types
+import typing
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,7 @@ FILES = sorted(p for p in HOUSE.rglob("*.py") if "__pycache__" not in p.parts)
 
 # A room may import its own files and the rooms of the lines before.
 LEVELS = [
-    {"types", "installation", "tfrecord", "atomic_file"},
+    {"types", "installation", "tfrecord", "atomic_file", "pickling", "plugin_manager", "_absent_modules"},
     {"_tensor", "_typing"},
     {"_execution"},
     {"_cpu"},
@@ -193,3 +196,35 @@ def test_the_front_door_is_sorted_and_complete():
     modules = {p.stem for p in HOUSE.iterdir()}
     public = {n for n in vars(ndd) if not n.startswith("_") and n not in modules} - {"annotations"}
     assert public <= set(names), f"imported by ndd/__init__.py, but not in its __all__: {sorted(public - set(names))}"
+
+
+FRONT_DOORS = sorted(
+    {
+        *(f"ndd.{p.stem}" for p in HOUSE.glob("[a-z]*.py")),
+        *(".".join(("ndd", *p.parent.relative_to(HOUSE).parts)) for p in HOUSE.rglob("__init__.py")),
+        "ndd.pytorch.nodes",
+        "ndd.plugin.base_iterator",
+    }
+)
+
+
+@pytest.mark.parametrize("name", [n for n in FRONT_DOORS if "._" not in n and n != "ndd"])
+def test_modules_export_their_own_names_alone(name):
+    """Not what they import from elsewhere, nor their type variables."""
+    if name == "ndd.pytorch.nodes":
+        pytest.importorskip("torchdata")
+    module = importlib.import_module(name)
+    if not hasattr(module, "__all__"):
+        values = {k: v for k, v in vars(module).items() if not k.startswith("_") and k != "annotations"}
+        foreign = {k for k, v in values.items() if not _is_ours(v)}
+        dispatches = "__getattr__" in vars(module)  # what it has it gives by name
+        assert foreign <= ({"Any"} if dispatches else set()), f"{name} needs an __all__: it has {sorted(foreign)}"
+        return
+    variables = [n for n in module.__all__ if isinstance(getattr(module, n), typing.TypeVar)]
+    assert not variables, f"{name}.__all__ has the type variables {variables}"
+    assert len(module.__all__) == len(set(module.__all__))
+
+
+def _is_ours(value):
+    home = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", "ndd")
+    return str(home).startswith("ndd") and not isinstance(value, typing.TypeVar)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
+import sys
+
 import pytest
 
 from ndd.__main__ import main
@@ -22,7 +28,10 @@ def test_the_caches_are_filled(tmp_path, monkeypatch, capsys):
         said = capsys.readouterr().out
         assert f"kept in {tmp_path / 'kernels'}" in said
         assert f"kept in {tmp_path / 'gpu-kernels'}" in said
-        assert "2/2  flip" in said
+        lines = [line for line in said.splitlines() if line.startswith("GPU")]
+        assert [re.sub(r"\d+\.\d s", "0.1 s", line) for line in lines] == [
+            "GPU: 1 of 2, 0.1 s: flip", "GPU: 2 of 2, 0.1 s: flip"
+        ]  # fmt: skip
         assert any(path.name.startswith("ndd.ops.image.flip.") for path in (tmp_path / "kernels").iterdir())
         assert len(list((tmp_path / "gpu-kernels").iterdir())) == 2
     finally:
@@ -47,3 +56,43 @@ def test_the_operators_that_have_kernels():
 def test_mistakes_are_sentences(arguments, sentence, capsys):
     assert main(["compile", *arguments]) == 1
     assert sentence in capsys.readouterr().err
+
+
+_AS_ON_A_GPU_MACHINE = """
+import json, torch
+from ndd._cuda import driver
+from ndd.compile.command import _texts
+
+def touched(*_):
+    raise AssertionError("a real GPU was asked")
+
+# torch says that a GPU is there. Without one (and its driver here) whatever would use it fails.
+torch.cuda.is_available = lambda: True
+torch.cuda.device_count = lambda: 1
+for name in ("_lazy_init", "current_stream", "current_device", "set_device", "synchronize", "Stream", "Event"):
+    setattr(torch.cuda, name, touched)
+driver._functions = touched
+texts, failed = _texts(["flip", "resize 224", "equalize", "cast f32"])
+print(json.dumps([sorted(texts.values()), failed]))
+"""
+
+
+def test_kernel_texts_are_collected_without_the_gpu_of_the_machine():
+    """On a machine with a GPU the launches' records went to real memory of it, by a copy between host addresses: SIGSEGV."""
+    told = subprocess.run([sys.executable, "-c", _AS_ON_A_GPU_MACHINE], capture_output=True, text=True, timeout=300)
+    assert told.returncode == 0, told.stderr
+    names, failed = json.loads(told.stdout)
+    assert failed == {}
+    assert len(names) >= 4
+
+
+def test_processes_that_compile_see_no_gpu(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    with command._processes(1) as pool:
+        assert pool.submit(os.getenv, "CUDA_VISIBLE_DEVICES").result() == "-1"
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+def test_a_process_that_dies_is_a_sentence():
+    with pytest.raises(RuntimeError, match=r"was killed .*--jobs 1"), command._processes(1) as pool:
+        pool.submit(os._exit, 3).result()

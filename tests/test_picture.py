@@ -93,3 +93,13 @@ def test_misuse():
         ndd.picture(ndd.tensor(BLACK, layout="HWC"), ndd.batch([np.zeros((1, 4), np.float32)] * 2))
     with pytest.raises(ValueError, match="expected images"):
         ndd.picture(ndd.tensor(np.zeros((4, 4, 7), np.uint8)))
+
+
+def test_masks_of_objects():
+    planes = np.zeros((2, 40, 60), bool)
+    planes[0, :20], planes[1, 30:] = True, True
+    black = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
+    merged = np.where(planes[1], 2, planes[0]).astype(np.int32)
+    shown = ndd.picture(ndd.Targets(black, masks=planes))
+    assert shown.png() == ndd.picture(black, masks=ndd.tensor(merged)).png()
+    assert ndd.picture(ndd.Targets(black, masks=planes[:0])).png() == ndd.picture(black).png()

@@ -16,6 +16,7 @@ import ndd
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
+CONTRIBUTING = (ROOT / ".github" / "CONTRIBUTING.md").read_text()
 BLOCKS = re.findall(r"<!-- run -->\n```python\n(.*?)```", TEXT, re.DOTALL)
 PHOTOS = Path(ndd.__file__).parent / "demo" / "photos"
 
@@ -118,19 +119,22 @@ def test_the_commands_for_windows_are_the_same_two():
 def test_the_commands_it_names_exist():
     from ndd.__main__ import _COMMANDS
 
-    named = set(re.findall(r"python -m ndd (\w+)", TEXT))
+    named = set(re.findall(r"python -m ndd (\w+)", TEXT + CONTRIBUTING))
     assert named == set(_COMMANDS)
 
 
 def test_links_and_folders_exist():
     for link in re.findall(r"\]\(([^)#]+)\)", TEXT):
         assert link.startswith("http") or (ROOT / link).exists(), link
-    for folder in re.findall(r"`(ndd/\w+)`", TEXT):
+    for folder in re.findall(r"`(ndd/\w+)`", TEXT + CONTRIBUTING):
         assert (ROOT / folder).exists(), folder
 
 
 def test_changelog_and_licence():
-    assert "## 0.1.0" in (ROOT / "CHANGELOG.md").read_text()
+    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changes, re.M)
+    assert "## [Unreleased]" in changes
     licence = (ROOT / "LICENSE").read_text()
     assert "Apache License" in licence
     assert "ndd authors" in licence

@@ -81,9 +81,10 @@ def _features(data, start, end, keys, key_ends, entries):
 
 
 @kernel
-def _values(data, start, end, wanted, ints, floats, to, write):
+def _values(data, start, end, wanted, ints, floats):
     """Walks through the entry of a feature: its type (`NOTHING` if it holds no values), how many values, the range of
-    the first string; type -2 if it is broken. With `write`, numbers go to `ints` or (as bits) `floats` from `to` on."""
+    the first string; type -2 if it is broken. Numbers of type `wanted` go to `ints` or (as bits) `floats`, as many as
+    have room there: a list of another type may follow, and then one of the first type anew."""
     kind, count, first, last = np.int64(NOTHING), np.int64(0), np.int64(0), np.int64(0)
     broken = (np.int64(-2), count, first, last)
     at = start
@@ -114,17 +115,17 @@ def _values(data, start, end, wanted, ints, floats, to, write):
                 elif kind == 2 and (wire == 2 or wire == 5):
                     if (listed - value) % 4:
                         return broken
-                    if write and wanted == 2:
-                        for k in range((listed - value) // 4):
-                            floats[to + count + k] = _word(data, value + 4 * k)
+                    if wanted == 2:
+                        for k in range(min((listed - value) // 4, len(floats) - count)):
+                            floats[count + k] = _word(data, value + 4 * k)
                     count += (listed - value) // 4
                 elif kind == 0 and (wire == 2 or wire == 0):
                     while value < listed:
-                        one, value = varint(data, value, listed)
+                        decoded, value = varint(data, value, listed)
                         if value < 0:
                             return broken
-                        if write and wanted == 0:
-                            ints[to + count] = one
+                        if wanted == 0 and count < len(ints):
+                            ints[count] = decoded
                         count += 1
     return (kind if count else np.int64(NOTHING)), count, first, last
 
@@ -161,7 +162,7 @@ def examine(data, starts, sizes, keys, key_ends, entries, kinds, counts, strings
         states[i] = GOOD
         for k in range(len(key_ends)):
             kinds[i, k], counts[i, k], strings[i, k, 0], strings[i, k, 1] = _values(
-                data, entries[i, k, 0], entries[i, k, 1], 0, none_i, none_f, 0, False
+                data, entries[i, k, 0], entries[i, k, 1], NOTHING, none_i, none_f
             )
             if kinds[i, k] == -2:
                 states[i] = NO_EXAMPLE
@@ -169,10 +170,12 @@ def examine(data, starts, sizes, keys, key_ends, entries, kinds, counts, strings
 
 
 @kernel
-def decode(data, entries, types, places, ints, floats):
-    """Writes the numbers of each entry to `ints` or (as bits) `floats`, from `places[i, k]` on; -1: not wanted."""
+def decode(data, entries, types, places, rooms, ints, floats):
+    """Writes the numbers of each entry to `ints` or (as bits) `floats`: at most `rooms[i, k]` from `places[i, k]` on;
+    -1: not wanted."""
     for i in range(len(entries)):
         for k in range(len(types)):
-            if places[i, k] >= 0:
-                start, end = entries[i, k]
-                _values(data, start, end, types[k], ints, floats, places[i, k], True)
+            first = places[i, k]
+            if first >= 0:
+                last = first + rooms[i, k]
+                _values(data, entries[i, k, 0], entries[i, k, 1], types[k], ints[first:last], floats[first:last])

@@ -233,7 +233,7 @@ def _kind(said, scales):
     if bits < 0:
         return 8 if bits == -32 else 9
     whole = 0 if bits == 8 else 2 if bits == 16 else 4 if bits == 32 else 6
-    if scale == 1.0 and zero == 0.0:
+    if scale == 1.0 and zero == 0.0 and said[_SEEN] & _HAS_BLANK == 0:
         return whole
     if scale == 1.0 and zero == (-128.0 if bits == 8 else np.float64(np.uint64(1) << np.uint64(bits - 1))):
         return whole + 1
@@ -280,8 +280,9 @@ def _scale(scratch, target, count, said, scales):
         singles = array_at(target, count, np.empty(0, np.float32))
         one_scale, one_zero = np.float32(scale), np.float32(zero)
         for k in range(count):
-            value = floats[k]
-            if bits > 0:
+            if bits < 0:
+                value = floats[k]
+            else:
                 stored = np.int64(scratch[k]) if bits == 8 else np.int64(shorts[k])
                 value = np.float32(np.nan) if blanks and stored == blank else np.float32(stored)
             if multiplies:
@@ -291,8 +292,9 @@ def _scale(scratch, target, count, said, scales):
         ints, longs, wides = scratch.view(np.int32), scratch.view(np.int64), scratch.view(np.float64)
         doubles = array_at(target, count, np.empty(0, np.float64))
         for k in range(count):
-            number = wides[k]
-            if bits > 0:
+            if bits < 0:
+                number = wides[k]
+            else:
                 stored = np.int64(ints[k]) if bits == 32 else longs[k]
                 number = np.nan if blanks and stored == blank else np.float64(stored)
             if multiplies:
@@ -304,7 +306,7 @@ def _scale(scratch, target, count, said, scales):
 def _pixels(handle, head, begin, have, offset, target, points, kind, said, scales, scratch):
     """Reads the numbers at `offset` of a file to `target`; whether they are all there. The first of them may be in `head`."""
     bits, flip = abs(said[_BITPIX]), kind < 8 and kind % 2 == 1
-    scaled = kind > 7 and (scales[0] != 1.0 or scales[1] != 0.0)
+    scaled = kind > 7 and (said[_BITPIX] > 0 or scales[0] != 1.0 or scales[1] != 0.0)
     width, wide = bits // 8, 4 if kind == 8 else 8
     if offset + points * width <= begin + have and not scaled:
         copy_bytes(target, head.ctypes.data + offset - begin, points * width)

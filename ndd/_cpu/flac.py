@@ -182,7 +182,9 @@ def _long(data, at, end, k):
 
 @kernel
 def _subframe(data, at, end, bits, size, line, weights):
-    """Fills `line[:size]`; the bit behind the subframe, -1 if it is damaged."""
+    """Fills `line[:size]`; the bit behind the subframe, -1 if it is damaged or not whole."""
+    if at > end:
+        return np.int64(-1)
     kind, wasted = _unsigned(data, at, 8), np.int64(0)
     at += 8
     if kind >> 7:
@@ -218,7 +220,7 @@ def _subframe(data, at, end, bits, size, line, weights):
         else:
             precision, shift = _unsigned(data, at, 4) + 1, _signed(data, at + 4, 5)
             at += 9
-            if precision == 16 or shift < 0:
+            if precision == 16 or shift < 0 or at + order * precision > end:
                 return np.int64(-1)
             for j in range(order):
                 weights[j] = _signed(data, at, precision)

@@ -15,7 +15,10 @@ Between the steps of a compilation it may be broken off (`background.py`).
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ndd._cpu.background import background
 
@@ -60,7 +63,9 @@ class _Numba(NamedTuple):
     whole: Any
     inner: Any
     outer: Any
-    result: Any
+    compile_result: Any
+    descriptor: Any
+    environment: Any
 
 
 def options(inner: bool) -> dict[str, Any]:
@@ -70,22 +75,107 @@ def options(inner: bool) -> dict[str, Any]:
     return {"no_cfunc_wrapper": True, "pipeline_class": _numba().outer}
 
 
-def rebuild(target: Any, *parts: Any) -> Any:
-    """As `CompileResult._rebuild`, for inner code. Environments are set where it is linked in."""
-    return _numba().result._rebuild(_InnerTarget(target), *parts[:-1], ())._replace(target_context=target)
+def parts(result: Any) -> tuple[dict[str, Any], bytes] | None:
+    """A compilation result for a file: what its header says of it, and the code. None if a file cannot hold it: it uses Python
+    objects other than element types, or gives back a type that has no form here."""
+    descriptor, library, own = result.fndesc, result.library, result.environment
+    others = [other for other in result._find_referenced_environments() if other is not own]
+    if library.has_dynamic_globals or result.reload_init or any([other.consts for other in others]):
+        return None
+    try:
+        kind, constants = _form(result.signature.return_type), [_form(constant) for constant in own.consts]
+    except TypeError:
+        return None
+    symbols = {
+        "library": library.name,
+        "function": descriptor.mangled_name,
+        "environment": descriptor.env_name,
+        "inline": bool(descriptor.inline),
+    }
+    return {"result": kind, "constants": constants, "format": library.format, "symbols": symbols}, library.code()
 
 
-def rebuild_outer(target: Any, *parts: Any) -> Any:
-    """The same for what Python calls."""
-    _runtime()
-    return _numba().result._rebuild(_Target(target), *parts)._replace(target_context=target)
+def loaded(target: Any, arguments: tuple[Any, ...], header: dict[str, Any], code: Any, *, function: Any) -> Any:
+    """The compilation result again, of this function for arguments of these types. Numba's own way is `pickle`."""
+    numba, symbols = _numba(), header["symbols"]
+    result = _type(header["result"])
+    descriptor = numba.descriptor(
+        native=True, modname=function.__module__, qualname=function.__qualname__, unique_name=function.__qualname__,
+        doc=function.__doc__ or "", typemap=None, restype=result, calltypes=None, args=_names_of_arguments(function), kws=(),
+        argtypes=arguments, inline=symbols["inline"], mangler=lambda *_, **__: symbols["function"],
+        env_name=symbols["environment"],
+    )  # fmt: skip
+    environment = numba.environment.from_fndesc(descriptor)
+    environment.consts[:] = environment.consts or [_type(constant) for constant in header["constants"]]
+    library = {"object": numba.whole, "bitcode": numba.library}[header["format"]](target.codegen(), symbols["library"])
+    library.load(bytes(code))
+    return numba.compile_result(
+        typing_context=target.typing_context,
+        target_context=target,
+        entry_point=library.entry(target, descriptor, environment),
+        type_annotation="",
+        signature=result(*arguments),
+        objectmode=False,
+        lifted=(),
+        fndesc=descriptor,
+        library=library,
+        environment=environment,
+        reload_init=[],
+        referenced_envs=(),
+    )
 
 
-def reduced(result: Any) -> tuple[Any, ...]:
-    """`CompileResult._reduce`, without the modules of numba that loading it would import: only objects that are compiled in
-    are looked up in environments."""
-    *parts, environments = result._reduce()
-    return *parts, tuple([e for e in environments if e.consts])
+def _names_of_arguments(function: Any) -> tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)]
+
+
+_SCALARS = (
+    "none", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+)  # fmt: skip
+
+
+def _form(kind: Any) -> Any:
+    """A type of numba's in JSON: its name, `{"literal": 3}`, `{"optional": form}`, `{"tuple": [form, ...]}`, or `{"array": [form,
+    dimensions, layout, writable, aligned]}`; an element type of NumPy's: `{"dtype": name}`. TypeError for others."""
+    from numba import types
+
+    form: Any = str(kind)
+    if isinstance(kind, types.IntegerLiteral | types.BooleanLiteral):
+        form = {"literal": kind.literal_value}
+    elif isinstance(kind, types.Optional):
+        form = {"optional": _form(kind.type)}
+    elif isinstance(kind, types.Tuple | types.UniTuple):
+        form = {"tuple": [_form(part) for part in kind.types]}
+    elif isinstance(kind, np.dtype):
+        form = {"dtype": kind.str}
+    elif isinstance(kind, types.Array):
+        form = {"array": [_form(kind.dtype), kind.ndim, kind.layout, kind.mutable, kind.aligned]}
+    elif form not in _SCALARS:
+        raise TypeError(f"no form for {kind}")
+    if _type(form) != kind:
+        raise TypeError(f"{form} says less than {kind}")
+    return form
+
+
+def _type(form: Any) -> Any:
+    from numba import types
+
+    if isinstance(form, str):
+        if form not in _SCALARS:
+            raise TypeError(f"no type is named {form!r}")
+        return types.boolean if form == "bool" else getattr(types, form)
+    ((name, value),) = form.items()
+    if name == "literal":
+        return types.literal(value)
+    if name == "optional":
+        return types.Optional(_type(value))
+    if name == "dtype":
+        return np.dtype(value)
+    if name == "tuple":
+        return types.BaseTuple.from_types([_type(part) for part in value])
+    element, dimensions, layout, writable, aligned = value
+    return types.Array(_type(element), dimensions, layout, readonly=not writable, aligned=aligned)
 
 
 @functools.cache
@@ -103,9 +193,12 @@ def _runtime() -> None:
 def _numba() -> _Numba:
     """Our ways of what numba has."""
     from llvmlite import binding
+    from numba import _dynfunc
     from numba.core import event
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler, CompilerBase, CompileResult
+    from numba.core.compiler import Compiler, CompilerBase, compile_result
+    from numba.core.environment import Environment
+    from numba.core.funcdesc import PythonFunctionDescriptor
     from numba.core.runtime import rtsys
 
     class Steps(event.Listener):
@@ -131,24 +224,50 @@ def _numba() -> _Numba:
             super().add_linking_library(library)
 
     class Library(Stepwise):
-        """A module to be linked into others."""
+        """A module to be linked into others. Environments are set where it is linked in."""
+
+        format = "bitcode"
 
         def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()
             self._finalized = True
 
-        def serialize_using_object_code(self) -> Any:
-            """There is none: the module itself."""
+        def code(self) -> bytes:
+            """The module itself."""
             self._ensure_finalized()
-            return self.name, self._final_module.as_bitcode()
+            return self._final_module.as_bitcode()
+
+        def load(self, code: bytes) -> None:
+            """In place of compiling it."""
+            self._final_module = binding.parse_bitcode(code)
+            self._finalize_final_module()
+
+        def entry(self, target: Any, descriptor: Any, environment: Any) -> Any:
+            """By what numba finds the code: a function without an address, as it makes for code without a wrapper."""
+            name = descriptor.qualname.split(".")[-1]
+            return _dynfunc.make_function(descriptor.lookup_module(), name, "", 0, environment, (self,))
 
     class Whole(Stepwise):
         """A module to be run."""
 
-        def serialize_using_object_code(self) -> Any:
-            """Without the module, which numba keeps for other ones that it may be linked into: half of what is read."""
+        format = "object"
+
+        def code(self) -> bytes:
+            """Without the module, which numba keeps for other ones that it may be linked into."""
             self._ensure_finalized()
-            return self.name, self._get_compiled_object()
+            return self._get_compiled_object()
+
+        def load(self, code: bytes) -> None:
+            """In place of compiling it."""
+            _runtime()
+            self.enable_object_caching()
+            self._set_compiled_object(code)
+            self._finalize_final_module()
+
+        def entry(self, target: Any, descriptor: Any, environment: Any) -> Any:
+            """The function that Python calls."""
+            self._codegen._engine._defined_symbols.add(descriptor.llvm_cpython_wrapper_name)
+            return target.get_executable(self, descriptor, environment)
 
         def _optimize_final_module(self) -> None:
             super()._optimize_final_module()
@@ -169,7 +288,7 @@ def _numba() -> _Numba:
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         state.library = Library(state.targetctx.codegen(), func.__qualname__)
         result = CompilerBase.compile_extra(compiler, func)
-        result = result._replace(entry_point=_entry(result.library, result.fndesc, result.environment))
+        result = result._replace(entry_point=result.library.entry(state.targetctx, result.fndesc, result.environment))
         state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
         return result
 
@@ -190,50 +309,4 @@ def _numba() -> _Numba:
                 result.codegen.set_env(env.env_name, env)
             return result
 
-    return _Numba(Library, Whole, Inner, Outer, CompileResult)
-
-
-class _Target:
-    """What `CompileResult._rebuild` needs of a target."""
-
-    def __init__(self, target: Any):
-        self.target = target
-        self.typing_context = target.typing_context
-        self.real = target.codegen()
-
-    def codegen(self) -> _Target:
-        return self
-
-    def unserialize_library(self, kept: tuple[str, bytes]) -> Any:
-        library = _numba().whole(self.real, kept[0])
-        library.enable_object_caching()
-        library._set_compiled_object(kept[1])
-        library._finalize_final_module()
-        return library
-
-    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
-        self.real._engine._defined_symbols.add(fndesc.llvm_cpython_wrapper_name)
-        return self.target.get_executable(library, fndesc, env)
-
-
-class _InnerTarget(_Target):
-    """The same for inner code."""
-
-    def unserialize_library(self, kept: tuple[str, bytes]) -> Any:
-        from llvmlite import binding
-
-        library = _numba().library(self.real, kept[0])
-        library._final_module = binding.parse_bitcode(kept[1])
-        library._finalize_final_module()
-        return library
-
-    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
-        return _entry(library, fndesc, env)
-
-
-def _entry(library: Any, fndesc: Any, env: Any) -> Any:
-    """By what numba finds the code: a function without an address, as it makes for code without a wrapper."""
-    from numba import _dynfunc
-
-    name = fndesc.qualname.split(".")[-1]
-    return _dynfunc.make_function(fndesc.lookup_module(), name, "", 0, env, (library,))
+    return _Numba(Library, Whole, Inner, Outer, compile_result, PythonFunctionDescriptor, Environment)

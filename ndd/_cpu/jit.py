@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu import inner_code
+from ndd._cpu import inner_code, kernel_file
 from ndd._cpu.background import background, stand_in
 from ndd._cpu.kernel_cache import KernelCache, described, source_digest, writable_folder
 from ndd._execution.compiling import compiling
@@ -174,8 +174,8 @@ class Kernel(Compiled):
         text = self._text()
         if text is not None:
             name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
-            rebuild = inner_code.rebuild if inner else inner_code.rebuild_outer
-            dispatcher._cache = KernelCache(name, text, inner_code.reduced, rebuild)
+            load = functools.partial(inner_code.loaded, function=original)
+            dispatcher._cache = KernelCache(name, text, inner_code.parts, load)
         dispatcher.typeof_pyval = _typed(dispatcher)
         dispatcher._compile_for_args = _one_at_a_time(dispatcher, text is not None)
         if self._meanwhile is not None and text is not None and not inner:
@@ -219,8 +219,9 @@ class Kernel(Compiled):
         if self.function.__closure__:  # type: ignore[attr-defined]
             return None
         parts = [
-            f"{numba.__version__} {llvmlite.__version__} {sys.version}".encode(),
+            f"{numba.__version__} {llvmlite.__version__} {sys.version} {numba.config.BOUNDSCHECK}".encode(),
             source_digest(inner_code.__file__),
+            source_digest(kernel_file.__file__),
         ]
         for one in self._reached({}):
             code, scope = one.function.__code__, one.function.__globals__  # type: ignore[attr-defined]

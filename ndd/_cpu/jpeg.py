@@ -20,7 +20,8 @@ from ndd._cpu.jpeg_blocks import COPIED, PIXELS, copy_plain, load_bits, store_pi
 from ndd._cpu.jpeg_codes import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
 from ndd._cpu.turns import next_turn
 
-BORDER = 32  # bytes that must be there around a plane's rows, and behind the bits
+BORDER = 32  # bytes that must be there around a plane's rows
+_UNIT = 1536  # bytes that the codes of a unit take at most: they are read before it is known whether so many are there
 
 _RUN = 16  # units that are transformed at once: their numbers stay in the processor's nearest memory
 _LEAST_WIDTH = 16  # narrower chroma is not smoothed
@@ -28,7 +29,7 @@ _LEAST_WIDTH = 16  # narrower chroma is not smoothed
 
 def room(size: int, width: int) -> int:
     """Bytes of `scratch` for `decode`: an encoded file of so many, rows of so many pixels."""
-    return size + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
+    return size + _UNIT + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
 
 
 PLACE = 4  # where the `window` of a picture is in its row, see `decode_turns`
@@ -82,7 +83,7 @@ def decode(data, out, window, scratch):
     begin = _read_headers(data, frame, steps, codes)
     if begin < 0:
         return False
-    bits = scratch[: len(data) - begin + BORDER]
+    bits = scratch[: len(data) - begin + _UNIT]
     nbytes = _unstuffed(data, begin, bits)
     if nbytes < 0:
         return False

@@ -26,6 +26,17 @@ _RED_CR, _GREEN_CB, _GREEN_CR, _BLUE_CB = 91881 - 65536, -22554, 65536 - 46802, 
 _LUMA, _BLUE, _RED = (19595, 38470 // 2, 7471), (-11059, -21709, 32768), (32768, -27439, -5329)
 
 
+def _element(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
+    """A pointer to element `at` of an array, of which `count` are used. Nothing is checked, but for NUMBA_BOUNDSCHECK=1."""
+    array = context.make_array(kind)(context, builder, array)
+    if context.enable_boundscheck:
+        last = builder.sub(array.nitems, array.nitems.type(count))
+        outside = builder.or_(builder.icmp_signed("<", at, at.type(0)), builder.icmp_signed(">", at, last))
+        with builder.if_then(outside, likely=False):
+            context.call_conv.return_user_exc(builder, IndexError, ("vectors are out of bounds",))
+    return builder.gep(array.data, [at])
+
+
 def _load_bits() -> Any:
     from llvmlite import ir
     from numba import types
@@ -34,9 +45,8 @@ def _load_bits() -> Any:
     @intrinsic
     def load(typing_context, data, at):
         def generate(context, builder, signature, arguments):
-            start = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            place = builder.bitcast(builder.gep(start, [arguments[1]]), ir.IntType(64).as_pointer())
-            return builder.bswap(builder.load(place, align=1))
+            start = _element(context, builder, signature.args[0], *arguments, 8)
+            return builder.bswap(builder.load(builder.bitcast(start, ir.IntType(64).as_pointer()), align=1))
 
         return types.uint64(types.Array(types.uint8, 1, "C"), types.uint64), generate
 
@@ -54,8 +64,8 @@ def _copy_plain() -> Any:
             many, marks = ir.VectorType(ir.IntType(8), COPIED), ir.IntType(COPIED)
 
             def place_of(array, at):
-                start = context.make_array(signature.args[array])(context, builder, arguments[array]).data
-                return builder.bitcast(builder.gep(start, [arguments[at]]), many.as_pointer())
+                start = _element(context, builder, signature.args[array], arguments[array], arguments[at], COPIED)
+                return builder.bitcast(start, many.as_pointer())
 
             read = builder.load(place_of(0, 1), align=1)
             builder.store(read, place_of(2, 3), align=1)
@@ -212,22 +222,26 @@ def _transform() -> Any:
     @intrinsic
     def transform(typing_context, blocks, first, second, steps, row, out, at, stride):
         def generate(context, builder, signature, arguments):
-            blocks, first, second, steps, row, out, at, stride = arguments
-            blocks, steps, out = (
-                context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 3, 5)
-            )
             short = ir.VectorType(ir.IntType(16), 8)
             both = list(range(_LANES))
 
-            def read(numbers, begin, r):
-                start = builder.bitcast(builder.gep(numbers, [begin]), short.as_pointer())
-                return builder.load(builder.gep(start, [ir.Constant(ir.IntType(64), r)]), align=2)
+            def element(array, at, count):
+                return _element(context, builder, signature.args[array], arguments[array], at, count)
 
+            first, second, factors = (
+                builder.bitcast(element(array, arguments[at], 64), short.as_pointer())
+                for array, at in ((0, 1), (0, 2), (3, 4))
+            )
             rows = []
             for r in range(8):
-                two = _shuffled(builder, read(blocks, first, r), read(blocks, second, r), both)
-                factors = read(steps, row, r)
-                rows.append(builder.mul(two, _shuffled(builder, factors, factors, both)))
+                one, two, row = (
+                    builder.load(builder.gep(start, [ir.Constant(ir.IntType(64), r)]), align=2)
+                    for start in (first, second, factors)
+                )
+                rows.append(builder.mul(_shuffled(builder, one, two, both), _shuffled(builder, row, row, both)))
+            at, stride = arguments[6:]
+            element(5, builder.add(at, builder.mul(stride, stride.type(7))), _LANES)
+            out = context.make_array(signature.args[5])(context, builder, arguments[5]).data
             _store_blocks(builder, rows, out, at, stride)
             return context.get_dummy_value()
 
@@ -277,14 +291,15 @@ def _store_pixels() -> Any:
         def generate(context, builder, signature, arguments):
             short, eight = _Lanes(builder, 16, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
 
+            def element(k, at, count):
+                return _element(context, builder, signature.args[k], arguments[k], arguments[at], count)
+
             def read(k, at, less):
-                start = context.make_array(signature.args[k])(context, builder, arguments[k]).data
-                where = builder.bitcast(builder.gep(start, [arguments[at]]), eight.as_pointer())
+                where = builder.bitcast(element(k, at, PIXELS), eight.as_pointer())
                 return builder.sub(builder.zext(builder.load(where, align=1), short.kind), short.all(less))
 
-            out = context.make_array(signature.args[5])(context, builder, arguments[5]).data
             planes = read(0, 1, 0), read(2, 4, 128), read(3, 4, 128)
-            _store_colours(builder, *planes, builder.gep(out, [arguments[6]]))
+            _store_colours(builder, *planes, element(5, 6, 3 * PIXELS))
             return context.get_dummy_value()
 
         bytes_, place = types.Array(types.uint8, 1, "C"), types.uint64
@@ -446,7 +461,8 @@ def _load_pixels() -> Any:
 
 
 load_bits: Any = Intrinsic(_load_bits)
-"""`load_bits(data, at)`: the eight bytes from `at` as an uint64, the first one highest. Nothing is checked, here and below."""
+"""`load_bits(data, at)`: the eight bytes from `at` as an uint64, the first one highest. Nothing is checked, here and below,
+but for NUMBA_BOUNDSCHECK=1."""
 
 copy_plain: Any = Intrinsic(_copy_plain)
 """`copy_plain(data, at, out, place)`: copies `COPIED` bytes, and says how many of them come before the first 0xFF."""

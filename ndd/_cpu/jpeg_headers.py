@@ -24,7 +24,7 @@ _PLAIN = np.frombuffer(b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x01\0\0
 _MAX_SCANS, _FEW_SCANS, _MAX_SCANNED, _SHORT_FILE = 500, 16, 1 << 33, 1000  # as `_header.may_be_decoded` has them
 _END = 64  # how near to the end its mark must be
 
-PEEKED = 2048  # bytes in which most files have their size
+PEEKED = 2048  # bytes in which the headers of most files without EXIF lie
 
 
 @kernel
@@ -64,8 +64,8 @@ def _(addresses, sizes, like, facts):
 
 @kernel
 def peek(addresses, sizes, start, found):
-    """Height, width and channels as stored, int64 `[N, 3]`, of the JPEGs that say these in their first bytes and have no EXIF
-    before; zeros for all others. `start` is room for `PEEKED` bytes."""
+    """Height, width and channels as stored, int64 `[N, 3]`, of the JPEGs whose pixels begin within these first bytes, with no
+    EXIF before; zeros for all others. `start` is room for `PEEKED` bytes."""
     for i in range(len(sizes)):
         end = min(sizes[i], start.size)
         found[i] = 0
@@ -73,13 +73,18 @@ def peek(addresses, sizes, start, found):
             continue
         copy_bytes(start.ctypes.data, addresses[i], end)
         at = 2 if start[0] == 0xFF and start[1] == 0xD8 else end
+        height, width, channels = np.int64(0), np.int64(0), np.int64(0)
         while at + _LEAST <= end and start[at] == 0xFF:
             marker, length = start[at + 1], _u16(start, at + 2)
-            if 0xC0 <= marker <= 0xCF and marker != 0xC4 and marker != 0xC8 and marker != 0xCC:
-                found[i, 0], found[i, 1], found[i, 2] = _u16(start, at + 5), _u16(start, at + 7), start[at + 9]
+            if marker == 0xDA:
+                found[i, 0], found[i, 1], found[i, 2] = height, width, channels
                 break
+            if 0xC0 <= marker <= 0xCF and marker != 0xC4 and marker != 0xC8 and marker != 0xCC:
+                if channels:
+                    break
+                height, width, channels = _u16(start, at + 5), _u16(start, at + 7), np.int64(start[at + 9])
             exif = marker == 0xE1 and _reads(start, at + 4, 0x45, 0x78, 0x69, 0x66)
-            if exif or marker == 0xFF or marker == 0xD9 or marker == 0xDA or length < 2:
+            if exif or marker < 0xC0 or marker == 0xFF or 0xD0 <= marker <= 0xD9 or length < 2:
                 break
             at += 2 + length
 
@@ -97,7 +102,7 @@ def _u16(data, at):
 @kernel
 def _walk(data, first, end, found, copied):
     """Reads the segments up to the pixels; whether this is a plain picture of YCbCr or gray. A copy's EXIF is made plain, what
-    is none is left to Python where that would read it in another way: it does not look behind the frame header."""
+    is none is left to Python where there is something behind the frame header."""
     if end - first < _LEAST or data[first] != 0xFF or data[first + 1] != 0xD8:
         return False
     at, exif, exif_end = first + 2, np.int64(0), np.int64(0)
@@ -112,7 +117,7 @@ def _walk(data, first, end, found, copied):
             continue
         length = _u16(data, at + 2)
         after = at + 2 + length
-        if length < 2 or after > end or marker == 0xD9:
+        if length < 2 or after > end or marker < 0xC0 or 0xD0 <= marker <= 0xD9:
             return False
         if marker == 0xDA:
             if length < 6:

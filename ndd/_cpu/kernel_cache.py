@@ -1,16 +1,17 @@
-"""Compiled kernels on disk: one file for each kernel and types of arguments.
+"""Compiled kernels on disk: one file for each kernel and types of arguments (`kernel_file.py` has its form).
 
 Numba's own cache keeps an index beside its files; a damaged one raises at every call until somebody deletes it, and two
 processes that write at the same time can exchange two kernels' code. Here the name of a file says all that its content
-follows from, so there is nothing to keep in step: a file is read if it is there and whole, else the kernel is compiled
-anew, and a new file takes the place of the old one in one step.
+follows from, so there is nothing to keep in step: a file is read if it is there, whole, and nobody else can have written it;
+else the kernel is compiled anew, and a new file takes the place of the old one in one step.
 
 Files are read from all of these folders, and written to the first one that can be:
 
-1. `kernels` in `NDD_CACHE_DIR`, else `ndd` in `NUMBA_CACHE_DIR`, if one of these is set (then to no other);
-2. `__pycache__` of this package;
-3. the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`, ...);
-4. a folder of this user's among the temporary files.
+1. `kernels` in `NDD_CACHE_DIR` (if it can be used, no other);
+2. `ndd` in `NUMBA_CACHE_DIR` (if it is set, none of the others);
+3. `__pycache__` of this package;
+4. the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`, ...);
+5. a folder of this user's among the temporary files.
 
 Where none can be written, kernels are compiled once a process, and one warning says so.
 """
@@ -20,10 +21,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import pickle
-import stat
-import sys
-import tempfile
+import platform
 import time
 import warnings
 from pathlib import Path
@@ -31,10 +29,19 @@ from typing import Any
 
 import numpy as np
 
-from ndd._execution.compiling import chosen_folder
+from ndd._cpu import kernel_file
+from ndd._execution.cache_folders import (
+    chosen_folder,
+    close_to_others,
+    folder_to_write,
+    folders_to_read,
+    read_own,
+    temporary_folder,
+    user_folder,
+)
 from ndd.atomic_file import atomic_file
 
-_DIGEST = 32  # bytes of SHA-256 at the head of a file: what a full disk or a crash left of it is not read
+_KERNELS = "compiled kernels"
 _OLD_SECONDS = 7 * 86400.0  # a kernel of another source text is deleted when it has not been written for a week
 
 
@@ -44,14 +51,14 @@ class KernelCache:
     Args:
         name: of the kernel: module and qualified name.
         text: what the code follows from beside the types of its arguments.
-        reduced: what is kept of a compilation result.
-        rebuild: makes one of that, for a target context.
+        parts: gives what a file holds of a compilation result, as `inner_code.parts` does.
+        load: makes one of that, for a target and types of arguments, as `inner_code.loaded` does.
     """
 
-    def __init__(self, name: str, text: bytes, reduced: Any, rebuild: Any):
+    def __init__(self, name: str, text: bytes, parts: Any, load: Any):
         self._name = name
         self._source = hashlib.sha256(text).hexdigest()[:16]
-        self._reduce, self._rebuild = reduced, rebuild
+        self._parts, self._load = parts, load
 
     @property
     def cache_path(self) -> str | None:
@@ -62,43 +69,48 @@ class KernelCache:
     def kept(self, sig: Any, target_context: Any) -> bool:
         """Whether there is a file for a signature."""
         name = self._file_name(sig, target_context.codegen())
-        return any((folder / name).exists() for folder in _folders())
+        return any(os.path.exists(folder / name) for folder in _folders())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for a signature, or None."""
-        name = self._file_name(sig, target_context.codegen())
+        codegen = target_context.codegen()
+        name = self._file_name(sig, codegen)
         for folder in _folders():
             try:
-                data = (folder / name).read_bytes()
-                if len(data) > _DIGEST and hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST]:
-                    return self._rebuild(target_context, *pickle.loads(data[_DIGEST:]))
+                header, code = kernel_file.unpacked(read_own(folder / name), self._expected(sig, codegen))
+                return self._load(target_context, tuple(sig), header, code)
             except Exception:  # not there, not to be read, or not what this numba can use: compiled anew
                 continue
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Writes a compiled kernel. What goes wrong here harms nobody: the kernel itself is there."""
-        if data.library.has_dynamic_globals:
+        parts = self._parts(data)
+        if parts is None or tuple(sig) != tuple(data.signature.args):
             return
         folder = writable_folder()
         if folder is None:
             return
         try:
-            from numba.core.serialize import dumps
-
-            content = dumps(self._reduce(data))
+            header, code = parts
+            content = kernel_file.packed({**self._expected(sig, data.codegen), **header}, code)
             with atomic_file(folder / self._file_name(sig, data.codegen)) as file:
-                file.write(hashlib.sha256(content).digest() + content)
+                close_to_others(file)
+                file.write(content)
             self._delete_old(folder)
         except Exception as error:
             _warn(f"could not be written to {folder} ({error})")
 
+    def _expected(self, sig: Any, codegen: Any) -> dict[str, Any]:
+        """What the header of a file must say."""
+        return {"kernel": self._name, "source": self._source, "signature": str(tuple(sig)), **_made_for(codegen)}
+
     def _file_name(self, sig: Any, codegen: Any) -> str:
         key = hashlib.sha256(repr((sig, _machine(codegen))).encode()).hexdigest()[:24]
-        return f"{self._name}.{self._source}.{key}.kernel"
+        return f"{self._name}.{self._source}.{key}{kernel_file.SUFFIX}"
 
     def _delete_old(self, folder: Path) -> None:
-        for path in folder.glob(f"{self._name}.*.kernel"):
+        for path in folder.glob(f"{self._name}.*{kernel_file.SUFFIX}"):
             if f".{self._source}." not in path.name and time.time() - path.stat().st_mtime > _OLD_SECONDS:
                 path.unlink(missing_ok=True)
 
@@ -119,58 +131,42 @@ def _machine(codegen: Any) -> Any:
 
 
 @functools.cache
+def _made_for(codegen: Any) -> dict[str, Any]:
+    """The same for people, and the libraries."""
+    import llvmlite
+    import numba
+
+    triple, cpu, features = _machine(codegen)
+    return {
+        "target": {"triple": triple, "cpu": cpu, "features": features},
+        "libraries": {
+            "numba": numba.__version__, "llvmlite": llvmlite.__version__, "python": platform.python_version()
+        },
+    }  # fmt: skip
+
+
+@functools.cache
 def _folders() -> list[Path]:
     """Where kernels may lie."""
-    given = _given_folder()
-    if given is not None:
-        return [given]
-    return [Path(__file__).parent.parent / "__pycache__", *_user_folder(), *filter(_is_ours, [_temporary_folder()])]
-
-
-def _given_folder() -> Path | None:
-    numba = os.environ.get("NUMBA_CACHE_DIR")
-    return chosen_folder("kernels") or (Path(numba) / "ndd" if numba else None)
-
-
-def _user_folder() -> list[Path]:
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return [] if not base or base.startswith("~") else [Path(base) / "ndd" / "kernels"]
-
-
-def _temporary_folder() -> Path:
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    return Path(tempfile.gettempdir()) / f"ndd-kernels-{user}"
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether nobody else can write there: what lies there is run."""
-    try:
-        found = folder.lstat()
-    except OSError:
-        return False
-    own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
-    return own and stat.S_ISDIR(found.st_mode)
+    return folders_to_read(chosen_folder("kernels"), _other_folders(), _KERNELS)
 
 
 @functools.cache
 def writable_folder() -> Path | None:
     """The first folder that can be written to; None, and a warning, if there is none."""
-    temporary = [] if _given_folder() is not None else [_temporary_folder()]
-    for folder in [*_folders(), *temporary]:
-        try:
-            folder.mkdir(mode=0o700 if folder in temporary else 0o777, parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
-        except OSError:
-            continue
-        if folder not in temporary or _is_ours(folder):
-            return folder
-    _warn("cannot be kept: no folder can be written to")
-    return None
+    folder = folder_to_write(chosen_folder("kernels"), _other_folders(), _KERNELS)
+    if folder is None:
+        _warn("cannot be kept: no folder can be written to")
+    return folder
+
+
+def _other_folders() -> list[Path]:
+    numba = os.environ.get("NUMBA_CACHE_DIR")
+    if numba:
+        return [Path(numba).absolute() / "ndd"]
+    user = user_folder()
+    folders = [Path(__file__).parent.parent / "__pycache__", *([] if user is None else [user / "kernels"])]
+    return [*folders, temporary_folder("ndd-kernels")]
 
 
 _warned: list[str] = []

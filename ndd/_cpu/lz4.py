@@ -31,7 +31,7 @@ def inflate_lz4(source, out):
     while at < source.size:
         token = np.int64(source[at])
         count, at = _length(source, at + 1, token >> 4)
-        if count < 0 or at + count > source.size or end + count > out.size:
+        if count < 0 or count > source.size - at or count > out.size - end:
             return -1
         for i in range(count):
             out[end + i] = source[at + i]
@@ -42,7 +42,7 @@ def inflate_lz4(source, out):
             return -1
         back = np.int64(source[at]) | np.int64(source[at + 1]) << 8
         count, at = _length(source, at + 2, token & 15)
-        if count < 0 or back == 0 or back > end or end + count + 4 > out.size:
+        if count < 0 or back == 0 or back > end or count > out.size - end - 4:
             return -1
         for i in range(end, end + count + 4):
             out[i] = out[i - back]

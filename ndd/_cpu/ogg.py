@@ -100,17 +100,20 @@ def stream(address, nbytes, head, found):
 
 
 @kernel
-def sound_pages(data, nbytes):
-    """Whether the checksums of all pages are right."""
-    at = np.int64(0)
+def sound_pages(data, begin, nbytes):
+    """Whether the pages fill the bytes, one of them begins at `begin`, and the checksums of all are right."""
+    at, begins = np.int64(0), False
     while at < nbytes:
+        begins |= at == begin
+        if at + _HEAD > nbytes or at + _HEAD + data[at + 26] > nbytes:
+            return False
         last = at + _HEAD + data[at + 26]
         for s in range(data[at + 26]):
             last += data[at + _HEAD + s]
-        if _crc(data, at, last) != little_endian(data, at + 22, 4):
+        if last > nbytes or _crc(data, at, last) != little_endian(data, at + 22, 4):
             return False
         at = last
-    return True
+    return begins
 
 
 @kernel

@@ -8,6 +8,8 @@ the last one counts.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ndd._cpu.byte_order import little_endian
 from ndd._cpu.jit import kernel
 
@@ -135,20 +137,18 @@ def fields(data, starts, ends, found):
 
 
 @kernel
-def numbers(data, starts, ends, wanted, wire_of_one, places, out, counts):
+def numbers(data, starts, ends, wanted, wire_of_one, places, rooms, out, counts):
     """The numbers of field `wanted` in each message, packed or not, to `out` from `places[i]` on: varints (`wire_of_one`
-    0) or the bits of four-byte numbers (5); `counts[i]` of them, `BROKEN` where packed ones are cut off."""
+    0) or the bits of four-byte numbers (5); `counts[i]` of them, `BROKEN` where packed ones are cut off, or are more than
+    `rooms[i]`."""
     for i in range(len(starts)):
-        at, place = starts[i], places[i]
+        at, place, last = starts[i], places[i], places[i] + rooms[i]
         while 0 <= at < ends[i]:
-            number, wire, value, start, at = next_field(data, at, ends[i])
+            number, wire, _, start, at = next_field(data, at, ends[i])
             if at < 0 or number != wanted or (wire != wire_of_one and wire != 2):
                 continue
-            if wire == 0:
-                out[place] = value
-                place += 1
-                continue
-            while 0 <= start < at:
+            while 0 <= start < at:  # one that is not packed is as packed ones are
+                value = np.int64(0)
                 if wire_of_one == 0:
                     value, start = varint(data, start, at)
                 elif start + 4 <= at:
@@ -156,7 +156,9 @@ def numbers(data, starts, ends, wanted, wire_of_one, places, out, counts):
                     start += 4
                 else:
                     start = -1
-                if start >= 0:
+                if place == last:
+                    start = -1
+                if start > 0:
                     out[place] = value
                     place += 1
             if start < 0:

@@ -18,6 +18,7 @@ from ndd._cpu.flac import frames as flac_frames
 from ndd._cpu.inlined import array_at, empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.moving import copy_bytes
+from ndd._cpu.mpeg import TRIMMED, sound_length
 from ndd._cpu.ogg import stream
 from ndd._cpu.sound_file import CHANNELS as _CHANNELS, FORMAT as _FORMAT, RATE as _RATE, opened, read
 from ndd._cpu.turns import next_turn
@@ -42,7 +43,12 @@ _PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit i
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _MOST = 512  # samples a byte: a FLAC header that claims more is left to libsndfile, which reads block by block
 _WHOLE = 1 << 22  # bytes: longer Ogg files are left to libsndfile, which reads only what is wanted
-_PAF, _FLAC_FORMAT = 5, 0x17  # of SF_INFO
+_PAF, _FLAC_FORMAT, _MPEG_FORMAT = 5, 0x17, 0x23  # of SF_INFO
+_SLOW, _MOST_STRETCHED = 256, 1024
+_MOST_MADE, _LITTLE = (
+    1024,
+    1 << 24,
+)  # numbers that come out for a byte of a file, and so many are little: else it is read block by block
 # How libsndfile finds a place in the middle: only by decoding from the beginning; with the very samples; in MPEG with what
 # the frames before leave behind; in Vorbis but for the last page.
 NOWHERE, ANYWHERE, NEAR, PAGES = range(4)
@@ -191,6 +197,12 @@ def _(*given):
     """libsndfile decodes them: 12 s of compiling, for a difference of 4e-7."""
 
 
+@kernel
+def stretches(rate, wanted):
+    """Whether a rate is too low to be resampled to the wanted one: of a sound it is more, and a file would become gigabytes."""
+    return rate < _SLOW and rate * _MOST_STRETCHED < wanted
+
+
 @kernel(nogil=False)
 def plan_files(files, facts, rates, starts, durations, downmix, floats, block, lobes, costs, most_rise, plan, cost):
     """Fills `plan` `[n, PLANS]`, but for BEFORE, and `cost`, float64 `[n]`: nanoseconds. Gives the elements of the output.
@@ -215,10 +227,13 @@ def plan_files(files, facts, rates, starts, durations, downmix, floats, block, l
         if kind in (FLAC, VORBIS):
             most = max(most, np.float64(16 * files[i, 1]))
         fine = kind != UNKNOWN and first >= 0 and first <= frames and (kind == WAV or count <= most)
+        fine = fine and not stretches(rate, rates[i])
         other = rates[i] > 0 and rates[i] != rate
         fine = fine and rates[i] <= rate * most_rise
         exact = not other and (channels == 1 or not downmix) and (floats or facts[i, FLOATS] == 0)
         plan[i, FIRST], plan[i, COUNT] = 0, -1
+        made = count * channels * (rates[i] / rate if other else 1.0)
+        fine = fine and (kind == WAV or made <= max(_LITTLE, _MOST_MADE * files[i, 1]))
         if fine:
             plan[i, FIRST], plan[i, COUNT] = np.int64(first), np.int64(count)
         kept = max(plan[i, COUNT], 0)
@@ -242,7 +257,7 @@ plan_files.meanwhile()
 @kernel
 def open_turns(turns, most, which, files, name, facts):
     """Opens files with libsndfile, and fills their `facts`; `connect` in `decoders/_sound_file.py` comes first."""
-    info = np.zeros(8, np.int32)
+    info, like = np.zeros(8, np.int32), np.empty(0, np.uint8)
     for _ in range(most):
         k = next_turn(turns)
         if k >= len(which):
@@ -251,10 +266,16 @@ def open_turns(turns, most, which, files, name, facts):
         handle, file = opened(files[i, 0], files[i, 1], name, info)
         if handle == 0:
             continue
-        form = np.int64(info[_FORMAT])
+        form, length = np.int64(info[_FORMAT]), np.int64(info[0]) & 0xFFFFFFFF | np.int64(info[1]) << 32
         subtype = form & 0xFFFF
+        if (
+            form >> 16 & 0xFFF == _MPEG_FORMAT
+            and sound_length(array_at(files[i, 0], files[i, 1], like)) > length + TRIMMED
+        ):
+            read(handle, file, 0, 0, 1, 0, 0, 0)  # closes it: `decode` knows what to do
+            continue
         facts[i, KIND], facts[i, HANDLE], facts[i, FILE] = OPENED, np.int64(handle), file
-        facts[i, FRAMES] = np.int64(info[0]) & 0xFFFFFFFF | np.int64(info[1]) << 32
+        facts[i, FRAMES] = length
         facts[i, RATE], facts[i, CHANNELS], facts[i, BITS] = info[_RATE], info[_CHANNELS], form
         if subtype < 256:
             facts[i, FLOATS] = _FLOATS[subtype]
@@ -419,7 +440,8 @@ def opened_turns(turns, most, which, taken, rooms, facts, plan, wanted, output, 
             address, type_there = place + plan[i, PLACE] * (2 if kind == 1 else 4), kind
         before, channels = plan[i, BEFORE], facts[i, CHANNELS]
         found = read(handle, file, plan[i, FIRST] - before, before, channels, address, plan[i, COUNT], type_there)
-        cut = found < plan[i, COUNT] and facts[i, BITS] >> 16 & 0xFFF == _FLAC_FORMAT  # an error: `decode` says which
+        form = facts[i, BITS] >> 16 & 0xFFF
+        cut = found < plan[i, COUNT] and form in (_FLAC_FORMAT, _MPEG_FORMAT)  # `decode` knows what to do
         if plan[i, COUNT] >= 0 and found >= 0 and not cut:
             got[i] = found
             _finish(i, facts, plan, wanted, room, output, got)

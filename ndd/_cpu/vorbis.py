@@ -243,7 +243,7 @@ def samples(address, words, begin, nbytes, length, table, values, factors, order
     data = words.view(np.uint8)
     words[-4:] = 0
     copy_bytes(words.ctypes.data, address, nbytes)
-    if not sound_pages(data, nbytes):
+    if not sound_pages(data, begin, nbytes):
         return False
     ends, positions = packets(data, begin, nbytes)
     count = ends.size

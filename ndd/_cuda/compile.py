@@ -13,10 +13,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ndd._cuda.driver import call
-from ndd._execution.compiling import chosen_folder, compiling
+from ndd._execution.cache_folders import (
+    chosen_folder,
+    folder_to_write,
+    folders_to_read,
+    read_own,
+    temporary_folder,
+    user_folder,
+)
+from ndd._execution.compiling import compiling
 from ndd.atomic_file import atomic_file
 from ndd.installation import install_command
 
+_KERNELS = "kernels compiled for GPUs"
 OPTIONS = ("--std=c++17", "-default-device")
 _three = struct.Struct("3Q").pack  # a third of the time of an array of ctypes
 _lock = threading.Lock()
@@ -91,25 +100,40 @@ def binary(text: str, name: str, architecture: str) -> bytes:
 
     Not `cupy.RawModule`: that compiles with `-ftz=true`, which makes subnormal numbers 0, unlike the CPU and DALI.
     """
+    name_of_file = f"ndd_{_key(text, architecture)}.bin"
+    for place in folders_to_read(chosen_folder("gpu-kernels"), _other_folders(), _KERNELS):
+        with contextlib.suppress(OSError):
+            checksum, kept = (whole := read_own(place / name_of_file))[:32], whole[32:]
+            if _checksum(name_of_file, kept) == checksum:
+                return kept
     folder = cache_folder()
-    kept = folder / f"ndd_{_key(text, architecture)}.bin"
-    with contextlib.suppress(OSError):
-        checksum, found = (whole := kept.read_bytes())[:32], whole[32:]
-        if hashlib.sha256(found).digest() == checksum:
-            return found
     with compiling(f"`{name}` for {architecture}", folder):
-        found = _compiled(text, architecture)
+        made = _compiled(text, architecture)
     with contextlib.suppress(OSError):  # a read-only or full disk: the next process compiles again
-        folder.mkdir(parents=True, exist_ok=True)
-        with atomic_file(kept, private=True) as file:  # processes may start at the same time
-            file.write(hashlib.sha256(found).digest() + found)
-    return found
+        if folder is not None:
+            with atomic_file(folder / name_of_file, private=True) as file:  # processes may start at the same time
+                file.write(_checksum(name_of_file, made) + made)
+    return made
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept."""
-    given = os.path.expanduser(os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache"))
-    return chosen_folder("gpu-kernels") or Path(given)
+def _checksum(name_of_file: str, content: bytes) -> bytes:
+    """Of a file: what is damaged, or was kept under another name, is compiled anew."""
+    return hashlib.sha256(name_of_file.encode() + content).digest()
+
+
+def cache_folder() -> Path | None:
+    """Where compiled kernels are kept: `gpu-kernels` in `NDD_CACHE_DIR`, else where cupy keeps its own, else in the user's
+    cache folder or among the temporary files; None if none of these can be used."""
+    return folder_to_write(chosen_folder("gpu-kernels"), _other_folders(), _KERNELS)
+
+
+def _other_folders() -> list[Path]:
+    of_cupy, of_user = os.environ.get("CUPY_CACHE_DIR"), user_folder()
+    if of_cupy:  # then no other
+        return [Path(os.path.expanduser(of_cupy))]
+    home = os.path.expanduser("~/.cupy/kernel_cache")
+    folders = [] if home.startswith("~") else [Path(home)]  # a user without a home
+    return [*folders, *([] if of_user is None else [of_user / "gpu-kernels"]), temporary_folder("ndd-gpu-kernels")]
 
 
 def _key(text: str, architecture: str) -> str:

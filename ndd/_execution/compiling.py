@@ -1,10 +1,9 @@
-"""Where compiled code is kept if the user says so, and the line that says why a first call takes long."""
+"""The line that says why a first call takes long."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -17,12 +16,6 @@ _spent = 0.0
 _own = threading.local()
 in_background = threading.Event()
 """Set while a thread compiles beside others, who should leave it the interpreter now and then."""
-
-
-def chosen_folder(kind: str) -> Path | None:
-    """`$NDD_CACHE_DIR/kind`; None where it is not set, or empty."""
-    given = os.environ.get("NDD_CACHE_DIR")
-    return Path(given).absolute() / kind if given else None  # also after an os.chdir()
 
 
 @contextlib.contextmanager

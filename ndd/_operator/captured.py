@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
+from ndd._tensor import Batch
 from ndd._tensor.handle import Handle
 from ndd._tensor.invariant import is_marked, marked_places, unmarked, watched
 from ndd._tensor.user_line import user_frame
@@ -36,10 +37,13 @@ class CapturedLoop:
 
     Args:
         size: the batch size.
+
+    Attributes:
+        now: the size of the batch that the body is at: the last one may be smaller, or one with broken samples.
     """
 
     def __init__(self, size: int):
-        self.size = size
+        self.size = self.now = size
         self.forget()
 
     def forget(self) -> None:
@@ -89,7 +93,7 @@ class CapturedLoop:
         whole, items = False, begun(begin)
         try:
             for item in items:
-                whole = False
+                whole, self.now = False, _size_of(item, self.size)
                 yield item
                 self._end()
                 whole = True
@@ -175,8 +179,8 @@ class CapturedLoop:
             )
 
     def check_batch_size(self, name: str, size: Any) -> None:
-        """RuntimeError if it is not the loop's."""
-        if size is not None and size != self.size:
+        """RuntimeError if it is neither the loop's nor that of the batch at hand."""
+        if size is not None and size not in (self.size, self.now):
             raise RuntimeError(f"{name}: Cannot change batch size to {size}, the capture-mode loop uses {self.size}.")
 
     def draws_from(self, name: str, rng: Any, key: tuple[int, int], place: int) -> None:
@@ -215,6 +219,12 @@ class CapturedLoop:
         if self.feeders.get(source) == self.step:
             raise RuntimeError("An ExternalSource may be read only once per capture-mode step")
         self.feeders[source] = self.step
+
+
+def _size_of(item: Any, usual: int) -> int:
+    """The number of samples of an item of a captured loop."""
+    values = item.values() if isinstance(item, dict) else item if isinstance(item, tuple) else (item,)
+    return next((value.batch_size for value in values if isinstance(value, Batch)), usual)
 
 
 def looked_at(name: str, inputs: Any, values: Any, batch_size: Any, device: Any, rng: Any) -> tuple[Any, ...]:

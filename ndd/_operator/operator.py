@@ -411,6 +411,14 @@ class Operator:
         warn_once(f"{self.name}: batch_size", f"{self.name}: {told}: the argument is ignored")
         return n
 
+    def check_arguments(self, given: dict[str, Any]) -> None:
+        """What a call would raise for these arguments alone, and for `device`, whatever its inputs are."""
+        for argument in self.arguments:
+            if argument.name in given:
+                self._accepted(argument, given[argument.name])
+        if isinstance(given.get("device"), str) and given["device"] != "gpu":
+            self._asked(given["device"])
+
     # ---- devices
 
     def _asked(self, device: Any) -> Any:

@@ -59,6 +59,8 @@ class Batch(Arithmetic, Handle):
     def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
         """`sample` repeated `batch_size` times, without copying it.
 
+        Raises ValueError for a negative `batch_size`, TypeError for one that is no integer (DALI drops a fraction).
+
         >>> import ndd
         >>> ndd.Batch.broadcast([1, 2], 3).shape
         [(2,), (2,), (2,)]
@@ -163,7 +165,7 @@ class Batch(Arithmetic, Handle):
             return str(self)
         raise TypeError(f"A Batch has no format {spec!r}, which is for one number: batch.tensors are its samples")
 
-    if not TYPE_CHECKING:  # to a type checker a Batch would be one array
+    if not TYPE_CHECKING:  # to a type checker what has these is one array
 
         def __dlpack__(self, **_: Any) -> Any:
             raise TypeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,15 @@ from ndd._tensor.handle import Spec, operation
 from ndd._tensor.invariant import unmarked, watched
 from ndd._tensor.limits import check_sample_count
 from ndd._tensor.packed import Packed
+from ndd._tensor.promotion import largest_exact, type_of_all, type_of_python, type_with_python
 from ndd._tensor.python_numbers import array_from_python
 from ndd._tensor.store import Store
 from ndd._tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from ndd._typing import Array, DTypeLike, TensorLike
+
+_PYTHON = (int, float, bool, list, tuple)
 
 
 def tensor(
@@ -90,12 +94,17 @@ def batch(
     Args:
         tensors: an iterable of things that `tensor` takes, one for each sample; or one array or Tensor, whose first
             axis is then the samples; or a Batch.
-        dtype, device: as for `tensor`; without `dtype` the first sample's type goes for all.
+        dtype, device: as for `tensor`. Without `dtype` samples of several types get the one that `+` of them has (i64 with f32
+            is f32); Python's numbers among arrays make no type wider: `[np.uint8(1), 2]` is u8. (DALI takes the first
+            sample's type, in which 0.5 becomes 0 and 300 becomes 255.)
         layout: a letter for each axis of a sample.
 
-    Raises ValueError for an empty list without `dtype`, RuntimeError for samples of different rank.
+    Raises ValueError for an empty list without `dtype`, RuntimeError for samples of different rank and for an integer
+    that a float type of the others may not hold (beyond 2**24 in f32), OverflowError for Python's integers out of range.
 
     >>> import ndd, numpy as np
+    >>> ndd.batch([1, 0.5]).dtype.name
+    'f32'
     >>> ndd.batch([np.zeros((2, 3)), np.zeros((4, 5))]).shape
     [(2, 3), (4, 5)]
     """
@@ -120,6 +129,12 @@ def as_batch(
 
 def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
     """See `Batch.broadcast`."""
+    try:
+        batch_size = index(batch_size)
+    except TypeError:
+        raise TypeError(f"Batch.broadcast: `batch_size`: expected an integer, got {batch_size!r}") from None
+    if batch_size < 0:
+        raise ValueError(f"Batch.broadcast: `batch_size`: expected 0 or more, got {batch_size}")
     check_sample_count("Batch.broadcast", batch_size)
     one = (
         sample if isinstance(sample, Tensor) and dtype is None else build_tensor(sample, dtype, None, None, copy=False)
@@ -449,24 +464,61 @@ def _gather(samples: Any, wanted: DType | None, device: Device | None, layout: s
         on_cpu = _gather(samples, wanted, Device.CPU, layout, copy=False)
         moved = on_cpu.to_device(device)  # one copy for all of them
         return moved.evaluate() if on_cpu._external else moved
-    handles: list[Tensor] = []
+    handles: list[Any] = []
     for i, sample in enumerate(samples):
         if sample is None:
             raise TypeError(f"Tensors must be array-like types or numbers. Got `None` at index {i}")
-        one = build_tensor(sample, wanted, device, None, copy)
+        numbers = wanted is None and sample.__class__ in _PYTHON  # of what type they are depends on the others
+        handles.append(None if numbers else build_tensor(sample, wanted, device, None, copy))
+        device = device or (Device.CPU if numbers else handles[0].device)
+    if wanted is None:
+        _make_alike(handles, samples, device, copy)
+    for i, one in enumerate(handles):
         if layout and one.ndim != len(layout):
             raise ValueError(
                 f"A non-empty layout must have the same number of dimensions as every sample: "
                 f"got {len(layout)} ({layout}), sample {i} has {one.ndim}"
             )
-        wanted, device = wanted or one.dtype, device or one.device
-        if handles and one.ndim != handles[0].ndim:
+        if one.ndim != handles[0].ndim:
             raise RuntimeError(
                 f"All samples of a batch must have the same number of dimensions: "
                 f"sample 0 has {handles[0].ndim}, sample {i} has {one.ndim}"
             )
-        handles.append(one)
     return _joined(handles, layout)
+
+
+def _make_alike(handles: list[Any], samples: Any, device: Device | None, copy: bool) -> None:
+    """Fills in the samples of Python's numbers, and brings all of them to one element type."""
+    arrays = [h.dtype for h in handles if h is not None]
+    wanted, kinds = None, {}
+    if arrays and len(arrays) < len(handles):
+        kinds = {i: np.array(samples[i]).dtype.kind for i, h in enumerate(handles) if h is None}
+        wanted = type_with_python(type_of_all(arrays), set(kinds.values()))
+    for i, handle in enumerate(handles):
+        if handle is None:  # integers among floats are looked at below
+            apart = wanted is not None and wanted.kind is DType.Kind.float and kinds[i] != "f"
+            handles[i] = build_tensor(samples[i], None if apart else wanted, device, None, copy)
+    found = [h.dtype for h in handles]
+    if all([kind is found[0] for kind in found]):
+        return
+    wanted = wanted or (type_of_all(found) if arrays else type_of_python(found))
+    for i, handle in enumerate(handles):
+        if handle.dtype != wanted:
+            handles[i] = _widened(handle, wanted, i) if arrays else build_tensor(samples[i], wanted, device, None, copy)
+
+
+def _widened(one: Tensor, wanted: DType, i: int) -> Tensor:
+    """A sample in the type that all of them have in common, in which none of its numbers is another one."""
+    most = largest_exact(one.dtype, wanted)
+    if most is not None:
+        values = np.asarray(one.cpu())
+        beyond = values[(values > most) | (values < -most if values.dtype.kind == "i" else False)]
+        if beyond.size:
+            raise RuntimeError(
+                f"The samples of a batch are of one type, these of {wanted}, which may not hold {beyond[0]} of sample {i}, "
+                f"{one.dtype}. Say with `dtype=` what they are to be"
+            )
+    return _converted(one, wanted)
 
 
 def _is_on_gpu(sample: Any) -> bool:

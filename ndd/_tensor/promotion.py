@@ -1,4 +1,5 @@
-"""Which element type an arithmetic operation gives, and which operands it refuses: DALI's rules.
+"""Which element type an arithmetic operation gives, and which operands it refuses: DALI's rules; and which samples
+of several types have together, by the same rules.
 
 Unlike NumPy's: a signed with an unsigned type gives the next wider signed type, but never a float (uint64 with int64
 is int64); an integer with a float takes the float's type; `/` of integers is float32.
@@ -6,7 +7,7 @@ is int64); an integer with a float takes the float's type; `/` of integers is fl
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, reduce
 
 from ndd._tensor.dtype import (
     DType,
@@ -119,3 +120,31 @@ def common_layout(operation: str, *layouts: str | None) -> str | None:
                 f"must be equal or one must be a suffix of the other. Got {longest} and {layout}."
             )
     return longest
+
+
+def type_of_all(kinds: list[DType]) -> DType:
+    """The type of samples of these types together; float16 with bfloat16 gives float32. Enum values are numbers of the first
+    one's."""
+    if all([kind is kinds[0] for kind in kinds]) or any([kind.kind is _Kind.enum for kind in kinds]):
+        return kinds[0]
+    halves = {kind for kind in kinds if kind.kind is _Kind.float and kind.bits == 16}
+    return reduce(common, kinds, float32 if len(halves) > 1 else kinds[0])
+
+
+def type_of_python(kinds: list[DType]) -> DType:
+    """The type of Python's numbers together, by what they are alone: that of one list of them."""
+    return next((kind for kind in (float32, uint32, int32) if kind in kinds), kinds[0])
+
+
+def type_with_python(arrays: DType, kinds: set[str]) -> DType:
+    """The type of arrays with Python's numbers of these kinds among them (NumPy's letters): they make no type wider."""
+    if "f" in kinds:
+        return arrays if arrays.kind is _Kind.float else float32
+    return int32 if kinds - {"b"} and arrays.kind is _Kind.bool else arrays
+
+
+def largest_exact(held: DType, wanted: DType) -> int | None:
+    """The largest integer of type `held` for which `wanted`, their type together, has the same number; None if it has all."""
+    if wanted.kind is _Kind.float and held.kind in (_Kind.signed, _Kind.unsigned):
+        return 2 ** (wanted.significand_bits + 1)  # type: ignore[operator]
+    return 2**63 - 1 if (held, wanted) == (uint64, int64) else None

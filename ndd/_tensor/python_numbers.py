@@ -35,6 +35,8 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
             f"A {type(data).__name__} of samples whose shapes differ is no array: ndd.batch(...) makes a batch of them"
         ) from None
     if array.dtype == np.float64:
+        if array.size and np.abs(array).max() >= 2**63:
+            _refuse_integers(data)
         array = array.astype(np.float32)
     elif array.dtype in (np.int64, np.uint64) or (array.dtype == object and array.size and _all_ints(array)):
         array = _narrow_integers(array)
@@ -70,11 +72,19 @@ def _enum_type(data: Any) -> DType | None:
     return _ENUM_TYPES.get(type(first).__name__)
 
 
+def _refuse_integers(data: Any) -> None:
+    """OverflowError for numbers that are integers all, and of which NumPy makes floats, for no type of 64 bits holds them."""
+    numbers = list(np.array(data, dtype=object).flat)
+    if all(isinstance(v, int | np.integer) for v in numbers):
+        raise OverflowError(f"Integers from {min(numbers)} to {max(numbers)} have no type in common.")
+
+
 def _narrow_integers(array: np.ndarray) -> np.ndarray:
     low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
     target = np.uint32 if low >= 0 and high >> 31 else np.int32
     limits = np.iinfo(target)
     if low < limits.min or high > limits.max:
         value = low if low < limits.min else high
-        raise OverflowError(f"Python integer {value} out of range for {limits.dtype}.")
+        advice = "" if value.bit_length() > 63 else " With `dtype=ndd.int64` it is held."
+        raise OverflowError(f"Python integer {value} out of range for {limits.dtype}.{advice}")
     return array.astype(target)

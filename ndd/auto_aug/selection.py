@@ -134,7 +134,7 @@ def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[...
     pipeline = in_pipeline()
     generator: Callable[[], Any] = lambda: rng  # noqa: E731
     if pipeline is not None and rng is None:
-        generator = pipeline.states.of_call(f"random auto_aug.{name}", ndd.random.RNG, seeded=True, seed=seed)
+        generator = pipeline.generator(f"auto_aug.{name}", seed)
     elif seed is not None:
         if rng is not None:
             raise ValueError(f"{name}: `seed` and `rng` exclude each other")

@@ -1,15 +1,18 @@
-"""The `compile` command: which operators, where for, the progress bars."""
+"""The `compile` command: which operators, where for, the progress bars; lines where the output is no terminal."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import logging
 import multiprocessing
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from typing import Any
 
 from ndd.bench.operator_table import TABLE
@@ -47,13 +50,17 @@ def run(args: argparse.Namespace) -> int:
         from ndd._cpu.kernel_cache import writable_folder
 
         _compile_for_cpu(calls, jobs)
-        print(f"kept in {writable_folder()}")
+        _say_kept(writable_folder())
     if architectures:
         from ndd._cuda.compile import cache_folder
 
         _compile_for_gpu(calls, architectures, jobs)
-        print(f"kept in {cache_folder()}")
+        _say_kept(cache_folder())
     return 0
+
+
+def _say_kept(folder: Path | None) -> None:
+    print("not kept: no folder can be written to" if folder is None else f"kept in {folder}", flush=True)
 
 
 def chosen(operators: list[str]) -> list[str]:
@@ -93,7 +100,7 @@ def _architectures(given: str | None) -> list[str]:
 
 
 def _compile_for_cpu(calls: list[str], jobs: int) -> None:
-    bar, failed = Bar("CPU", len(calls)), {}
+    bar, failed = Bar("CPU", len(calls), each=True), {}
     with _processes(min(jobs, len(calls))) as pool:
         waiting = {pool.submit(_call, name): name for name in calls}
         for done in as_completed(waiting):
@@ -102,12 +109,32 @@ def _compile_for_cpu(calls: list[str], jobs: int) -> None:
                 failed[waiting[done]] = problem
             bar(waiting[done])
     bar.done()
+    _say_failed("CPU", failed)
+
+
+def _say_failed(device: str, failed: dict[str, str]) -> None:
     for name, problem in failed.items():
-        print(f"  {name}: not for the CPU: {problem}")
+        print(f"  {name}: not for the {device}: {problem}")
 
 
-def _processes(count: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_quiet)
+@contextlib.contextmanager
+def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
+    context = multiprocessing.get_context("spawn")
+    try:
+        with ProcessPoolExecutor(count, mp_context=context, initializer=_without_gpu) as pool:
+            yield pool
+    except BrokenProcessPool as error:
+        raise RuntimeError(
+            "a process that compiles was killed (by the system for its memory?): start again with --jobs 1, "
+            "or with the names of some operators; what was compiled is kept"
+        ) from error
+
+
+def _without_gpu() -> None:
+    """What runs in these processes needs no GPU: a pretended one has its memory on the host, and a real one's driver would
+    only cost memory on it."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # not "", which Windows takes for a variable that is not set
+    _quiet()
 
 
 def _quiet() -> None:
@@ -149,25 +176,26 @@ def _compile_for_gpu(calls: list[str], architectures: list[str], jobs: int) -> N
     from ndd._cuda.compile import binary
 
     with _processes(1) as pool:
-        texts = pool.submit(_texts, calls).result()
-    bar = Bar("GPU", len(texts) * len(architectures))
+        texts, failed = pool.submit(_texts, calls).result()
+    bar = Bar("GPU", len(texts) * len(architectures), each=True)
     with ThreadPoolExecutor(jobs) as threads:
         waiting = {threads.submit(binary, text, name, a): name for text, name in texts.items() for a in architectures}
         for done in as_completed(waiting):
             done.result()
             bar(waiting[done])
     bar.done()
+    _say_failed("GPU", failed)
 
 
-def _texts(calls: Iterable[str]) -> dict[str, str]:
-    """The texts that these calls would give to the GPU's compiler, with a kernel of each."""
+def _texts(calls: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The texts that these calls would give to the GPU's compiler, with a kernel of each; and why a call gives none."""
     import ndd
     from ndd._operator import all_operators
     from ndd.bench.libraries import finish
     from ndd.compile.pretended_gpu import TextsOnly, pretend
 
     operators = all_operators()
-    gpu = TextsOnly()
+    gpu, failed = TextsOnly(), {}
     pretend(gpu)
     for name in calls:
         operator = operators.get(_operator(name))
@@ -179,6 +207,6 @@ def _texts(calls: Iterable[str]) -> dict[str, str]:
                 if operator is not None and other.joins is not None and other.joins[0] == operator.cuda_source:
                     with ndd.EvalMode.deferred:  # both in one kernel
                         finish(getattr(ndd, path)(TABLE[name](ndd, _inputs("gpu"))))
-        except Exception:  # not for the GPU, or it needs what only a real one gives
-            continue
-    return gpu.texts
+        except Exception as error:  # not for the GPU, or it needs what only a real one gives
+            failed[name] = _first_line(error)
+    return gpu.texts, failed

@@ -1,6 +1,8 @@
 """The GPU path on the CPU: everything of it but the GPU, whose memory is CPU memory and whose launches go elsewhere.
 
-The tests run the kernels as C++ behind it (`tests/emulated_gpu.py`), `python -m ndd compile` only takes their texts.
+A real GPU of the machine is not used, and torch says that there is none: host memory is not pinned, and no address in the
+process is one of a GPU. The tests run the kernels as C++ behind it (`tests/emulated_gpu.py`), `python -m ndd compile` only
+takes their texts.
 """
 
 from __future__ import annotations
@@ -83,6 +85,7 @@ def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
     )  # fmt: skip
     for name in ("launch", "transfer"):
         importlib.import_module(f"ndd._cuda.{name}")  # so that their names are replaced too
+    put(torch.cuda, "is_available", lambda: False)  # what asks it would allocate on a real GPU, or wait for one
     put(device, "_gpu_count", gpu.count)
     put(context._local, "defaults", {})
     _replace_everywhere(put, memory.torch_device, lambda _: torch.device("cpu"))

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import io
+from collections.abc import Iterator
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
 
 from ndd.decoders._metadata import any_metadata
 
+_MOST_FAULTS = 64  # of a container, one behind the other, until the rest is given up
+_NO_FILE = (errno.ENOENT, errno.EACCES)
+
 
 def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
-    """All samples of the first audio stream, float32 `(n, channels)`, and their rate. RuntimeError with `refusal`, what
-    libsndfile said, where FFmpeg is not installed or knows the file as little."""
+    """All samples of the first audio stream, float32 `(n, channels)`, and their rate. Of a damaged file those of the packets
+    that can be decoded; but FLAC is whole or refused, as libsndfile has it.
+
+    RuntimeError, with what libsndfile said (`refusal`), where FFmpeg is not installed, or there is nothing to decode.
+    """
     if not len(source):
         raise RuntimeError(f"no sound can be read: {refusal}")
     try:
@@ -21,26 +30,66 @@ def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
         raise RuntimeError(
             f'no sound can be read: {refusal}. If it is AAC, WMA or the like: pip install "ndd-dataloading[audio]", for av'
         ) from None
+    faults, damage = (av.error.FFmpegError, ValueError, OSError), list[BaseException]()
     try:
         file = source if isinstance(source, str) else io.BytesIO(source.tobytes())
         with av.open(file, **any_metadata(av)) as container:
             if not container.streams.audio:
                 raise RuntimeError("no sound can be read: the file has no audio stream")
-            return _samples(av, container)
-    except (av.error.FFmpegError, ValueError, OSError) as error:
-        if isinstance(error, FileNotFoundError | PermissionError):
+            stream, whole = container.streams.audio[0], container.format.name == "flac"
+            samples, rate = _samples(av, stream, _frames(container, stream, faults, damage), faults, damage)
+    except faults as error:
+        if isinstance(source, str) and getattr(error, "errno", None) in _NO_FILE:
             raise
-        said = getattr(error, "strerror", None) or error
-        raise RuntimeError(f"no sound can be read: {refusal}; FFmpeg: {said}") from None
+        damage, whole, samples, rate = [error], True, np.empty((0, 1), np.float32), 0.0
+    if rate <= 0 or (damage and (whole or not len(samples))):
+        said = getattr(damage[0], "strerror", None) or damage[0] if damage else "it has no sampling rate"
+        raise RuntimeError(f"no sound can be read: {refusal}; FFmpeg: {said}")
+    return samples, rate
 
 
-def _samples(av: Any, container: Any) -> tuple[np.ndarray, float]:
-    stream = container.streams.audio[0]
-    converter = av.AudioResampler(format="flt")
-    parts = [
-        made.to_ndarray().reshape(-1, stream.codec_context.channels)
-        for frame in [*container.decode(stream), None]
-        for made in converter.resample(frame)
-    ]
-    empty = np.empty((0, max(1, stream.codec_context.channels)), np.float32)
-    return np.concatenate([empty, *parts]), float(stream.codec_context.sample_rate)
+def _frames(container: Any, stream: Any, faults: Any, damage: list[BaseException]) -> Iterator[Any]:
+    """The frames of all packets that can be decoded; what is wrong with the others goes to `damage`."""
+    if stream.codec_context is None:
+        damage.append(ValueError("no decoder for the codec of its audio stream"))
+        return
+    packets, failed = container.demux(stream), 0
+    while failed < _MOST_FAULTS:
+        try:
+            packet = next(packets, None)  # the last one is empty, and brings what the decoder holds
+        except faults as error:
+            damage.append(error)
+            packets, failed = container.demux(stream), failed + 1  # behind what is damaged
+            continue
+        if packet is None:
+            return
+        failed = 0
+        try:
+            yield from packet.decode()
+        except faults as error:
+            damage.append(error)
+
+
+def _samples(
+    av: Any, stream: Any, frames: Iterator[Any], faults: Any, damage: list[BaseException]
+) -> tuple[np.ndarray, float]:
+    """As the first frame has them: rate and channels of later ones are converted (in HE-AAC the second frame may be the first
+    one with two channels)."""
+    context = stream.codec_context
+    first = next(frames, None)
+    if first is None:
+        return np.empty((0, max(1, context.channels if context else 1)), np.float32), float(
+            context.sample_rate if context else 0
+        )
+    parts = []
+    for _, run in groupby(
+        chain([first], frames), lambda frame: (frame.format.name, frame.layout.name, frame.sample_rate)
+    ):
+        converter = av.AudioResampler(format="flt", layout=first.layout, rate=first.sample_rate)
+        try:
+            for frame in chain(run, [None]):
+                parts += [made.to_ndarray().reshape(-1, made.layout.nb_channels) for made in converter.resample(frame)]
+        except faults as error:
+            damage.append(error)
+    channels = first.layout.nb_channels
+    return np.concatenate([np.empty((0, channels), np.float32), *parts]), float(first.sample_rate)

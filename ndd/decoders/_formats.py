@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd.decoders import _orientation
-from ndd.decoders._header import Header
-from ndd.decoders._tiff_directory import BITS, CHANNELS, COLOURS, HEIGHT, SAMPLE_FORMAT, WIDTH, Directory
+from ndd.decoders import _avif, _bmp, _png, _tiff, _webp
+from ndd.decoders._header import Header, may_be_decoded
 
 _SIGNATURES = (
     (b"\xff\xd8", "jpeg"),
@@ -40,45 +39,9 @@ def format_of(data: np.ndarray) -> str:
             return name
     if head[:4] == b"RIFF" and head[8:] == b"WEBP":
         return "webp"
-    if head[4:12] in (b"ftypavif", b"ftypavis"):
+    if _avif.is_avif(data.data):
         return "avif"
     return "pnm" if re.match(rb"P[1-6][\s#]", head) else ""
-
-
-_PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}  # by colour type
-
-
-def _png(data: memoryview) -> Header | None:
-    """IHDR. The chunks behind it are for `may_be_decoded`."""
-    length, name, width, height, bits, kind = struct.unpack_from(">I4sIIBB", data, 8)
-    channels = _PNG_CHANNELS.get(kind)
-    if length != 13 or name != b"IHDR" or channels is None or max(width, height) >= 1 << 31:
-        return None
-    return Header(height, width, channels, _orientation.of_png(data), np.uint16 if bits == 16 else np.uint8)
-
-
-def _webp(data: memoryview) -> Header | None:
-    """The first chunk: VP8X says what the canvas is, else VP8 (lossy) or VP8L (lossless) what the picture is."""
-    (name,) = struct.unpack_from("<4s", data, 12)
-    channels = 3
-    if name == b"VP8X":
-        flags, *extents = struct.unpack_from("<B3xHBHB", data, 20)
-        width, height = (extents[i] + (extents[i + 1] << 16) + 1 for i in (0, 2))
-        channels = 4 if flags & 0x10 else 3
-    elif name == b"VP8 ":
-        start, width, height = struct.unpack_from("<3x3sHH", data, 20)
-        if start != b"\x9d\x01\x2a":
-            return None
-        width, height = width & 0x3FFF, height & 0x3FFF
-    elif name == b"VP8L":
-        mark, sizes = struct.unpack_from("<BI", data, 20)
-        if mark != 0x2F:
-            return None
-        width, height = (sizes & 0x3FFF) + 1, (sizes >> 14 & 0x3FFF) + 1
-        channels = 4 if sizes >> 28 & 1 else 3
-    else:
-        return None
-    return Header(height, width, channels, _orientation.of_webp(data))
 
 
 def _pnm(data: memoryview) -> Header | None:
@@ -99,62 +62,6 @@ def _pnm(data: memoryview) -> Header | None:
     # Libraries keep 16 bits of those files alone that use them all.
     depth = np.uint16 if largest == 65535 else np.uint8
     return Header(height, width, channels, 1, depth, damaged=short)
-
-
-_BITS_OF_BMP = (1, 4, 8, 16, 24, 32)
-
-
-def _bmp(data: memoryview) -> Header | None:
-    """Gray where a palette holds nothing else; negative heights mean rows from the top."""
-    (size,) = struct.unpack_from("<I", data, 14)
-    if size == 12:
-        width, height, planes, bits = struct.unpack_from("<HHHH", data, 18)
-        compression, colours, entry = 0, 0, 3
-    elif 40 <= size <= 124:
-        width, height, planes, bits, compression = struct.unpack_from("<iiHHI", data, 18)
-        (colours,) = struct.unpack_from("<I", data, 46)
-        entry = 4
-    else:
-        return None
-    if bits not in _BITS_OF_BMP or planes > 1 or compression > 3 or width < 0:
-        return None
-    channels = 4 if bits == 32 else 3
-    if bits <= 8:
-        colours = min(colours or 1 << bits, 1 << bits)
-        table = np.frombuffer(data[14 + size : 14 + size + colours * entry], np.uint8)
-        table = table[: len(table) // entry * entry].reshape(-1, entry)
-        channels = 1 if len(table) and (table[:, :1] == table[:, 1:3]).all() else 3
-    return Header(abs(height), width, channels, 1, np.uint8)
-
-
-_PALETTE, _FLOAT = 3, 3
-_MOST_UNPACKED = 1100  # numbers that a byte of a file may become: deflate's most is 1032
-
-
-def _tiff(data: memoryview) -> Header | None:
-    """The first directory alone."""
-    directory = Directory(data)
-    numbers = {BITS: 1, COLOURS: 1, CHANNELS: 1, SAMPLE_FORMAT: 1}
-    for entry in directory.entries():
-        if entry.code and entry.count and entry.tag in (WIDTH, HEIGHT, *numbers):
-            numbers[entry.tag] = directory.number(entry.code, entry.place)
-    if WIDTH not in numbers or HEIGHT not in numbers:
-        return None
-    bits, channels, depth = numbers[BITS], numbers[CHANNELS], None
-    if numbers[SAMPLE_FORMAT] == _FLOAT:
-        depth = np.float32 if bits == 32 else None
-    elif bits <= 8:
-        depth = np.uint8
-    elif bits == 16:
-        depth = np.uint16
-    if numbers[COLOURS] == _PALETTE:
-        channels, depth = 3, np.uint16  # the colours of a palette have 16 bits
-    height, width = numbers[HEIGHT], numbers[WIDTH]
-    if channels > 4 and height * width * channels > _MOST_UNPACKED * len(data):
-        channels, depth = 4, None  # a few bytes of header must not cost gigabytes
-    if depth is None or not channels:
-        return Header(height, width, max(channels, 1), damaged=True)
-    return Header(height, width, channels, _orientation.of_tiff(data), depth)
 
 
 _MAX_TILES = 65535
@@ -218,7 +125,14 @@ def _codestream(data: memoryview, start: int) -> Header | None:
     return Header(bottom - top, right - left, count, 1, depth, damaged=damaged)
 
 
-_READERS = {"png": _png, "webp": _webp, "pnm": _pnm, "bmp": _bmp, "tiff": _tiff, "jpeg2000": _jpeg2000}
+_READERS = {
+    "png": _png.read_header,
+    "webp": _webp.read_header,
+    "pnm": _pnm,
+    "bmp": _bmp.read_header,
+    "tiff": _tiff.read_header,
+    "jpeg2000": _jpeg2000,
+}
 
 
 def read_header(data: np.ndarray, name: str) -> Header | None:
@@ -232,3 +146,12 @@ def read_header(data: np.ndarray, name: str) -> Header | None:
 
 
 READS = frozenset(_READERS)
+_BARE: dict[str, Any] = {"png": _png.bare, "webp": _webp.bare}
+
+
+def bare(data: np.ndarray, header: Header) -> np.ndarray | None:
+    """The file as decoders may see it, without what has no say in its pixels; None if it is damaged or cut off."""
+    if not may_be_decoded(data.data, header):
+        return None
+    reader = _BARE.get(header.format)
+    return data if reader is None else reader(data)

@@ -1,8 +1,8 @@
 """Decoding a batch of encoded images to GPU memory: the JPEG engines, the CPU cores and CUDA kernels at once.
 
 All samples go to one block of GPU memory, by nvImageCodec's C library (`_codec_library.py`) or, where that does not fit, by
-the wheel's Python module. What neither can decode there, and every format whose parser or decoder in it dies of damaged
-files (all but JPEG, PNG and WebP), is decoded on the CPU and copied. Nothing waits for the GPU.
+the wheel's Python module. What neither can decode there, and every format but JPEG, is decoded on the CPU and copied.
+Nothing waits for the GPU.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ndd._operator import Call, Operand
 from ndd._tensor import Store
 from ndd._tensor.memory import device_empty
 from ndd._tensor.small_arrays import few_zeros
-from ndd.decoders import _codec_library, _nvimgcodec, _orientation, _pixels
+from ndd.decoders import _codec_library, _nvimgcodec, _pixels
 from ndd.decoders._batch import Encoded
 from ndd.decoders._decoder_pool import Place, decoders, huffman_threshold, places, share
 from ndd.decoders._header import may_be_decoded
@@ -114,7 +114,7 @@ def _suitable(batch: Encoded, place: Place | None) -> np.ndarray:
             if i not in batch.errors and _suits_the_gpu(batch.header(i), batch.data[i], batch.options):
                 fits[i] = True
                 if place is not None:
-                    place.staging.put(i, _orientation.with_plain_exif(batch.data[i]))
+                    place.staging.put(i, _nvimgcodec.harmless(batch.data[i]))
     if batch.errors:
         fits[list(batch.errors)] = False
     return np.flatnonzero(fits)
@@ -140,12 +140,12 @@ def _options_text(named: dict[str, Any]) -> str:
 
 def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
     """Whether a sample may go to nvImageCodec's GPU decoders: 8 bits, no alpha to keep, nothing known to be broken."""
-    if header.format not in _nvimgcodec.FORMATS or not may_be_decoded(data.data, header):
+    if header.format != "jpeg" or header.dtype != np.uint8 or not may_be_decoded(data.data, header):
         return False
     if header.plain_jpeg:  # one without its end is for the CPU to judge: the engines paint over what is missing
         return not header.coded_rgb and b"\xff\xd9" in data[-64:].tobytes()
-    if header.dtype != np.uint8:
-        return False
+    if options.output_type == DALIImageType.GRAY:
+        return False  # CMYK: made on the CPU of the colours
     return options.output_type != DALIImageType.ANY_DATA or header.channels in (1, 3)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ndd.decoders import _orientation
+from ndd.decoders._jpeg_segments import segments
 from ndd.types import DALIImageType
 
 
@@ -55,44 +55,34 @@ _SEQUENTIAL = (0xC0, 0xC1)
 _SEGMENTS = frozenset((*range(0xC0, 0xC8), *range(0xC9, 0xD0), 0xDA, 0xDB, 0xDD, *range(0xE0, 0xF0), 0xFE))
 _FRAME_BYTES = 10  # up to its components
 _NO_FRAME = (0xC4, 0xC8, 0xCC)  # tables and the reserved marker between the frame headers
-_EXIF = b"Exif\0\0"
 _RGB_NAMES = (82, 71, 66)  # component names "R", "G", "B"
 
 
 def jpeg(data: memoryview) -> Header | None:
-    """The header of a JPEG, by walking its segments up to the frame header; None if it is something else or broken."""
-    end = len(data) - 10
-    if end < 0 or data[0] != 0xFF or data[1] != 0xD8:
+    """The header of a JPEG, by walking its segments up to the first scan; None if it is something else or broken."""
+    if len(data) < _FRAME_BYTES or data[0] != 0xFF or data[1] != 0xD8:
         return None
-    position, orientation = 2, 1
+    frame: tuple[int, memoryview] | None = None
     says_ycc: bool | None = None  # JFIF means YCbCr; else Adobe's segment says; else the names of the components
-    while position <= end:
-        start, marker, length = _segment(data, position)
-        if start != 0xFF:
-            return None
-        if marker == 0xFF:  # fill byte
-            position += 1
-            continue
+    for marker, at, begin, end in segments(data):
         if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAME:
-            bits, height, width, channels = _frame(data, position + 4)
-            if not height or not width:
-                return None
-            plain = marker in _LOSSY_HUFFMAN and bits == 8 and channels in (1, 3)
-            damaged = length != 8 + 3 * channels
-            rgb = channels == 3 and not damaged and says_ycc is not True
-            rgb = rgb and (says_ycc is False or tuple(data[position + 10 : position + 18 : 3]) == _RGB_NAMES)
-            depth = np.uint8 if bits <= 8 else np.uint16
-            return Header(height, width, channels, orientation, depth, plain, damaged, rgb)
-        if marker == 0xE1 and data[position + 4 : position + 10] == _EXIF:
-            orientation = _orientation.of_tiff(data[position + 10 : position + 2 + length])
-        elif marker == 0xE0 and data[position + 4 : position + 8] == b"JFIF":
+            frame = frame or (marker, data[at : max(end, at + _FRAME_BYTES)])
+        elif marker == 0xE0 and data[begin : begin + 4] == b"JFIF":
             says_ycc = True
-        elif marker == 0xEE and says_ycc is None and data[position + 4 : position + 9] == b"Adobe":
-            says_ycc = data[position + 15 : position + 16] != b"\0"
-        if marker in (0xD9, 0xDA) or length < 2:
-            return None
-        position += 2 + length
-    return None
+        elif marker == 0xEE and says_ycc is None and data[begin : begin + 5] == b"Adobe":
+            says_ycc = data[begin + 11 : begin + 12] != b"\0"
+    if frame is None or len(frame[1]) < _FRAME_BYTES:
+        return None
+    marker, text = frame
+    bits, height, width, channels = _frame(text, 4)
+    if not height or not width:
+        return None
+    plain = marker in _LOSSY_HUFFMAN and bits == 8 and channels in (1, 3)
+    damaged = _segment(text)[2] != 8 + 3 * channels
+    rgb = channels == 3 and not damaged and says_ycc is not True
+    rgb = rgb and (says_ycc is False or tuple(text[10:18:3]) == _RGB_NAMES)
+    depth = np.uint8 if bits <= 8 else np.uint16
+    return Header(height, width, channels, _orientation.of_jpeg(data), depth, plain, damaged, rgb)
 
 
 _MAX_SCANS = 500  # as libjpeg-turbo's own tests of hostile files allow; a photograph has about ten
@@ -100,16 +90,11 @@ _MAX_SCANNED = 1 << 33  # pixels, over all scans: about five seconds
 
 
 def may_be_decoded(data: memoryview, header: Header) -> bool:
-    """Whether nothing speaks against decoding but the pixels: the chunks of a PNG or WebP lie in the file (nvImageCodec
-    follows lengths of nearly 2^32 back to where it was, for ever), the checksums of a PNG are right, and a JPEG has a
-    scan (nvImageCodec loses 60 kB of memory at each one without, and says on stderr "Input file read error"), but no more
-    of them than it can have use for (thousands of empty ones, each over all pixels, cost ten bytes each and hours)."""
+    """Whether nothing speaks against decoding but the pixels: a JPEG has a scan (nvImageCodec loses 60 kB of memory at each
+    one without, and says on stderr "Input file read error"), but no more of them than it can have use for (thousands of empty
+    ones, each over all pixels, cost ten bytes each and hours)."""
     if header.damaged:
         return False
-    if header.format == "png":
-        return _is_intact_png(data)
-    if header.format == "webp":
-        return _is_whole_webp(data)
     if header.format == "jpeg":
         if _first_scan(data)[1]:
             return True
@@ -156,29 +141,3 @@ def jpeg_with_end(data: np.ndarray) -> np.ndarray:
         return data
     pixels = _first_scan(data.data)[0]
     return data if b"\xff\xd9" in data[pixels:].tobytes() else np.append(data, _HALF_MARK)
-
-
-def _is_whole_webp(data: memoryview) -> bool:
-    end = min(len(data), 8 + struct.unpack_from("<I", data, 4)[0])
-    position = 12
-    while position + 8 <= end:
-        (size,) = struct.unpack_from("<I", data, position + 4)
-        position += 8 + size + (size & 1)
-    return position <= end + 1  # without the last byte, which only pads
-
-
-def _is_intact_png(data: memoryview) -> bool:
-    """Whether the checksums of the chunks that a picture needs are right (libpng would say on stderr which is not)."""
-    position = 8
-    try:
-        while position < len(data):
-            size, name = struct.unpack_from(">I4s", data, position)
-            body = data[position + 4 : position + 8 + size]
-            if not name[0] & 0x20 and struct.unpack_from(">I", data, position + 8 + size)[0] != zlib.crc32(body):
-                return False
-            if name == b"IEND":
-                return True
-            position += 12 + size
-    except struct.error:
-        pass
-    return False

@@ -107,12 +107,11 @@ def decode_batch(
 def decode(
     data: np.ndarray, header: Header, options: Options, window: Window | None, seen: Window | None
 ) -> np.ndarray | None:
-    """The pixels (of the window), HWC; None for what is left to other libraries, also while the kernel is compiled.
+    """The pixels (of the window) as stored, HWC; None for what is left to other libraries, also while the kernel is compiled.
 
     Of a whole picture, what is not `seen` holds anything.
     """
-    turned = options.adjust_orientation and header.orientation != 1
-    if not header.plain_jpeg or header.coded_rgb or header.damaged or turned or not _makes(options):
+    if not header.plain_jpeg or header.coded_rgb or header.damaged or not _makes(options):
         return None
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
     # Memory of ours, which is used again: fresh memory costs a page fault for every 4 kB, 5 % of the time.

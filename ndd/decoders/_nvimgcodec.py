@@ -9,12 +9,13 @@ Facts about the library (0.9) that shape this file:
   and `backends=[CPU_ONLY]`.
 * A decoder must not be used by two threads at once, and makes no threads of its own for single images: one for each
   thread. Making one costs 12 us.
-* Its parsers and decoders of JPEG 2000, PNM and BMP die of damaged files (SIGSEGV, SIGFPE), and those of PNG follow a
-  chunk's length of nearly 2^32 in a circle: it gets JPEG, PNG and WebP alone, whose headers and chunks were read before.
+* It gets JPEGs alone. Its parsers and decoders of JPEG 2000, PNM and BMP die of damaged files (SIGSEGV, SIGFPE); those of
+  PNG and WebP follow a chunk's length of nearly 2^32 in a circle, refuse chunks behind an odd one, and where alpha is kept
+  in a turned picture give back memory that was never written: OpenCV leaves the picture as it is, in the other shape.
 * At some ends of cut-off JPEGs it loses a decoder's memory: `_header.jpeg_with_end`.
 * It does not copy the encoded bytes: they must stay as they are until the decode returns.
 * What it cannot decode comes back as None. It talks about that on stderr unless told otherwise before its import.
-* Regions are in the coordinates of the upright picture, and decode to the same pixels as a full decode cut afterwards.
+* Regions decode to the same pixels as a full decode cut afterwards.
 * A GPU decode waits (by events, not on the CPU) for the stream it is given, and that stream for the decode.
 """
 
@@ -37,6 +38,7 @@ from ndd._execution.kept import Kept
 from ndd._tensor.memory import host_empty
 from ndd.decoders import _orientation
 from ndd.decoders._header import Header, jpeg_with_end
+from ndd.decoders._jpeg_segments import without_junk
 from ndd.installation import install_command
 from ndd.types import DALIImageType
 
@@ -44,9 +46,6 @@ if TYPE_CHECKING:
     from ndd.decoders._sample import Options
 
 Window = tuple[int, int, int, int]  # y0, x0, y1, x1
-
-FORMATS = ("jpeg", "png", "webp")
-"""The formats that go to the library."""
 
 _module: list[Any] = []  # empty: not tried; [None]: not installed, or too old
 
@@ -123,35 +122,25 @@ def without_load_complaints() -> Iterator[None]:
                 os.write(2, text + b"\n")
 
 
-def decodes(name: str) -> bool:
-    """Whether files of this format go to the library's module."""
-    return name in FORMATS and library() is not None
-
-
-def decode_cpu(
-    data: np.ndarray,
-    header: Header,
-    options: Options,
-    window: Window | None,
-) -> np.ndarray | None:
-    """The picture (or the window of it) as HWC in the depth of the file (u8, u16), or None if it cannot be decoded.
+def decode_cpu(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    """A JPEG (or the window of it) as stored, HWC in the depth of the file (u8, u16), or None if it cannot be decoded.
 
     YCbCr is not among what the library gives: RGB comes back, as for RGB.
     """
     module = library()
     decoder = _cpu_decoders(options.fast_idct)
-    params = _parameters(options.output_type, options.adjust_orientation, True)
+    channels = header.out_channels(options.output_type)
+    if channels not in _TYPES:
+        return None
+    kind = _TYPES[channels] if options.output_type == DALIImageType.ANY_DATA else options.output_type
+    params = _parameters(kind, False, True)
     source = _stream(data, window)
     if source is None:
         return None
-    if options.output_type == DALIImageType.ANY_DATA:
-        found = decoder.decode(source, params=params)
-        return None if found is None else np.asarray(found)
-    # Into memory of ours, which is used again: its own costs a page fault for every 4 kB.
-    height, width = (
-        header.size(options.adjust_orientation) if window is None else (window[2] - window[0], window[3] - window[1])
-    )
-    out = host_empty((height, width, header.out_channels(options.output_type)), header.dtype)
+    y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
+    # Into memory of ours, which is used again: its own costs a page fault for every 4 kB. What it may leave out is zero.
+    out = host_empty((y1 - y0, x1 - x0, channels), header.dtype)
+    out.fill(0)
     try:
         target = module.as_image(out, sample_format=params.sample_format, color_spec=params.color_spec)
         return None if decoder.decode(source, image=target, params=params) is None else out
@@ -169,20 +158,20 @@ def _cpu_decoder(fast_idct: bool) -> Any:
     )
 
 
+_TYPES = {1: DALIImageType.GRAY, 3: DALIImageType.RGB}  # of ANY_DATA, by channels
 _cpu_decoders = Kept(_cpu_decoder, per="thread")
 
 
 def harmless(data: np.ndarray) -> np.ndarray:
-    """A JPEG, PNG or WebP without what the library would stumble over: the file itself, or a changed copy."""
-    plain = _orientation.with_plain_exif(data)
-    return jpeg_with_end(plain) if plain[0] == 0xFF else plain
+    """A JPEG without what the library would stumble over: the file itself, or a copy that is no longer."""
+    return _orientation.with_plain_exif(without_junk(data))
 
 
 def _stream(data: np.ndarray, window: Window | None) -> Any:
     """The picture (or the window of it) for a decoder, or None if the library's parser refuses it."""
     module = library()
     try:
-        stream = module.CodeStream(harmless(data))
+        stream = module.CodeStream(jpeg_with_end(harmless(data)))
         return stream if window is None else stream.get_sub_code_stream(region=module.Region(*window))
     except RuntimeError:
         return None

@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from ndd.decoders._orientation import swaps_axes
+
 # BT.601, studio swing: Y in 16..235, Cb and Cr in 16..240, for RGB in 0..255.
 _GRAY = np.array([0.299, 0.587, 0.114])
 _TO_YCBCR = np.array(
     [219 / 255 * _GRAY, 224 / 255 * ([0, 0, 1] - _GRAY) / 1.772, 224 / 255 * ([1, 0, 0] - _GRAY) / 1.402], np.float32
 )
 _OFFSET = np.array([0.0625, 0.5, 0.5], np.float32)  # of the number of levels: 16, 128, 128 for u8
+
+Window = tuple[int, int, int, int]  # y0, x0, y1, x1
+_UPSIDE_DOWN, _BACKWARDS = (3, 4, 7, 8), (2, 3, 6, 7)  # orientations whose rows, or columns, run from the end
 
 SUPPORTED = ("u8", "i8", "u16", "i16", "u32", "i32", "f32")
 
@@ -69,12 +74,22 @@ def _ycbcr(image: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return _stored(mixed, largest(dtype) / largest(image.dtype), offset, dtype).reshape(image.shape)
 
 
+def as_stored(window: Window, size: tuple[int, int], orientation: int) -> Window:
+    """Where a window of the upright picture, which has this (height, width), lies in the picture as stored."""
+    (y0, x0, y1, x1), (height, width) = window, size
+    if orientation in _UPSIDE_DOWN:
+        y0, y1 = height - y1, height - y0
+    if orientation in _BACKWARDS:
+        x0, x1 = width - x1, width - x0
+    return (x0, y0, x1, y1) if swaps_axes(orientation) else (y0, x0, y1, x1)
+
+
 def upright(image: np.ndarray, orientation: int) -> np.ndarray:
     """The picture turned and mirrored as its EXIF orientation (1 to 8) says; C-contiguous."""
     if orientation == 1:
         return image
-    if orientation >= 5:
+    if swaps_axes(orientation):
         image = image.swapaxes(0, 1)
-    rows = -1 if orientation in (3, 4, 7, 8) else 1
-    columns = -1 if orientation in (2, 3, 6, 7) else 1
+    rows = -1 if orientation in _UPSIDE_DOWN else 1
+    columns = -1 if orientation in _BACKWARDS else 1
     return np.ascontiguousarray(image[::rows, ::columns])

@@ -2,14 +2,15 @@
 
 | format | library |
 | --- | --- |
-| TIFF of 2, 4 or more channels, of planes, of 16-bit or float colours | `_tiff_bands.py`, else as below |
-| BMP, PNM, JPEG 2000, other TIFF of 16-bit or float colours | OpenCV, else Pillow (it alone knows gray with alpha) |
+| BMP | `_bmp.py` |
+| TIFF of 2, 4 or more channels, of planes, of colours of other than 8 bits, of YCbCr | `_tiff.py`, else as below |
+| CIELAB TIFF | OpenCV |
 | other TIFF, GIF, AVIF | Pillow |
-| JPEG, PNG, WebP without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
+| PNG, WebP, PNM, JPEG 2000 | OpenCV, else Pillow (of JPEG 2000 it alone knows gray with alpha) |
+| JPEG without nvImageCodec (macOS has none) | simplejpeg (8-bit JPEG), else OpenCV, else Pillow |
 
-Damaged files of the first three lines killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones
-have DALI's pixels bit for bit, for it decodes most of them with OpenCV; but up to 1 of 255 off are TIFFs that hold YCbCr
-uncompressed, and CIELAB ones differ by more.
+Damaged files of these formats killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones have DALI's
+pixels bit for bit, for it decodes most of them with OpenCV.
 
 All stand on libjpeg-turbo and give the pixels of DALI for JPEG, as the kernel of `_jpeg.py` does for the common
 ones; of libraries simplejpeg is the fastest (5 to 11 % over nvImageCodec on one core), so it is used beside nvImageCodec
@@ -30,15 +31,13 @@ import numpy as np
 from ndd._cpu.opencv import opencv
 from ndd._execution.errors import raise_signalled
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _tiff_bands
+from ndd.decoders import _avif, _bmp, _tiff
 from ndd.decoders._header import Header
-from ndd.decoders._pixels import upright
+from ndd.decoders._pixels import Window, upright
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
     from ndd.decoders._sample import Options
-
-Window = tuple[int, int, int, int]
 
 _INSTALL = "Install nvidia-nvimgcodec-cu13 (or -cu12), or Pillow."
 _NOT_OURS = "the data is no image in a format that can be read here"
@@ -81,7 +80,7 @@ def decode_plain_jpeg(data: np.ndarray, header: Header, options: Options) -> np.
 
 _PLUGINS = {
     "jpeg": "JpegImagePlugin.JpegImageFile", "png": "PngImagePlugin.PngImageFile", "webp": "WebPImagePlugin.WebPImageFile",
-    "bmp": "BmpImagePlugin.BmpImageFile", "gif": "GifImagePlugin.GifImageFile", "tiff": "TiffImagePlugin.TiffImageFile",
+    "gif": "GifImagePlugin.GifImageFile", "tiff": "TiffImagePlugin.TiffImageFile",
     "jpeg2000": "Jpeg2KImagePlugin.Jpeg2KImageFile", "pnm": "PpmImagePlugin.PpmImageFile",
     "avif": "AvifImagePlugin.AvifImageFile",
 }  # fmt: skip
@@ -103,7 +102,8 @@ def read_header(data: np.ndarray, name: str) -> Header:
     """The header of a GIF or AVIF by Pillow; RuntimeError if it cannot be read."""
     with _opened(data, name) as image:
         width, height = image.size
-        return Header(height, width, {"L": 1, "LA": 2, "RGBA": 4}.get(image.mode, 3), format=name)
+        turned = _avif.orientation(data.data) if name == "avif" else 1
+        return Header(height, width, {"L": 1, "LA": 2, "RGBA": 4}.get(image.mode, 3), turned, format=name)
 
 
 def _opened(data: np.ndarray, name: str) -> Any:
@@ -119,58 +119,67 @@ def _opened(data: np.ndarray, name: str) -> Any:
 
 
 def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
-    """The picture (or the window of it) as HWC, or None if it cannot be decoded. YCbCr comes back as RGB."""
+    """The picture (or the window of it) as stored, HWC, or None if it cannot be decoded. YCbCr comes back as RGB."""
     image: np.ndarray | None = None
     if header.plain_jpeg:
         image = decode_plain_jpeg(data, header, options)
     expected = (header.height, header.width, header.out_channels(options.output_type))
-    for attempt in (_by_tiff_bands, _by_opencv, by_pillow):
+    for attempt in (_by_reader_here, _by_opencv, by_pillow):
         if image is None:
-            image = attempt(data, header, options.output_type)
+            try:
+                image = attempt(data, header, options.output_type)
+            except _tiff.Unreadable:
+                return None
             if image is not None and image.shape != expected:
                 image = None  # not what the header says
-    return None if image is None else arranged(image, header, options, window)
+    return None if image is None else cut(image, window)
 
 
-def arranged(image: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray:
-    """A picture as stored in its file, turned upright if that is asked for, and cut; C-contiguous."""
-    image = upright(image, header.orientation if options.adjust_orientation else 1)
-    if window is not None:
-        y0, x0, y1, x1 = window
-        image = image[y0:y1, x0:x1]
-    return np.ascontiguousarray(image)
+def cut(image: np.ndarray, window: Window | None) -> np.ndarray:
+    """The window of a picture, C-contiguous."""
+    y0, x0, y1, x1 = window or (0, 0, *image.shape[:2])
+    return np.ascontiguousarray(image[y0:y1, x0:x1])
 
 
-def _by_tiff_bands(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
-    """The first three channels are the colours, whatever the file says of the others; of two the first is gray."""
-    if header.format != "tiff":
+def _by_reader_here(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
+    """BMP, and most kinds of TIFF. The first three channels are the colours, whatever the file says of the others; of two the
+    first is gray."""
+    by_opencv, unused = True, 0
+    if header.format == "bmp":
+        image = _bmp.decode(data)
+    elif header.format == "tiff":
+        pixels = _tiff.decode(data, functools.partial(_opened, name="tiff"))
+        image, unused, by_opencv = pixels or (None, 0, False)
+    else:
         return None
-    image = _tiff_bands.decode(data, functools.partial(_opened, name="tiff"))
     if image is None or output_type == DALIImageType.ANY_DATA:
         return image
     if image.shape[2] < 3:
         return _spread(image[:, :, :1], output_type)
     rgb = image[:, :, :3]
     if output_type == DALIImageType.GRAY:
-        return _gray(rgb, header.orientation != 1)
+        return gray(rgb, by_opencv or header.orientation != 1, unused)
     return rgb[:, :, ::-1] if output_type == DALIImageType.BGR else rgb
 
 
 def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
     cv2 = opencv()
-    if cv2 is None or header.format in ("gif", "avif"):
+    if cv2 is None or header.format in ("bmp", "gif", "avif"):
         return None
     if header.format == "jpeg" and b"\xff\xd9" not in data[-64:].tobytes():
         return None
-    if header.format == "tiff" and (header.dtype == np.uint8 or header.channels < 3):
-        return None  # it turns some upright unasked, and multiplies colours by alpha; it has colours of 16 bits, though
+    if header.format == "tiff":
+        lab = _tiff.unturned_lab(data)
+        if lab is None:
+            return None  # it multiplies colours by alpha, and leaves memory as it was where planes should be
+        data = lab
     if header.format == "jpeg2000" and header.channels == 1 and output_type != DALIImageType.ANY_DATA:
         gray = _by_opencv(data, header, DALIImageType.ANY_DATA)  # a codestream without boxes comes as gray alone
         return None if gray is None else _spread(gray, output_type)
     channels = header.out_channels(output_type)
-    if channels == 2:
+    if channels == 2 and header.format != "png":
         return None  # it knows no gray with alpha
-    if channels == 4:
+    if channels in (2, 4):
         flags = cv2.IMREAD_UNCHANGED
     else:
         is_gray = channels == 1 and header.format != "tiff"
@@ -182,7 +191,9 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
     if image.ndim == 2:
         return image[:, :, None]
     if output_type == DALIImageType.GRAY and header.format == "tiff":
-        return _gray(image[:, :, ::-1])
+        return gray(image[:, :, ::-1], by_opencv=True)
+    if channels == 2:
+        return np.ascontiguousarray(image[:, :, 2:])  # gray came three times
     if output_type == DALIImageType.BGR:
         return image
     try:
@@ -191,14 +202,16 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
         return None
 
 
-def _gray(rgb: np.ndarray, by_opencv: bool = False) -> np.ndarray:
+def gray(rgb: np.ndarray, by_opencv: bool = False, unused: int = 0, rounded: bool = True) -> np.ndarray:
     """Gray of a colour TIFF as nvImageCodec has it: in 32-bit floats, rounded half up; of those that it leaves to OpenCV
-    (turned ones and CMYK) in whole numbers of 14 bits."""
-    if by_opencv and rgb.dtype.kind == "u":
-        return ((rgb @ np.array([4899, 9617, 1868], np.int32) + 8192) >> 14).astype(rgb.dtype)[:, :, None]
+    (turned ones, planes, CMYK, YCbCr, numbers that leave their lowest bits `unused`) in whole numbers of 14 bits. Of JPEGs
+    it is not `rounded`."""
+    if by_opencv and rgb.dtype in (np.uint8, np.uint16):
+        mixed = (rgb >> rgb.dtype.type(unused)) @ np.array([4899, 9617, 1868], np.int32)
+        return ((mixed + 8192 >> 14) << unused).astype(rgb.dtype)[:, :, None]
     red, green, blue = (rgb[:, :, c].astype(np.float32) for c in range(3))
     mixed = red * np.float32(0.299) + green * np.float32(0.587) + blue * np.float32(0.114)
-    if rgb.dtype.kind != "f":
+    if rounded and rgb.dtype.kind != "f":
         mixed += np.float32(0.5)
     return mixed.astype(rgb.dtype)[:, :, None]
 
@@ -225,7 +238,7 @@ def _imdecode(cv2: Any, data: np.ndarray, flags: int) -> Any:
 
 def by_pillow(data: np.ndarray, header: Header, output_type: DALIImageType) -> np.ndarray | None:
     """The picture as stored, by Pillow, which refuses what is incomplete."""
-    if _pillow() is None:
+    if _pillow() is None or header.format not in _PLUGINS:
         return None
     try:
         with _opened(data, header.format) as image:
@@ -263,7 +276,7 @@ def _tiff_pixels(image: Any, header: Header, output_type: DALIImageType) -> np.n
     else:
         rgb = np.asarray(image.convert("RGB"))
     if output_type == DALIImageType.GRAY:
-        return _gray(rgb, header.orientation != 1 or image.mode == "CMYK")
+        return gray(rgb, header.orientation != 1 or image.mode == "CMYK")
     return rgb[:, :, ::-1] if output_type == DALIImageType.BGR else rgb
 
 

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd.decoders import _formats, _jpeg, _nvimgcodec, _portable
-from ndd.decoders._header import Header, jpeg, may_be_decoded
+from ndd.decoders._header import Header, jpeg
+from ndd.decoders._jpeg_segments import lacks_scans
 from ndd.decoders._limit import get_max_pixels
-from ndd.decoders._pixels import convert
+from ndd.decoders._pixels import Window, as_stored, convert, upright
 from ndd.types import DALIImageType
-
-Window = tuple[int, int, int, int]  # y0, x0, y1, x1 in the upright picture
 
 _PIXEL_BYTES = 32  # what decoders take for a pixel, at most: JPEG 2000 holds 32-bit numbers twice
 _HEADER_BYTES = 1 << 24
+_LONGEST = (1 << 31) - 1  # rows or columns: what any library counts with
 _second_tries = threading.Lock()
 
 
@@ -62,7 +62,7 @@ def header_of(data: np.ndarray) -> Header:
             found = _portable.read_header(data, name)
         except RuntimeError:
             _check_memory(_HEADER_BYTES)
-    if found is None or found.height < 1 or found.width < 1:
+    if found is None or not (0 < found.height <= _LONGEST and 0 < found.width <= _LONGEST):
         raise bad_image(_not_an_image(data))
     return found
 
@@ -97,7 +97,11 @@ def decode(
     tried: bool = False,
 ) -> np.ndarray:
     """The picture (or the window of it), HWC in the element type asked for; outside of `seen` it may hold anything. `tried`:
-    the kernel for common JPEGs has given it up."""
+    the kernel for common JPEGs has given it up.
+
+    `window` and `seen` are in the upright picture. Libraries decode pictures as they are stored; they are turned here, and
+    nothing leaves that has not exactly the promised shape.
+    """
     data = data.reshape(-1)
     if header is None:
         header = header_of(data)
@@ -105,21 +109,32 @@ def decode(
     if window is not None and window == (0, 0, *header.size(options.adjust_orientation)):
         window = None
     is_ycbcr = options.output_type == DALIImageType.YCbCr
-    stored = options._replace(output_type=DALIImageType.RGB) if is_ycbcr else options
+    turn, size = header.orientation if options.adjust_orientation else 1, header.size(options.adjust_orientation)
+    kind = DALIImageType.RGB if is_ycbcr else options.output_type
+    stored = options._replace(
+        output_type=kind, fast_idct=options.fast_idct and turn == 1
+    )  # not of turned ones, as in DALI
+    part, seen = (w and as_stored(w, size, turn) for w in (window, seen))
     # It looks at all of the file by itself.
-    image = None if tried else _jpeg.decode(data, header, stored, window, seen)
-    if image is None and may_be_decoded(data.data, header):
-        image = _pixels(data, header, stored, window)
-        if image is None:
-            image = _second_try(data, header, stored, window)
+    image = None if tried else _jpeg.decode(data, header, stored, part, seen)
     if image is None:
-        shape = options.out_shape(header, window)
+        image = _by_libraries(data, header, stored, part)
+    shape = options.out_shape(header, window)
+    if image is None or (image := upright(image, turn)).shape != shape:
         raise bad_image(
             f"Failed to decode the image of {header.height}x{header.width} pixels: the data is damaged, cut off, or of "
             "a kind that no installed library decodes",
             shape,
         )
     return convert(image, options.dtype, is_ycbcr)
+
+
+def _by_libraries(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    bare = _formats.bare(data, header)
+    if bare is None:
+        return None
+    image = _pixels(bare, header, options, window)
+    return _second_try(bare, header, options, window) if image is None else image
 
 
 def _second_try(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
@@ -144,11 +159,18 @@ def _check_memory(nbytes: int) -> None:
 
 
 def _pixels(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
-    if header.plain_jpeg and window is None and (header.orientation == 1 or not options.adjust_orientation):
+    if window is not None and header.format == "jpeg" and lacks_scans(data.data):
+        whole = _pixels(data, header, options, None)
+        return None if whole is None else whole[window[0] : window[2], window[1] : window[3]]
+    if header.format == "jpeg" and header.channels == 4 and options.output_type == DALIImageType.GRAY:
+        return _gray_of_colours(data, header, options, window)
+    if header.plain_jpeg and window is None:
         image = _portable.decode_plain_jpeg(data, header, options)
         if image is not None:
             return image
-    if not _nvimgcodec.decodes(header.format):
+    inks = header.format == "jpeg" and header.channels == 4 and options.output_type != DALIImageType.ANY_DATA
+    by_opencv = inks and options.adjust_orientation and header.orientation != 1  # whose colours DALI's are then
+    if header.format != "jpeg" or by_opencv or _nvimgcodec.library() is None:
         return _portable.decode(data, header, options, window)
     image = _nvimgcodec.decode_cpu(data, header, options, window)
     return _what_nvimgcodec_leaves(data, header, options, window) if image is None else image
@@ -157,13 +179,22 @@ def _pixels(data: np.ndarray, header: Header, options: Options, window: Window |
 def _what_nvimgcodec_leaves(
     data: np.ndarray, header: Header, options: Options, window: Window | None
 ) -> np.ndarray | None:
-    """Colour of one-component files that it gives only as gray (lossless JPEG), and files with alpha or CMYK unchanged
-    that Pillow can read."""
+    """Colour of one-component files that it gives only as gray and gray of others (lossless JPEG), and files with alpha or
+    CMYK unchanged that Pillow can read."""
     kind = options.output_type
+    if header.format == "jpeg" and header.channels == 3 and kind == DALIImageType.GRAY:
+        return _gray_of_colours(data, header, options, window)
     if header.channels == 1 and kind in (DALIImageType.RGB, DALIImageType.BGR):
         gray = _nvimgcodec.decode_cpu(data, header, options._replace(output_type=DALIImageType.GRAY), window)
         return None if gray is None else np.repeat(gray, 3, axis=2)
     if header.channels in (2, 4) and kind == DALIImageType.ANY_DATA:
         image = _portable.by_pillow(data, header, kind)
-        return None if image is None else _portable.arranged(image, header, options, window)
+        return None if image is None else _portable.cut(image, window)
     return None
+
+
+def _gray_of_colours(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    """The gray of a JPEG that does not hold it as it is (CMYK, lossless RGB): of its colours, and as DALI by OpenCV if turned."""
+    rgb = _pixels(data, header, options._replace(output_type=DALIImageType.RGB), window)
+    turned = options.adjust_orientation and header.orientation != 1
+    return None if rgb is None else _portable.gray(rgb, by_opencv=turned, rounded=False)

@@ -16,6 +16,7 @@ import numpy as np
 from ndd._cpu import sound_batch, sound_file
 from ndd._cpu.crew import ALONE, joined
 from ndd._cpu.flac import LINE
+from ndd._cpu.mpeg import TRIMMED, sound_length
 from ndd._cpu.sound_batch import (
     ANYWHERE,
     BEFORE,
@@ -39,6 +40,7 @@ from ndd._cpu.sound_batch import (
     UNKNOWN,
     VORBIS,
     WAV,
+    stretches,
 )
 from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
 from ndd._operator.limits import RISE
@@ -66,6 +68,7 @@ _SUBTYPES = {
     "IMA_ADPCM": 0x12, "MS_ADPCM": 0x13, "VORBIS": 0x60, "MPEG_LAYER_I": 0x80, "MPEG_LAYER_II": 0x81, "MPEG_LAYER_III": 0x82,
 }  # fmt: skip
 _MPEG_BEFORE = 20000  # frames: more than an MPEG frame takes bytes from; the samples are then equal to 2e-7
+_MPEG_FRAMES = 2304  # frames of two frames of MPEG, by which a length may be wrong
 _MPEG_WHOLE = 1 << 20  # frames that are decoded from the beginning in 40 ms at most, and are equal to the last bit
 _PAGE = 1 << 16  # bytes of a page of Ogg, at most
 _NAME = np.frombuffer(b"sound\0", np.uint8).copy()
@@ -257,36 +260,64 @@ def _work_on(groups: list[_Group], call: Call | None) -> None:
             taken[0] += _NEVER  # after Ctrl-C, which ends this thread alone, no other one takes another file
 
 
+class _LeftError(Exception):
+    """libsndfile does not know a file, or ends too early: FFmpeg may do better. `samples`: what there is without it."""
+
+    def __init__(self, said: str, samples: tuple[np.ndarray, float] | None = None):
+        super().__init__(said)
+        self.samples = samples
+
+
 def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
     """The samples `(n, channels)`, or `(n,)` with `downmix`, and the file's rate. `source`: the bytes of a file, or its
     path. RuntimeError for what cannot be decoded."""
+    try:
+        return _by_libsndfile(source, wanted)
+    except _LeftError as error:
+        left = error
+    try:
+        found = _by_ffmpeg(source, wanted, str(left))
+    except RuntimeError:
+        if left.samples is None:
+            raise
+        return left.samples
+    return found if left.samples is None or len(found[0]) > len(left.samples[0]) else left.samples
+
+
+def _by_libsndfile(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
     failed = soundfile().LibsndfileError
     with contextlib.ExitStack() as held:
         try:
             found = held.enter_context(_opened(source))
         except failed as error:
-            refusal = error.error_string.rstrip(".")
+            raise _LeftError(error.error_string.rstrip(".")) from None
+        rate = float(found.samplerate)
+        if found.format == "MP3" and sound_length(_bytes(source)) > found.frames + TRIMMED:
+            raise _LeftError(f"it has more than the {found.frames} samples that libsndfile finds")
+        first, count = _part(found.frames, rate, wanted)
+        _check_stretch(rate, wanted)
+        exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
+        how = NOWHERE if found.format == "PAF" else SEEKABLE[_SUBTYPES.get(found.subtype, 0)]
+        try:
+            begin = first and _seekable(how, first, found.frames, source)
+            if begin:
+                found.seek(begin)
+            samples = _read(found, first - begin + count, wanted.dtype.name if exact else "float32")[first - begin :]
+        except failed as error:
+            if found.format == "MP3":  # more than a kilobyte of something else between two frames
+                raise _LeftError(error.error_string) from None
+            raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
+        if found.format == "FLAC" and len(samples) < count and found.frames < _UNKNOWN_LENGTH:
+            # Cut off between two blocks, which libsndfile does not notice.
+            raise RuntimeError(f"the sound is cut off: expected {count} samples, got {len(samples)}")
+        missing = count - len(samples)
+        if exact:
+            samples = samples[:, 0] if wanted.downmix else samples
         else:
-            rate = float(found.samplerate)
-            first, count = _part(found.frames, rate, wanted)
-            exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
-            how = NOWHERE if found.format == "PAF" else SEEKABLE[_SUBTYPES.get(found.subtype, 0)]
-            try:
-                begin = first and _seekable(how, first, found.frames, source)
-                if begin:
-                    found.seek(begin)
-                samples = _read(found, first - begin + count, wanted.dtype.name if exact else "float32")[
-                    first - begin :
-                ]
-            except failed as error:
-                raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
-            if found.format == "FLAC" and len(samples) < count and found.frames < _UNKNOWN_LENGTH:
-                # Cut off between two blocks, which libsndfile does not notice.
-                raise RuntimeError(f"the sound is cut off: expected {count} samples, got {len(samples)}")
-            if exact:
-                return (samples[:, 0] if wanted.downmix else samples), rate
-            return finished(samples, rate, wanted), rate
-    return _by_ffmpeg(source, wanted, refusal)
+            samples = finished(samples, rate, wanted)
+        if found.format == "MP3" and missing > _MPEG_FRAMES:  # as at what looks like a frame of another rate
+            raise _LeftError(f"the sound ends {missing} samples early", (samples, rate))
+        return samples, rate
 
 
 def decode_one(source: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float]:
@@ -321,9 +352,13 @@ def _seekable(how: int, first: int, frames: int, source: np.ndarray | str) -> in
     return max(0, min(first, frames - _last_page(source))) if how == PAGES else 0
 
 
+def _bytes(source: np.ndarray | str) -> np.ndarray:
+    return np.memmap(source, np.uint8, "r") if isinstance(source, str) else source
+
+
 def _last_page(source: np.ndarray | str) -> int:
     """More frames than the last page of an Ogg file has. libsndfile is up to a page away from where it should be there."""
-    data = np.memmap(source, np.uint8, "r") if isinstance(source, str) else source
+    data = _bytes(source)
     end = data[-2 * _PAGE :].tobytes()
     last = end.rfind(b"OggS")
     before = end.rfind(b"OggS", 0, max(last, 0))
@@ -337,6 +372,7 @@ def _by_ffmpeg(source: np.ndarray | str, wanted: Wanted, refusal: str) -> tuple[
     from ndd.decoders import _ffmpeg_sound
 
     samples, rate = _ffmpeg_sound.decode(source, refusal)
+    _check_stretch(rate, wanted)
     first, count = _part(len(samples), rate, wanted)
     return finished(samples[first : first + count], rate, wanted), rate
 
@@ -350,6 +386,14 @@ def _part(frames: int, rate: float, wanted: Wanted) -> tuple[int, int]:
     if wanted.duration is not None:
         count = min(count, int(np.floor(wanted.duration * rate)))
     return first, count
+
+
+def _check_stretch(rate: float, wanted: Wanted) -> None:
+    """A header of a few bytes must not cost gigabytes."""
+    if stretches(rate, wanted.sample_rate):
+        raise RuntimeError(
+            f"a sampling rate of {rate:g} Hz, from which to resample to {wanted.sample_rate:g} Hz, is damage"
+        )
 
 
 def _other_rate(rate: float, wanted: Wanted) -> bool:

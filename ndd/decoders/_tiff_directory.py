@@ -9,9 +9,11 @@ from typing import NamedTuple
 WIDTH, HEIGHT, BITS, COMPRESSION, COLOURS, FILL_ORDER, ORIENTATION, CHANNELS = 256, 257, 258, 259, 262, 266, 274, 277
 STRIPS, STRIP_ROWS, STRIP_BYTES, PLANAR, PREDICTOR = 273, 278, 279, 284, 317
 TILE_WIDTH, TILE_ROWS, TILES, TILE_BYTES, SAMPLE_FORMAT = 322, 323, 324, 325, 339
+COLOUR_MAP, LUMA, SUBSAMPLING, BLACK_AND_WHITE = 320, 529, 530, 532
 
 SHORT = 3
 _CODES = {1: "B", SHORT: "H", 4: "I", 16: "Q"}  # of the types of whole numbers: BYTE, SHORT, LONG, LONG8
+_RATIONAL = 5
 _MOST_ENTRIES = 4096
 
 
@@ -19,7 +21,7 @@ class Entry(NamedTuple):
     """One tag.
 
     Attributes:
-        code: its type as `struct` has it; "" for what is no whole number.
+        code: its type as `struct` has it; "" for what is neither a whole number nor a fraction ("II").
         count: how many numbers it has.
         at: the byte where the first of them stands, or the offset of all of them.
         place: the byte where the first of them stands.
@@ -39,12 +41,14 @@ class Directory:
 
     Attributes:
         order: the byte order, "<" or ">".
+        is_common: whether Pillow reads such directories: of BigTIFF not the big-endian ones.
     """
 
     def __init__(self, data: memoryview):
         self._data = data
         self.order = "<" if data[0] == ord("I") else ">"
         big = self.number("H", 2) == 43  # BigTIFF: 8-byte offsets, 20-byte entries
+        self.is_common = not big or self.order == "<"
         self._offset, counts, self._count, self._inline = ("Q", "Q", "Q", 8) if big else ("I", "H", "I", 4)
         start = self.number(self._offset, 8 if big else 4)
         self._entries = self.number(counts, start)
@@ -57,7 +61,7 @@ class Directory:
         step = head + self._inline
         for start in range(self._first, self._first + min(self._entries, most) * step, step):
             tag, kind, count = struct.unpack_from(form, self._data, start)
-            code, at = _CODES.get(kind, ""), start + head
+            code, at = "II" if kind == _RATIONAL else _CODES.get(kind, ""), start + head
             outside = code and struct.calcsize(code) * count > self._inline
             yield Entry(tag, code, count, at, self.number(self._offset, at) if outside else at)
 
@@ -65,6 +69,9 @@ class Directory:
         """The number at a byte of the file."""
         return struct.unpack_from(self.order + code, self._data, place)[0]
 
-    def numbers(self, entry: Entry) -> tuple[int, ...]:
+    def numbers(self, entry: Entry) -> tuple[float, ...]:
         """All numbers of a tag."""
+        if entry.code == "II":
+            pairs = struct.unpack_from(f"{self.order}{2 * entry.count}I", self._data, entry.place)
+            return tuple(over / under if under else 0.0 for over, under in zip(pairs[::2], pairs[1::2], strict=True))
         return struct.unpack_from(f"{self.order}{entry.count}{entry.code}", self._data, entry.place)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ndd._execution.fork import whole
 from ndd.decoders._video_color import write_rgb, write_ycbcr
-from ndd.decoders._video_index import Index, faults, indexed, key_before, opened, reason, video_stream
+from ndd.decoders._video_index import Index, faults, indexed, key_before, mark, opened, reason, video_stream
 from ndd.decoders._video_packets import Packets, PlainFile
 
 # Packets behind a frame's own, about, until a decoder that puts frames in order shows it.
@@ -343,9 +343,13 @@ class VideoFile:
         self._begin_anew()
 
     def _knows(self, packet: Any) -> bool:
-        """Whether the times of a packet are those of the index. Where only some packets say theirs, as in MPEG's streams, the
-        others are guessed, and differently after a seek."""
-        return packet.is_discard or packet.pts is None or packet.pts in self._numbers
+        """Whether a packet is the one that has these times in the index. Where only some packets say theirs, as in MPEG's streams,
+        the others are guessed, and differently after a seek; so are all of a container that is searched without a list of its
+        packets, as of MXF that is cut off."""
+        if packet.is_discard or packet.pts is None:
+            return True
+        number = self._numbers.get(packet.pts)
+        return number is not None and int(self._index["marks"][number]) == mark(packet)
 
     def _begin_anew(self) -> None:
         """Opens the file once more, to decode from its beginning."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import bisect
 import threading
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from fractions import Fraction
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +24,15 @@ Index = dict[str, np.ndarray]
 
 _OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
 _GUESSED_AFTER_SEEKS = ("mpeg",)  # containers, by FFmpeg's names, that say the times of some packets only
+_REORDERED_WITHIN = 48  # frames: two seconds, in which there are some of those that are shown before what they need
+_MARKED = 64  # bytes
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
 
 
 def scan(source: str | np.ndarray) -> Index:
     """The index of a video: `times` of its frames in ticks of the `time_base` (a fraction), ascending; `decode_times`
-    by which they are found; `keys`, the numbers of frames where decoding may begin; `size`, height and width, upright;
+    by which they are found; `keys`, the numbers of frames where decoding may begin; `marks`, by which the packet of a frame
+    is known; `size`, height and width, upright;
     `untimed`, whether the file says no times, so that frames are counted; `picture`, see `Picture`; `codec` and
     `extradata`, as u8; `packets`, see `Places`,
     and `sent`, the row of each frame there. RuntimeError for what is no video."""
@@ -76,7 +81,7 @@ def video_stream(container: Any) -> Any:
 
 
 def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
-    listed: list[tuple[Any, Any, bool]] = []
+    listed: list[tuple[Any, Any, bool, int]] = []
     stored = Places(source, container.format.name)
     hides = stream.codec_context.name in _CODECS_WITH_HIDDEN_FRAMES
     try:
@@ -84,7 +89,7 @@ def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
             if packet.size:
                 stored.note(packet)
             if packet.size and not packet.is_discard and not (hides and not bytes(packet)[0] >> 4 & 1):
-                listed.append((packet.pts, packet.dts, packet.is_keyframe))
+                listed.append((packet.pts, packet.dts, packet.is_keyframe, mark(packet)))
     except faults() as error:
         if not listed:
             raise RuntimeError(f"its packets cannot be read: {reason(error)}") from error
@@ -94,18 +99,20 @@ def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
     guessed = container.format.name == "avi" and stream.codec_context.has_b_frames
     # A guess that two frames are shown at one time is wrong, and so are others near it: of 60 frames of a VOB 58 were found.
     if container.format.name in _GUESSED_AFTER_SEEKS:
-        guessed = guessed or len({pts for pts, _, _ in listed}) < len(listed)
-    untimed = bool(guessed) or any(pts is None for pts, _, _ in listed)
-    decode_times = np.array([place if dts is None else dts for place, (_, dts, _) in enumerate(listed)], np.int64)
-    keys = np.array([key for _, _, key in listed])
+        guessed = guessed or len({pts for pts, *_ in listed}) < len(listed)
+    untimed = bool(guessed) or any(pts is None for pts, *_ in listed)
+    if not untimed and stream.codec_context.has_b_frames and all(a[0] < b[0] for a, b in pairwise(listed)):
+        untimed = _are_of_packets(container, stream)
+    decode_times = np.array([place if dts is None else dts for place, (_, dts, *_) in enumerate(listed)], np.int64)
+    keys, marks = np.array([key for _, _, key, _ in listed]), np.array([m for *_, m in listed], np.int64)
     time_base = stream.time_base
     if untimed:
         times = np.arange(len(listed), dtype=np.int64)
         rate = stream.average_rate or stream.guessed_rate or Fraction(25)
         time_base = 1 / rate
     else:
-        times, places = np.unique(np.array([pts for pts, _, _ in listed], np.int64), return_index=True)
-        decode_times, keys = decode_times[places], keys[places]
+        times, places = np.unique(np.array([pts for pts, *_ in listed], np.int64), return_index=True)
+        decode_times, keys, marks = decode_times[places], keys[places], marks[places]
     if untimed or container.format.name in _GUESSED_AFTER_SEEKS:
         keys = np.arange(len(times)) == 0
     codec, extradata = stream.codec_context.name, bytes(stream.codec_context.extradata or b"")
@@ -115,6 +122,7 @@ def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
         "times": times,
         "decode_times": decode_times,
         "keys": np.flatnonzero(keys).astype(np.int64),
+        "marks": marks,
         "time_base": np.array([time_base.numerator, time_base.denominator], np.int64),
         "size": np.array([height, width], np.int64),
         "untimed": np.array([untimed]),
@@ -124,6 +132,19 @@ def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
         "packets": packets,
         "sent": rows_of(packets, times),
     }
+
+
+def mark(packet: Any) -> int:
+    """A number that another packet of a video hardly has: its size, and a sum of its first bytes."""
+    return packet.size << 32 | zlib.crc32(memoryview(packet)[:_MARKED])
+
+
+def _are_of_packets(container: Any, stream: Any) -> bool:
+    """Whether ascending times are those of packets, of which frames come in another order: as of H.264 in MXF and ASF, and of
+    MPEG-2 from writers of MXF that do not say the order."""
+    with closing(_frames(container, stream)) as frames:
+        times = [frame.pts for frame in islice(frames, _REORDERED_WITHIN)]
+    return any(a is None or b is None or a >= b for a, b in pairwise(times))
 
 
 class Picture(NamedTuple):
@@ -144,7 +165,8 @@ def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int
             f"expected frames of at most {get_max_pixels()} pixels, got {height}x{width}. "
             "Allow more with ndd.decoders.set_max_pixels()."
         )
-    frame = _first_frame(container, stream)
+    with closing(_frames(container, stream)) as frames:
+        frame = next(frames, None)
     picture = Picture(0, 2, False, 0)
     if frame is not None:
         kind, full = frame.format.name, frame.color_range == FULL_RANGE
@@ -158,19 +180,19 @@ def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int
     return picture, ((width, height) if picture.turns % 2 else (height, width))
 
 
-def _first_frame(container: Any, stream: Any) -> Any:
+def _frames(container: Any, stream: Any) -> Iterator[Any]:
+    """The frames from the beginning of the file on, up to damage."""
     try:
         container.seek(-(1 << 62), backward=False)
     except faults():
         pass
+    stream.codec_context.flush_buffers()
     with closing(container.demux(stream)) as packets:  # see `VideoFile._packets`
         try:
             for packet in packets:
-                for frame in stream.codec_context.decode(packet if packet.size else None):
-                    return frame
+                yield from stream.codec_context.decode(packet if packet.size else None)
         except faults():
             pass
-    return None
 
 
 class _Bytes:

@@ -61,9 +61,12 @@ def audio(
     It decodes what is unusual: files that are damaged, chained, of more than 4 MB or 16 channels, or with floors of type 0;
     and, on a machine where Vorbis is new, all of them for the 12 s until the kernels are compiled.
 
-    Raises RuntimeError for data that is no sound or cut off in its header (a file cut off later gives what is there, FLAC an
-    error), for a `start` beyond the end, for a `quality` outside of its range, and for other element types; ImportError where
-    soundfile is not installed. The error names sample and file.
+    A file that is cut off behind its header, or has damaged packets, gives what is there: the samples of the packets that can be
+    decoded, behind each other. FLAC gives an error, as with DALI. MP3 may have something else between its frames.
+
+    Raises RuntimeError for data that is no sound or cut off in its header, for a `start` beyond the end, for a `quality`
+    outside of its range, for other element types, and for a file of less than 256 Hz that is to be resampled to more than 1024
+    times as much; ImportError where soundfile is not installed. The error names sample and file.
 
     In a notebook the samples show themselves as a player with their waveform.
 

@@ -54,7 +54,8 @@ def image(
             For the others transparency is dropped and gray or palette images become RGB.
         dtype: u8, i8, u16, i16, u32, i32 or f32. Full brightness stays full brightness: 255 becomes 65535 as u16 and
             1.0 as f32. Files of 16 bits keep them.
-        adjust_orientation: turn the picture upright as its EXIF orientation says.
+        adjust_orientation: turn the picture upright as its EXIF orientation says; an AVIF as its `irot` and `imir` boxes
+            say, and only without them as its EXIF does.
         on_error: "raise" a RuntimeError that names every bad sample of the batch and its file; "skip" leaves bad
             samples out, the batch is smaller; "fill" gives zeros in the size that the header states, or 1x1 if there
             is no telling. `result.dropped` lists what was bad: (index, source, error).
@@ -79,15 +80,25 @@ def image(
             host_memory_padding_jpeg2k: taken for DALI's sake, without effect.
         memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
 
-    Gives HWC images; pixels on the CPU are bit for bit those of DALI (TIFFs that hold uncompressed YCbCr may be off by 1
-    of 255, CIELAB by more). Beyond DALI: `on_error`, `max_pixels`, GIF, AVIF, colour from lossless JPEG with one component
-    and from gray JPEG 2000 streams, ANY_DATA for all channel counts, BMP of 15 bits, TIFFs of planes; gray TIFFs with
-    alpha become gray, where DALI takes gray, alpha, gray for the three colours. Of TIFFs with more channels than four the
-    first three are red, green and blue, and ANY_DATA gives all, as stored: alpha is multiplied with nothing.
+    Gives HWC images; pixels on the CPU are bit for bit those of DALI, but for what follows. Beyond DALI: `on_error`,
+    `max_pixels`, GIF, AVIF, colour from lossless JPEG with one component and from gray JPEG 2000 streams, ANY_DATA for all
+    channel counts (gray PNGs with alpha have two).
 
-    No file may end or hang the process, as some damaged ones do with DALI: JPEG, PNG and WebP go to nvImageCodec,
-    all others to OpenCV and Pillow (on the GPU too, then copied), and their headers are read here first. A JPEG of more
-    than 500 scans, or of more than 2^33 pixels over all of its scans, counts as damaged: each scan costs time, and ten bytes.
+    What DALI gets wrong: turned PNG and WebP with alpha are upright in ANY_DATA too, where it gives them unturned or
+    memory that nobody wrote. The chunks of a WebP behind one of odd length count, and so does an EXIF behind an "Exif"
+    mark. GRAY of a PNG is that of its colours; DALI mixes it in linear light if a gAMA or sRGB chunk is there, up to 68 of
+    255 off. BMPs are read as they are written: masks in any place, white of five bits is 255 (248 there), what is too much
+    of a row of run lengths is dropped, 2 bits and RLE4 work. Of TIFFs, planes, palettes of 16 bits or with alpha, whole
+    numbers of 32 bits and floats of 16 and 64 are what they say; signed numbers keep their values in signed types, and
+    negative ones are 0 in others. Gray TIFFs with alpha become gray, where DALI takes gray, alpha, gray for the three
+    colours. As there, 10 to 14 bits are shifted to 16, white stays 0 in files of more than 8 bits that say that it is, of
+    more channels than four the first three are red, green and blue, and ANY_DATA gives all, as stored: alpha is multiplied
+    with nothing.
+
+    No file may end or hang the process, as some damaged ones do with DALI: nvImageCodec gets JPEGs alone, all others go
+    to readers here, to OpenCV and to Pillow (on the GPU too, then copied), and their headers are read here first. A JPEG
+    of more than 500 scans, or of more than 2^33 pixels over all of its scans, counts as damaged: each scan costs time, and
+    ten bytes.
 
     Raises RuntimeError for data that is no image, damaged or cut off, too large, or for other element types; MemoryError
     where memory is short, whatever `on_error` says.

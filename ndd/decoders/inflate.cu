@@ -20,7 +20,7 @@ static inline long long inflate_block(const unsigned char* source, long long siz
   while (at < size) {
     const int token = source[at++];
     long long n = length_of(source, size, at, token >> 4);
-    if (n < 0 || at + n > size || end + n > room) return -1;
+    if (n < 0 || n > size - at || n > room - end) return -1;
     for (long long i = lane; i < n; i += 32) out[end + i] = source[at + i];
     at += n;
     end += n;
@@ -30,7 +30,7 @@ static inline long long inflate_block(const unsigned char* source, long long siz
     const long long back = source[at] | source[at + 1] << 8;
     at += 2;
     n = length_of(source, size, at, token & 15);
-    if (n < 0 || back == 0 || back > end || end + n + 4 > room) return -1;
+    if (n < 0 || back == 0 || back > end || n > room - end - 4) return -1;
     n += 4;
     for (long long i = lane; i < n; i += 32) out[end + i] = out[end - back + i % back];
     end += n;

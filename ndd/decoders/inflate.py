@@ -108,7 +108,8 @@ def _chunks(
         ends = np.append(begins[1:], 0)
         ends[(first + counts - 1)[counts > 0]] = totals[counts > 0]
         sizes = ends - begins
-    outside = (begins < 0) | (sizes < 0) | (begins + sizes > np.repeat(totals, counts))
+    # A difference of numbers from 0 cannot wrap; their sum can.
+    outside = (begins < 0) | (sizes < 0) | (begins > np.repeat(totals, counts) - sizes)
     for k in np.flatnonzero(outside)[:1].tolist():
         i, c = _place(k, counts)
         text = f"chunk {c}, {sizes[k]} bytes from {begins[k]} on, lies outside the {totals[i]} bytes of data"

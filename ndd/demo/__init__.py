@@ -3,6 +3,8 @@ through the loop of the README."""
 
 from pathlib import Path
 
+__all__ = ["photos"]
+
 
 def photos() -> str:
     """The folder of the photographs that come with ndd: a folder for each class, as `readers.File(file_root=)` wants it.

@@ -1,4 +1,4 @@
-"""A progress bar in a few lines: redrawn on a terminal, one line an epoch in a log file."""
+"""A progress bar in a few lines: redrawn on a terminal; in a log file one line an epoch, or one for each step."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ _WIDTH = 24
 
 
 class Bar:
-    """Call it after every batch; `done()` leaves the last line standing."""
+    """Call it after every batch; `done()` leaves the last line standing.
 
-    def __init__(self, title: str, total: int):
+    Args:
+        title: stands before the bar.
+        total: how many batches there will be.
+        each: where the output is no terminal, print a line for every batch instead of the last one: for steps that take
+            seconds.
+    """
+
+    def __init__(self, title: str, total: int, each: bool = False):
         self.title = title
         self.total = total
+        self._each = each
+        self._began = time.monotonic()
         self.count = 0
         self.live = sys.stdout.isatty()
         self.line = ""
@@ -29,7 +38,10 @@ class Bar:
         if self.live and (now - self._shown > 0.1 or self.count == self.total):
             print("\r" + self.line.ljust(previous), end="", flush=True)
             self._shown = now
+        if self._each and not self.live:
+            print(f"{self.title}: {self.count} of {self.total}, {now - self._began:.1f} s: {text}", flush=True)
 
     def done(self) -> None:
         """Ends the line."""
-        print("\r" + self.line if self.live else self.line, flush=True)
+        if self.live or not self._each:
+            print("\r" + self.line if self.live else self.line, flush=True)

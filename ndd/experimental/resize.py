@@ -72,7 +72,7 @@ def resize(
     >>> ndd.experimental.resize(image, size=[1, 2], interp_type=ndd.types.INTERP_NN).torch().flatten()
     tensor([10, 30], dtype=torch.uint8)
     """
-    check_resize(**locals())
+    check_resize("resize", **locals())
     ignored("resize", "image_type", image_type)
     resized = like(input, dtype=dtype)
     return (resized, output(int32, 1)) if save_attrs else resized

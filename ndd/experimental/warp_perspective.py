@@ -18,6 +18,7 @@ from ndd._cpu.perspective import (
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._cpu.sampling import BORDERS, store_limits
 from ndd._operator import Operand, PerSample, Plan, Rows, each_sample, like, operator
+from ndd._operator.unlikely import warn_of_part_of_pixel
 from ndd._tensor.store import volumes
 from ndd.ops.image.warping import check_matrix, inverted, matrices, output_extents, threads_of
 from ndd.types import DALIInterpType
@@ -88,6 +89,7 @@ def warp_perspective(
     if pixel_origin not in _SHIFTS:
         raise RuntimeError(f"Invalid pixel_origin argument: {pixel_origin}. Use one of {[*_SHIFTS]}")
     check_matrix(matrix, matrix_input)
+    warn_of_part_of_pixel("warp_perspective", "the output has one along that axis", size=size)
     return like(input)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ndd._execution.cache_folders import others_who_write
 from ndd._tensor.memory import host_empty
 from ndd.atomic_file import SUFFIX, atomic_file
 
@@ -23,8 +24,8 @@ _PAUSE = 60.0  # seconds without writing after the disk was full
 class ObjectCache:
     """Files named by what they hold; those that were not used for longest go first.
 
-    A file is whole or not there. Whatever fails here costs a reading
-    of the object, never an error.
+    A file is whole or not there, and read only if nobody but this user and root can have written it. Whatever fails here
+    costs a reading of the object, never an error.
     """
 
     def __init__(self, folder: str, limit: int):
@@ -39,7 +40,10 @@ class ObjectCache:
         path = self._path(key)
         try:
             with open(path, "rb", buffering=0) as file:
-                data = host_empty(os.fstat(file.fileno()).st_size, np.uint8)
+                status = os.fstat(file.fileno())
+                if others_who_write(status):
+                    return None
+                data = host_empty(status.st_size, np.uint8)
                 done = 0
                 while done < len(data):
                     count = file.readinto(data[done:].data)

@@ -9,6 +9,7 @@ from ndd._cpu.inlined import each, empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
 from ndd._operator import PerSample, Plan, like, operator
+from ndd._operator.unlikely import warn_of_noise
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd.random.elements import INTEGERS, drawn_type
@@ -40,6 +41,7 @@ def gaussian(input, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float]
     >>> ndd.noise.gaussian(gray, stddev=10, rng=ndd.random.RNG(5)).torch()
     tensor([[132, 120, 145, 129]], dtype=torch.uint8)
     """
+    warn_of_noise("gaussian", input, mean, stddev)
     return like(input)
 
 

@@ -1,4 +1,4 @@
-"""Pipeline mode, run imperatively: `pipeline_def`, `Pipeline`, `fn`, `types`."""
+"""Pipeline mode, traced once and replayed: `pipeline_def`, `Pipeline`, `fn`, `types`."""
 
 from ndd import types
 from ndd.pipeline import (  # noqa: F401  (add functions to fn, and to constants)

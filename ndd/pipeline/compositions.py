@@ -9,7 +9,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.functions import OWN, fn
-from ndd.pipeline.node import DataNode, as_constant
+from ndd.pipeline.node import DataNode, as_constant, made
 from ndd.types import RGB
 
 
@@ -106,53 +106,73 @@ def sequence_reader(
 
 
 def split(value: Any, *, predicate: Any, **_: Any) -> Any:
-    """Two nodes: the samples where `predicate` is true, and the others. `if node:` does this for a whole branch."""
+    """Two nodes: the samples where `predicate` is true, and the others. `if node:` does this for what a branch takes."""
 
-    def parted(batch: Any, flags: Any) -> list[Any]:
-        places: dict[bool, list[int]] = {True: [], False: []}
-        for i, flag in enumerate(flags):
-            places[bool(np.asarray(flag))].append(i)
-        if not isinstance(batch, ndd.Batch):
-            batch = as_constant(value, flags.batch_size)
-        return [batch.select(places[True]), batch.select(places[False])]
+    def parts(run: Any) -> Any:
+        flags = run.flags(predicate)
+        batch = run.of(value) if isinstance(value, DataNode) else as_constant(value, len(flags))
+        return tuple(batch.select(np.flatnonzero(flags == side).tolist()) for side in (True, False))
 
-    if isinstance(value, DataNode):  # first, as in DALI: in this order they get their seeds
-        both = value._apply(parted, predicate)
-    else:
-        both = predicate._apply(lambda flags, batch: parted(batch, flags), value)
-    return [DataNode(step=lambda memo, i=i: both.evaluated(memo)[i], inputs=(both,)) for i in range(2)]
+    return made(parts, (value, predicate), outputs=2, joins=True)
 
 
 def merge(true: Any, false: Any, *, predicate: Any, **_: Any) -> Any:
     """What `split` gave, after other steps, in the order that it had before."""
 
-    def merged(true: Any, false: Any, flags: Any) -> Any:
-        ways = {True: iter(true.tensors), False: iter(false.tensors)}
-        return ndd.as_batch([next(ways[bool(np.asarray(flag))]) for flag in flags])
+    def merged(run: Any) -> Any:
+        flags = run.flags(predicate)
+        one, two = run.of(true), run.of(false)
+        counts = np.count_nonzero(flags), np.count_nonzero(~flags)
+        if (one.batch_size, two.batch_size) != counts:
+            raise RuntimeError(
+                f"A merge has {one.batch_size} samples for true and {two.batch_size} for false, the predicate has {counts[0]} "
+                f"and {counts[1]}"
+            )
+        if not (one.batch_size and two.batch_size):
+            return one if one.batch_size else two
+        for what in ("dtype", "ndim", "device"):
+            if getattr(one, what) != getattr(two, what):
+                raise RuntimeError(
+                    f"The branches of an `if` on a node give values of different {what}: {getattr(one, what)} and "
+                    f"{getattr(two, what)}. They become one batch, so they must agree: cast or move one of them"
+                )
+        sides = {True: iter(one.tensors), False: iter(two.tensors)}
+        return ndd.as_batch([next(sides[flag]) for flag in flags.tolist()], layout=one.layout)
 
-    return true._apply(merged, false, predicate)
+    return made(merged, (true, false, predicate), joins=True)
 
 
 def logical_not(value: Any, **_: Any) -> Any:
     """True where a number is 0. RuntimeError unless there is one for each sample."""
-    scalar = validate_logical(value, expression_name="not", expression_side="right")
-    return scalar._apply(
-        lambda batch: (ndd.cast(batch, dtype=ndd.float32) if batch.dtype == ndd.float16 else batch) == 0
-    )
+
+    def opposite(batch: Any) -> Any:
+        _check_scalars(batch, "not", "right")
+        return (ndd.cast(batch, dtype=ndd.float32) if batch.dtype == ndd.float16 else batch) == 0
+
+    return value._apply(opposite)
 
 
 def validate_logical(value: Any, *, expression_name: str, expression_side: str, **_: Any) -> Any:
-    """The value, if it can be a side of `and` and `or`: RuntimeError unless it has one value for each sample."""
+    """The value, if it can be a side of `and` and `or`: RuntimeError unless it has one truth value for each sample."""
 
     def checked(batch: Any) -> Any:
-        if batch.ndim != 0:
+        _check_scalars(batch, expression_name, expression_side)
+        if batch.dtype != ndd.bool:
             raise RuntimeError(
-                f"The {expression_side} side of `{expression_name}` is restricted to scalars (0-d tensors), one for each sample: "
-                f"got {batch.ndim} dimensions: use a reduction"
+                f"The {expression_side} side of `{expression_name}` is restricted to truth values, got {batch.dtype}: compare "
+                "it, as in `node != 0`"
             )
         return batch
 
     return value._apply(checked)
+
+
+def _check_scalars(batch: Any, name: str, side: str) -> None:
+    if batch.ndim != 0:
+        raise RuntimeError(
+            f"The {side} side of `{name}` is restricted to scalars (0-d tensors), one for each sample: got {batch.ndim} "
+            "dimensions: use a reduction"
+        )
 
 
 OWN["_conditional.validate_logical"] = validate_logical

@@ -1,9 +1,10 @@
 """Rewrites a function so that its conditions are decided by `conditions.py`: `if`, `and`, `or`, `not`, `a < b < c`,
 `a if c else b`.
 
-An `if` becomes two functions of the variables that its branches assign, and an assignment of what comes out. Where a branch
-returns, what follows the `if` becomes part of the branches that do not. A condition with `break`, `continue` or `yield` in
-its branches, or with `return` inside a loop, stays as it is: it may be about plain values.
+An `if` becomes two functions of the variables that its branches assign, and an assignment of those that are read elsewhere.
+Where a branch returns, or goes on with the next turn of a loop, what follows the `if` becomes part of the branches that do
+not. A condition with `break` or `yield` in its branches, or with `return` inside a loop, stays as it is: it may be about plain
+values.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import inspect
 import sysconfig
 import textwrap
 import types
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,11 @@ def with_conditions(function: Any) -> Any:
         return functools.partial(with_conditions(function.func), *function.args, **function.keywords)
     if isinstance(function, types.MethodType):
         return types.MethodType(with_conditions(function.__func__), function.__self__)
-    if not isinstance(function, types.FunctionType) or function.__code__.co_filename.startswith(_HOMES):
+    if not isinstance(function, types.FunctionType):
+        kinds = (vars(kind) for kind in type(function).__mro__)
+        call = next((names["__call__"] for names in kinds if "__call__" in names), None)  # of an object of the user's
+        return types.MethodType(with_conditions(call), function) if isinstance(call, types.FunctionType) else function
+    if function.__code__.co_filename.startswith(_HOMES):
         return function
     code = function.__code__
     # Rewritten with the function around it.
@@ -75,15 +81,14 @@ class _Door:
 def _factory(function: types.FunctionType) -> types.CodeType | None:
     """The code of a function of the free variables that makes the rewritten function."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        own = _lambda(function.__code__) if function.__name__ == "<lambda>" else _definition(function.__code__)
     except (OSError, TypeError, SyntaxError):
         return None
-    if not isinstance(tree.body[0], ast.FunctionDef):
+    if own is None:
         return None
-    own: ast.FunctionDef = tree.body[0]
     own.decorator_list = []
     own.body = _Expressions().block(own.body)
-    own.body = _Blocks().block(own.body, False)
+    own.body = _Blocks(own.body).block(own.body, False)
     free = [ast.arg(name) for name in (*function.__code__.co_freevars, _DOOR)]
     arguments = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
     own.args.defaults = []  # those of the function itself are taken over
@@ -91,9 +96,39 @@ def _factory(function: types.FunctionType) -> types.CodeType | None:
     outer = ast.FunctionDef("_make", arguments, [own, ast.Return(ast.Name(own.name, ast.Load()))], [], None, None)
     outer.type_params = []  # type: ignore[attr-defined]
     module = ast.fix_missing_locations(ast.Module([outer], []))
-    ast.increment_lineno(module, function.__code__.co_firstlineno - 1)
     compiled = compile(module, function.__code__.co_filename, "exec")
     return next(constant for constant in compiled.co_consts if isinstance(constant, types.CodeType))
+
+
+def _definition(code: types.CodeType) -> ast.FunctionDef | None:
+    """The statement that defines a function; None for any other."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
+    ast.increment_lineno(tree, code.co_firstlineno - 1)
+    return tree.body[0] if isinstance(tree.body[0], ast.FunctionDef) else None
+
+
+def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
+    """A `lambda` as a function that returns its expression. Of several in a line it is the one whose expression stands where
+    the code does (before Python 3.11, which tells, the first with its arguments)."""
+    tree = _parsed("".join(inspect.findsource(code)[0]))
+    in_line = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    own = [n for n in in_line if tuple(a.arg for a in (*n.args.posonlyargs, *n.args.args, *n.args.kwonlyargs)) == names]
+    if len(own) > 1 and hasattr(code, "co_positions"):
+        columns = [place[2] for place in code.co_positions() if place[2] is not None]
+        own = [n for n in own if n.body.col_offset in columns[-1:]]
+    if not own:
+        return None
+    chosen = copy.deepcopy(own[0])
+    body: list[ast.stmt] = [ast.copy_location(ast.Return(chosen.body), chosen)]
+    made = ast.FunctionDef("_lambda", chosen.args, body, [], None, None)
+    made.type_params = []  # type: ignore[attr-defined]
+    return ast.copy_location(made, chosen)
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 def _door(name: str, *arguments: ast.expr) -> ast.Call:
@@ -162,8 +197,9 @@ class _Expressions(ast.NodeTransformer):
 class _Blocks:
     """Statements with every `if` rewritten."""
 
-    def __init__(self) -> None:
+    def __init__(self, statements: list[ast.stmt]) -> None:
         self.count = 0
+        self.reads = sum(map(_reads, statements), Counter())
 
     def block(self, statements: list[ast.stmt], in_loop: bool) -> list[ast.stmt]:
         done: list[ast.stmt] = []
@@ -183,6 +219,8 @@ class _Blocks:
                 statement.body = self.block(statement.body, False)
             return statement
         looping = in_loop or isinstance(statement, ast.For | ast.While)
+        if isinstance(statement, ast.For | ast.While):
+            statement.body = _without_continue(statement.body)
         for field in ("body", "orelse", "finalbody"):
             if isinstance(getattr(statement, field, None), list):
                 setattr(statement, field, self.block(getattr(statement, field), looping))
@@ -192,12 +230,14 @@ class _Blocks:
 
     def assigning(self, statement: ast.If, in_loop: bool) -> list[ast.stmt]:
         names = sorted(_assigned([*statement.body, *statement.orelse]))
-        after = ast.Return(ast.Tuple([ast.Name(name, ast.Load()) for name in names], ast.Load()))
+        inside = _reads(statement)
+        taken = [name for name in names if in_loop or self.reads[name] > inside[name]]
+        after = ast.Return(ast.Tuple([ast.Name(name, ast.Load()) for name in taken], ast.Load()))
         branches = [[*self.block(body, in_loop), after] for body in (statement.body, statement.orelse)]
         functions, call = self.call(statement, names, branches)
-        if not names:
+        if not taken:
             return [*functions, ast.copy_location(ast.Expr(call), statement)]
-        targets = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
+        targets = ast.Tuple([ast.Name(name, ast.Store()) for name in taken], ast.Store())
         return [*functions, ast.copy_location(ast.Assign([targets], call), statement)]
 
     def returning(self, statement: ast.If, following: list[ast.stmt]) -> list[ast.stmt]:
@@ -230,14 +270,46 @@ class _Blocks:
         ]
         stored = [n for n in places if isinstance(n.ctx, ast.Store)]
         own = {ast.unparse(n): n for n in stored if isinstance(n.value, ast.Name) and n.value.id not in names}
-        own = {k: n for k, n in own.items() if isinstance(n, ast.Attribute) or isinstance(n.slice, ast.Constant)}
+        own = {k: n for k, n in own.items() if isinstance(n, ast.Attribute) or _is_fixed(n.slice, names)}
         others = [ast.Constant(ast.unparse(n)) for n in stored if ast.unparse(n) not in own]
         known: list[ast.expr] = []
         for n in own.values():
-            key = ast.Constant(n.attr) if isinstance(n, ast.Attribute) else n.slice
+            key = _later(ast.Constant(n.attr) if isinstance(n, ast.Attribute) else n.slice)
             owner = _later(ast.Name(n.value.id, ast.Load()))  # type: ignore[attr-defined]
             known.append(ast.Tuple([owner, key, ast.Constant(isinstance(n, ast.Subscript))], ast.Load()))
         return functions, _door("decide", *given, ast.Tuple(known, ast.Load()), *others[:1])
+
+
+def _is_fixed(key: ast.expr, assigned: list[str]) -> bool:
+    """Whether an index or key is the same before and after the branches."""
+    return isinstance(key, ast.Constant) or (isinstance(key, ast.Name) and key.id not in assigned)
+
+
+def _reads(node: ast.AST) -> Counter[str]:
+    """How often variables are read."""
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+    return Counter(n.id for n in names if not isinstance(n.ctx, ast.Store))
+
+
+def _without_continue(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """The body of a loop in which what follows an `if` that ends in `continue` is a part of the branches that do not."""
+    for k, statement in enumerate(statements):
+        if isinstance(statement, ast.If) and _ends_turn(statement):
+            rest = statements[k + 1 :]
+            statement.body, statement.orelse = (_turn(body, rest) for body in (statement.body, statement.orelse))
+            return statements[: k + 1]
+    return statements
+
+
+def _turn(body: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
+    if body and isinstance(body[-1], ast.Continue):
+        return body[:-1] or [ast.copy_location(ast.Pass(), body[-1])]
+    return _without_continue([*body, *copy.deepcopy(rest)])
+
+
+def _ends_turn(statement: ast.If) -> bool:
+    last = [body[-1] for body in (statement.body, statement.orelse) if body]
+    return any(isinstance(s, ast.Continue) or (isinstance(s, ast.If) and _ends_turn(s)) for s in last)
 
 
 def _walked(node: ast.AST) -> Any:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import inspect
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -14,20 +12,23 @@ from ndd.pipeline.pipeline import Pipeline
 
 
 def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Makes a function that builds pipelines of a body: `@pipeline_def` or `@pipeline_def(batch_size=..., ...)`.
+    """Makes a function that builds pipelines: `@pipeline_def` or `@pipeline_def(batch_size=..., ...)`.
 
-    Arguments of `Pipeline` may stand here or in the call, which overrides; those that the body takes go to the body. These
-    may be nodes that were made outside of any pipeline. Variables of functions around the body have for the pipeline the
-    values that they have when it is made. TypeError in the call for arguments that the body does not take.
+    Each call of it calls the decorated function, once, and makes a `Pipeline` of the steps that this one records. Arguments of
+    `Pipeline` may stand here or in the call, which overrides; those that the function takes go to the function. These may be
+    nodes that were made outside of any pipeline. TypeError in the call for arguments that the function does not take.
 
     Args:
-        enable_conditionals: `if node:`, `and`, `or`, `not` and `a if node else b` decide for each sample, in the body and
-            in the functions of the program that it calls. The branches run on the samples that take them (on none: not
-            at all), and what they assign to variables and attributes, or return, must be of one type and rank. Readers,
-            sources, and random operators that take no node, give a branch its samples of a whole batch. Where no sample
-            takes the branch they stay where they are; in DALI they move on. Conditions of plain Python values work in any case.
-        debug: a body is ordinary Python that runs anew for every batch, so it can be debugged in any case. With True it
-            sees changes of variables of functions around it.
+        enable_conditionals: `if node:`, `and`, `or`, `not` and `a if node else b` decide for each sample, in the function and
+            in the functions of the program that it calls (also lambdas, methods and objects with `__call__`). Both branches
+            are recorded, each for the samples that take it, as in DALI. What they assign to variables, attributes and items,
+            or return, becomes one value: ValueError where the structures differ (tuples of other lengths, other keys),
+            RuntimeError where only one branch gives a value, and in a run for values of different type or rank. Readers,
+            sources, and random operators that take no node, give a branch its samples of a whole batch. A condition in a
+            `while`, or with `break`, cannot decide for each sample. Conditions of plain Python values work in any case.
+        debug: the function runs for every batch, and its nodes have values (`node.get()`), so that it can be printed and
+            stepped through. A list of arrays as an operator's input is one array for each sample. Such a pipeline runs nothing
+            ahead, and does not know its outputs, readers and sources before the first run. (In DALI it needs a GPU.)
 
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=4, enable_conditionals=True)
@@ -61,8 +62,11 @@ def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> 
         except TypeError as error:
             raise TypeError(f"{_name(function)}: {error}") from None
         pipeline = Pipeline(**{**options, **own})
-        body = function if chosen["debug"] else _as_it_is_now(function)
-        pipeline.set_body(with_conditions(body) if chosen["enable_conditionals"] else body, arguments, named)
+        body = with_conditions(function) if chosen["enable_conditionals"] else function
+        if chosen["debug"]:
+            pipeline.run_body(functools.partial(body, *arguments, **named))
+        else:
+            pipeline.trace_body(body, *arguments, **named)
         return pipeline
 
     make._is_pipeline_def = True  # type: ignore[attr-defined]
@@ -71,34 +75,6 @@ def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> 
 
 def _name(function: Any) -> str:
     return getattr(function, "__name__", repr(function))
-
-
-def _as_it_is_now(function: Any) -> Any:
-    """A body that keeps the values that the variables of the functions around it have now, where it does not assign them.
-
-    DALI runs a body when the pipeline is made: in a loop that makes pipelines each has its own `shard_id`.
-    """
-    if not isinstance(function, types.FunctionType) or not function.__closure__:
-        return function
-    assigned = _assigned(function.__code__)
-    cells = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
-        try:
-            cells.append(cell if name in assigned else types.CellType(cell.cell_contents))
-        except ValueError:  # not assigned yet
-            cells.append(cell)
-    found = types.FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(cells)
-    )
-    found.__kwdefaults__ = function.__kwdefaults__
-    return found
-
-
-def _assigned(code: types.CodeType) -> set[str]:
-    """The variables of functions around it that a function, or one inside it, assigns."""
-    inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    stored = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
-    return stored.union(*map(_assigned, inner))
 
 
 _OPTIONS = frozenset(inspect.signature(Pipeline).parameters)

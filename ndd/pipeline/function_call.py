@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ndd.pipeline import current
+
 if TYPE_CHECKING:
     from ndd.pipeline.node import DataNode
 
@@ -65,19 +67,24 @@ class FunctionCall:
         return "gpu" if given == "mixed" else given
 
 
-def noted(path: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose nodes know what call made them; its attribute `noted` is the path."""
+def noted(path: str | None, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose nodes know what call made them; its attribute `noted` is the path. In a branch of an `if` on a node it
+    gets the samples of its nodes that take the branch."""
 
     @functools.wraps(function)
     def call(*inputs: Any, **arguments: Any) -> Any:
         if _local.inside:
             return function(*inputs, **arguments)
+        from ndd.pipeline.conditions import parted
+
+        inputs, arguments = parted(inputs), parted(arguments)
         _local.inside = True
         try:
             found = function(*inputs, **arguments)
         finally:
             _local.inside = False
-        _note(found, path, inputs, arguments)
+        if path is not None:
+            _note(found, path, inputs, arguments)
         return found
 
     call.noted = path  # type: ignore[attr-defined]
@@ -85,7 +92,6 @@ def noted(path: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _note(found: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> None:
-    from ndd.pipeline.body import PipelineBody
     from ndd.pipeline.node import DataNode, nodes_in
 
     several = isinstance(found, dict | list)
@@ -93,7 +99,7 @@ def _note(found: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, A
     made = [(place, node) for place, node in places if isinstance(node, DataNode) and node.name is None]
     if not made:
         return
-    pipeline = PipelineBody.current()
+    pipeline = current.pipeline()
     numbers = _serials if pipeline is None else pipeline.states.numbers
     if not path.startswith("DataNode.") and path != "external_source":
         for _ in range(sum(not nodes_in(value) for value in inputs)):

@@ -13,18 +13,17 @@ from typing import Any
 import numpy as np
 
 import ndd
-from ndd.pipeline.conditions import whole
+from ndd.pipeline import current
 from ndd.pipeline.function_call import noted
-from ndd.pipeline.node import DataNode, as_constant, contains_node, shapes_of, unwrapped
+from ndd.pipeline.kept import Kept
+from ndd.pipeline.node import DataNode, as_constant, contains_node, made, shapes_of
 from ndd.pipeline.python_functions import (
-    as_batches,
     dl_tensor_python_function,
     numba_function,
     python_function,
     torch_python_function,
 )
 from ndd.pipeline.sources import ExternalSource, check_source
-from ndd.pipeline.unclaimed import pipeline_of
 from ndd.random.streams import PipelineRNG
 from ndd.types import Constant
 
@@ -145,44 +144,29 @@ def _operator_function(operator: Any, path: str) -> Any:
     form = CallForm(path, inspect.signature(operator))
 
     def function(*inputs: Any, **arguments: Any) -> Any:
-        pipeline = pipeline_of(path)
-        if (sets := _input_sets(path, inputs)) is not None:
-            found = [function(*one, **arguments) for one in sets]
-            if len(found) == 1:
-                return found[0]
-            return [list(column) for column in zip(*found, strict=True)] if isinstance(found[0], list) else found
         form.check(len(inputs), arguments)
         plain = {k: v for k, v in arguments.items() if k not in _WITHOUT_EFFECT and v is not None}
         if plain.get("device") == "mixed":
             plain["device"] = "gpu"
         if plain.get("device") == "gpu":
-            pipeline.require_gpu(path)
-        state = None
-        if is_random:
-            alone = path != "batch_permutation" and not contains_node([*inputs, *plain.values()])
-            missed = _draw_past if alone else None  # with inputs it is called for the samples of its branch
-            seed = arguments.get("seed")
-            state = pipeline.states.of_call(f"random {path}", PipelineRNG, seeded=True, seed=seed, missed=missed)
+            _require_gpu(path)
+        if declared is not None:
+            declared.check_arguments({k: v for k, v in plain.items() if not contains_node(v)})
         outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
-
-        def run(memo: dict[int, Any]) -> Any:
-            given = [unwrapped(_constant_input(v), memo) for v in inputs]
-            named = {k: unwrapped(v, memo) for k, v in plain.items()}
-            if any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
-                return computed(given, named)
-            if path == "batch_permutation":  # of the samples that take the branch
-                return computed(given, {**named, "batch_size": pipeline.current_batch_size})
-            return whole(lambda: computed(given, {**named, "batch_size": pipeline.current_batch_size}))
-
-        def computed(given: list[Any], named: dict[str, Any]) -> Any:
-            if state is None:
-                return operator(*given, **named)
-            generator = state()
-            found = operator(*given, rng=generator, **named)
-            generator.advance((found[0] if isinstance(found, tuple | list) else found).batch_size)
-            return found
-
-        return pipeline.result(run, outputs, (*inputs, *(plain[k] for k in sorted(plain))), state)
+        sets = _input_sets(path, inputs)
+        like = None
+        found = []
+        for one in sets:  # these draw the same
+            kept = None
+            if is_random:
+                seed = arguments.get("seed")
+                kept = Kept(f"random {path}", _generator, seeded=True, seed=seed, like=like)
+                like = like or kept
+            step, taken = _step(operator, path, one, plain)
+            found.append(made(step, taken, outputs=outputs, kept=kept, always=bool(arguments.get("preserve"))))
+        if len(found) == 1:
+            return found[0]
+        return [list(column) for column in zip(*found, strict=True)] if isinstance(found[0], list) else found
 
     function.__name__ = path.rpartition(".")[2]
     function.__doc__ = operator.__doc__
@@ -190,12 +174,41 @@ def _operator_function(operator: Any, path: str) -> Any:
     return function
 
 
-def _draw_past(generator: Any, pipeline: Any) -> None:
-    generator.advance(pipeline.current_batch_size)
+def _step(operator: Any, path: str, inputs: tuple[Any, ...], plain: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    """How one set of inputs is computed, and the values that are taken for it."""
+    taken = (*inputs, *(plain[k] for k in sorted(plain)))
+    # In a branch it permutes the samples of the branch: nothing else without inputs looks at the others of its batch.
+    scope = _branch_scope() if path == "batch_permutation" else None
+
+    def step(run: Any, generator: Any = None) -> Any:
+        given = list(map(run.unwrapped, inputs))
+        named = {k: run.unwrapped(v) for k, v in plain.items()}
+        if not any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
+            named["batch_size"] = run.batch_size if scope is None else run.of(scope).batch_size
+        if generator is None:
+            return operator(*given, **named)
+        found = operator(*given, rng=generator, **named)
+        generator.advance((found[0] if isinstance(found, tuple | list) else found).batch_size)
+        return found
+
+    return step, taken if scope is None else (*taken, scope)
 
 
-def _read_past(reader: Any, pipeline: Any) -> None:
-    pipeline.batch_of(reader)
+def _branch_scope() -> Any:
+    from ndd.pipeline.conditions import scope
+
+    return scope()
+
+
+def _generator(pipeline: Any, seed: int | None) -> PipelineRNG:
+    return PipelineRNG(seed)
+
+
+def _require_gpu(path: str) -> None:
+    """RuntimeError in a pipeline on the CPU alone."""
+    pipeline = current.pipeline()
+    if pipeline is not None and pipeline.device_id is None:
+        raise RuntimeError(f"fn.{path} with a GPU device: the pipeline has device_id=None, so it runs on the CPU alone")
 
 
 class CallForm:
@@ -230,23 +243,32 @@ class CallForm:
             raise KeyError(f"{what} has no argument {min(unknown)!r}; it has {sorted(self.known)}")
 
 
-def _constant_input(value: Any) -> Any:
-    """Numbers in the place of an input are a constant, one NumPy number of 64 bits too: 32 bits, as of Python's."""
+def _constant_input(path: str, value: Any) -> Any:
+    """Numbers in the place of an input are a constant, one NumPy number of 64 bits too: 32 bits, as of Python's. A list of
+    arrays has one for each sample where the body runs for every batch. TypeError elsewhere."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim):
         return as_constant(value, 1).select(0)
+    if isinstance(value, list | tuple) and any(hasattr(v, "__array__") and not np.isscalar(v) for v in value):
+        pipeline = current.pipeline()
+        if pipeline is None or pipeline.tracing:
+            raise TypeError(
+                f"fn.{path}: expected nodes, lists of nodes, numbers or arrays as inputs, got a {type(value).__name__} of arrays. "
+                "With @pipeline_def(debug=True) it is one array for each sample; fn.external_source gives batches elsewhere"
+            )
+        return DataNode(ndd.batch(list(value)))
     return Constant(value) if isinstance(value, int | float | list | tuple | np.ndarray) else value
 
 
-def _input_sets(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]] | None:
-    """Lists of nodes among the inputs stand for as many calls, each with its own node of every list; None: one call."""
-    lengths = {len(v) for v in inputs if isinstance(v, list) and any(isinstance(e, DataNode) for e in v)}
-    if not lengths:
-        return None
+def _input_sets(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Lists of nodes among the inputs stand for as many calls, each with its own node of every list."""
+    is_list = [isinstance(v, list) and any(isinstance(e, DataNode) for e in v) for v in inputs]
+    lengths = {len(v) for v, listed in zip(inputs, is_list, strict=True) if listed}
     if len(lengths) > 1:
         raise ValueError(f"fn.{path}: lists of inputs must be of one length, got {sorted(lengths)}")
-    (count,) = lengths
-    columns = [v if isinstance(v, list) and any(isinstance(e, DataNode) for e in v) else [v] * count for v in inputs]
-    return list(zip(*columns, strict=True))
+    count = lengths.pop() if lengths else 1
+    columns = [v if listed else [v] * count for v, listed in zip(inputs, is_list, strict=True)]
+    sets = list(zip(*columns, strict=True)) if columns else [()]
+    return [tuple(_constant_input(path, v) for v in one) for one in sets]
 
 
 def _reader_function(home: Any, path: str, name: str) -> Any:
@@ -260,7 +282,6 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
     form = CallForm(path, inspect.signature(kind))
 
     def function(*positional: Any, name: str | None = None, **arguments: Any) -> Any:
-        pipeline = pipeline_of(path)
         form.check(len(positional), arguments)
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
         seeded = plain.get("seed", -1) in (-1, None)
@@ -269,17 +290,18 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
             raise TypeError(f"fn.{path}: {argument}: expected one value for all samples, got a node of the pipeline")
         plain, finish = kind.for_each_sample(plain) if nodes else (plain, None)
 
-        def make(word: int | None) -> Any:
+        def make(pipeline: Any, word: int | None) -> Any:
             return pipeline.new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
 
-        state = pipeline.states.of_call(f"reader {path}", make, name=name, seeded=seeded, missed=_read_past)
+        def step(run: Any, reader: Any) -> Any:
+            found = run.pipeline.batch_of(reader)
+            return found if finish is None else finish(found, run.unwrapped)
+
+        kept = Kept(f"reader {path}", make, name=name, seeded=seeded)
         names = [output.name for output in kind.outputs(*positional, **plain)]
-
-        def run(memo: dict[int, Any]) -> Any:
-            found = whole(lambda: pipeline.batch_of(state()))
-            return found if finish is None else finish(found, lambda value: unwrapped(value, memo))
-
-        return pipeline.result(run, names if kind.gives_dicts else len(names), tuple(nodes.values()), state=state)
+        outputs = names if kind.gives_dicts else len(names)
+        always = bool(arguments.get("preserve"))
+        return made(step, tuple(nodes.values()), outputs=outputs, kept=kept, always=always)
 
     function.__name__ = name
     function.__doc__ = kind.__doc__
@@ -303,29 +325,23 @@ def external_source(
     RuntimeError, as in DALI, for data that makes no batch and for samples of several types, when it is fed or asked for.
     (Python numbers and nested lists are taken; DALI refuses them.)
     """
-    pipeline = pipeline_of("external_source")
     unknown = [option for option in options if option not in _SOURCE_OPTIONS]
     if unknown:
         raise ValueError(f"fn.external_source has no argument {unknown[0]!r}; it has {list(_SOURCE_OPTIONS)}")
     options = {**options, "num_outputs": num_outputs}
     check_source(source, options)
 
-    def make(_: Any) -> ExternalSource:
-        made = ExternalSource(name, pipeline.max_batch_size, source, options)
-        pipeline.note_source(made)
-        return made
+    def make(pipeline: Any, _: Any) -> ExternalSource:
+        return pipeline.new_source(ExternalSource(name, pipeline.max_batch_size, source, options))
 
-    state = pipeline.states.of_call("external_source", make, name=name)
+    kept = Kept("external_source", make, name=name, is_source=True)
 
-    def run(memo: dict[int, Any]) -> Any:
-        batches = whole(lambda: pipeline.data_of(state()))
+    def step(run: Any, source: Any) -> Any:
+        batches = run.data_of(source)
         return batches[0] if num_outputs in (None, 1) else batches
 
-    found = pipeline.result(run, num_outputs, state=state)
-    outputs = [found] if isinstance(found, DataNode) else found
-    for output in outputs:
-        output.source = state
-    return found if num_outputs is None else outputs
+    found = made(step, outputs=num_outputs, kept=kept, always=bool(options.get("preserve")))
+    return [found] if num_outputs == 1 else found
 
 
 def fast_resize_crop_mirror(*inputs: Any, antialias: bool = False, **arguments: Any) -> Any:
@@ -344,7 +360,6 @@ def constant(
         dtype: default int32 for `idata`, float32 for `fdata`.
         layout: the layout of the sample.
     """
-    pipeline = pipeline_of("constant")
     if (idata is None) == (fdata is None):
         raise RuntimeError("fn.constant: expected either `idata` or `fdata`")
     data = np.atleast_1d(idata if idata is not None else fdata)
@@ -353,13 +368,12 @@ def constant(
         data = np.full(shape, data.flat[0]) if data.size == 1 else data.reshape(shape)
     kind = None if dtype is None else ndd.dtype(dtype)
     data = ndd.as_tensor(data, layout=layout)
-    return pipeline.result(lambda memo: ndd.Batch.broadcast(data, pipeline.current_batch_size, dtype=kind))
+    return made(lambda run: ndd.Batch.broadcast(data, run.batch_size, dtype=kind))
 
 
 def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     """The shape of every sample, as int64 tensors."""
-    pipeline = pipeline_of("shapes")
-    return pipeline.result(lambda memo: shapes_of(as_batches((value,), memo, pipeline)[0][0], dtype), inputs=(value,))
+    return made(lambda run: shapes_of(run.batches((value,))[0], dtype), value)
 
 
 # Functions that are no operators of ndd by another name; `compositions.py` adds some.

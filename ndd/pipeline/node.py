@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
-import types
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import ndd
-from ndd.pipeline.conditions import branch, narrowed, parted
+from ndd.pipeline import current
 from ndd.pipeline.function_call import noted
+from ndd.pipeline.kept import Kept
+from ndd.pipeline.trace import Step
 from ndd.types import Constant
 
 
@@ -58,69 +57,43 @@ def _of_one(name: str) -> Any:
 
 
 class DataNode:
-    """A value inside a pipeline's body: a batch of this run, or (between `with pipe:`) a step recorded for later runs.
+    """A value inside a pipeline's function: what a recorded step gives in every run, or (with `debug=True`) a batch.
 
-    It has the operators and methods of DALI's DataNode; `value` is the `ndd.Batch`, and printing a node prints it.
+    It has the operators and methods of DALI's DataNode.
     """
 
-    def __init__(
-        self,
-        value: Any = None,
-        step: Callable[[dict[int, Any]], Any] | None = None,
-        inputs: tuple[Any, ...] = (),
-        state: Any = None,
-    ):
+    def __init__(self, value: Any = None, step: Step | None = None, index: Any = None, made_in: Any = None):
         self._value = value
-        self._step = step and _called_here(step)
-        # Of a recorded step: values, some of which are or hold nodes.
-        self.inputs = inputs if branch() is None else tuple(parted(n, n.made_in) for n in nodes_in(inputs))
-        self.state = state  # of the call that made a recorded step: a `CallState`
-        self.made_in = branch()  # the branch of an `if` on a node whose samples it holds
-        self.source: Any = None  # the `CallState` of an external source, for `feed_input`
+        self.step = step
+        self.index = index  # the place among what the step gives, if that is several values
+        self.made_in = made_in  # the branch of an `if` on a node whose samples it holds
         # As DALI names it: "images", "__Flip_0"; with its place "reader[1]", if it is one of several.
         self.name: str | None = None
-        self.call: Any = None  # the `FunctionCall` that made a recorded step, and the step's place among what it gave
+        self.call: Any = None  # the `FunctionCall` that made a recorded node, and the node's place among what it gave
         self.place: Any = 0
-
-    @classmethod
-    def after(cls, *inputs: Any) -> DataNode:
-        """A recorded step that is there for the order of the steps alone, and never runs."""
-        found = cls(step=_only_recorded)
-        found.inputs = inputs
-        return found
 
     @property
     def recorded(self) -> bool:
-        """Whether it is a step for later runs, without a value of its own."""
-        return self._step is not None
+        """Whether it stands for a value of every run, without one of its own."""
+        return self.step is not None
 
     @property
     def value(self) -> Any:
-        """The `ndd.Batch` of this run."""
-        if self._step is not None:
+        """The `ndd.Batch`, with `debug=True`."""
+        if self.step is not None:
             raise RuntimeError(
-                "This node was made in a `with pipeline:` block or outside of any pipeline: it has a value only while a "
-                "pipeline runs that has it among its outputs or arguments. Call the operator of ndd itself for values now"
+                "This node has no value: the function of a pipeline is called once, to record its steps, and each run replays "
+                "them. @pipeline_def(debug=True) calls it for every batch, with values; fn.python_function sees the values of "
+                "every run; and the operators of ndd itself give values at once"
             )
         return self._value
-
-    def evaluated(self, memo: dict[int, Any]) -> Any:
-        """The batch of this run; a recorded step runs once for each run (`memo`)."""
-        if self._step is None:
-            return self._value if branch() is self.made_in else narrowed(self._value, self.made_in)
-        key = id(self)
-        if key not in memo:
-            memo[key] = self._step(memo)
-        return memo[key]
 
     __array_ufunc__ = None  # of an array and a node: ours
 
     def __ndd_function__(self, function: Callable[..., Any], *operands: Any) -> DataNode:
         """`function` of operands one of which is this node: what `ndd.math` calls."""
-        if not isinstance(function, functools.partial):
-            return applied(function, *operands)
-        (name,) = function.args  # of a function of `ndd.math`
-        return noted(f"math.{name}", lambda *_: applied(function, *operands))(*operands)
+        path = f"math.{function.args[0]}" if isinstance(function, functools.partial) else None
+        return noted(path, lambda *given: applied(function, *given))(*operands)
 
     def _apply(self, function: Callable[..., Any], *others: Any) -> DataNode:
         for value in others:
@@ -151,7 +124,9 @@ class DataNode:
     @property
     def device(self) -> str:
         """Where the value is: "cpu" or "gpu"; of a recorded step, where it will be as far as the calls before it tell."""
-        return self.call.device if self.call is not None else self.value.device.device_type
+        if self.call is not None:
+            return self.call.device
+        return "cpu" if self.step is not None else self._value.device.device_type
 
     def get(self) -> Any:
         """The value of this run, as the `TensorList` that `run()` gives: for the eyes, as in DALI's debug mode."""
@@ -185,7 +160,7 @@ class DataNode:
         return self._apply(lambda batch: ndd.get_property(batch, key=key).to_device(device))
 
     def __bool__(self) -> bool:
-        if self._step is None and self._value.batch_size == 1 and self._value.shape[0] == ():
+        if self.step is None and self._value.batch_size == 1 and self._value.shape[0] == ():
             return bool(self._value.select(0).item())
         raise TypeError(
             "A DataNode holds a value for each sample and has no single truth value. @pipeline_def(enable_conditionals=True) "
@@ -194,7 +169,9 @@ class DataNode:
         )
 
     def __repr__(self) -> str:
-        return "DataNode(recorded)" if self._step is not None else f"DataNode({self._value!r})"
+        if self.step is None:
+            return f"DataNode({self._value!r})"
+        return f"DataNode(name={self.name!r}, device={self.device!r})"
 
     __add__, __radd__ = _of_two("add")
     __sub__, __rsub__ = _of_two("sub")
@@ -235,29 +212,6 @@ def _indexed(batch: Any, *ranges: Any) -> Any:
     return batch.slice[ranges]
 
 
-def user_frame() -> types.FrameType:
-    """Where the user's program called into `ndd`."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
-        frame = frame.f_back
-    return frame
-
-
-_HOME = str(Path(__file__).parent.parent)
-_STEP = (lambda step, memo: step(memo)).__code__
-
-
-def _called_here(step: Callable[[dict[int, Any]], Any]) -> Callable[[dict[int, Any]], Any]:
-    """A recorded step, to be called as if from the user's line that recorded it: errors name the innermost line outside
-    this package, which would be that of `run()`."""
-    frame = user_frame()
-    line = _STEP.replace(
-        co_filename=frame.f_code.co_filename, co_name=frame.f_code.co_name, co_firstlineno=frame.f_lineno
-    )
-    call = types.FunctionType(line, {"__name__": "recorded"})
-    return lambda memo: call(step, memo)
-
-
 def shapes_of(batch: Any, dtype: Any = None) -> Any:
     """A batch of the shapes of a batch's samples."""
     return ndd.batch([list(s) for s in batch.shape], dtype=ndd.int64 if dtype is None else ndd.dtype(dtype))
@@ -270,7 +224,7 @@ def as_constant(value: Any, batch_size: int) -> Any:
     """A batch of equal samples; types as DALI chooses them for constants: 32 bits where they were not asked for.
 
     Numbers are rounded and saturate, except that one float loses its fraction and integers of an array that do not
-    fit are an error. A `Constant` of one NumPy number, and arrays of other libraries, keep their type.
+    fit are an error. A `Constant` of one NumPy number without a device, and arrays of other libraries, keep their type.
     """
     spec = value if isinstance(value, Constant) else Constant(value)
     if isinstance(spec.value, ndd.Tensor):
@@ -279,12 +233,12 @@ def as_constant(value: Any, batch_size: int) -> Any:
     dtype = None if spec.dtype is None else ndd.dtype(spec.dtype)
     is_numpy = isinstance(spec.value, np.ndarray | np.generic)
     if dtype is None and data.dtype in _NARROW and (isinstance(spec.value, list | tuple) or is_numpy):
-        if data.ndim or spec is not value:
+        if data.ndim or spec is not value or spec.target is not None:
             narrow = _NARROW[data.dtype]
             if is_numpy and narrow.kind != "f":
                 _check_fits(data, narrow)
             dtype = ndd.dtype(narrow)
-    elif dtype is not None and isinstance(spec.value, float) and dtype.numpy.kind in "iu":
+    elif dtype is not None and isinstance(spec.value, float) and dtype.numpy.kind in "iu" and spec.target is None:
         data = np.trunc(data)
     if spec.extents is not None:
         data = np.broadcast_to(data, spec.extents) if data.ndim == 0 else data.reshape(spec.extents)
@@ -309,10 +263,6 @@ def contains_node(value: Any) -> bool:
     return isinstance(value, DataNode | Constant)
 
 
-def _only_recorded(memo: dict[int, Any]) -> Any:
-    raise RuntimeError("The branches of an `if` on a node were gone through, not run: the value is not known yet")
-
-
 def nodes_in(value: Any) -> list[DataNode]:
     """The nodes that stand in a value, a slice, a list or a tuple, in order."""
     if isinstance(value, slice):
@@ -322,26 +272,48 @@ def nodes_in(value: Any) -> list[DataNode]:
     return [value] if isinstance(value, DataNode) else []
 
 
-def is_recorded(value: Any) -> bool:
-    """Whether a value depends on a recorded step."""
-    return any(node.recorded for node in nodes_in(value))
+def made(
+    compute: Callable[..., Any],
+    inputs: Any = (),
+    *,
+    outputs: int | Sequence[str] | None = None,
+    kept: Kept | None = None,
+    always: bool = False,
+    joins: bool = False,
+) -> Any:
+    """The node, the list of nodes or the dict of them of a call: recorded, for every run, or computed now in a body that runs
+    for every batch.
 
+    Args:
+        compute: see `Step`.
+        inputs: its inputs, then its arguments by their names; other values than nodes among them are passed over.
+        outputs: how many it gives, or their names.
+        always: it runs even if no output of the pipeline needs it.
+        kept, joins: see `Step`.
+    """
+    nodes, pipeline = nodes_in(inputs), current.pipeline()
+    live = pipeline is not None and not pipeline.tracing and not any(node.recorded for node in nodes)
+    step = Step(compute, nodes, kept, outputs not in (None, 1), joins, live)
+    branch = current.branch() if nodes else None  # without inputs a call is for all samples
+    found: Any = None
+    if live:
+        step.kept = None if kept is None else pipeline.states.known_here(kept)
+        found = pipeline.live.compute(step)
+    elif always and pipeline is not None:
+        pipeline.always.append(step)
 
-def unwrapped(value: Any, memo: dict[int, Any]) -> Any:
-    """The value with batches in place of nodes."""
-    if isinstance(value, DataNode):
-        return value.evaluated(memo)
-    if isinstance(value, Constant):
-        return as_constant(value, 1).select(0)
-    if isinstance(value, slice) and contains_node(value):
-        return slice(*(unwrapped(v, memo) for v in (value.start, value.stop, value.step)))
-    if isinstance(value, list | tuple) and contains_node(value):
-        return type(value)(unwrapped(v, memo) for v in value)
-    return value
+    def node(index: Any) -> DataNode:
+        if live:
+            return DataNode(found if index is None else found[index], made_in=branch)
+        return DataNode(step=step, index=index, made_in=branch)
+
+    if not step.several:
+        return node(None)
+    if isinstance(outputs, int):
+        return [node(i) for i in range(outputs)] or None
+    return {key: node(key) for key in outputs or ()}
 
 
 def applied(function: Callable[..., Any], *values: Any) -> DataNode:
-    """A node of `function` applied to batches: now, or at every run if a value is recorded."""
-    if any(is_recorded(v) for v in values):
-        return DataNode(step=lambda memo: function(*[unwrapped(v, memo) for v in values]), inputs=values)
-    return DataNode(function(*[unwrapped(v, {}) for v in values]))
+    """A node of `function` applied to batches."""
+    return made(lambda run: function(*map(run.unwrapped, values)), values)

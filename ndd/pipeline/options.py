@@ -70,21 +70,7 @@ def _expected(name: str, given: Any, kind: str, is_one: Callable[[Any], bool]) -
 
 
 class PipelineOptions:
-    """The constructor of `Pipeline`.
-
-    Args:
-        batch_size: samples in a batch (the largest, where sources give fewer).
-        num_threads: threads of CPU operators; default `ndd.get_num_threads()`.
-        device_id: the GPU; None is a pipeline on the CPU alone.
-        seed: of the random operators; default: another one each time.
-        prefetch_queue_depth: how many runs a background thread prepares ahead; 1 runs on the caller's thread, when
-            asked, as does any pipeline while a debugger traces the program (`sys.gettrace()`). A dict
-            (`{"cpu_size": ..., "gpu_size": ...}`) counts with its larger number.
-        exec_pipelined, exec_async: False runs nothing ahead.
-        output_dtype, output_ndim, output_layout: what the outputs must be, one for each or one for all; checked.
-        others: accepted and kept as attributes, with no effect: there is no graph to be executed in another way,
-            Python sources run on the thread of the body, and outputs are memory of their own.
-    """
+    """The constructor of `Pipeline`, which says what the arguments are."""
 
     def __init__(
         self,
@@ -180,9 +166,6 @@ class PipelineOptions:
 
     def start_py_workers(self) -> None:
         """Nothing to do."""
-
-    def add_sink(self, edge: Any) -> None:
-        """Nothing to do: a body runs whole, also what no output needs."""
 
     def external_source_shm_statistics(self) -> dict[str, Any]:
         """DALI's keys, without entries: no source runs in a process of its own."""

@@ -1,4 +1,4 @@
-"""`Pipeline` and `pipeline_def`: code written for DALI's pipeline mode, run imperatively."""
+"""`Pipeline`: a function of operators as steps that are replayed for every batch, as in DALI's pipeline mode."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ndd.atomic_file import atomic_file
+from ndd.pipeline import current
 from ndd.pipeline.ahead import Ahead
-from ndd.pipeline.body import BatchSizeChanged, PipelineBody
+from ndd.pipeline.body import PipelineBody
 from ndd.pipeline.checkpoints import first_states, with_iterator, written
 from ndd.pipeline.graph import dot_text
 from ndd.pipeline.node import DataNode
@@ -27,25 +28,27 @@ _USES = {
 
 
 class Pipeline(PipelineBody):
-    """A function that makes one batch, called once a run.
+    """A function of operators, called once, and replayed for every batch.
 
-    The body is ordinary Python: it runs anew for every batch, can be stepped through, can print its values, and its
-    errors point at its lines. Readers, generators and external sources are made in the first run and kept.
+    The function is called when the pipeline is made (`define_graph` of a subclass: when it is built). What it calls of `fn` is
+    recorded, with the arguments as they are then; each run computes these steps for a new batch. So the function sees no
+    values: mistakes in calls are told where the pipeline is made, mistakes in data name the line of the step. What no output
+    depends on does not run, but for functions of Python (`fn.python_function`) and what has `preserve=True`. With `debug=True`
+    (of `pipeline_def`) the function runs for every batch instead, with values.
 
     Args:
         batch_size: samples in a batch (the largest, where sources give fewer).
         num_threads: threads of CPU operators; default `ndd.get_num_threads()`.
         device_id: the GPU; None is a pipeline on the CPU alone.
         seed: of readers and random operators that have none of their own: these give what they give in DALI's pipelines.
-            A body that needs values (`if node:`) cannot be looked at before it runs: there the calls get their seeds in
-            the order in which they are made. Default: another one each time.
+            Default: another one each time.
         prefetch_queue_depth: how many runs a background thread prepares ahead; 1 runs on the caller's thread, when
             asked, as does any pipeline while a debugger traces the program (`sys.gettrace()`). A dict
             (`{"cpu_size": ..., "gpu_size": ...}`) counts with its larger number.
         exec_pipelined, exec_async: False runs nothing ahead.
         output_dtype, output_ndim, output_layout: what the outputs must be, one for each or one for all; checked.
-        others: accepted and kept as attributes, with no effect: there is no graph to be executed in another way,
-            Python sources run on the thread of the body, and outputs are memory of their own.
+        others: accepted and kept as attributes, with no effect: Python sources run on the thread that runs the pipeline, and
+            outputs are memory of their own.
 
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=2)
@@ -70,24 +73,12 @@ class Pipeline(PipelineBody):
     # ---- running
 
     def _once(self) -> tuple[TensorList, ...]:
-        """Runs the body for one batch."""
+        """The outputs of one batch."""
         self.build()
-        self._run_batch_size, self._pending, self._size_taken = None, {}, False
         self.iter_setup()
-        ended = None
-        for source in self._sources:  # known from earlier runs: they say how many samples there are
-            try:
-                self.data_of(source)
-            except StopIteration as end:  # the others are asked as well, as in DALI: they end the epoch together
-                ended = end
-        if ended is not None:
-            raise ended
         outer = self.entered()
         try:
-            try:
-                found = self._run_body()
-            except BatchSizeChanged:  # the first run, and operators before the source took the largest size for granted
-                found = self._run_body()
+            found = self._compute()
         except Exception:
             self._read = {}
             raise
@@ -98,7 +89,13 @@ class Pipeline(PipelineBody):
         return found
 
     def _runs_ahead(self) -> bool:
-        asynchronous = self.exec_pipelined and self.exec_async and self._depth > 1 and sys.gettrace() is None
+        asynchronous = (
+            self._body is None
+            and self.exec_pipelined
+            and self.exec_async
+            and self._depth > 1
+            and sys.gettrace() is None
+        )
         return asynchronous and not any(s.fed_by_hand for s in self._sources)
 
     def run(self, cuda_stream: Any = None, /, **inputs: Any) -> tuple[TensorList, ...]:
@@ -143,7 +140,7 @@ class Pipeline(PipelineBody):
             self._use = use
         elif self._use != use and self._checks_use:
             raise RuntimeError(
-                f"The pipeline is used by {_USES[self._use]} already: it cannot be used by {_USES[use]} as well"
+                f"Mixing pipeline API type: the pipeline is used by {_USES[self._use]} already, so not by {_USES[use]} as well"
             )
 
     def enable_api_check(self, enable: bool) -> None:
@@ -164,14 +161,16 @@ class Pipeline(PipelineBody):
             layout: the layout of a sample.
             cuda_stream, use_copy_kernel: no effect.
         """
-        unknown = self._find_sources()
+        self.build()
         if not isinstance(data_node, str | DataNode):
             raise TypeError(
                 f"Pipeline.feed_input: expected the name of an external_source or its node, got {data_node!r}"
             )
-        if isinstance(data_node, DataNode) and data_node.source is not None:
-            data_node.source.within(self.states)().feed(data, layout)
-        elif unknown is not None and not self._started and isinstance(data_node, str):
+        step = None if isinstance(data_node, str) else data_node.step
+        if step is not None and step.kept is not None and step.kept.is_source:
+            with current.running(self):
+                step.kept().feed(data, layout)
+        elif self._body is not None and not self._started and isinstance(data_node, str):
             self._early.setdefault(data_node, []).append((data, layout))
         else:
             self._source_named(data_node).feed(data, layout)
@@ -181,7 +180,8 @@ class Pipeline(PipelineBody):
 
         One is enough here: pipelines that are fed by hand run nothing ahead. The others wait for later runs.
         """
-        if self._find_sources() is None:
+        self.build()
+        if self._body is None:
             self._source_named(input_name)
         return self._depth
 
@@ -202,13 +202,11 @@ class Pipeline(PipelineBody):
         if self._ended:
             self._scheduled.append(_end)
             return
-        if not self._started and self._seed is not None:
-            self._find_sources()  # the outputs decide which seed goes where
         self._scheduled.append(self._run_now)
         self._started = True
 
     def _run_now(self) -> None:
-        """The first run is on the caller's thread: afterwards the sources are known, and whether runs can be prepared ahead."""
+        """The first run is on the caller's thread, those after it are prepared ahead."""
         if self._ahead is not None:
             self._out = self._ahead.next()
             return
@@ -277,7 +275,7 @@ class Pipeline(PipelineBody):
 
     def reader_meta(self, name: str | None = None) -> Any:
         """What the readers say of their data: a dict for reader `name`, or a dict of these by name."""
-        self._find_readers()
+        self.build()
         if name is None:
             return {k: r.get_metadata() for k, r in self._readers.items()}
         if name not in self._readers:
@@ -290,14 +288,6 @@ class Pipeline(PipelineBody):
         if name is not None:
             return self.reader_meta(name)["epoch_size_padded"]
         return {k: int(m["epoch_size_padded"]) for k, m in self.reader_meta().items()}
-
-    def _find_readers(self) -> None:
-        error = self._find_sources()
-        if error is not None and not self._readers and not self._started:  # only a run can tell
-            self._schedule()
-            first = self._share()
-            self._places = None  # nobody has these outputs yet
-            self._scheduled.appendleft(lambda: setattr(self, "_out", first))
 
     # ---- the definition
 
@@ -312,8 +302,8 @@ class Pipeline(PipelineBody):
             define_graph: the body, in the place of the pipeline's own.
             filename: also written there; the file appears whole or not at all.
 
-        RuntimeError for a body that needs values (`if node:`), for functions and objects of Python among the arguments, and
-        for nodes of `auto_aug`. (DALI writes the first and the last.)
+        RuntimeError for functions and objects of Python among the arguments, for nodes of `auto_aug` (DALI writes these), and with
+        `debug=True`.
 
         >>> import ndd
         >>> pipe = ndd.pipeline_def(lambda: ndd.fn.random.uniform(range=[0, 1]) * 100)(batch_size=2, seed=1)
@@ -325,7 +315,7 @@ class Pipeline(PipelineBody):
             if not callable(define_graph):
                 hint = " Did you mean `serialize(filename=...)`?" if isinstance(define_graph, str) else ""
                 raise TypeError(f"Pipeline.serialize: define_graph: expected a function, got {define_graph!r}.{hint}")
-            self._body = define_graph
+            self.trace_body(define_graph)
         data = definition_text(self, self.recorded_outputs("serialize")).encode()
         if filename is not None:
             with atomic_file(filename) as file:
@@ -349,7 +339,7 @@ class Pipeline(PipelineBody):
             raise ValueError("Pipeline.deserialize: expected either serialized_pipeline or filename")
         definition = definition_in(Path(filename).read_bytes() if filename is not None else serialized_pipeline)
         pipeline = cls(**{**definition["options"], **options})
-        pipeline._define(definition)
+        pipeline._read_definition(definition)
         return pipeline
 
     def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
@@ -359,11 +349,10 @@ class Pipeline(PipelineBody):
         if self._seed is None:
             self._seed = definition["options"].get("seed")
         self._max_batch_size = self._max_batch_size or definition["options"]["batch_size"]
-        self._define(definition)
+        self._read_definition(definition)
 
-    def _define(self, definition: dict[str, Any]) -> None:
-        with self:
-            self.set_outputs(*outputs_of(definition))
+    def _read_definition(self, definition: dict[str, Any]) -> None:
+        self.trace_body(lambda: tuple(outputs_of(definition)))
         self.build()
 
     def save_graph_to_dot_file(

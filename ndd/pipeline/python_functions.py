@@ -7,16 +7,8 @@ from typing import Any
 import numpy as np
 
 import ndd
-from ndd.pipeline.body import PipelineBody
-from ndd.pipeline.node import DataNode, as_constant, unwrapped
-
-
-def as_batches(inputs: tuple[Any, ...], memo: dict[int, Any], pipeline: Any) -> tuple[list[Any], int]:
-    """The inputs of a function that takes batches alone, and of how many samples they are."""
-    values = [unwrapped(v, memo) if isinstance(v, DataNode) else v for v in inputs]
-    size = next((v.batch_size for v in values if isinstance(v, ndd.Batch)), None)
-    size = pipeline.current_batch_size if size is None else size
-    return [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in values], size
+from ndd.pipeline import current
+from ndd.pipeline.node import made
 
 
 def python_function(
@@ -35,13 +27,14 @@ def python_function(
     What `function` raises reaches the caller of `run` as it is, and the pipeline goes on with the next batch. To DALI it is
     a RuntimeError with its text, and the end of the pipeline. Only StopIteration becomes a RuntimeError here too: an iterator
     would take it for the end of the data."""
-    pipeline = PipelineBody.required("python_function")
+    current.required("python_function")
     if not isinstance(output_layouts, list | tuple):
         output_layouts = [output_layouts] * num_outputs
     layouts = [*output_layouts, *[None] * num_outputs]  # a list may name the first outputs only
 
-    def run(memo: dict[int, Any]) -> Any:
-        batches, size = as_batches(inputs, memo, pipeline)
+    def step(run: Any) -> Any:
+        batches = run.batches(inputs)
+        size = batches[0].batch_size if batches else run.batch_size
         columns = [[_plain(t) for t in b.tensors] for b in batches]
         if batch_processing:
             results = _returned(_called(function, *columns), num_outputs)
@@ -54,7 +47,7 @@ def python_function(
         outputs = [ndd.batch(r, layout=layout) for r, layout in zip(results, layouts, strict=False)]
         return None if num_outputs == 0 else outputs[0] if num_outputs == 1 else tuple(outputs)
 
-    return pipeline.result(run, None if num_outputs == 1 else num_outputs, inputs)
+    return made(step, inputs, outputs=num_outputs, always=True)
 
 
 def _called(function: Any, *given: Any) -> Any:
@@ -151,7 +144,7 @@ def numba_function(
             without it outputs have the shapes of the inputs.
         batch_processing: `run_fn` is called once, with lists of arrays.
     """
-    pipeline = PipelineBody.required("numba_function")
+    current.required("numba_function")
     kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]
     for kind, types, ndims in (("out", out_types, outs_ndim), ("in", in_types, ins_ndim)):
         if len(types) != len(ndims):
@@ -160,8 +153,8 @@ def numba_function(
                 f"{len(ndims)}"
             )
 
-    def run(memo: dict[int, Any]) -> Any:
-        batches, _ = as_batches(inputs, memo, pipeline)
+    def step(run: Any) -> Any:
+        batches = run.batches(inputs)
         for i, (batch, kind, ndim) in enumerate(zip(batches, in_types, ins_ndim, strict=True)):
             if (batch.dtype.type_id, batch.ndim) != (kind, ndim):
                 raise RuntimeError(
@@ -184,8 +177,7 @@ def numba_function(
         found = tuple(ndd.batch(column) for column in outs)
         return found[0] if len(found) == 1 else found
 
-    count = None if len(kinds) == 1 else len(kinds)
-    return pipeline.result(run, count, inputs)
+    return made(step, inputs, outputs=len(kinds))
 
 
 def _plain(tensor: Any) -> Any:

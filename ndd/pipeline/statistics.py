@@ -16,13 +16,13 @@ class MemoryStatistics:
         """A call of that name made a node; until the run ends it is kept."""
         self._watched[name, place] = node
 
-    def measure(self, memo: dict[int, Any]) -> None:
-        """A run ends, in which recorded nodes got the values in `memo`."""
+    def measure(self, run: Any) -> None:
+        """A run ends, whose values are all there."""
         rows: dict[str, list[tuple[int, int]]] = {}
         for (name, _), node in self._watched.items():
-            if node.recorded and id(node) not in memo:
+            if node.recorded and node.step not in run.values:
                 continue  # no output needs it
-            batch = node.evaluated(memo)
+            batch = run.of(node)
             sizes = [sample.nbytes for sample in batch.tensors]
             device = batch.device.device_type.upper()
             rows.setdefault(f"{device}_{name}", []).append((sum(sizes), max(sizes, default=0)))

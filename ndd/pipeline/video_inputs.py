@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import ndd
-from ndd.pipeline.conditions import whole
 from ndd.pipeline.functions import OWN
+from ndd.pipeline.kept import Kept
+from ndd.pipeline.node import made
 from ndd.pipeline.sources import ExternalSource
-from ndd.pipeline.unclaimed import pipeline_of
 
 
 class VideoInput(ExternalSource):
@@ -72,23 +72,18 @@ def video_input(
             "fn.experimental.inputs.video: last_sequence_policy: expected 'partial' or 'pad', got "
             f"{last_sequence_policy!r}"
         )
-    pipeline = pipeline_of("experimental.inputs.video")
     how = {
         "sequence_length": sequence_length,
         "device": "cpu" if device in (None, "cpu") else "gpu",
         "pad_sequences": last_sequence_policy == "pad",
-        "threads": pipeline.num_threads,
     }
 
-    def make(_: Any) -> VideoInput:
-        made = VideoInput(name, pipeline.max_batch_size, how)
-        pipeline.note_source(made)
-        return made
+    def make(pipeline: Any, _: Any) -> VideoInput:
+        video_source = VideoInput(name, pipeline.max_batch_size, {**how, "threads": pipeline.num_threads})
+        return pipeline.new_source(video_source)
 
-    state = pipeline.states.of_call("experimental.inputs.video", make, name=name)
-    node = pipeline.result(lambda memo: whole(lambda: pipeline.data_of(state()))[0], state=state)
-    node.source = state
-    return node
+    kept = Kept("experimental.inputs.video", make, name=name, is_source=True)
+    return made(lambda run, source: run.data_of(source)[0], kept=kept)
 
 
 OWN["experimental.inputs.video"] = video_input

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
+__all__ = ["CountedEpochs", "Epochs", "LastBatchPolicy", "ReaderEpochs", "ceil_div", "shard_size"]
+
 
 class LastBatchPolicy(Enum):
     """What becomes of the last batch of an epoch when the samples do not fill it.

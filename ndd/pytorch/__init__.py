@@ -2,6 +2,8 @@
 
 from typing import Any
 
+__all__ = ["nodes"]
+
 
 def __getattr__(name: str) -> Any:
     if name == "nodes":

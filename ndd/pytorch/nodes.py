@@ -25,6 +25,8 @@ except ModuleNotFoundError as error:
 
 from ndd._tensor import Batch, Tensor
 
+__all__ = ["DictMapper", "Reader", "ToTorch"]
+
 _READER = "reader"
 _SOURCE = "source"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import inspect
 import os
@@ -10,31 +9,32 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Literal, overload
 
 from ndd._execution.errors import raise_signalled
-from ndd._execution.lookahead import Following
-from ndd._tensor import Batch, Device, make_batch, make_tensor
+from ndd._tensor import Batch
 from ndd._tensor.secrets import redact
 from ndd.readers import signature, state as states
 from ndd.readers.broken_records import BrokenRecords, Skipped
 from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
 from ndd.readers.coming import Coming
 from ndd.readers.data import Data
-from ndd.readers.epoch import Epoch
+from ndd.readers.delivering import Delivering
+from ndd.readers.epoch import Epoch, Pass
 from ndd.readers.handover import Handover, Held
 from ndd.readers.options import check_batch_size, check_device, listed_numbers, plain
 from ndd.readers.output import Output
 from ndd.readers.progress import Progress
 from ndd.readers.read_ahead import ReadAhead, Step
-from ndd.readers.records import RecordStore, Sources, read_now
-from ndd.readers.sampler import LastBatch, NumberStream, Order
+from ndd.readers.records import RecordStore, read_now
+from ndd.readers.sampler import LastBatch, NumberStream, Order, Share
 from ndd.readers.state import ReaderState
+from ndd.readers.worker import Origin
 
 _CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
 
 
-class Reader:
+class Reader(Delivering):
     """The base of all readers: an index and a store (`RecordStore`) of the concrete reader, and a sampler.
 
     A concrete reader writes its own arguments, all by name, in `_open`, which makes the store; and says in `_outputs`
@@ -86,7 +86,7 @@ class Reader:
         self._options, self._own = signature.bound(type(self), positional, arguments)
         self._options.check_early(self._display)
         self._outputs_here = self.outputs(*positional, **arguments)
-        self._presents = type(self)._present is not Reader._present
+        self._presents = type(self)._present is not Delivering._present
         # What a record holds, as far as it is known: `_present` may change all but the place of a layout.
         self._read = self._outputs_here
         if self._presents:
@@ -96,6 +96,7 @@ class Reader:
         self._data = Data(self._display, self._options, self.permuted)
         self._warned = False
         self._captured = Captured()
+        self._origin = Origin()
         self._new_process()
 
     # What a concrete reader writes
@@ -108,11 +109,6 @@ class Reader:
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
         """The outputs for these values of the reader's own arguments. Opens nothing."""
         raise NotImplementedError
-
-    def _present(self, *values: Any) -> tuple[Any, ...]:
-        """The outputs, made of what was read: a Tensor or Batch for each array of a record, those beyond the outputs
-        included. It may call operators of ndd; it runs on the user's thread, and waits for nothing."""
-        return values
 
     # What comes out
 
@@ -173,14 +169,17 @@ class Reader:
         one before (`NDD_LOOKAHEAD=0` turns that off). What breaks the promise raises DALI's errors. From this call on, also if
         the loop is left in its first iteration, the reader has captured loops of this batch size only, until `reset()`; a
         first iteration that ends without having called an operator frees it. Two calls of one function in the body are two
-        places, each with its own rules.
+        places, each with its own rules. An operator's `batch_size` may be the loop's or that of the batch at hand, which is
+        smaller at the end of an epoch with "partial" and where `on_error="skip"` leaves samples out.
 
         What a reader computes from what it read (a copy to the GPU, say) is computed in the context `ctx`, by default
         in the current one.
 
         If the epoch before was left unfinished, this one ("fill") goes on where it stopped and has full length, as in DALI, and
         warns once; call `reset()` before `next_epoch()` to drop the rest. After `set_state` the interrupted epoch is
-        finished first.
+        finished first, also with another `batch_size` or `last_batch` than it was begun with: one that was begun with "fill"
+        goes on as "partial" or "drop" to the end of the shard's pass over its samples. An epoch that is used on after
+        another one began anew raises RuntimeError; those with "fill" take turns in one stream.
 
         >>> import ndd, tempfile, pathlib
         >>> root = pathlib.Path(tempfile.mkdtemp())
@@ -218,17 +217,19 @@ class Reader:
         size = check_batch_size(self._display, batch_size)
         self._progress.check("calls", size)
         with self._entered():
-            self._progress.use("calls", size)
-            held = self._hold(size, None)
+            progress = self._progress
+            progress.use("calls", size, self._share("calls") if progress.mode is None else progress.share)
+            held = self._hold(size)
         while not self._ready(held, size):
             with self._entered():
-                held = self._hold(size, None)
-        found, progress = held.value, self._progress
+                held = self._hold(size)
+        found = held.value
         value = found[0] if isinstance(found, tuple) and len(found) == 1 else found
         # Nothing is called from here on: see `Held`.
         if held.number > progress.number:
             progress.number, progress.position = held.number, held.step.position
-        held.given, held.value, held.step, held.epoch = True, None, None, None
+            progress.skip = progress.share.count - 1
+        held.given, held.value, held.step, held.run = True, None, None, None
         return value
 
     def reset(self, epoch: int | None = None) -> None:
@@ -295,7 +296,7 @@ class Reader:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For worker processes: a reader made with the same arguments, at the same place, with nothing open."""
-        return states.remade, (type(self), *self._given, self.get_state())
+        return states.remade, (type(self), *self._given, self.get_state(), self._origin.sent(self))
 
     @property
     def skipped(self) -> list[Skipped]:
@@ -351,7 +352,11 @@ class Reader:
         """
         many = isinstance(state, list | tuple)
         given = [states.parse(self._display, one) for one in (state if many else [state])]
-        self._load(self._of_this_rank(given, many) if many or self._options.shard == "auto" else given[0])
+        with self._entered():
+            worker = self._origin.worker(self)
+            self._load(self._of_this_rank(given, many) if many or self._options.shard == "auto" else given[0])
+            if worker is not None:
+                worker.loaded = True
 
     def state_dict(self) -> dict[str, str]:
         """`get_state` as a dict, for checkpointing tools that want one: `{"state": text}`."""
@@ -378,12 +383,14 @@ class Reader:
 
     _enable_checkpointing = enable_checkpointing
 
-    def _begin_epoch(self, epoch: Epoch[Any]) -> None:
-        """Lock mode and batch size; the epoch is told how many batches it has."""
+    def _begin_epoch(self, epoch: Epoch[Any], run: Pass) -> None:
+        """Lock mode and batch size; the pass is told how many batches it has."""
         batch = epoch._batch
         self._progress.check("samples" if batch is None else "batches", batch, self._progress.captured)
         with self._entered():
-            unfinished = self._progress.begin(self._opened()[1], epoch)
+            share = self._share(epoch)
+            self._stay_in_step(epoch._last)
+            unfinished = self._progress.begin(self._opened()[1], epoch, run, share)
         if unfinished and not self._warned:
             self._warned = True
             warnings.warn(
@@ -393,14 +400,42 @@ class Reader:
                 stacklevel=4,
             )
 
+    def _arrive(self, epoch: Epoch[Any]) -> bool:
+        """In a worker of a DataLoader, go to the epoch that the loader is at. Whether this is one."""
+        with self._entered():
+            worker = self._origin.worker(self)
+            if worker is not None:
+                worker.arrive(self, epoch)
+        return worker is not None
+
+    def _share(self, user: Epoch[Any] | Literal["calls"]) -> Share:
+        """The part of an epoch, or of the stream for calls, that this process is about to give."""
+        worker = self._origin.worker(self)
+        return Share() if worker is None else worker.begin(self, user)
+
+    def _stay_in_step(self, last: LastBatch) -> None:
+        """Where an epoch with "fill" was interrupted, ranks that are in step may be at the ends of unequal passes over their
+        samples. So what is left is shared out anew before it is given with another ending."""
+        progress, shards = self._progress, self._opened()[1].shards
+        rest = progress.resuming and progress.left and progress.share.count == 1
+        if rest and progress.last == "fill" != last and shards.even and shards.count > 1:
+            self._load(
+                self._data.of_this_rank([states.parse(self._display, self.get_state())], False, shards, anew=True)
+            )
+
     def _epoch_length(self, batch: int | None, last: LastBatch, whole: bool) -> int:
         with self._entered():
-            return self._progress.epoch_length(self._opened()[1], batch, last, whole)
+            order, state = self._opened()[1], self.get_state()
+            self._stay_in_step(last)
+            length = self._progress.epoch_length(self._opened()[1], batch, last, whole)
+            if self._opened()[1] is not order:
+                self._load(states.parse(self._display, state))
+            return length
 
-    def _hold(self, batch: int | None, epoch: Epoch[Any] | None) -> Held:
+    def _hold(self, batch: int | None, last: LastBatch = "fill", run: Pass | None = None) -> Held:
         """The next step, for this thread to hand over. One that it took before and did not hand over comes again. The lock
         is held."""
-        last, progress, ahead = "fill" if epoch is None else epoch._last, self._progress, self._ahead
+        progress, ahead = self._progress, self._ahead
         # The stream may go on elsewhere, or epochs end in another way: what was read ahead is wrong. So is the size of its
         # batches where `fetch` began before there was one.
         if progress.jumped or last != self._last or (ahead is not None and ahead.batch != batch):
@@ -409,9 +444,9 @@ class Reader:
             self._handover = Handover(progress)
             progress.jumped = False
         self._last: LastBatch = last
-        return self._handover.again(epoch) or self._next_step(batch, epoch)
+        return self._handover.again(run) or self._next_step(batch, run)
 
-    def _ready(self, held: Held, size: int | None, ctx: Any = None, epoch: Epoch[Any] | None = None) -> bool:
+    def _ready(self, held: Held, size: int | None, ctx: Any = None, run: Pass | None = None) -> bool:
         """Makes the value of what is to be handed over. The reader goes on after it where nothing of it could be read: False
         if that was to be skipped."""
         try:
@@ -424,9 +459,9 @@ class Reader:
                 return True
         except Exception as error:
             raise_signalled(error)
-            self._progress.pass_by(held, epoch)
+            self._progress.pass_by(held, run)
             raise
-        self._progress.pass_by(held, epoch)
+        self._progress.pass_by(held, run)
         return False
 
     def _without_broken(self, step: Step) -> Step:
@@ -436,15 +471,15 @@ class Reader:
         store, order = self._opened()
         return self._broken.left_out(step, self._read, store, order.shards.largest)
 
-    def _next_step(self, batch: int | None, epoch: Epoch[Any] | None) -> Held:
+    def _next_step(self, batch: int | None, run: Pass | None) -> Held:
         """Takes what comes next in the stream. Whatever interrupts this (Ctrl-C included), nothing is lost or repeated."""
         if self._taking:  # that was interrupted before: perhaps a step is out, and nobody has it
             self._drop_read_ahead()
         if self._ahead is None:
-            self._ahead = self._new_read_ahead(batch)
+            self._ahead = self._new_read_ahead(batch, run)
         self._taking = True
         try:
-            held = self._handover.took(self._ahead.next(), epoch)
+            held = self._handover.took(self._ahead.next(), run)
         except BaseException as error:
             self._drop_read_ahead()
             redact(error)
@@ -452,11 +487,12 @@ class Reader:
         self._taking = False
         return held
 
-    def _new_read_ahead(self, batch: int | None) -> ReadAhead:
+    def _new_read_ahead(self, batch: int | None, run: Pass | None = None) -> ReadAhead:
         store, order = self._opened()
         start, last = self._handover.place(), self._last
+        cut = self._handover.cut(run)
         depth = (1 + self._options.prefetch_queue_depth) * (2 if self._options.read_ahead else 1)
-        ahead = ReadAhead(store, lambda: NumberStream(order, batch or 1, start, last), batch, depth)
+        ahead = ReadAhead(store, lambda: cut(NumberStream(order, batch or 1, start, last)), batch, depth)
         self._finalizer = weakref.finalize(self, ahead.stop)
         self._finalizer.atexit = False  # the module of ReadAhead stops them all, and waits
         return ahead
@@ -486,68 +522,6 @@ class Reader:
             if self._ahead is None:
                 self._ahead = self._new_read_ahead(self._progress.batch)
             return Step(numbers, self._ahead.read(numbers), self._progress.position)
-
-    def _value(self, step: Step, size: int | None, ctx: Any = None) -> Any:
-        """The outputs of a step as handles, or the error of the first record that could not be read."""
-        values = self._taken(step, size)
-        if self._presents or any(output.device == "gpu" for output in self._outputs_here):
-            with contextlib.nullcontext() if ctx is None else ctx:
-                values = self._delivered(values)
-        if len(values) != len(self._outputs_here):
-            raise TypeError(f"{self._display}: declared {len(self._outputs_here)} output(s), gave {len(values)}")
-        if self.gives_dicts:
-            return {output.name: value for output, value in zip(self._outputs_here, values, strict=True)}
-        return values
-
-    def _delivered(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What was read as it was declared: presented, and on its device. Operators do both, so nothing waits."""
-        values = tuple(self._present(*values))
-        gpu = Device(str(self._options.device)) if any(o.device == "gpu" for o in self._outputs_here) else None
-        return tuple(
-            value.to_device(gpu) if output.device == "gpu" else value
-            for output, value in zip(self._outputs_here, values, strict=False)
-        )
-
-    def _taken(self, step: Step, size: int | None) -> tuple[Any, ...]:
-        """What was read, as handles on the CPU: made here, or already for a lookahead."""
-        if size is None:
-            return self._made(step, size)
-        return self._coming.taken(step) or self._made(step, size)
-
-    def _coming_store(self, place: int, distance: int, generation: int) -> Any:
-        """For lookahead: the store of what was read as number `place` of the batch that comes after so many, if that has
-        been read. Called on other threads."""
-        ahead = self._ahead
-        if ahead is None or generation != self._progress.generation:
-            return None
-        values = self._coming.of(lambda: ahead.peek(distance), lambda step: self._made(step, len(step.numbers)))
-        return None if values is None else values[place]._value()
-
-    def _follow(self, values: tuple[Any, ...]) -> None:
-        """Shows each part of a batch the way to the next one."""
-        reader, generation = weakref.ref(self), self._progress.generation
-        for place, value in enumerate(values):
-
-            def peek(distance: int, place: int = place) -> Any:
-                found = reader()
-                return None if found is None else found._coming_store(place, distance, generation)
-
-            value._value().following = Following(peek, self._memories.setdefault(place, {}))
-
-    def _made(self, step: Step, size: int | None) -> tuple[Any, ...]:
-        store, records = self._opened()[0], step.records
-        read = self._read + tuple(Output(f"more[{k}]") for k in range(len(records.columns) - len(self._read)))
-        self._broken.refuse(step, read, store)
-        if size is None:
-            info = store.source(step.numbers[0])
-            return tuple(make_tensor(a, o.layout, info, o.dtype) for o, a in zip(read, records[0], strict=False))
-        sources: Any = Sources(store, step.numbers)
-        values = tuple(make_batch(c, o.layout, sources, o.dtype) for o, c in zip(read, records.columns, strict=False))
-        if step.dropped:
-            for value in values:
-                value._value().dropped = list(step.dropped)
-        self._follow(values)
-        return values
 
     def _opened(self) -> tuple[RecordStore, Order]:
         if self._data.found is None:

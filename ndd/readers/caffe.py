@@ -33,7 +33,8 @@ class Caffe(Reader):
     error at its batch.
 
     Raises: IndexError if neither output is left. When the first sample is asked for: RuntimeError for what is no LMDB,
-    or an empty or damaged one, more shards than records; at its batch for a record that is cut off or is no Datum.
+    or an empty or damaged one, more shards than records; at its batch for a record that is cut off or is no Datum, and
+    for a label of more than 32 bits.
 
     >>> import ndd
     >>> [(output.name, str(output.dtype)) for output in ndd.readers.Caffe.outputs()]
@@ -69,17 +70,16 @@ class _Datums(LmdbStore):
         if self._image:
             first, last = found[:, _DATA, protobuf.LAST], found[:, _DATA, protobuf.LAST + 1]
             columns.append(Packed.of(data, first, last - first))
+        faults = {
+            place: f"expected a Datum of Caffe, the {ends[place] - starts[place]} bytes of the record are none"
+            for place in np.flatnonzero(found[:, 0, 0]).tolist()
+        }
         if self._label:
-            labels = found[:, _LABEL, protobuf.VALUE].astype(np.int32)
+            values = found[:, _LABEL, protobuf.VALUE]
+            labels = values.astype(np.int32)
             columns.append(
                 numbers_of(labels, np.arange(len(labels)), np.minimum(found[:, _LABEL, protobuf.VARINTS], 1))
             )
-        return Records.found(
-            columns,
-            {
-                place: ValueError(
-                    f"expected a Datum of Caffe, the {ends[place] - starts[place]} bytes of the record are none"
-                )
-                for place in np.flatnonzero(found[:, 0, 0]).tolist()
-            },
-        )
+            for place in np.flatnonzero(labels != values).tolist():
+                faults.setdefault(place, f"expected a label of 32 bits, got {values[place]}")
+        return Records.found(columns, {place: ValueError(text) for place, text in faults.items()})

@@ -45,7 +45,8 @@ class Caffe2(Reader):
 
     Raises: IndexError if no output is left. When the first sample is asked for: RuntimeError for another label type, a
     negative number of inputs, what is no LMDB, or an empty or damaged one, more shards than records; at its batch for a
-    record that is cut off, is no TensorProtos or has other tensors, and for a label from `num_labels` on.
+    record that is cut off, is no TensorProtos or has other tensors or integers of more than 32 bits, and for a label from
+    `num_labels` on.
 
     >>> import ndd
     >>> [output.name for output in ndd.readers.Caffe2.outputs(additional_inputs=2, bbox=True)]
@@ -219,11 +220,17 @@ class _Batch:
         """The numbers of a field of a tensor of some records, dimensions as i64, others as i32 or f32; and how many."""
         room = self.facts[places, tensor, field, protobuf.MOST]
         begins = np.cumsum(room) - room
-        out = np.empty(int(room.sum()), np.int64 if field == _DIMS else np.int32)
+        out = np.empty(int(room.sum()), np.int32 if field == _FLOATS else np.int64)
         counts = np.empty(len(places), np.int64)
         starts, ends = self._starts[places, tensor], self._ends[places, tensor]
-        protobuf.numbers(self._data, starts, ends, field, 5 if field == _FLOATS else 0, begins, out, counts)
+        protobuf.numbers(self._data, starts, ends, field, 5 if field == _FLOATS else 0, begins, room, out, counts)
         for place in places[counts < 0].tolist():
             self.refuse(place, f"expected whole numbers in field {field} of tensor {tensor}, they are cut off")
         counts = np.maximum(counts, 0)
+        if field == _INTEGERS:
+            whole, out = out, out.astype(np.int32)
+            for k in np.flatnonzero(whole != out).tolist():
+                place = int(np.searchsorted(begins, k, "right")) - 1
+                if k - begins[place] < counts[place]:
+                    self.refuse(int(places[place]), f"expected numbers of 32 bits in tensor {tensor}, got {whole[k]}")
         return numbers_of(out.view(np.float32) if field == _FLOATS else out, begins, counts), counts

@@ -20,7 +20,7 @@ from ndd._execution.kept import Kept
 from ndd.installation import install_command
 from ndd.readers.coco_masks import Outline, Run, counts_of_text
 from ndd.readers.file_reading import OpenFiles, Status, look_at, status, whole_file
-from ndd.readers.index_cache import Index, cached
+from ndd.readers.index_cache import Index, all_inside, all_within, cached, has_columns
 
 _VERSION = 1  # of the index
 _LIST, _KEY = (np.frombuffer(word, np.uint8) for word in (b"annotations", b"segmentation"))
@@ -38,9 +38,39 @@ def annotation_index(reader: str, path: str, places: bool) -> Index:
     of their segmentations in the text (length 0: none). Cached on disk.
     """
     try:
-        return cached(path, "coco-places" if places else "coco", _VERSION, lambda: _built(reader, path, places))
+        kind, check = ("coco-places", _is_of_with_places) if places else ("coco", _is_of)
+        return cached(path, kind, _VERSION, lambda: _built(reader, path, places), check=check)
     except OSError as error:
         raise RuntimeError(f"{reader}: Could not open JSON annotations file: {path!r}: {error.strerror}") from error
+
+
+_COLUMNS = {
+    "image_ids": "int64 i", "sizes": "int64 i 2", "names": "uint8 b", "name_ends": "int64 i", "categories": "int64 c",
+    "owners": "int64 a", "boxes": "float32 a 4", "labels": "int64 a", "crowds": "bool a",
+}  # fmt: skip
+_PLACES = {"numbers": "int64 a", "starts": "int64 a", "lengths": "int64 a"}
+
+
+def _is_of(index: Index, size: int) -> bool:
+    """Whether an index can be that of a text."""
+    return has_columns(index, **_COLUMNS) and _is_ordered(index)
+
+
+def _is_of_with_places(index: Index, size: int) -> bool:
+    """The same of one with places in a text of this size."""
+    return (
+        has_columns(index, **_COLUMNS, **_PLACES)
+        and _is_ordered(index)
+        and all_within(index["numbers"], 0, size)
+        and all_inside(index["starts"], index["lengths"], size)
+    )
+
+
+def _is_ordered(index: Index) -> bool:
+    characters = len(index["names"].tobytes().decode("utf-8", "surrogatepass"))
+    ends = np.append(0, index["name_ends"])
+    ascending = (ends[:-1] <= ends[1:]).all() and (index["owners"][:-1] <= index["owners"][1:]).all()
+    return int(ends[-1]) == characters and bool(ascending)
 
 
 def _built(reader: str, path: str, places: bool) -> Index:

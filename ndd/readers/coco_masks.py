@@ -50,7 +50,13 @@ def painted(outline: Outline, labels: np.ndarray, height: int, width: int) -> np
     """
     if not (height > 0 and width > 0 and height * width < _LARGEST):
         raise ValueError(f"expected the height and width of the image, got height {height} and width {width}")
-    flat = np.zeros(height * width, np.int32)
+    places = np.array([*outline.rows[:, 0].tolist(), *(run.place for run in outline.runs)], np.int64)
+    for place in places[(places < 0) | (places >= len(labels))][:1].tolist():
+        raise ValueError(f"expected outlines of the image's {len(labels)} objects, got one of object {place}")
+    try:
+        flat, turned = np.zeros(height * width, np.int32), np.empty((height, width), np.int32)
+    except MemoryError:
+        raise ValueError(f"expected a mask that there is memory for, got height {height} and width {width}") from None
     shapes = labels[outline.rows[:, 0]].tolist()
     parts = list(zip(shapes, rasterised(outline, height, width), strict=True))
     outlined = set(shapes)
@@ -62,7 +68,8 @@ def painted(outline: Outline, labels: np.ndarray, height: int, width: int) -> np
         ends = np.cumsum(counts).tolist()
         for start, end in zip(ends[0::2], ends[1::2], strict=False):
             flat[start:end] = label
-    return np.ascontiguousarray(flat.reshape(width, height).T)[..., None]
+    turned[:] = flat.reshape(width, height).T
+    return turned[..., None]
 
 
 def rasterised(outline: Outline, height: int, width: int) -> list[np.ndarray]:
@@ -110,9 +117,9 @@ def _checked(run: Run, height: int, width: int) -> np.ndarray:
             f"run lengths of object {run.place}: expected a mask of the image's size, {height} x {width}, got "
             f"{run.height} x {run.width}"
         )
-    if counts.min(initial=0) < 0 or counts.sum() != height * width:
+    if counts.min(initial=0) < 0 or counts.max(initial=0) > height * width or counts.sum() != height * width:
         raise ValueError(
-            f"run lengths of object {run.place}: expected {height * width} pixels in all, got {counts.sum()}"
+            f"run lengths of object {run.place}: expected {height * width} pixels in all, got {sum(counts.tolist())}"
         )
     return counts
 

@@ -143,10 +143,9 @@ class Preprocessed:
         """The items of a file, and the first and the end of those of each image."""
         items = self.table(name)
         first, counts = (self.table(part, images).astype(np.int64) for part in (offset, count))
-        last = first + counts
-        if len(first) and not (first.min() >= 0 and counts.min() >= 0 and last.max() <= len(items)):
+        if np.any((first < 0) | (counts < 0) | (first > len(items) - counts)):
             self._refuse(offset, f"expected places among {len(items)} items")
-        return items, first, last
+        return items, first, first + counts
 
     def runs(self) -> list[tuple[int, int, np.ndarray]]:
         """The run lengths: height, width and lengths of each."""
@@ -155,6 +154,8 @@ class Preprocessed:
             for _ in range(struct.unpack_from("<i", data)[0]):
                 height, width, count = _RUN_HEAD.unpack_from(data, at)
                 at += _RUN_HEAD.size
+                if count < 0:  # NumPy would take all that there is
+                    raise ValueError(f"{count} lengths")
                 found.append((height, width, np.frombuffer(data, "<u4", count, at).astype(np.int64)))
                 at += 4 * count
         except (struct.error, ValueError):

@@ -31,7 +31,7 @@ class ContainerStore(RecordStore):
     def __init__(self, paths: Sequence[str], containers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray):
         self.paths = list(paths)
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
-        self._files = Kept(_opened, limit=_KEPT_OPEN)
+        self._files = Kept(opened, limit=_KEPT_OPEN)
         if any(map(is_remote, self.paths)):
             self.at_once, self.threads = connections(), THREADS_OF_STORES
 
@@ -82,7 +82,8 @@ class ContainerStore(RecordStore):
 
     def _read_in_pieces(self, container: int, numbers: np.ndarray) -> Records:
         """`read`, with buffers of about one size; what has to be requested, all at once."""
-        pieces = 1 if self.at_once > 1 else min(-(-int(self.sizes[numbers].sum()) // _TOGETHER), len(numbers))
+        total = self.sizes[numbers].sum(dtype=np.float64)  # the sizes of a wrong index may have no sum in an int64
+        pieces = 1 if self.at_once > 1 else int(min(-(-total // _TOGETHER), len(numbers)))
         if pieces < 2:
             return Records.of(self.read(container, numbers))
         return Records.joined([Records.of(self.read(container, p)) for p in np.array_split(numbers, pieces)])
@@ -117,7 +118,8 @@ class ContainerStore(RecordStore):
         self._files.clear()
 
 
-def _opened(path: str, mapped: bool) -> OpenFiles:
+def opened(path: str, mapped: bool) -> OpenFiles:
+    """A container."""
     return OpenFiles([path], mapped)
 
 

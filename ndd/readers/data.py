@@ -90,14 +90,16 @@ class Data:
             self._before = None
             self.found = None if self.found is None else (self.found[0], self._order(self.found[1].shards))
 
-    def of_this_rank(self, given: list[dict[str, Any]], many: bool, shards: Shards) -> dict[str, Any]:
+    def of_this_rank(
+        self, given: list[dict[str, Any]], many: bool, shards: Shards, anew: bool = False
+    ) -> dict[str, Any]:
         """The state for this process, which has one of the `shards` that are open, of those that all ranks saved or of one
-        that perhaps another rank saved."""
+        that perhaps another rank saved; `anew` shares out what they left also where they are as many as before."""
         for state in given:
             states.check_order(self._reader, state, self._options.order_fields())
             states.check_data(self._reader, {**state, "shards": None}, shards, self._names)
         make = lambda own, seed: self._options.order(own, self._permuted, seed)  # noqa: E731
-        return (of_all_ranks if many else of_one_rank)(self._reader, given, shards, make)
+        return (of_all_ranks if many else of_one_rank)(self._reader, given, shards, make, anew)
 
     def _order(self, shards: Shards) -> Order:
         return resumed_order(lambda own: self._options.order(own, self._permuted, self.seed), shards, self._before)

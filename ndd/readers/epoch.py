@@ -10,13 +10,38 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from ndd._tensor import Tensor
 from ndd.decoders import BadSample
+from ndd.readers import worker_log
 from ndd.readers.sampler import LastBatch
 
 if TYPE_CHECKING:
     from ndd.readers.base import Reader
     from ndd.readers.handover import Held
+    from ndd.readers.progress import Progress
 
 Outputs = TypeVar("Outputs", covariant=True)
+
+
+class Pass:
+    """One pass over an epoch: what is left of it. A loop that begins anew has another one.
+
+    Attributes:
+        left: batches that it still gives; None until the first one is asked for.
+        total: how many it counts in all.
+        generation, resets: of the reader's progress when it began.
+        stride, after: the reader counts `stride` batches for each of `left`, and `after` behind the last one: in a worker of
+            a DataLoader, which gives every `stride`th batch only.
+    """
+
+    __slots__ = ("after", "generation", "left", "resets", "stride", "total")
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+        self.total = self.generation = self.resets = self.after = 0
+        self.stride = 1
+
+    def runs(self, progress: Progress) -> bool:
+        """Whether it has begun and may go on."""
+        return bool(self.left) and self.generation == progress.generation
 
 
 class _Iterating(Generic[Outputs]):
@@ -24,22 +49,23 @@ class _Iterating(Generic[Outputs]):
 
     __slots__ = ()
 
-    def _goes_on(self) -> Epoch[Outputs]:
+    def _goes_on(self) -> tuple[Epoch[Outputs], Pass]:
         raise NotImplementedError
 
     def __next__(self) -> Outputs:
-        epoch = self._goes_on()
-        held, progress = epoch._following(), epoch._reader._progress
+        epoch, run = self._goes_on()
+        held, progress = epoch._following(run), epoch._reader._progress
         # Nothing is called from here on, see `Held`; a method for these lines would be a call too (Python 3.10 looks after it).
         value, step = held.value, held.step
         if held.number > progress.number:
             progress.number, progress.position = held.number, step.position
-        epoch._left -= 1  # type: ignore[operator]
-        if epoch._generation == progress.generation:
-            progress.left = epoch._left  # type: ignore[assignment]
-            progress.epoch += not epoch._left
+        run.left -= 1  # type: ignore[operator]
+        if run.generation == progress.generation:
+            progress.left = run.after + run.stride * run.left  # type: ignore[operator]
+            progress.skip = run.stride - 1
+            progress.epoch += not progress.left
         epoch.indices, epoch.dropped = step.numbers, [*step.dropped]
-        held.given, held.value, held.step, held.epoch = True, None, None, None
+        held.given, held.value, held.step, held.run = True, None, None, None
         return value
 
 
@@ -48,12 +74,20 @@ class Epoch(_Iterating[Outputs]):
 
     A loop over an epoch that has ended (or that `reset()` or `set_state()` ended) is a new epoch, so that frameworks may
     take it again and again. A loop over one that was left begins anew too, but with `last_batch="fill"`, where it goes
-    on where the one before stopped.
+    on where the one before stopped. A loop that is still going on when another one begins anew, in another thread perhaps,
+    gets a RuntimeError instead of its next batch: threads that are to share an epoch share its iterator, `iter(epoch)`.
 
     For torch it is an `IterableDataset`, so that `DataLoader(epoch, batch_size=None)` and torchdata's
     `StatefulDataLoader` take it as it is. They need no workers (`num_workers=0`): the reader reads on threads of its own.
+    Where they have some, worker w of n gives the batches w, w + n, w + 2n and so on of the epoch, whatever its ending, order
+    and shard: the loader gives what it gives without workers, in the same order. Each loop over the loader is the next
+    epoch after the reader's place, also one that comes after a loop that was left. The reader of the program itself stays
+    where it is: `StatefulDataLoader.state_dict()` says where its workers are, each of which goes on with its own batches.
+    The same holds for a data set of the user's own, an `IterableDataset` that loops over a reader or epoch. A reader that is
+    made in a worker reads what its arguments say. (On Windows each loop of workers that are not persistent is the same
+    epoch.)
     (`DataLoader(reader, batch_size=4)` takes the reader as a map-style data set, whose samples it puts together to torch
-    tensors.)
+    tensors; its sampler says which worker reads what.)
 
     Attributes:
         indices: the numbers, in the whole data set, of the samples given last.
@@ -61,37 +95,30 @@ class Epoch(_Iterating[Outputs]):
             the place that the sample would have had.
     """
 
-    __slots__ = (
-        "_batch", "_before", "_by_hand", "_ctx", "_generation", "_last", "_left", "_loops", "_reader", "_total", "_whole",
-        "dropped", "indices",
-    )  # fmt: skip
+    __slots__ = ("_batch", "_before", "_by_hand", "_ctx", "_last", "_pass", "_reader", "_whole", "dropped", "indices")
 
     def __init__(self, reader: Reader, batch: int | None, ctx: Any = None, last: LastBatch = "fill"):
         self._reader = reader
         self._ctx = ctx
         self._batch = batch
         self._last: LastBatch = last
-        self._loops = 0  # how many were begun; with "fill" there is but one, this object
         self._whole = False  # a framework gave us a state
         self._by_hand = False  # `next(epoch)` was called: a loop goes on from there
         self._before: Callable[[], None] | None = None  # called before each batch is handed over
+        self._pass = Pass()
         self.indices: list[int] = []
         self.dropped: list[BadSample] = []
-        self._renew()
-
-    def _renew(self) -> None:
-        self._generation = self._reader._progress.generation
-        self._left: int | None = None  # None until the first sample is asked for
-        self._total: int | None = None
+        worker_log.keep()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For worker processes: the rest of this epoch, over a reader of their own."""
         return _remade, (type(self), self._reader, self._batch, self._ctx, self._last, self._whole)
 
     def __len__(self) -> int:
-        if self._total is None or self._generation != self._reader._progress.generation:
+        run = self._pass
+        if run.left is None or run.generation != self._reader._progress.generation:
             return self._reader._epoch_length(self._batch, self._last, self._whole)
-        return self._total
+        return run.total
 
     def state_dict(self) -> dict[str, str]:
         """The reader's `state_dict`: what training frameworks save of the loader that they were given."""
@@ -104,39 +131,49 @@ class Epoch(_Iterating[Outputs]):
         """
         self._reader.load_state_dict(state)
         self._whole = True
-        self._renew()
+        self._pass = Pass()
+        self._reader._arrive(self)
 
     def __iter__(self) -> Iterator[Outputs]:
-        ended = self._left == 0 or self._generation != self._reader._progress.generation
-        if ended or (self._last != "fill" and not self._by_hand):
-            self._renew()
-        if self._last == "fill":
-            return self
-        self._loops += 1
-        return _Loop(self, self._loops)
+        in_worker = self._reader._arrive(self)
+        alone = self._last == "fill" and not in_worker  # there is but one loop, this object
+        runs = self._pass.runs(self._reader._progress)
+        if not (runs and (alone or self._by_hand)) and not (alone and self._pass.left is None):
+            self._pass = Pass()
+        return self if alone else _Loop(self, self._pass)
 
-    def _goes_on(self) -> Epoch[Outputs]:
+    def _goes_on(self) -> tuple[Epoch[Outputs], Pass]:
         self._by_hand = True
-        return self
+        return self, self._pass
 
-    def _following(self) -> Held:
+    def _following(self, run: Pass) -> Held:
         """What is to be handed over next, with its value."""
         reader = self._reader
         while True:
             with reader._entered():  # several threads may take batches of one epoch
-                if self._generation != reader._progress.generation:  # abandoned by reset() or set_state()
+                if run.left is None:
+                    reader._begin_epoch(self, run)
+                progress, left = reader._progress, run.left or 0
+                if run.generation != progress.generation and left:
+                    self._by_hand = False
+                    if run.resets == progress.resets:  # else the user wants it to end
+                        raise RuntimeError(self._reader._display + _ENDED)
+                    raise StopIteration
+                if left <= reader._handover.outstanding(run):
                     self._by_hand = False
                     raise StopIteration
-                if self._left is None:
-                    reader._begin_epoch(self)
-                if self._left <= reader._handover.outstanding(self):  # type: ignore[operator]
-                    self._by_hand = False
-                    raise StopIteration
-                held = reader._hold(self._batch, self)
-            if reader._ready(held, self._batch, self._ctx, self):
+                held = reader._hold(self._batch, self._last, run)
+            if reader._ready(held, self._batch, self._ctx, run):
                 if self._before is not None:
                     self._before()
                 return held
+
+
+_ENDED = (
+    ": this pass over an epoch ended before its last batch, when another one began anew: a reader gives one at a time, but "
+    'for epochs with last_batch="fill", which take turns. Finish a pass before the next, take a second reader, or let threads '
+    "share one iterator, iter(epoch)."
+)
 
 
 def _remade(kind: type[Epoch[Any]], reader: Reader, batch: int | None, ctx: Any, last: LastBatch, whole: bool) -> Any:
@@ -155,13 +192,13 @@ default_collate_fn_map[Tensor] = _collated  # type: ignore[index]
 
 
 class _Loop(_Iterating[Outputs]):
-    """One loop over an epoch, until the next one begins."""
+    """One loop over an epoch, until another one begins."""
 
-    __slots__ = ("_epoch", "_number")
+    __slots__ = ("_epoch", "_pass")
 
-    def __init__(self, epoch: Epoch[Outputs], number: int):
+    def __init__(self, epoch: Epoch[Outputs], run: Pass):
         self._epoch = epoch
-        self._number = number
+        self._pass = run
 
     def __len__(self) -> int:
         return len(self._epoch)
@@ -169,7 +206,5 @@ class _Loop(_Iterating[Outputs]):
     def __iter__(self) -> _Loop[Outputs]:
         return self
 
-    def _goes_on(self) -> Epoch[Outputs]:
-        if self._number != self._epoch._loops:
-            raise StopIteration
-        return self._epoch
+    def _goes_on(self) -> tuple[Epoch[Outputs], Pass]:
+        return self._epoch, self._pass

@@ -53,7 +53,7 @@ class File(Reader):
 
     Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, a missing directory
     or list, a malformed line, more shards than samples; at its batch for a file that cannot be read. ValueError for
-    labels that are no integers (DALI cuts 0.5 to 0).
+    labels that are no integers (DALI cuts 0.5 to 0). Labels of more than 32 bits are refused (DALI keeps the lower ones).
 
     >>> import ndd, pathlib, tempfile
     >>> root = pathlib.Path(tempfile.mkdtemp())
@@ -154,11 +154,11 @@ def read_file_list(reader: str, path: str) -> tuple[list[str], np.ndarray]:
         if not line.strip(" \t\n\v\f\r"):
             continue
         parts = _LIST_LINE.fullmatch(line)
-        if parts is None:
+        if parts is None or int(parts["label"]) not in LABELS:
             raise RuntimeError(
                 f'{reader}: Incorrect format of the list file "{path}":{number}: expected a file name followed by a '
-                f"label, an integer of up to 18 digits, got {line!r}"
+                f"label, an integer of 32 bits, got {line!r}"
             )
         names.append(parts["name"])
         labels.append(int(parts["label"]))
-    return names, np.array(labels, np.int64).astype(np.int32)  # DALI keeps the lower 32 bits too
+    return names, np.array(labels, np.int32)

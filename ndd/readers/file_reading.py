@@ -72,6 +72,9 @@ class OpenFiles:
     def read(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """`sizes[i]` bytes (-1: all) at `offsets[i]` of file `numbers[i]`, as views of one buffer, 64 bytes aligned."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
+        beyond = self._beyond(numbers, offsets, sizes)
+        if beyond:
+            return self._without(beyond, numbers, offsets, sizes, self.read)
         if self._remote:
             return self._requested(numbers, offsets, sizes)
         found: list[Any] = [None] * len(sizes)
@@ -142,7 +145,7 @@ class OpenFiles:
         """What `read_joined` reads as one u8 array, where in it each range begins, and the ranges that could not be
         read, which hold anything."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
-        if self._open:
+        if self._open and not self._beyond(numbers, offsets, sizes):
             first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
             # As in the file: `ndd/_tensor/memory.py` says why.
             lead = offsets[first] % _ALIGNMENT
@@ -151,6 +154,8 @@ class OpenFiles:
                 return buffer, places[run_of] + offsets - offsets[first][run_of], {}
         pieces = self._read_apart(numbers, offsets, sizes)
         errors = {place: piece for place, piece in enumerate(pieces) if isinstance(piece, OSError)}
+        sizes = sizes.copy()
+        sizes[list(errors)] = 0
         starts = np.add.accumulate(sizes) - sizes
         buffer = host_empty(int(sizes.sum()), np.uint8)
         for place, start in enumerate(starts.tolist()):
@@ -160,6 +165,9 @@ class OpenFiles:
 
     def _read_apart(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
         """Run by run: of objects, of files without compiled reading, and where a part of a run is missing."""
+        beyond = self._beyond(numbers, offsets, sizes)
+        if beyond:
+            return self._without(beyond, numbers, offsets, sizes, self._read_apart)
         first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST if self._remote else _RUN)
         runs = self.read(numbers[first], offsets[first], run_sizes)
         starts = (offsets - offsets[first][run_of]).tolist()
@@ -172,6 +180,29 @@ class OpenFiles:
             elif not isinstance(piece, OSError):
                 piece = piece[start : start + size]
             found.append(piece)
+        return found
+
+    def _beyond(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[int]:
+        """The ranges that end behind their files, as a wrong index may have them: of any size, and whose sum may wrap."""
+        totals = self.sizes[numbers]
+        outside = (offsets < 0) | (offsets > totals - np.maximum(sizes, 0))
+        return np.flatnonzero(outside & (totals >= 0)).tolist() if outside.any() else []
+
+    def _without(
+        self, beyond: list[int], numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, read: Any
+    ) -> Any:
+        """What `read` gives of all ranges but these, each of which is tried alone: a file may have grown."""
+        inside = np.ones(len(sizes), bool)
+        inside[beyond] = False
+        found: list[Any] = [None] * len(sizes)
+        if inside.any():
+            pieces = read(numbers[inside], offsets[inside], sizes[inside])
+            for place, piece in zip(np.flatnonzero(inside).tolist(), pieces, strict=True):
+                found[place] = piece
+        for place in beyond:
+            path, offset, size = self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place])
+            total = int(self.sizes[numbers[place]])
+            found[place] = _ends_early(path, offset, size, total) if self._remote else read_slowly(path, offset, size)
         return found
 
     def look(self, at: Callable[[np.ndarray], T]) -> T | None:
@@ -341,16 +372,22 @@ def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSEr
         handle = os.open(path, compiled.OPEN_FLAGS)
         try:
             whole = _regular_size(handle, path)
+            if offset < 0 or offset > whole - max(size, 0):
+                raise _ends_early(path, offset, size, whole)
             target = host_empty(whole - offset if size < 0 else size, np.uint8)
             done = _read_into(handle, target, offset)
         finally:
             os.close(handle)
         if done < len(target):
-            wanted = f"{len(target)} bytes at {offset}" if offset else f"{len(target)} bytes"
-            raise OSError(errno.EIO, f"The file ends too early (expected {wanted}, got {done})", path)
+            raise _ends_early(path, offset, len(target), offset + done)
         return target
     except OSError as error:
         return error
+
+
+def _ends_early(path: str, offset: int, size: int, total: int) -> OSError:
+    wanted = f"{size} bytes at {offset}" if offset else f"{size} bytes"
+    return OSError(errno.EIO, f"The file ends too early (expected {wanted}, got {max(total - offset, 0)})", path)
 
 
 def _read_into(handle: int, target: np.ndarray, offset: int) -> int:

@@ -98,9 +98,12 @@ def words_of(line: str) -> list[str]:
     return line.split() if line.isascii() else _WORD.findall(line)
 
 
+MOST_BYTES = 10**18 - 1  # that a word of an index may say: two of them have a sum in an int64
+
+
 def is_offset(word: str) -> bool:
-    """Whether a word of an index is a number of bytes that a file may have: what is larger has no place in an int64."""
-    return word.isdecimal() and len(word) < 19
+    """Whether a word of an index is a number of bytes that a file may have."""
+    return word.isascii() and word.isdecimal() and len(word) <= len(str(MOST_BYTES))
 
 
 def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:

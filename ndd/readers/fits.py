@@ -20,9 +20,10 @@ class Fits(Reader):
 
     An image has the shape of its header, the slowest axis first (NAXIS2 is rows, NAXIS1 columns), in the machine's byte
     order. Numbers are those that are meant, stored * BSCALE + BZERO: of the stored type without scaling; i8, u16, u32
-    or u64 for the BZERO by which FITS stores these; otherwise f32 (of 8 and 16 bits) or f64, with NaN for BLANK. Images
-    that are compressed by tiles (Rice, gzip, HCOMPRESS, PLIO) are decoded by astropy (`pip install astropy`). Files that gzip has
-    compressed (`.fits.gz`) are unpacked whole, whatever they are called. Images of one shape lie in one array `[N, ...]`, if it is
+    or u64 for the BZERO by which FITS stores these; otherwise f32 (of 8 and 16 bits) or f64. Integers whose header has BLANK
+    are f32 or f64 too, with NaN for the pixels without a value. Images that are compressed by tiles (Rice, gzip, HCOMPRESS,
+    PLIO) are decoded by astropy (`pip install astropy`); tiles that are not whole are refused. Files that gzip has compressed
+    (`.fits.gz`) are unpacked whole, whatever they are called. Images of one shape lie in one array `[N, ...]`, if it is
     of up to 256 MB: `torch()` copies nothing then.
 
     The files come from `files`; from `file_list`, a text file with one path a line; or from `file_root`: the files of

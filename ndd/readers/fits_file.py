@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import gzip
-import io
 import math
 import zlib
 from collections.abc import Callable, Sequence
@@ -19,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd.installation import install_command
 from ndd.readers.file_reading import OpenFiles
+from ndd.readers.fits_compressed import decompressed
 
 _BLOCK, _CARD = 2880, 80
 _GZIP = b"\x1f\x8b"  # how a file begins that was compressed as a whole
@@ -31,11 +30,6 @@ _TYPES = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 _UNSIGNED = {(8, -128.0): "i1", (16, 2.0**15): "u2", (32, 2.0**31): "u4", (64, 2.0**63): "u8"}  # (BITPIX, BZERO)
 _KEPT = {b"XTENSION", b"BITPIX", b"NAXIS", b"PCOUNT", b"GCOUNT", b"GROUPS", b"BSCALE", b"BZERO", b"BLANK", b"ZIMAGE"}
 _END = b"END".ljust(_CARD)
-_EMPTY_PRIMARY = b"".join(
-    card.ljust(_CARD)
-    for card in (f"SIMPLE  = {'T':>20}".encode(), f"BITPIX  = {8:>20}".encode(), f"NAXIS   = {0:>20}".encode(), b"END")
-).ljust(_BLOCK)
-
 Read = Callable[[int, int], np.ndarray]  # bytes of a file: (offset, size)
 
 
@@ -231,9 +225,16 @@ def _form(text: bytes, index: int) -> _Form | None:
         raise ValueError(f"expected an image in HDU {index} (hdu_indices), it has no data: NAXIS is 0")
     dtype, scale, zero = np.dtype(_TYPES[hdu.bits]), hdu.number("BSCALE", 1.0), hdu.number("BZERO", 0.0)
     unsigned = _UNSIGNED.get((hdu.bits, zero)) if scale == 1.0 else None
-    scaled = (scale, zero) != (1.0, 0.0) and unsigned is None
-    blank = hdu.number("BLANK") if scaled and dtype.kind != "f" and "BLANK" in hdu.cards else None
+    blank = _blank(hdu) if unsigned is None and dtype.kind != "f" else None
     return _Form(dtype, math.prod(hdu.shape) * dtype.itemsize, scale, zero, unsigned, blank)
+
+
+def _blank(hdu: Hdu) -> int | None:
+    """The stored number of pixels without a value; None where a header names none, or what is no whole number."""
+    try:
+        return hdu.number("BLANK")
+    except ValueError:
+        return None
 
 
 def _image(read: Read, hdus: list[Hdu], index: int) -> np.ndarray:
@@ -242,14 +243,14 @@ def _image(read: Read, hdus: list[Hdu], index: int) -> np.ndarray:
     hdu = hdus[index - 1]
     form = _form(hdu.text, index)
     if form is None:
-        return _decompressed(read(hdu.header, hdu.data - hdu.header), read(hdu.data, hdu.size))
+        return decompressed(read(hdu.header, hdu.data - hdu.header), read(hdu.data, hdu.size))
     return _scaled(read(hdu.data, hdu.size)[: form.nbytes].view(form.dtype).reshape(hdu.shape), form)
 
 
 def _scaled(stored: np.ndarray, form: _Form) -> np.ndarray:
     """The numbers that are meant: stored * BSCALE + BZERO, in the machine's byte order."""
     native = form.dtype.newbyteorder("=")
-    if (form.scale, form.zero) == (1.0, 0.0):
+    if (form.scale, form.zero, form.blank) == (1.0, 0.0, None):
         return stored.astype(native, copy=False)
     if form.unsigned is not None:  # the convention for types that FITS lacks: the highest bit is the other way round
         bits = stored.astype(f"u{stored.itemsize}")
@@ -262,18 +263,3 @@ def _scaled(stored: np.ndarray, form: _Form) -> np.ndarray:
     if form.blank is not None:
         found[stored == form.blank] = np.nan
     return found
-
-
-def _decompressed(header: np.ndarray, data: np.ndarray) -> np.ndarray:
-    """The image in a table of compressed tiles."""
-    try:
-        from astropy.io import fits
-    except ImportError as error:
-        raise ImportError(
-            f"compressed FITS images need astropy, which cannot be imported: {install_command('fits')}"
-        ) from error
-    padding = b"\0" * (-len(data) % _BLOCK)
-    file = io.BytesIO(b"".join((_EMPTY_PRIMARY, header.tobytes(), data.tobytes(), padding)))
-    with fits.open(file, memmap=False) as hdus:
-        image = np.asarray(hdus[1].data)
-    return np.ascontiguousarray(image, image.dtype.newbyteorder("="))

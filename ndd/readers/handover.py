@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ndd.readers.progress import Progress
-from ndd.readers.sampler import Position
+from ndd.readers.sampler import EveryNth, NumberStream, Position
 
 if TYPE_CHECKING:
-    from ndd.readers.epoch import Epoch
+    from ndd.readers.epoch import Pass
     from ndd.readers.read_ahead import Step
 
 
@@ -23,18 +24,18 @@ class Held:
     Attributes:
         number: counts the steps of a reader.
         step: the step; once it is `whole`, without what is to be skipped. None once it is given.
-        thread, epoch: which takes it to the loop, and the epoch that counts it (None: none does).
+        thread, run: which takes it to the loop, and the pass that counts it (None: none does).
         given: the loop has it.
         value: what the loop gets.
     """
 
-    __slots__ = ("epoch", "given", "number", "step", "thread", "value", "whole")
+    __slots__ = ("given", "number", "run", "step", "thread", "value", "whole")
 
-    def __init__(self, number: int, step: Step, thread: Any, epoch: Epoch[Any] | None):
+    def __init__(self, number: int, step: Step, thread: Any, run: Pass | None):
         self.number = number
         self.step: Any = step
         self.thread = thread
-        self.epoch = epoch
+        self.run = run
         self.whole = False
         self.given = False
         self.value: Any = None
@@ -52,29 +53,40 @@ class Handover:
         self._progress = progress
         self._held: list[Held] = []
 
-    def again(self, epoch: Epoch[Any] | None) -> Held | None:
+    def again(self, run: Pass | None) -> Held | None:
         """What this thread took before and did not hand over, if there is such a step."""
         for held in self._held:  # mostly one, and given
             if not held.given and (held.thread is threading.current_thread() or not held.thread.is_alive()):
-                held.thread, held.epoch = threading.current_thread(), epoch
+                held.thread, held.run = threading.current_thread(), run
                 return held
         return None
 
-    def outstanding(self, epoch: Epoch[Any]) -> int:
-        """How many steps of an epoch other threads are about to hand over."""
+    def outstanding(self, run: Pass) -> int:
+        """How many steps of a pass other threads are about to hand over."""
         count = 0
         for held in self._held:
-            if held.epoch is epoch:  # not given
+            if held.run is run:  # not given
                 count += held.thread is not threading.current_thread() and held.thread.is_alive()
         return count
 
-    def took(self, step: Step, epoch: Epoch[Any] | None) -> Held:
+    def pending(self, run: Pass | None) -> int:
+        """How many steps of a pass were taken and not handed over."""
+        return sum(held.run is run and not held.given for held in self._held)
+
+    def took(self, step: Step, run: Pass | None) -> Held:
         """A step was taken. It is either here when this returns, or nowhere."""
         progress = self._progress
-        held = Held(progress.taken + 1, step, threading.current_thread(), epoch)
+        held = Held(progress.taken + 1, step, threading.current_thread(), run)
         others = [one for one in self._held if not one.given]
         self._held, progress.taken = [*others, held], held.number  # nothing is called after it
         return held
+
+    def cut(self, run: Pass | None) -> Callable[[NumberStream], Any]:
+        """What makes of the stream from `place` on that of this process, in a worker of a DataLoader."""
+        share, pending = self._progress.share, self.pending(run)
+        skip = share.count - 1 if pending else self._progress.skip
+        own = None if run is None or run.left is None else run.left - pending
+        return lambda stream: stream if share.count == 1 else EveryNth(stream, skip, share.count, own)
 
     def place(self) -> Position:
         """Where the stream goes on after the step that was taken last."""

@@ -23,7 +23,7 @@ from ndd.io.file import from_where
 from ndd.io.object_store import is_remote, without_query
 from ndd.readers.container import ContainerStore, rows_at
 from ndd.readers.file_reading import OpenFiles
-from ndd.readers.index_cache import Index, cached
+from ndd.readers.index_cache import Index, all_inside, all_within, cached, has_columns
 from ndd.readers.records import Records
 
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
@@ -34,6 +34,7 @@ _KINDS = 0x2F  # branch, leaf, overflow, meta, and leaves of keys alone
 _OUTSIDE = 1  # of a node: its record is on an overflow page
 _DUPLICATES = 4  # of a table: several records for a key
 _DEEPEST = 32  # levels of a tree, as in LMDB itself
+_LARGEST_PAGE = 1 << 16  # bytes, as in LMDB itself
 _MOST_PAGES = 1 << 44  # so that offsets are numbers of 64 bits
 _AT_ONCE = 1024  # pages
 
@@ -84,11 +85,22 @@ def _is_folder(path: str) -> bool:
 
 def _index(reader: str, path: str) -> Index:
     try:
-        return cached(path, "lmdb", 1, lambda: _indexed(path))
+        return cached(path, "lmdb", 1, lambda: _indexed(path), check=lambda index, size: _is_of(path, index, size))
     except ValueError as error:
         raise RuntimeError(f"{reader}: {path}: {error}") from error
     except OSError as error:
         raise RuntimeError(f"{reader}: Cannot open: {path}{from_where(path)}: {error.strerror}") from error
+
+
+def _is_of(path: str, index: Index, size: int) -> bool:
+    """Whether an index can be that of an LMDB, which counts its records."""
+    if not has_columns(index, offsets="int64 n", sizes="int64 n", heads="int64 n", marks="int64 n"):
+        return False
+    offsets, sizes, heads, _ = index.values()
+    with OpenFiles([path]) as file:
+        records = _tree(file)[-1]
+    inside = all_inside(offsets, sizes, size) and all_within(heads, _NODE, size) and bool((heads <= sizes).all())
+    return len(offsets) == records and inside
 
 
 def _indexed(path: str) -> Index:
@@ -98,8 +110,8 @@ def _indexed(path: str) -> Index:
         page_size, root, depth, last, expected = _tree(file)
         pages = np.array([root] if depth else [], np.int64)
         for level in range(depth):
-            if len(pages) > last or np.any((pages < 2) | (pages > last)):
-                raise ValueError(f"expected an LMDB of {last + 1} pages, its tree leads to others")
+            if not len(pages) or np.any((pages < 2) | (pages > last)) or len(np.unique(pages)) < len(pages):
+                raise ValueError(f"expected an LMDB of {last + 1} pages, its tree leads to others, or to one twice")
             gives = _children if level < depth - 1 else _records
             parts = [gives(*_nodes(file, pages[i : i + _AT_ONCE], page_size)) for i in range(0, len(pages), _AT_ONCE)]
             pages = np.concatenate(parts) if level < depth - 1 else pages
@@ -129,8 +141,11 @@ def _meta(file: OpenFiles, offset: int) -> tuple[int, ...]:
     if isinstance(data, OSError):
         raise data
     magic, version, *facts = _META.unpack(data.tobytes())
-    if (magic, version) != (_MAGIC, _VERSION) or facts[0] < 256 or facts[0] & (facts[0] - 1):
-        raise ValueError(f"expected an LMDB, with {_MAGIC:#x} 1 at byte {offset + _HEAD}, got {magic:#x} {version}")
+    if (magic, version) != (_MAGIC, _VERSION) or facts[0] & (facts[0] - 1) or not 256 <= facts[0] <= _LARGEST_PAGE:
+        raise ValueError(
+            f"expected an LMDB, with {_MAGIC:#x} 1 at byte {offset + _HEAD} and pages of 256 to {_LARGEST_PAGE} bytes, got "
+            f"{magic:#x} {version} and {facts[0]} bytes"
+        )
     return tuple(facts)
 
 
@@ -144,7 +159,8 @@ def _nodes(file: OpenFiles, numbers: np.ndarray, page_size: int) -> tuple[np.nda
     pages = np.stack(pieces)  # type: ignore[arg-type]
     words = pages.view("<u2")
     kinds, table_ends = words[:, 5] & _KINDS, words[:, 6].astype(np.int64)
-    wrong = (pages.view("<i8")[:, 0] != numbers) | (kinds != kinds[0]) | (table_ends < _HEAD) | (table_ends > page_size)
+    wrong = (pages.view("<i8")[:, 0] != numbers) | (kinds != kinds[0]) | (table_ends < _HEAD)
+    wrong |= (table_ends - _HEAD) // 2 > (page_size - _HEAD) // (_NODE + 2)  # nodes, which do not overlap
     counts = np.where(wrong, 0, table_ends - _HEAD) // 2
     rows = np.repeat(np.arange(len(numbers)), counts)
     places = words[rows, _HEAD // 2 + np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)]

@@ -14,8 +14,8 @@ from ndd.io.file import from_where
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore, rows_at, warn_of_unlisted
 from ndd.readers.file_reading import RegularFile, status
-from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines, words_of
-from ndd.readers.index_cache import LEAST_TEXT, cached
+from ndd.readers.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines, words_of
+from ndd.readers.index_cache import LEAST_TEXT, Index, all_within, cached, has_columns
 from ndd.readers.output import Output, Record
 from ndd.readers.records import Records
 
@@ -71,8 +71,14 @@ class MXNet(Reader):
             raise RuntimeError(f"{self._display}: index_path: expected exactly one index file, got {len(indices)}")
         index = indices[0]
         try:
-            found = cached(index, "mxnet", 1, lambda: {"offsets": _listed_offsets(self._display, index)}, LEAST_TEXT)
-            listed = found["offsets"]
+            listed = cached(
+                index,
+                "mxnet",
+                1,
+                lambda: {"offsets": _listed_offsets(self._display, index)},
+                LEAST_TEXT,
+                _lists_offsets,
+            )["offsets"]
             ends = np.cumsum([status(path).size for path in paths])
             self._warn_of_rest(index, paths, ends, int(listed[-1]))
         except OSError as error:
@@ -197,6 +203,15 @@ def scan_recordio(path: str, report: Callable[[int, int], None] = lambda done, t
             at = at + _HEAD.size + -(-(end - at - _HEAD.size) // 4) * 4
         report(file.size, file.size)
     return offsets
+
+
+def _lists_offsets(index: Index, size: int) -> bool:
+    """Whether an index is one that a text of this size lists."""
+    if not has_columns(index, offsets="int64 n"):
+        return False
+    offsets = index["offsets"]
+    ascending = all_within(np.diff(offsets), 1, MOST_BYTES)
+    return 0 < len(offsets) <= size // len("0 0") and all_within(offsets, 0, MOST_BYTES) and ascending
 
 
 def _listed_offsets(reader: str, path: str) -> np.ndarray:

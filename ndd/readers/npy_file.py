@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from ndd.readers.records import Records, samples_of
 from ndd.readers.region import Bounds, Region
 
 _PREFIX = 256  # bytes that hold most headers: NumPy writes 128
+_MOST_PADDING = 1 << 28  # bytes of a region around an array without elements
 
 
 class _Span(NamedTuple):
@@ -168,10 +170,18 @@ def _span(files: OpenFiles, place: int, beginning: np.ndarray | OSError, region:
     bounds = [(0, extent) for extent in header.shape] if region is None else region.of(header.shape)
     inside = _inside(header, bounds)
     if any(first >= after for first, after in inside):
+        _check_padding(header, bounds)
         return _Span(place, header, bounds, header.start, 0)
     first = sum(first * stride for (first, _), stride in zip(inside, header.strides, strict=True))
     last = sum((after - 1) * stride for (_, after), stride in zip(inside, header.strides, strict=True))
     return _Span(place, header, bounds, header.start + first, last - first + header.dtype.itemsize)
+
+
+def _check_padding(header: Header, bounds: Bounds) -> None:
+    """An array without elements may claim any other extents: no bytes have to be there."""
+    nbytes = header.dtype.itemsize * math.prod(max(after - first, 0) for first, after in bounds)
+    if header.size == 0 and nbytes > _MOST_PADDING:
+        raise ValueError(f"expected an array to pad to {nbytes} bytes, got none: its shape is {header.shape}")
 
 
 def _inside(header: Header, bounds: Bounds) -> Bounds:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from torch.utils.data import get_worker_info
+
 from ndd._execution.rank import rank_of_world
 from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
@@ -129,9 +131,14 @@ class Options:
         if self.tensor_init_bytes < 0:
             raise RuntimeError(f"{reader}: tensor_init_bytes: expected a size from 0, got {self.tensor_init_bytes}")
 
+    sent_place = None  # of the process whose DataLoader started this one: its workers are of its rank
+
     def place(self) -> list[int]:
         """Which part of the samples is ours, and of how many."""
-        return list(rank_of_world()) if self.shard == "auto" else [self.shard_id, self.num_shards]
+        if self.shard != "auto":
+            return [self.shard_id, self.num_shards]
+        place = list(rank_of_world())
+        return self.sent_place if place == [0, 1] and self.sent_place and get_worker_info() else place
 
     def shards(self, size: int) -> Shards:
         """How the samples are divided, and which part is ours."""

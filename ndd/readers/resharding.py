@@ -78,7 +78,8 @@ class Resharded(Order):
             found = self._rests[visit] = np.concatenate(parts)
         return found
 
-    def _shared(self, visit: int) -> bool:
+    def is_rest(self, visit: int) -> bool:
+        """Whether a visit is what other processes have left of it."""
         return self.first <= visit <= max(self.last, self._start)
 
     def _part(self, visit: int) -> Order:
@@ -86,19 +87,19 @@ class Resharded(Order):
 
     def total(self, visit: int) -> int:
         """How many samples all processes have together."""
-        return len(self.rest(visit)) if self._shared(visit) else self._order.total(visit)
+        return len(self.rest(visit)) if self.is_rest(visit) else self._order.total(visit)
 
     def length(self, visit: int) -> int:
         """How many samples the visit promises."""
-        return self._part(visit).length(0) if self._shared(visit) else self._order.length(visit)
+        return self._part(visit).length(0) if self.is_rest(visit) else self._order.length(visit)
 
     def draw_at(self, visit: int) -> int | None:
         """The state of the shuffle buffer's generator at the start of a visit."""
-        return None if self._shared(visit) else self._order.draw_at(visit)
+        return None if self.is_rest(visit) else self._order.draw_at(visit)
 
     def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
         """Our samples, and the state of the generator after them."""
-        if not self._shared(number):
+        if not self.is_rest(number):
             return self._order.visit(number, draw)
         start, end = self._part(number).bounds(0)
         return self.rest(number)[start:end], None
@@ -115,9 +116,10 @@ def resumed_order(make: Callable[[Shards], Order], shards: Shards, before: dict[
 
 
 def of_all_ranks(
-    reader: str, given: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order]
+    reader: str, given: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order], anew: bool = False
 ) -> dict[str, Any]:
-    """The state with which `shards.index` of `shards.count` goes on after the ranks whose states are given."""
+    """The state with which `shards.index` of `shards.count` goes on after the ranks whose states are given; `anew` shares
+    out what they left also where there are as many ranks now."""
     if not given:
         raise ValueError(f"{reader}.set_state: expected the states of all ranks, got an empty list")
     count = len(given)
@@ -127,7 +129,7 @@ def of_all_ranks(
             f"{reader}.set_state: expected the states of shards 0 to {count - 1} of {count}, each once, got those of {told}"
         )
     states = sorted(given, key=lambda state: state["shards"][0])
-    if count == shards.count:
+    if count == shards.count and not anew:
         return states[shards.index]
     first = next((state for state in states if state.get("size") is not None), states[0])
     for state in states:
@@ -164,13 +166,13 @@ def of_all_ranks(
 
 
 def of_one_rank(
-    reader: str, states: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order]
+    reader: str, states: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order], anew: bool = False
 ) -> dict[str, Any]:
     """The state with which `shards.index` of `shards.count` goes on after ranks that were in step, of whose states one is
-    given."""
+    given; `anew` as in `of_all_ranks`."""
     (given,) = states
     place = given["shards"]
-    if place == shards.place:
+    if place == shards.place and not anew:
         return given
     if not (_is_place(place) and place[0] < place[1] <= shards.size):
         raise ValueError(f"{reader}.set_state: expected [shard, number of shards] for 'shards', got {place!r}")
@@ -179,13 +181,14 @@ def of_one_rank(
             f"{reader}.set_state: expected a state of at most {_FURTHEST} epochs, got one of {given['visit']}"
         )
     count = place[1]
+    every = anew or count != shards.count
     orders = [
         resumed_order(lambda own: make(own, given["seed"]), replace(shards, index=i, count=count), given.get("before"))
-        for i in (range(count) if count != shards.count else (shards.index, place[0]))
+        for i in (range(count) if every else (shards.index, place[0]))
     ]
-    theirs = orders[place[0]] if count != shards.count else orders.pop()
+    theirs = orders[place[0]] if every else orders.pop()
     each = [{**given, "shards": order.shards.place, **_in_step(reader, given, theirs, order)} for order in orders]
-    return each[0] if count == shards.count else of_all_ranks(reader, each, shards, make)
+    return of_all_ranks(reader, each, shards, make, anew) if every else each[0]
 
 
 def _in_step(reader: str, given: dict[str, Any], theirs: Order, ours: Order) -> dict[str, Any]:

@@ -33,6 +33,13 @@ class Position(NamedTuple):
     draw: int | None = None
 
 
+class Share(NamedTuple):
+    """Which batches of an epoch a process gives: every `count`th, in the worker processes of a DataLoader."""
+
+    index: int = 0
+    count: int = 1
+
+
 @dataclass(frozen=True)
 class Shards:
     """How `size` samples are divided among `count` processes, and which part is ours at each visit."""
@@ -88,6 +95,10 @@ class Order:
     def total(self, visit: int) -> int:
         """How many samples the visits of this number have in all processes together."""
         return self.shards.size
+
+    def is_rest(self, visit: int) -> bool:
+        """Whether a visit is what other processes have left of it."""
+        return False
 
     def counted(self, visit: int, last: LastBatch) -> int:
         """The samples that the number of batches follows from: ours; or, if all processes make equally many steps, those
@@ -337,11 +348,69 @@ class NumberStream:
         return _Visit(number, draw, items, next_draw, length)
 
 
-def epoch_batches(order: Order, epoch: int, batch: int, last: LastBatch = "fill", given: int = 0) -> int:
-    """How many batches of `batch` samples epoch `epoch` has, after the `given` first samples."""
+class EpochOver(Exception):
+    """A worker asked for more batches than it has in this epoch."""
+
+
+class EveryNth:
+    """A stream for one of several workers: the batches of the others are left out.
+
+    Args:
+        stream: of all batches.
+        skip: how many batches come before the first one of this worker.
+        count: the number of workers.
+        own: how many batches of this worker are left in the epoch; None where there is no end.
+    """
+
+    def __init__(self, stream: NumberStream, skip: int, count: int, own: int | None):
+        self._stream = stream
+        self._skip = skip
+        self._count = count
+        self._own = own
+
+    @property
+    def position(self) -> Position:
+        """The place after the batch that was taken last."""
+        return self._stream.position
+
+    def take(self) -> np.ndarray:
+        """The sample numbers of this worker's next batch; EpochOver at the end."""
+        if self._own == 0:
+            raise EpochOver
+        while self._skip:
+            self._stream.take()
+            self._skip -= 1
+        numbers = self._stream.take()
+        self._skip = self._count - 1
+        if self._own is not None:
+            self._own -= 1
+        return numbers
+
+
+def place_after(order: Order, position: Position, steps: int, batch: int) -> Position:
+    """The place after `steps` full batches ("fill"), found without asking what the visits hold."""
+    visit, offset = position.visit, position.offset
+    if order.shards.pad:
+        while steps > (inside := max(0, -(-(order.length(visit) - offset) // batch))):
+            steps, visit, offset = steps - inside, visit + 1, 0
+        offset += steps * batch
+    else:
+        offset += steps * batch
+        while offset > (length := order.length(visit)):
+            visit, offset = visit + 1, offset - length
+    return Position(visit, offset, position.draw if visit == position.visit else None)
+
+
+def promised(order: Order, visit: int, batch: int, last: LastBatch) -> int:
+    """The samples of a visit that the number of batches follows from."""
     order = order if last == "fill" else order.unpadded
     single = last == "partial" and batch == 1  # each sample once leaves no way to make equally many steps
-    length = (order.length(epoch) if single else order.counted(epoch, last)) - given
+    return order.length(visit) if single else order.counted(visit, last)
+
+
+def epoch_batches(order: Order, epoch: int, batch: int, last: LastBatch = "fill", given: int = 0) -> int:
+    """How many batches of `batch` samples epoch `epoch` has, after the `given` first samples."""
+    length = promised(order, epoch, batch, last) - given
     return length // batch if last == "drop" else -(-length // batch)
 
 

@@ -76,6 +76,9 @@ def parse(reader: str, state: Any) -> dict[str, Any]:
     began = fields.get("began", 0)
     if type(began) is not int or not 0 <= began <= fields["visit"]:
         raise ValueError(f"{reader}.set_state: expected a number from 0 to 'visit' for 'began', got {began!r}")
+    if fields.get("surplus") is not None and (type(fields["surplus"]) is not int or abs(fields["surplus"]) >= 2**63):
+        raise ValueError(f"{reader}.set_state: expected a number for 'surplus', got {fields['surplus']!r}")
+    _check_worker(reader, fields)
     for key in ("seed", "draw"):
         number = fields.get(key, "nothing")
         if (number is not None or key == "seed") and (type(number) is not int or abs(number) >= 2**64):
@@ -88,6 +91,16 @@ def parse(reader: str, state: Any) -> dict[str, Any]:
         if not (isinstance(bad, list | tuple) and [type(part) for part in bad] == [int, str, str]):
             raise ValueError(f"{reader}.set_state: expected number, source and error in 'skipped', got {bad!r}")
     return fields
+
+
+def _check_worker(reader: str, fields: dict[str, Any]) -> None:
+    """ValueError for what cannot be a worker's share."""
+    share, skip = fields.get("worker", [0, 1]), fields.get("skip", 0)
+    whole = [type(n) is int for n in share] == [True, True] if isinstance(share, list) else False
+    if not whole or not 0 <= share[0] < share[1] < 2**31:
+        raise ValueError(f"{reader}.set_state: expected the number of a worker and of all in 'worker', got {share!r}")
+    if type(skip) is not int or not 0 <= skip < share[1]:
+        raise ValueError(f"{reader}.set_state: expected a number below that of workers for 'skip', got {skip!r}")
 
 
 def kept_text(reader: str, state: Any) -> str:
@@ -133,8 +146,16 @@ def _refuse(reader: str, key: str, found: Any, own: Any) -> None:
     )
 
 
-def remade(kind: Any, positional: tuple[Any, ...], given: dict[str, Any], state: ReaderState) -> Any:
+def remade(
+    kind: Any,
+    positional: tuple[Any, ...],
+    given: dict[str, Any],
+    state: ReaderState,
+    origin: dict[str, Any] | None = None,
+) -> Any:
     """A reader out of a pickle: made with the same arguments, at the same place."""
     reader = kind(*positional, **given)
     reader._load(parse(reader._display, state))  # of this very rank: a process that does not know its rank is an error
+    if origin is not None:
+        reader._origin.received(reader, origin)
     return reader

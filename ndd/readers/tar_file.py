@@ -63,7 +63,12 @@ class _Scan:
             if kind in b"123456":  # links, devices, folders: a size has no bytes
                 size = 0
             elif b"size" in pax and kind not in b"xgLK":
-                size = int(pax[b"size"])
+                size = _pax_size(pax[b"size"])
+                if size is None:
+                    raise ValueError(
+                        f"{self._path} member {len(found)}: expected a size in the pax header before byte {at}, got "
+                        f"{pax[b'size'][:32]!r}: is it damaged?"
+                    )
             at = start + -(-size // BLOCK) * BLOCK
             if start + size > total:
                 raise ValueError(
@@ -141,6 +146,11 @@ def _number(field: bytes) -> int | None:
     except ValueError:
         return None
     return found if found >= 0 else None
+
+
+def _pax_size(value: bytes) -> int | None:
+    """A size as pax writes it, in digits; None for anything else."""
+    return int(value) if value.isdigit() and len(value) < 20 else None
 
 
 def _records(data: bytes) -> dict[bytes, bytes]:

@@ -11,20 +11,24 @@ import numpy as np
 
 from ndd._cpu.crc32c import masked_crc32c, wrong_heads
 from ndd._cpu.example import FRAME, GOOD, HEAD, NOTHING, OTHER_LENGTH, SHORT, decode, examine
+from ndd._execution.kept import Kept
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int64, uint8
 from ndd.readers.base import Reader
-from ndd.readers.container import ContainerStore, warn_of_unlisted
-from ndd.readers.file_reading import RegularFile, Status, statuses
-from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines
-from ndd.readers.index_cache import Index, listed_or_scanned
+from ndd.readers.container import ContainerStore, opened, warn_of_unlisted
+from ndd.readers.file_reading import OpenFiles, RegularFile, Status, statuses
+from ndd.readers.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines
+from ndd.readers.index_cache import Index, all_within, has_columns, listed_or_scanned
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records
+from ndd.readers.unpacked import Unpacked, is_packed
 from ndd.tfrecord import Feature, FeatureType
 
 _DTYPES = {FeatureType.int64: int64, FeatureType.float32: float32, FeatureType.string: uint8}
 _LENGTH = struct.Struct("<Q")
 _REPORTED = 1 << 14  # records between two reports
+_OPEN_AT_ONCE = 32
+_MOST_RECORDS = 1 << 20  # of a compressed file, however small it is
 
 
 class TFRecord(Reader):
@@ -35,19 +39,24 @@ class TFRecord(Reader):
     as int64 or float32, and strings as the u8 `[bytes]` of the first value.
 
     Args:
-        path: a record file, or a list of files, which count as one, in the order of the list.
+        path: a record file, or a list of files, which count as one, in the order of the list. Files that gzip or zlib has
+            compressed as a whole (TensorFlow's `compression_type="GZIP"` and `"ZLIB"`) are unpacked as they are read.
         features: a dict of features of `ndd.tfrecord` by name. (DALI's own objects do not tell what they hold.)
         index_path: the index of each file, as DALI's `tfrecord2idx` or `python -m ndd index` write it: a line
             `offset size` for each record. Records that are not listed do not exist; an index that ends before its
-            file does is warned of. None: one pass over the heads of the records makes the index, which is kept from run
-            to run (`NDD_CACHE_DIR`); the CRC of each length is checked.
+            file does is warned of. Of a compressed file these are places in its content. None: one pass over the heads
+            of the records makes the index, which is kept from run to run (`NDD_CACHE_DIR`); the CRC of each length is
+            checked.
         use_o_direct: without effect; as in DALI it needs `dont_use_mmap`.
 
-    Differences from DALI: `index_path` may be left out. Values that a record lacks are the feature's default (DALI
-    leaves what was in memory), of a VarLenFeature there are then none. Values of another type than the feature's are an
-    error. The CRC of a record's data, which costs as much time as reading it, is looked at only where the record cannot
-    be understood: to say which of the two is wrong. `shuffle_after_epoch` shuffles (in DALI 2.4.0 it reads the same
-    shard in stored order).
+    Of a compressed file, records in their order are unpacked once; to reach any other one takes up to 1/256 of its content (at
+    least 1 MB). Store what is read in a random order (`shuffle_after_epoch`) uncompressed.
+
+    Differences from DALI: `index_path` may be left out. Compressed files are read. Values that a record lacks are the
+    feature's default (DALI leaves what was in memory), of a VarLenFeature there are then none. Values of another type
+    than the feature's are an error. The CRC of a record's data, which costs as much time as reading it, is looked at only
+    where the record cannot be understood: to say which of the two is wrong. `shuffle_after_epoch` shuffles (in DALI 2.4.0
+    it reads the same shard in stored order).
 
     Raises: TypeError for features that are none. When the first sample is asked for, RuntimeError for no features or
     files, a missing, broken or empty index, not as many indices as files, more shards than records; without an index
@@ -102,45 +111,50 @@ class TFRecord(Reader):
                 f"{len(paths)}, got {len(indices)}; without index_path an index is made"
             )
         found = [
-            listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records)
+            listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records, _tiles, _lists_records)
             for pair in zip(paths, indices, strict=True)
         ]
-        if index_path is not None:
-            for own, index, file, state in zip(found, indices, paths, statuses(paths), strict=True):
-                if isinstance(state, Status):
+        if index_path is None:
+            compressed = ["compressed" in index for index in found]
+        else:
+            compressed = are_compressed(paths)
+            states = statuses(paths)
+            for own, index, file, state, packed in zip(found, indices, paths, states, compressed, strict=True):
+                if isinstance(state, Status) and not packed:
                     end = int((own["offsets"] + own["sizes"]).max())
                     warn_of_unlisted(self._display, str(index), file, end, state.size)
         containers = np.repeat(np.arange(len(paths)), [len(index["offsets"]) for index in found])
         offsets, sizes = (np.concatenate([index[key] for index in found]) for key in ("offsets", "sizes"))
         if not len(offsets):
             raise RuntimeError(f"{self._display}: no records in {', '.join(map(repr, paths))}")
-        return _Examples(paths, containers, offsets, sizes, features)
+        packed = {path for path, is_one in zip(paths, compressed, strict=True) if is_one}
+        return _Examples(paths, containers, offsets, sizes, features, packed)
 
 
 def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, total: None) -> Index:
-    """Where the records of a file begin, and their sizes with all that frames them. Reads the 12 bytes before each.
+    """Where the records of a file begin, and their sizes with all that frames them. Reads the 12 bytes before each; a file that
+    is compressed is unpacked, and these are places in its content.
 
     `report(done, total)` is called now and then, in bytes. OSError for a file that cannot be read, ValueError for one
     that is cut off or has a wrong CRC of a length.
     """
-    offsets, heads = [0], bytearray()
-    with RegularFile(path) as file:
-        total = file.size
-        while offsets[-1] < total:
+    packed = are_compressed([path])[0]
+    offsets, heads, first = [0], bytearray(), 0
+    with Unpacked(path) if packed else RegularFile(path) as file:
+        while offsets[-1] < file.size:
             head = file.read(offsets[-1], HEAD)
-            if len(head) == HEAD:
-                heads += head
-                offsets.append(offsets[-1] + FRAME + _LENGTH.unpack_from(head)[0])
-            else:
-                offsets.append(offsets[-1] + FRAME)
+            if not head and offsets[-1] >= file.size:  # the end of what is compressed is known now
+                break
+            heads += head if len(head) == HEAD else b""
+            offsets.append(offsets[-1] + FRAME + (_LENGTH.unpack_from(head)[0] if len(head) == HEAD else 0))
+            if packed or len(offsets) % _REPORTED == 0:  # what follows a wrong length is far away, and to be unpacked
+                first = _check_heads(path, heads, offsets, first)
             if len(offsets) % _REPORTED == 0:
-                report(offsets[-1], total)
-    wrong = wrong_heads(np.frombuffer(heads, np.uint8))
-    if wrong >= 0:
-        raise ValueError(
-            f"{path} record {wrong}: expected a record at byte {offsets[wrong]}, got a wrong CRC of its length: is this "
-            "a TFRecord file (not a compressed one), and undamaged?"
-        )
+                if isinstance(file, Unpacked):
+                    _check_count(path, len(offsets), file.packed_size)
+                report(*((file.consumed, file.packed_size) if isinstance(file, Unpacked) else (offsets[-1], file.size)))
+        total = file.size
+    _check_heads(path, heads, offsets, first)
     if offsets[-1] > total:
         raise ValueError(
             f"{path} record {len(offsets) - 2}: expected a record of bytes {offsets[-2]} to {offsets[-1]}, the file "
@@ -148,7 +162,65 @@ def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, t
         )
     report(total, total)
     listed = np.array(offsets, np.int64)
-    return {"offsets": listed[:-1], "sizes": np.diff(listed)}
+    return {"offsets": listed[:-1], "sizes": np.diff(listed), **({"compressed": np.array([True])} if packed else {})}
+
+
+def _check_heads(path: str, heads: bytearray, offsets: list[int], first: int) -> int:
+    """Takes the heads of the records from number `first` on; the number behind. ValueError for a wrong CRC in one."""
+    wrong = wrong_heads(np.frombuffer(bytes(heads), np.uint8))
+    if wrong >= 0:
+        number = first + wrong
+        raise ValueError(
+            f"{path} record {number}: expected a record at byte {offsets[number]}, got a wrong CRC of its length: is this "
+            "a TFRecord file, and undamaged?"
+        )
+    first += len(heads) // HEAD
+    heads.clear()
+    return first
+
+
+def _check_count(path: str, count: int, packed_size: int) -> None:
+    """Two records differ in their checksums at least, which cannot be compressed: what has far more records than that is made
+    to fill the memory."""
+    if count > _MOST_RECORDS + packed_size // 4:
+        raise ValueError(
+            f"{path}: expected fewer records in {packed_size} compressed bytes, got more than {count}: if it is no attack, "
+            "store it uncompressed"
+        )
+
+
+def are_compressed(paths: Sequence[str]) -> list[bool]:
+    """Which files gzip or zlib has compressed as a whole. One that cannot be read is none of them."""
+    found: list[bool] = []
+    for start in range(0, len(paths), _OPEN_AT_ONCE):
+        part = paths[start : start + _OPEN_AT_ONCE]
+        with OpenFiles(part) as files:
+            heads = files.read(np.arange(len(part)), np.zeros(len(part)), np.full(len(part), HEAD))
+        found += [
+            isinstance(head, np.ndarray) and is_packed(head.tobytes()) and wrong_heads(head) >= 0 for head in heads
+        ]
+    return found
+
+
+def _tiles(index: Index, size: int) -> bool:
+    """Whether an index is one of records that fill a file of this size."""
+    packed = {"compressed": "bool 1"} if "compressed" in index else {}  # then the size of the content is not known
+    if not has_columns(index, offsets="int64 n", sizes="int64 n", **packed):
+        return False
+    offsets, sizes = index["offsets"], index["sizes"]
+    if not all_within(sizes, FRAME, MOST_BYTES if packed else size) or not all_within(offsets, 0, MOST_BYTES):
+        return False
+    ends = np.append(offsets[1:], offsets[-1:] + sizes[-1:] if packed else size)
+    return bool((offsets == ends - sizes).all()) and not offsets[:1].any()
+
+
+def _lists_records(index: Index, size: int) -> bool:
+    """Whether an index is one that a text of this size lists."""
+    return (
+        has_columns(index, offsets="int64 n", sizes="int64 n")
+        and 0 < len(index["offsets"]) <= size // len("0 0")
+        and all(all_within(column, 0, MOST_BYTES) for column in index.values())
+    )
 
 
 class _Examples(ContainerStore):
@@ -159,8 +231,13 @@ class _Examples(ContainerStore):
         offsets: np.ndarray,
         sizes: np.ndarray,
         features: Mapping[str, Feature],
+        compressed: set[str],
     ):
         super().__init__(paths, containers, offsets, sizes)
+        if compressed:
+            self._files = Kept(
+                lambda path, mapped: Unpacked(path) if path in compressed else opened(path, mapped), limit=16
+            )
         self._features = dict(features)
         names = [name.encode() for name in features]
         self._keys = np.frombuffer(b"".join(names), np.uint8)
@@ -255,7 +332,8 @@ class _Examples(ContainerStore):
                 if (counts[:, column] < volume).any():
                     start = places[0, column]
                     buffers[feature.type][start : start + volume * len(counts)] = feature.default
-        decode(found.data, found.entries, self._types, np.where(counts, places, -1), ints, floats.view(np.uint32))
+        wanted_places = np.where(counts, places, -1)
+        decode(found.data, found.entries, self._types, wanted_places, counts, ints, floats.view(np.uint32))
         return [
             _strings(feature, found.data, counts[:, column], found.strings[:, column])
             if feature.type == FeatureType.string

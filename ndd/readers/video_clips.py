@@ -20,13 +20,14 @@ import numpy as np
 from ndd._execution.errors import is_no_fault_of_data
 from ndd._tensor.memory import host_empty
 from ndd._tensor.secrets import without_secrets
+from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._open_videos import OpenVideos
 from ndd.decoders._video_file import VideoFile
 from ndd.decoders._video_frames import padded
 from ndd.decoders._video_index import Index, key_before, scan
 from ndd.io.object_store import is_remote
 from ndd.readers.file_reading import whole_file
-from ndd.readers.index_cache import cached
+from ndd.readers.index_cache import all_inside, all_within, cached, has_columns
 from ndd.readers.output import Record
 from ndd.readers.records import Jobs, RecordStore
 from ndd.readers.video_list import Listed
@@ -306,6 +307,34 @@ def _starts(layout: Layout, start: int, end: int) -> np.ndarray:
     return every[: len(full) + 1] if layout.whole_strides else every
 
 
+_COLUMNS = {
+    "times": "int64 n", "decode_times": "int64 n", "keys": "int64 k", "time_base": "int64 2", "size": "int64 2",
+    "untimed": "bool 1", "picture": "int64 4", "codec": "uint8 c", "extradata": "uint8 e", "packets": "int64 p 3",
+    "sent": "int64 s",
+}  # fmt: skip
+_MOST = np.iinfo(np.int64).max
+
+
+def _is_of(index: Index, size: int) -> bool:
+    """Whether an index can be that of a video of this many bytes."""
+    if not has_columns(index, **_COLUMNS):
+        return False
+    frames, packets, (height, width) = len(index["times"]), index["packets"], index["size"].tolist()
+    ascending = [bool((values[:-1] < values[1:]).all()) for values in (index["times"], index["keys"])]
+    return (
+        0 < frames <= size
+        and all(ascending)
+        and all_within(index["keys"], 0, frames - 1)
+        and all_within(index["time_base"], 1, _MOST)
+        and min(height, width) > 0
+        and height * width <= get_max_pixels()
+        and index["codec"].tobytes().isascii()
+        and all_inside(packets[:, 0], packets[:, 1], size)
+        and len(index["sent"]) == (frames if len(packets) else 0)
+        and all_within(index["sent"], 0, len(packets) - 1)
+    )
+
+
 def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[Listed], list[Index]]:
     """The videos that can be read, and their indices; several files at a time, each once."""
 
@@ -313,7 +342,7 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
         try:
             if is_remote(path):
                 return scan(_file_of(path))
-            return cached(path, "video", 6, lambda: scan(path), _WORTH_KEEPING)
+            return cached(path, "video", 6, lambda: scan(path), _WORTH_KEEPING, _is_of)
         except (OSError, RuntimeError, ValueError) as error:
             return error
 

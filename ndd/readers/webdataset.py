@@ -14,8 +14,8 @@ from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
 from ndd._tensor.secrets import without_secrets
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore
-from ndd.readers.file_tree import FilePath, is_offset, listed_names, path_texts, read_lines, words_of
-from ndd.readers.index_cache import Index, listed_or_scanned
+from ndd.readers.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines, words_of
+from ndd.readers.index_cache import Index, all_inside, all_within, has_columns, listed_or_scanned
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records
 from ndd.readers.tar_file import members
@@ -114,7 +114,9 @@ class Webdataset(Reader):
         tables: list[tuple[np.ndarray, np.ndarray]] = []
         for place, path in enumerate(archives):
             listed = indices[place] if indices else None
-            index = listed_or_scanned(self._display, "webdataset", path, listed, scan_archive, _listed_samples)
+            index = listed_or_scanned(
+                self._display, "webdataset", path, listed, scan_archive, _listed_samples, _is_of, _lists_samples
+            )
             offsets, sizes, several = _chosen(index, entries, case_sensitive_extensions)
             if not len(offsets):
                 warnings.warn(f"{self._display}: {without_secrets(path)!r} holds no samples", UserWarning, stacklevel=5)
@@ -279,6 +281,36 @@ def _table(count: int, components: list[tuple[int, str, int, int]]) -> Index:
         "extension": np.array(extensions, np.int32),
         "extensions": np.frombuffer("\0".join(known).encode(errors="surrogateescape"), np.uint8),
     }
+
+
+def _is_of(index: Index, size: int) -> bool:
+    """Whether an index can be that of an archive of this size."""
+    return _is_table(index, size // BLOCK) and all_inside(index["offset"], index["size"], size)
+
+
+def _lists_samples(index: Index, size: int) -> bool:
+    """Whether an index is one that a text of this size lists."""
+    return _is_table(index, size) and all(all_within(index[name], 0, MOST_BYTES) for name in ("offset", "size"))
+
+
+def _is_table(index: Index, most: int) -> bool:
+    """Whether an index is such a table, of at most so many samples and components."""
+    if not has_columns(
+        index, count="int64 1", sample="int64 c", offset="int64 c", size="int64 c", extension="int32 c",
+        extensions="uint8 b",
+    ):  # fmt: skip
+        return False
+    count, sample = int(index["count"][0]), index["sample"]
+    known = index["extensions"].tobytes().count(b"\0") + 1
+    return (
+        0 <= count <= most
+        and len(sample) <= most
+        and all_within(sample, 0, count - 1)
+        and all_within(np.diff(sample), 0, count)
+        and all_within(index["extension"], 0, known - 1)
+        and not (index["offset"] % BLOCK).any()
+        and all_within(index["offset"], BLOCK, MOST_BYTES)
+    )
 
 
 def _chosen(index: Index, entries: list[str], case: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

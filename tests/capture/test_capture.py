@@ -255,3 +255,56 @@ def test_a_loop_left_in_the_middle_loses_nothing(files):
         if i == 1:
             break
     assert [ndd.cast(x, dtype=ndd.int32).torch()[0].item() for x in root.captured(2)] == [20, 30]
+
+
+@pytest.mark.parametrize("last", ["fill", "partial", "drop"])
+def test_a_smaller_last_batch(files, last):
+    """Arguments that come from the batch at hand follow it, and values are those of an eager loop; in sizes that are
+    neither the loop's nor the batch's the promise is broken as ever."""
+
+    def run(capture, count):
+        reader = ndd.readers.File(files=files[:count], labels=list(range(count)), shuffle="global")
+        rng, seen = ndd.random.RNG(seed=3), []
+        noise = ndd.ExternalSource(lambda: np.full(1, 0.5, np.float32))
+        for _ in range(2):
+            for _, labels in reader.next_epoch(4, capture=capture, last_batch=last):
+                n = labels.batch_size
+                flips = ndd.random.coin_flip(batch_size=n, rng=rng)
+                moved = ndd.cast(labels, dtype=labels.dtype, device=labels.device) * flips
+                moved = moved + ndd.random.uniform(range=(0, 1), batch_size=n, rng=rng) + noise(batch_size=n)
+                moved = moved + ndd.full(n, shape=[1], batch_size=n) + ndd.ones_like(labels)
+                padded = ndd.pad(moved, shape=[[2 + i] for i in range(n)], fill_value=float(n))
+                usual = ndd.random.normal(batch_size=4, rng=rng)
+                seen += [[t.torch().tolist() for t in padded], usual.torch().tolist(), str(rng.state)]
+        return seen
+
+    for count in (10, 9) if last == "drop" else (10, 9, 3):
+        assert run(True, count) == run(False, count)
+    reader = ndd.readers.File(files=files)
+
+    def of_another_size():
+        for i, (_, labels) in enumerate(reader.next_epoch(4, capture=True, last_batch="partial")):
+            ndd.random.coin_flip(batch_size=3 if i == 1 else labels.batch_size)
+
+    with pytest.raises(RuntimeError, match="Cannot change batch size to 3, the capture-mode loop uses 4"):
+        of_another_size()
+
+
+def test_samples_left_out_in_a_captured_loop(files):
+    some = [*files]
+    some[5] = "/nonexistent"
+    reader, sizes = ndd.readers.File(files=some, labels=list(range(10)), on_error="skip"), []
+    for _, labels in reader.next_epoch(4, capture=True, last_batch="partial"):
+        sizes.append((labels + ndd.random.coin_flip(batch_size=labels.batch_size)).batch_size)
+    assert sizes == [4, 3, 2]
+
+
+def test_a_source_in_a_captured_loop_follows_the_batch(files):
+    """A Tensor is repeated as often as the batch has samples; a Batch has its size, or the loop's."""
+    for item, sizes in ((np.ones(1, np.int32), [4, 4, 2]), (ndd.batch([np.ones(1, np.int32)] * 4), [4, 4, 4])):
+        source = ndd.ExternalSource([item] * 3)
+        reader, seen = ndd.readers.File(files=files), []
+        for _, labels in reader.next_epoch(4, capture=True, last_batch="partial"):
+            ndd.cast(labels, dtype=ndd.int64)
+            seen.append(source().batch_size)
+        assert seen == sizes

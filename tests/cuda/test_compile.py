@@ -18,6 +18,7 @@ def cache(tmp_path, monkeypatch):
         compile._nvrtc().getVersion()
     except Exception as error:
         pytest.skip(f"NVRTC cannot be loaded: {error}")
+    monkeypatch.delenv("NDD_CACHE_DIR", raising=False)  # it goes before
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "kernels"))
     return tmp_path / "kernels"
 

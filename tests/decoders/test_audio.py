@@ -16,6 +16,7 @@ from compare import arrays_of, assert_same_values, check_same
 from waiting import let_read_on
 
 import ndd
+from ndd._cpu.mpeg import sound_length
 
 
 def encoded(samples, rate=16000, format="WAV", subtype="PCM_16"):
@@ -31,12 +32,14 @@ def sound(n, channels=2, seed=0):
 
 
 def ffmpeg_file(format, codec, rate=16000):
-    """A second of a tone of 440 Hz."""
+    """A second of a tone of 440 Hz, in frames of 20 ms or more."""
     av = pytest.importorskip("av")
     file = io.BytesIO()
     tone = (0.5 * np.sin(np.arange(rate) * (2 * np.pi * 440 / rate))).astype(np.float32)
     with av.open(file, "w", format=format) as container:
         stream = container.add_stream(codec, rate=rate, layout="mono")
+        if codec == "wmav2":  # the only one that does not know a rate by itself
+            stream.bit_rate = 64000
         frame = av.AudioFrame.from_ndarray(tone[None], format="fltp", layout="mono")
         frame.sample_rate = rate
         container.mux([*stream.encode(frame), *stream.encode(None)])
@@ -321,6 +324,152 @@ def test_what_dali_refuses(format, codec):
     assert 0.45 < np.abs(x[2000:-3000]).max() < 0.6
     part, _ = ndd.decoders.audio(ndd.tensor(data), downmix=True, start=0.25, duration=0.5, sample_rate=8000.0)
     assert part.shape == (4000,)
+
+
+PACKED = [
+    ("adts", "aac", 16000), ("matroska", "aac", 16000), ("mpegts", "mp2", 16000), ("asf", "wmav2", 44100), ("ac3", "ac3", 48000),
+    ("webm", "libopus", 48000), ("avi", "aac", 16000),
+]  # fmt: skip
+
+
+def is_tone(x, rate):
+    return abs(np.argmax(np.abs(np.fft.rfft(x))) * rate / len(x) - 440) < 5
+
+
+@pytest.mark.parametrize(("format", "codec", "rate"), PACKED)
+def test_what_ffmpeg_decodes_is_cut_off_or_has_a_bad_packet(format, codec, rate):
+    """What is there is given: up to the cut, or but for some packets."""
+    data = ffmpeg_file(format, codec, rate)
+    whole = np.asarray(ndd.decoders.audio(ndd.tensor(data), downmix=True)[0])
+    av, bad = pytest.importorskip("av"), data.copy()
+    with av.open(io.BytesIO(data.tobytes())) as container:
+        packets = [(packet.pos, packet.size) for packet in container.demux(audio=0) if packet.size]
+    place, size = packets[len(packets) // 2]
+    bad[place + size // 2 : place + size - 5] = np.random.default_rng(1).integers(0, 256, size - size // 2 - 5)
+    for file, least in ((data[: len(data) * 3 // 4], 0.5), (data[:-1], 0.9), (bad, 1 - 2.1 / len(packets))):
+        found, its_rate = ndd.decoders.audio(ndd.tensor(file), downmix=True)
+        x = np.asarray(found)
+        assert its_rate.item() == rate
+        assert least * len(whole) <= len(x) <= len(whole)
+        assert is_tone(x[2000:-2000], rate)
+        resampled = ndd.decoders.audio(ndd.tensor(file), downmix=True, sample_rate=8000.0, start=0.1)[0]
+        assert 0 <= resampled.shape[0] - (len(x) - 0.1 * rate) * 8000 / rate < 2
+
+
+@pytest.mark.parametrize("junk", ["random", "zeros", "ones"])
+@pytest.mark.parametrize("size", [10, 1000, 3000, 100_000])
+def test_mp3_with_something_else_between_frames(junk, size):
+    """libsndfile looks for the next frame through a kilobyte."""
+    av = pytest.importorskip("av")
+    data = encoded(0.5 * np.sin(np.arange(48000) * (2 * np.pi * 440 / 16000)), 16000, "MP3", "MPEG_LAYER_III")
+    with av.open(io.BytesIO(data.tobytes())) as container:
+        frames = [packet.pos for packet in container.demux(audio=0) if packet.size]
+    between = {"zeros": np.zeros, "ones": lambda n, t: np.full(n, 255, t)}.get(junk)
+    between = between(size, np.uint8) if between else np.random.default_rng(0).integers(0, 256, size).astype(np.uint8)
+    file = np.concatenate([data[: frames[20]], between, data[frames[20] :]])
+    x = np.asarray(ndd.decoders.audio(ndd.tensor(file), downmix=True)[0])
+    assert abs(len(x) - 48000) < 4 * 576
+    assert is_tone(x[:10000], 16000)
+    assert is_tone(x[16000:-2000], 16000)
+
+
+def mp3_frames(samples, level, mode="VARIABLE"):
+    """Without the tag that says how many."""
+    av, file = pytest.importorskip("av"), io.BytesIO()
+    soundfile.write(
+        file, samples, 16000, format="MP3", subtype="MPEG_LAYER_III", compression_level=level, bitrate_mode=mode
+    )
+    with av.open(io.BytesIO(file.getvalue())) as container:
+        first = next(container.demux(audio=0)).pos
+    return np.frombuffer(file.getvalue()[first:], np.uint8)
+
+
+def test_mp3_whose_length_libsndfile_guesses():
+    """By the bit rate of the first frame, or by the tag of the first of several files: most of it would be missing."""
+    tone, noise = 0.5 * np.sin(np.arange(48000) * (2 * np.pi * 440 / 16000)), sound(48000, 1)[:, 0]
+    for parts in ((tone, noise), (noise, tone), (tone,)):
+        data = np.concatenate([mp3_frames(part, 0.9 if part is tone else 0.0) for part in parts])
+        for more in ({}, {"dtype": ndd.int16}):
+            samples = ndd.decoders.audio(ndd.tensor(data), downmix=True, **more)[0]
+            assert 0 <= samples.shape[0] - 48000 * len(parts) < 3 * 1152 * len(parts)
+    behind = ndd.decoders.audio(ndd.tensor(data), downmix=True, start=2.0, duration=0.5)[0]
+    assert is_tone(np.asarray(behind), 16000)
+    whole = encoded(tone, 16000, "MP3", "MPEG_LAYER_III")
+    two = np.asarray(ndd.decoders.audio(ndd.tensor(np.concatenate([whole, whole])), downmix=True)[0])
+    assert abs(len(two) - 96000) < 5760
+    assert is_tone(two[60000:90000], 16000)
+    one = np.asarray(ndd.decoders.audio(ndd.tensor(whole), downmix=True)[0])
+    np.testing.assert_allclose(one, soundfile.read(io.BytesIO(whole.tobytes()), dtype="float32")[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("codec", ["mp2", "libmp3lame"])
+@pytest.mark.parametrize("rate", [16000, 22050, 44100, 48000])
+def test_the_length_of_mpeg(codec, rate):
+    av = pytest.importorskip("av")
+    data = ffmpeg_file("mp2" if codec == "mp2" else "mp3", codec, rate)
+    with av.open(io.BytesIO(data.tobytes())) as container:
+        packets = [packet for packet in container.demux(audio=0) if packet.size]
+    frame = 1152 if codec == "mp2" or rate > 24000 else 576
+    tag = codec == "libmp3lame"  # a frame of its own
+    assert sound_length(data) == (len(packets) + tag) * frame
+    junk = np.concatenate(
+        [data[: packets[5].pos], np.full(777, 255, np.uint8), data[packets[5].pos :], np.zeros(99, np.uint8)]
+    )
+    assert sound_length(junk) == sound_length(data)
+    assert sound_length(data[:0]) == sound_length(np.zeros(50, np.uint8)) == 0
+
+
+def test_mpeg_that_libsndfile_ends_early():
+    data = ffmpeg_file("mp2", "mp2").copy()
+    data[len(data) // 2 :][:40] = np.random.default_rng(1).integers(0, 256, 40)
+    assert len(soundfile.read(io.BytesIO(data.tobytes()))[0]) < 9000
+    for more in ({}, {"sample_rate": 8000.0, "downmix": True}):
+        assert ndd.decoders.audio(ndd.tensor(data), **more)[0].shape[0] > 11000 / (2 if more else 1)
+
+
+TINY = [
+    b"", b"\xff", bytes(15), b"tBaK" + bytes(11), b"\xff\xf1\1\1" + bytes(11), b"#!AMR\n" + bytes(9), b"RIFF", b"fLaC" + bytes(40),
+]  # fmt: skip
+
+
+def header(rate=16000, channels=1, length=200, bits=16):
+    """A WAV file of 100 frames whose header says this."""
+    numbers = [
+        (16, 4),
+        (1, 2),
+        (channels, 2),
+        (rate, 4),
+        (rate * channels * bits // 8 % 2**32, 4),
+        (channels * bits // 8, 2),
+    ]
+    form = b"".join(n.to_bytes(size, "little") for n, size in [*numbers, (bits, 2)])
+    body = b"WAVEfmt " + form + b"data" + length.to_bytes(4, "little") + bytes(200)
+    return b"RIFF" + len(body).to_bytes(4, "little") + body
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"sample_rate": 16000.0}, {"sample_rate": 16000.0, "start": 1.0, "downmix": True}]
+)
+def test_tiny_files_and_headers_of_zeros(more):
+    """An error for that sample alone, or no samples: none of these stops a batch."""
+    good = encoded(sound(20000))
+    odd = [
+        *TINY, header(rate=0), header(channels=0), header(bits=0), header(rate=1), header(rate=2**32 - 1), header(length=0),
+        header(length=2**32 - 1),
+    ]  # fmt: skip
+    files = ndd.batch([good, *(np.frombuffer(data, np.uint8) for data in odd)])
+    samples, rates = ndd.decoders.audio(files, on_error="skip", **more)
+    assert samples.shape[0][0] in (20000, 4000)
+    assert len(samples.shape) + len(samples.dropped) == len(odd) + 1
+    assert {dropped.index for dropped in samples.dropped} >= set(range(1, len(TINY) - 2))
+    assert (rates.torch() > 0).all()
+
+
+def test_a_rate_from_which_a_file_would_become_gigabytes():
+    data = np.frombuffer(header(rate=1), np.uint8)
+    with pytest.raises(RuntimeError, match="a sampling rate of 1 Hz, from which to resample to 16000 Hz"):
+        ndd.decoders.audio(ndd.tensor(data), sample_rate=16000.0)[0].evaluate()
+    assert ndd.decoders.audio(ndd.tensor(data), sample_rate=100.0)[0].shape == (10000, 1)
 
 
 def test_files_that_take_longest_are_decoded_first(monkeypatch):

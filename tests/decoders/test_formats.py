@@ -19,7 +19,7 @@ def pixels(data, kind="RGB", **arguments):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", sorted(rare()))
+@pytest.mark.parametrize("name", sorted(rare().keys() - {"565.bmp"}))  # five bits of white are 248 there
 def test_against_the_oracle(dali, name):
     data = rare()[name]
     compared = 0
@@ -53,7 +53,7 @@ def test_no_library_but_ours_sees_them(monkeypatch):
 
     for name in ("_stream", "decode_cpu"):
         monkeypatch.setattr(_nvimgcodec, name, dies)
-    of_these = ("tif", "tiff", "bmp", "ppm", "pgm", "jp2")
+    of_these = ("tif", "tiff", "bmp", "ppm", "pgm", "jp2", "png", "webp")
     for name, data in (rare() | {n: d for n, d in made().items() if n.endswith(of_these)}).items():
         assert pixels(data).ndim == 3, name
         assert np.asarray(ndd.peek_image_shape(data)).all()
@@ -73,10 +73,9 @@ def test_a_chunk_that_ends_where_it_begins(name, chunk, monkeypatch):
     assert np.asarray(ndd.peek_image_shape(endless))[2] == 3
 
 
-@pytest.mark.parametrize("name", ["turned_6.jpg", "turned_6.png", "turned_6.webp"])
-def test_nvimagecodec_sees_of_exif_the_orientation_alone(name):
+def test_nvimagecodec_sees_of_exif_the_orientation_alone():
     """Its parser writes behind its memory if an entry claims too many values."""
-    data = made()[name]
+    data = made()["turned_6.jpg"]
     turned = bytearray(data.tobytes())
     place = turned.index(b"MM\0*")
     turned[place + 8 : place + 10] = b"\0\x41"  # 65 entries
@@ -86,7 +85,7 @@ def test_nvimagecodec_sees_of_exif_the_orientation_alone(name):
     assert len(plain) == len(damaged)
     assert plain[place : place + 18] == b"MM\0*\0\0\0\x08\0\1\x01\x12\0\3\0\0\0\1"
     np.testing.assert_array_equal(pixels(damaged), pixels(data))
-    assert with_plain_exif(made()["rgb.png"]) is made()["rgb.png"]
+    assert with_plain_exif(made()["420.jpg"]) is made()["420.jpg"]
 
 
 def test_what_the_oracle_gets_wrong():
@@ -98,7 +97,7 @@ def test_what_the_oracle_gets_wrong():
     head = struct.pack("<2sIHHI", b"BM", 54 + words.nbytes, 0, 0, 54)
     head += struct.pack("<IiiHHIIiiII", 40, 56, 40, 1, 16, 0, words.nbytes, 0, 0, 0, 0)
     found = pixels(np.frombuffer(head + words.astype("<u2").tobytes(), np.uint8))  # DALI cannot say what type this has
-    assert np.abs(found.astype(int) - rgba[..., :3]).max() <= 8
+    np.testing.assert_array_equal(found, (rgba[..., :3].astype(int) >> 3) * 255 // 31)
     np.testing.assert_array_equal(pixels(rare()["rgba.j2k"], "ANY_DATA"), rgba)
     np.testing.assert_array_equal(pixels(rare()["gray.j2k"]), np.repeat(rgba[..., :1], 3, axis=2))
 

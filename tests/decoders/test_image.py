@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -22,7 +23,10 @@ BEYOND = {
     "codestream_9bit.j2k": ("RGB", "BGR", "YCbCr"),
     "lossless_gray_8bit.jpg": ("RGB", "BGR", "YCbCr"),
     "gray.jpg": ("ANY_DATA",),
-}
+    # There gray is mixed in linear light if a file says what its gamma is.
+    "palette.png": ("GRAY",),
+    "rgb_128.png": ("GRAY",),
+} | {f"webp_orientation_{k}.webp": KINDS for k in range(1, 9)}  # there a mark in front of EXIF makes it void
 
 
 def oracle_pixels(dali, data, kind, **arguments):
@@ -151,6 +155,41 @@ def test_a_broken_exif_segment_does_not_cost_the_picture():
     place = data.index(b"Exif\0\0") + 6
     data[place : place + 8] = b"\xff" * 8
     assert pixels(np.frombuffer(bytes(data), np.uint8)).shape == (40, 56, 3)
+
+
+def four_inks():
+    """CMYK as Adobe writes it, the same with YCCK's mark, without a mark, and turned."""
+    plain = cmyk().tobytes()
+    adobe, ink = plain.index(b"\xff\xee"), plain.index(b"Adobe") + 11
+    yield "CMYK", plain
+    yield "YCCK", plain[:ink] + b"\2" + plain[ink + 1 :]
+    yield "unmarked", plain[:adobe] + plain[adobe + 16 :]
+    tiff = b"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"
+    yield "turned", plain[:2] + b"\xff\xe1\0\x22Exif\0\0" + tiff + plain[2:]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("name", "data"), four_inks(), ids=[name for name, _ in four_inks()])
+def test_gray_of_four_inks(dali, name, data):
+    file = np.frombuffer(data, np.uint8)
+    expected = oracle_pixels(dali, file, "GRAY")
+    np.testing.assert_array_equal(pixels(file, "GRAY"), expected)
+    part = ndd.decoders.image_slice(
+        ndd.tensor(file), [3, 5], [20, 30], axes=[0, 1], normalized_anchor=False, normalized_shape=False,
+        output_type=ndd.types.GRAY,
+    )  # fmt: skip
+    np.testing.assert_array_equal(np.asarray(part), expected[3:23, 5:35])
+
+
+def test_gray_of_lossless_colours():
+    """Which DALI refuses."""
+    av = pytest.importorskip("av")
+    codec = av.CodecContext.create("ljpeg", "w")
+    codec.width, codec.height, codec.pix_fmt, codec.time_base = 56, 40, "yuvj444p", Fraction(1, 25)
+    frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(photo()[..., :3]), "rgb24").reformat(format="yuvj444p")
+    file = np.frombuffer(bytes([*codec.encode(frame), *codec.encode(None)][0]), np.uint8)
+    rgb = pixels(file).astype(np.float32)
+    np.testing.assert_allclose(pixels(file, "GRAY")[..., 0], rgb @ np.array([0.299, 0.587, 0.114], np.float32), atol=1)
 
 
 def test_cmyk_becomes_rgb_and_stays_four_channels_unchanged():

@@ -106,6 +106,51 @@ def test_chunks_outside_the_data_are_errors():
         ndd.decoders.inflate(whole, shape=[50], sequence_axis_name="FH")
 
 
+MOST = 2**63 - 1
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.parametrize(
+    ("how", "chunk"),
+    [
+        ({"chunk_offsets": [2**62], "chunk_sizes": [2**62 + 5]}, 0),
+        ({"chunk_offsets": [1], "chunk_sizes": [MOST]}, 0),
+        ({"chunk_offsets": [MOST], "chunk_sizes": [MOST]}, 0),
+        ({"chunk_offsets": [-(2**63)], "chunk_sizes": [-(2**63)]}, 0),
+        ({"chunk_offsets": [5], "chunk_sizes": [-1]}, 0),
+        ({"chunk_offsets": [0, MOST]}, 0),
+        ({"chunk_offsets": [-(2**63), 0]}, 0),
+        ({"chunk_offsets": [-1]}, 0),
+        ({"chunk_sizes": [2**62, 2**62, 2**62, 2**62, 5]}, 0),
+        ({"chunk_sizes": [0, MOST, 2, MOST]}, 1),
+        ({"chunk_sizes": [-5, 5]}, 0),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_numbers_that_wrap_lie_outside(device, how, chunk, emulated_gpu):
+    value = ndd.tensor(packed(data("words", 50)), device=device)
+    with pytest.raises(RuntimeError, match=f"chunk {chunk}, .* lies outside the"):
+        ndd.decoders.inflate(value, shape=[50], **how).evaluate()
+
+
+def test_a_gpu_inflates_damaged_blocks_as_the_cpu(emulated_gpu):
+    """What the CPU refuses is zeros."""
+    from hostile.bounds_checked import mutation
+    from hostile.containers import PARSERS
+
+    blocks = [mutation("lz4", PARSERS["lz4"], 3, number)[0] for number in range(300)]
+    expected = []
+    for content in blocks:
+        value = np.frombuffer(content, np.uint8)
+        try:
+            expected.append(np.asarray(ndd.decoders.inflate(value, shape=[700]).evaluate()))
+        except RuntimeError:
+            expected.append(np.zeros(700, np.uint8))
+    assert 30 < sum(int(row.any()) for row in expected) < 280
+    values = ndd.batch([np.frombuffer(content, np.uint8) for content in blocks], device="gpu")
+    np.testing.assert_array_equal(np.asarray(ndd.decoders.inflate(values, shape=[700]).cpu()), np.stack(expected))
+
+
 def test_chunks_are_shared_between_threads(tasks):
     """One task for each thread, however many chunks the samples have."""
     counts = [0, 30, 1, 0, 2, 7, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -19,10 +20,10 @@ import numpy as np
 import pytest
 import warm_interpreter
 
-from ndd._cpu import kernel_cache
+from ndd._cpu import kernel_cache, kernel_file
 from ndd._cpu.jit import External, Kernel, kernel
-from ndd._execution import compiling
-from ndd._execution.compiling import chosen_folder
+from ndd._execution import cache_folders, compiling
+from ndd._execution.cache_folders import chosen_folder
 
 # A small kernel that calls another, in a file of its own so that it can be kept.
 MODULE = """
@@ -61,6 +62,16 @@ def summed(rows, out):
 """
 
 
+# What it gives back has no form in a file.
+TEXT = """
+from ndd._cpu.jit import kernel
+
+@kernel
+def named(number):
+    return "three" if number == 3 else "other"
+"""
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with the module, where kernels are kept too."""
@@ -70,13 +81,13 @@ def folder(tmp_path, monkeypatch):
 
 
 def places(monkeypatch, **environment):
-    monkeypatch.delenv("NDD_CACHE_DIR", raising=False)
-    for name, value in environment.items():
+    for name, value in {"NDD_CACHE_DIR": None, **environment}.items():
         monkeypatch.setenv(name, str(value)) if value else monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(tempfile, "tempdir", None)
     for kept in (kernel_cache._folders, kernel_cache.writable_folder, kernel_cache.source_digest):
         kept.cache_clear()
         monkeypatch.setattr(kernel_cache, "_warned", [])
+    monkeypatch.setattr(cache_folders, "_warned", set())
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +112,7 @@ def found_on_disk(folder, kind=np.float64, factor=2):
     out = np.empty(3, kind)
     doubled(np.arange(3, dtype=kind), out)
     assert out.tolist() == [0, factor, 2 * factor]
-    return bool(doubled.compiled().stats.cache_hits)
+    return bool(doubled.compiled()._cache_hits)  # `stats` asks for the folder too
 
 
 def files(folder):
@@ -168,7 +179,8 @@ def test_one_variable_moves_all_caches(folder, monkeypatch):
     assert {path.parent for path in files(folder)} == {folder / "moved" / "kernels"}
     assert chosen_folder("gpu-kernels") == folder / "moved" / "gpu-kernels"
     monkeypatch.setenv("NDD_CACHE_DIR", "")
-    assert kernel_cache._given_folder() == folder / "cache" / "ndd"
+    assert kernel_cache._other_folders() == [folder / "cache" / "ndd"]
+    assert chosen_folder("kernels") is None
 
 
 def test_a_long_compilation_is_said_once(folder, monkeypatch, caplog):
@@ -315,6 +327,160 @@ def test_a_full_disk(folder, monkeypatch):
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert not found_on_disk(folder)
     assert not list((folder / "cache" / "ndd").iterdir())
+
+
+def test_a_folder_that_cannot_be_used_is_told_and_another_one_serves(folder, monkeypatch):
+    """NDD_CACHE_DIR; the next process finds what was kept elsewhere."""
+    (folder / "file").write_text("")
+    for kept in ([], [True]):
+        places(monkeypatch, NUMBA_CACHE_DIR=folder / "cache", NDD_CACHE_DIR=folder / "file" / "below")
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            assert found_on_disk(folder) == bool(kept)
+            found_on_disk(folder, np.int8)
+        said = [str(w.message) for w in seen]
+        assert len(said) == (not kept), said
+        for text in said:
+            assert text == (
+                f"NDD_CACHE_DIR: {folder / 'file' / 'below' / 'kernels'} cannot be used (Not a directory), so compiled kernels "
+                f"are kept in {folder / 'cache' / 'ndd'}."
+            )
+
+
+def test_a_folder_that_can_only_be_read_is_read(folder, monkeypatch):
+    """As in an image of a container; what is new is kept elsewhere."""
+    places(monkeypatch, NUMBA_CACHE_DIR=folder / "cache", NDD_CACHE_DIR=folder / "full")
+    assert not found_on_disk(folder)
+    refuse_writing(monkeypatch, folder / "full" / "kernels")
+    places(monkeypatch, NUMBA_CACHE_DIR=folder / "cache", NDD_CACHE_DIR=folder / "full")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert found_on_disk(folder)
+    with pytest.warns(RuntimeWarning, match="NDD_CACHE_DIR: .* cannot be used .Read-only file system., so"):
+        assert not found_on_disk(folder, np.int8)
+    assert found_on_disk(folder, np.int8)
+
+
+def refuse_writing(monkeypatch, folder):
+    """As a read-only file system does."""
+    make = tempfile.TemporaryFile
+
+    def refuses(*arguments, dir=None, **options):
+        if Path(dir) == folder:
+            raise OSError(30, "Read-only file system", str(dir))
+        return make(*arguments, dir=dir, **options)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuses)
+
+
+def test_the_form_of_a_file(folder):
+    """As `kernel_file.py` tells it."""
+    found_on_disk(folder)
+    texts = {}
+    for path in files(folder):
+        data = path.read_bytes()
+        header, code = kernel_file.unpacked(data, {})
+        assert data[32:40] == b"nddkern1"
+        assert path.name.startswith(f"{header['kernel']}.{header['source']}.")
+        assert set(header["target"]) == {"triple", "cpu", "features"}
+        assert set(header["libraries"]) == {"numba", "llvmlite", "python"}
+        assert len(code) == len(data) - 44 - int.from_bytes(data[40:44], "little")
+        texts[header["kernel"]] = (header["signature"], header["result"], header["format"], header["constants"])
+    array = "Array(float64, 1, 'C', False, aligned=True)"
+    assert texts == {
+        "small.doubled": (f"({array}, {array})", "none", "object", []),
+        "inner.small.twice": ("(float64,)", "float64", "bitcode", []),
+    }
+
+
+@pytest.mark.parametrize("name", ["kernel", "source", "signature", "target", "libraries"])
+def test_a_file_that_says_it_is_another_kernel_is_not_used(folder, name):
+    found_on_disk(folder)
+    for path in files(folder):
+        header, code = kernel_file.unpacked(path.read_bytes(), {})
+        header[name] = {**header[name], "cpu": "other"} if isinstance(header[name], dict) else "other"
+        path.write_bytes(kernel_file.packed(header, bytes(code)))
+    assert not found_on_disk(folder)
+
+
+_HEADERS = [b"", b"{", b"[]", b"3", b"{}", b"null", b"\xff", b"[" * 100_000]
+
+
+@pytest.mark.parametrize("header", _HEADERS, ids=range(len(_HEADERS)))
+def test_a_header_that_is_none_is_compiled_anew(folder, header):
+    """With a right digest; and a length that leads behind the end."""
+    found_on_disk(folder)
+    for path in files(folder):
+        for length in (len(header), len(header) + 1, 2**32 - 1):
+            content = b"nddkern1" + length.to_bytes(4, "little") + header
+            path.write_bytes(hashlib.sha256(content).digest() + content)
+            with pytest.raises((ValueError, AttributeError, RecursionError)):
+                kernel_file.unpacked(path.read_bytes(), {"kernel": "small.doubled"})
+    assert not found_on_disk(folder)
+
+
+class Runs:
+    """What makes a pickle that runs something."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_nothing_is_unpickled(folder):
+    """A pickle in the form that files had before, and one in place of the code; nor is the module at hand."""
+    for form in (lambda content: content, lambda content: kernel_file.packed({}, content)):
+        found_on_disk(folder)
+        for path in files(folder):
+            content = form(pickle.dumps(Runs(str(folder / "ran"))))
+            path.write_bytes(hashlib.sha256(content).digest() + content)
+        assert not found_on_disk(folder)
+    assert not (folder / "ran").exists()
+    assert not [
+        name for name, module in sys.modules.items() if name.startswith("ndd._cpu.") and hasattr(module, "pickle")
+    ]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs modes")
+def test_what_others_could_have_written_is_not_run(folder, monkeypatch):
+    found_on_disk(folder)
+    for path in files(folder):
+        path.chmod(0o666)
+    assert not found_on_disk(folder)  # the files; written anew
+    assert found_on_disk(folder)
+    own = folder / "cache" / "ndd"
+    for place in (own, own.parent):  # who writes to the one above can put another in its place
+        place.chmod(0o777)
+        places(monkeypatch, NUMBA_CACHE_DIR=folder / "cache")
+        said = f"^{own} is not used for compiled kernels: every user can write to "
+        with pytest.warns(RuntimeWarning, match=said) as seen:
+            kept = [found_on_disk(folder), found_on_disk(folder, np.int8)]
+        assert kept == [False, False]
+        assert len([w for w in seen if str(own) in str(w.message)]) == 1
+        place.chmod(0o755)
+    places(monkeypatch, NUMBA_CACHE_DIR=folder / "cache")
+    assert found_on_disk(folder)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a umask")
+def test_files_are_closed_to_others_whatever_the_umask_is(folder):
+    before = os.umask(0)
+    try:
+        assert not found_on_disk(folder)
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in files(folder)} == {0o644}
+    assert (folder / "cache" / "ndd").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_result_without_a_form_is_compiled_in_each_process(folder):
+    """Text is none of ours; nothing is kept, and nothing goes wrong."""
+    (folder / "small.py").write_text(TEXT)
+    for _ in range(2):
+        assert loaded(folder).named(3) == "three"
+    assert not files(folder)
 
 
 def test_many_threads_ask_first(folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import http.server
 import importlib
 import io
@@ -14,6 +15,7 @@ import socketserver
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 from urllib.parse import quote
 
@@ -22,7 +24,7 @@ import pytest
 import warm_interpreter
 from encoded import made
 from object_server import SETTINGS, Proxy, put, s3_server
-from readers.datasets import recordio
+from readers.datasets import bytes_list, example, recordio, tfrecord_frame
 from readers.epochs import epoch_of, labels_of
 
 import ndd
@@ -399,6 +401,21 @@ def test_folders(s3):
     assert found.files == ["root.jpg"] or found.files == ["list.txt", "root.jpg"]
 
 
+@pytest.mark.parametrize("packer", [gzip.compress, zlib.compress])
+def test_compressed_tfrecords(s3, packer):
+    """Records in their order are requested and unpacked once."""
+    from ndd import tfrecord as tfrec
+
+    texts = [np.random.default_rng(k).integers(0, 256, 1000 * k, np.uint8).tobytes() for k in range(100)]
+    content = packer(b"".join(tfrecord_frame(example(("text", bytes_list(text)))) for text in texts))
+    put(f"{s3.url}/pets/records.gz", content)
+    reader = ndd.readers.TFRecord(
+        path="s3://pets/records.gz", features={"text": tfrec.FixedLenFeature((), tfrec.string, "")}
+    )
+    assert [bytes(np.asarray(sample["text"])) for sample in reader.next_epoch()] == texts
+    assert bytes(np.asarray(reader[50]["text"])) == texts[50]
+
+
 @pytest.mark.parametrize(
     "key",
     ["a//b.jpg", "/lead.jpg", "//two.jpg", "a///t.jpg", "a//b//c d%20é#?.jpg", "sp ace.jpg", "p%2Fc.jpg", "q?m=1&n.jpg",
@@ -428,3 +445,15 @@ def test_names_that_no_url_has(s3):
     for scheme in ("gs", "az"):
         (found,) = object_statuses([f"{scheme}://pets/a//b.jpg"])
         assert "from S3 only" in str(found)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs modes")
+def test_what_others_could_have_written_is_not_taken_from_the_cache(tmp_path):
+    cache = ObjectCache(str(tmp_path), 100_000)
+    cache.put("key", np.arange(9, dtype=np.uint8))
+    assert cache.get("key").tolist() == list(range(9))
+    (file,) = tmp_path.glob("??/*")
+    file.chmod(0o666)
+    assert cache.get("key") is None
+    cache.put("key", np.arange(9, dtype=np.uint8))
+    assert cache.get("key").tolist() == list(range(9))

@@ -286,7 +286,7 @@ def test_the_truth_of_a_comparison(images):
 
 def test_negative_crops(images):
     (text,) = warned(lambda: ndd.crop(images, crop=[-4, 4]))
-    assert "`crop`: a negative size keeps the whole extent of the image, as 0 does: got [-4" in text
+    assert "crop: `crop` [-4" in text
     assert len(warned(lambda: ndd.crop(images, crop_h=-4, crop_w=4))) == 1
     assert not warned(lambda: ndd.crop(images, crop=[0, 4]))
 
@@ -295,7 +295,7 @@ def test_where_warnings_are_errors_each_call_is_one(images):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(2):
-            with pytest.raises(UserWarning, match="negative size"):
+            with pytest.raises(UserWarning, match="keeps the whole extent"):
                 ndd.crop(images, crop=[-4, 4])
 
 

@@ -221,3 +221,39 @@ def test_what_is_no_number(name, given):
 def test_half_of_the_prefetch_depth():
     with pytest.raises(KeyError, match="a dict needs cpu_size and gpu_size"):
         ndd.Pipeline(2, prefetch_queue_depth={"cpu_size": 1})
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t: t.Constant(np.array(42), device="cpu"),
+        lambda t: t.Constant(np.int64(42), device="cpu"),
+        lambda t: t.Constant(np.array(4.5), device="cpu"),
+        lambda t: t.Constant(np.array(42, np.int16), device="cpu"),
+        lambda t: t.Constant(np.array(True), device="cpu"),
+        lambda t: t.Constant(np.array(42), dtype=t.INT64, device="cpu"),
+        lambda t: t.Constant(np.array(42)),
+        lambda t: t.Constant(np.int64(2**40)),
+        lambda t: t.Constant(np.array([42])),
+        lambda t: t.Constant(4.6, dtype=t.INT32, device="cpu"),
+        lambda t: t.Constant(4.6, dtype=t.INT32),
+        lambda t: t.Constant(np.array(2**40), device="cpu"),
+        lambda t: np.array(42),
+        lambda t: np.int64(42),
+    ],
+)
+def test_the_type_of_a_constant_is_dalis(make):
+    pytest.importorskip("nvidia.dali")
+    from nvidia import dali
+
+    found = []
+    for library in (ndd, dali):
+        try:
+            pipe = library.pipeline_def(lambda m=library: make(m.types))(batch_size=1, num_threads=1, device_id=None)
+            pipe.build()
+            (out,) = pipe.run()
+            found.append((int(out.dtype), out.shape(), np.asarray(out.at(0)).tolist()))
+        except OverflowError:
+            found.append(OverflowError)
+    assert found[0] == found[1]

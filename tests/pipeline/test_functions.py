@@ -72,7 +72,7 @@ def test_old_and_unknown_names():
 def test_outside_of_a_pipeline():
     with pytest.raises(RuntimeError, match="pipeline_def"):
         fn.python_function(3, function=abs)
-    with pytest.raises(RuntimeError, match="outside of any pipeline"):
+    with pytest.raises(RuntimeError, match="has no value"):
         fn.flip(3).get()
 
 

@@ -61,7 +61,7 @@ def test_sources_without_names_are_fed_by_their_nodes():
 
 
 def test_pipelines_made_in_a_loop():
-    """Each has the value that the variable had when it was made, as in DALI; `debug=True` sees later changes."""
+    """Each has the value that the variable had when it was made, as in DALI; with `debug=True`, that of the run."""
     pipes = []
     for shard in range(3):
 
@@ -76,7 +76,7 @@ def test_pipelines_made_in_a_loop():
 def test_a_body_may_count_in_a_variable_around_it():
     runs = 0
 
-    @pipeline_def(batch_size=1, prefetch_queue_depth=1)
+    @pipeline_def(batch_size=1, debug=True)
     def made():
         nonlocal runs
         runs += 1

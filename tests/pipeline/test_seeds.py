@@ -156,7 +156,7 @@ def test_a_recorded_pipeline(files):
     assert found[0] == found[1]
 
 
-def test_a_body_that_needs_values_repeats_itself():
+def test_draws_in_branches_repeat_themselves():
     def body():
         flag = ndd.fn.random.coin_flip()
         if flag:
@@ -172,10 +172,10 @@ def test_a_body_that_needs_values_repeats_itself():
     assert draw(3) == draw(3) != draw(4)
 
 
-def test_a_missing_folder_is_said_where_the_pipeline_is_run(tmp_path):
+def test_a_missing_folder_is_said_where_the_pipeline_is_built(tmp_path):
     def body():
         return ndd.fn.readers.file(file_root=str(Path(tmp_path) / "none"))
 
     pipe = ndd.pipeline_def(body)(batch_size=2, num_threads=1, device_id=None, seed=3)
     with pytest.raises((RuntimeError, OSError), match="none"):
-        pipe.run()
+        pipe.build()

@@ -77,3 +77,29 @@ def text_at_five(i):
 
 def mixed_types_at_five(i):
     return np.zeros(2, np.float32 if i == 5 else np.int32)
+
+
+class Made(Dataset):
+    """Eight samples: what the transform makes of `make(i)`."""
+
+    def __init__(self, transform, make):
+        self.transform, self.make = transform, make
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return self.transform(self.make(i))
+
+
+class Pairs(Dataset):
+    """Two calls of the transform for a sample."""
+
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return self.transform(np.int32(i)), self.transform(np.int32(i + 100))

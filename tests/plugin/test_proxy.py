@@ -130,7 +130,7 @@ def test_several_outputs_run_the_pipeline_once():
     @ndd.pipeline_def(batch_size=4)
     def body():
         x = fn.external_source(name="x")
-        runs.append(1)
+        fn.python_function(x, function=lambda batch: runs.append(1), batch_processing=True, num_outputs=0)
         return x * 10, x + 1
 
     with dali_proxy.DALIServer(body()) as server:
@@ -356,3 +356,29 @@ def test_many_servers_leave_nothing():
     wait_until(lambda: not multiprocessing.active_children())
     names = ("ndd-proxy", "ndd-pipeline")
     wait_until(lambda: not [t for t in threading.enumerate() if t not in before and t.name.startswith(names)])
+
+
+def test_ragged_outputs_are_told(server):
+    """The next batch is as ever."""
+    ragged = proxy_data.Made(server.proxy, lambda i: np.zeros(1 + i % 2 if i < 4 else 1))
+    loop = iter(dali_proxy.DataLoader(server, ragged, batch_size=4, num_workers=1))
+    with pytest.raises(RuntimeError, match=r"Output 0 .* different shapes, \[\(1,\), \(2,\)"):
+        next(loop)
+    assert next(loop).shape == (4, 1)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_two_calls_in_one_sample_are_told(server, workers):
+    pairs = proxy_data.Pairs(server.proxy)
+    with pytest.raises(RuntimeError, match=r"(?s)Unexpected sample order.*sample_idx=2.*once for each sample"):
+        next(iter(dali_proxy.DataLoader(server, pairs, batch_size=2, num_workers=workers)))
+    kept = next(iter(dali_proxy.DataLoader(server, pairs, batch_size=2, num_workers=workers, collate_fn=list)))
+    assert [[int(v) for v in pair] for pair in kept] == [[0, 1000], [10, 1010]]
+
+
+def test_the_place_of_a_sample(server):
+    torch.utils.data.default_collate([server.proxy(np.int32(0))])
+    for _ in range(2):
+        notes = [server.proxy(np.int32(i)) for i in range(3)]
+        assert [(note.sample_idx, note.output_idx) for note in notes] == [(0, 0), (1, 0), (2, 0)]
+        torch.utils.data.default_collate(notes)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -230,6 +231,46 @@ def test_damaged_trees_are_refused(tmp_path):
     assert refused > 10
 
 
+@pytest.mark.parametrize(
+    ("place", "form", "value", "said"),
+    [
+        (40, "<I", 1 << 31, "pages of 256 to 65536 bytes, got .* and 2147483648 bytes"),
+        (40, "<I", 1 << 17, "pages of 256 to 65536 bytes"),
+        (94, "<H", 33, "at most 32 levels"),
+        (128, "<Q", 2**64 - 1, "its tree leads to others"),
+        (128, "<Q", 2**63, "its tree leads to others"),
+        (136, "<Q", 2**45, "on 35184372088833 pages"),
+    ],
+)
+def test_numbers_of_a_meta_page_that_cannot_be(tmp_path, place, form, value, said):
+    path = Path(write_lmdb(tmp_path / "a", [datum(b"x" * 300, i) for i in range(60)]), "data.mdb")
+    content = bytearray(path.read_bytes())
+    for page in (0, 4096):
+        struct.pack_into(form, content, page + place, value)
+    path.write_bytes(content)
+    with pytest.raises(RuntimeError, match=said):
+        len(Caffe(path=path))
+
+
+@pytest.mark.timeout(60)
+def test_a_tree_that_leads_to_a_page_twice(tmp_path):
+    """Each level would have as many pages as all nodes of the level before, for 32 levels."""
+    path = Path(write_lmdb(tmp_path / "a", [datum(b"x" * 900, i) for i in range(60)]), "data.mdb")
+    content = bytearray(path.read_bytes())
+    page = next(p for p in range(2 * 4096, len(content), 4096) if content[p + 10] & 1)  # a branch
+    count = (struct.unpack_from("<H", content, page + 12)[0] - 16) // 2
+    assert count > 2
+    for k in range(count):
+        node = page + struct.unpack_from("<H", content, page + 16 + 2 * k)[0]
+        struct.pack_into("<I", content, node, page // 4096)
+    for meta in (0, 4096):
+        struct.pack_into("<H", content, meta + 94, 32)
+        struct.pack_into("<Q", content, meta + 136, 2**44)
+    path.write_bytes(content)
+    with pytest.raises(RuntimeError, match="its tree leads to others, or to one twice"):
+        len(Caffe(path=path))
+
+
 def test_what_is_no_regular_file(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", "/dev/zero", "/dev/null"):
@@ -261,3 +302,24 @@ def test_tables_and_lists_are_refused(tmp_path):
             transaction.put(b"1", datum(b"a", 1), db=table)
     with pytest.raises(RuntimeError, match="records in its main table, it has tables with names"):
         len(Caffe(path=tmp_path / "named"))
+
+
+@pytest.mark.parametrize("value", [2**31, 2**32 + 5, -(2**31) - 1, 2**62])
+def test_numbers_of_more_than_32_bits_are_refused(tmp_path, value):
+    """At their batch: DALI keeps the lower bits, so that 2**32 + 5 is class 5."""
+    wrong = tensor(2, [1], integers=[value])
+    two, box = tensor(2, [2], integers=[1, value], packed=False), tensor(2, [4], integers=[1, 2, value, 4])
+    additional, boxes = {"additional_inputs": 1}, {"image_available": False, "bbox": True}
+    for number, (kind, sound, broken, more) in enumerate(
+        (
+            (Caffe, datum(b"a", 3), datum(b"b", value), {}),
+            (Caffe2, IMAGE + tensor(2, [1], integers=[-(2**31)]), IMAGE + wrong, {}),
+            (Caffe2, IMAGE + LABEL + LABEL, IMAGE + LABEL + two, additional),
+            (Caffe2, LABEL + BOX, LABEL + box, boxes),
+        )
+    ):
+        reader = kind(path=write_lmdb(tmp_path / str(number), [sound, broken, sound]), on_error="skip", **more)
+        with pytest.warns(UserWarning, match=f"of 32 bits.*, got {value}"):
+            (batch,) = list(reader.next_epoch(3, last_batch="partial"))
+        assert batch[0].batch_size == 2
+        assert [bad.number for bad in reader.skipped] == [1]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import struct
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -199,6 +200,41 @@ def test_preprocessed_masks(tmp_path):
     found = samples(ndd, **arguments, **saving)
     read = samples(ndd, file_root=str(tmp_path), preprocessed_annotations=str(tmp_path), pixelwise_masks=True)
     assert_equal(read, found)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("name", "numbers", "said"),
+    [
+        ("masks_rles", ("<iqqqI", 1, 8, 9, -7, 0), "masks_rles.dat is damaged: expected run lengths"),
+        ("masks_rles", ("<iqqqI", 1, 8, 9, 2**62, 0), "masks_rles.dat is damaged: expected run lengths"),
+        ("masks_rles_idx", ("<ii", 1, -1), r"expected outlines of the image's 1 objects, got one of object -1"),
+        ("masks_rles_idx", ("<ii", 1, 5), r"expected outlines of the image's 1 objects, got one of object 5"),
+        ("polygon_data", ("<iiii", 1, 7, 0, 3), r"expected outlines of the image's 1 objects, got one of object 7"),
+        ("masks_offset", ("<iq", 1, 2**63 - 1), "masks_offset.dat is damaged: expected places among 1 items"),
+        ("mask_count", ("<iq", 1, 2**63 - 1), "masks_offset.dat is damaged: expected places among 1 items"),
+        ("vertices_offset", ("<iq", 1, 2**63 - 2), "vertices_offset.dat is damaged: expected places"),
+    ],
+)  # fmt: skip
+def test_preprocessed_numbers_that_wrap_or_lie_outside(tmp_path, name, numbers, said):
+    runs = {"size": [8, 9], "counts": [10, 5, 57]}
+    outlines = [0.0, 0, 5, 0, 5, 5]
+    one = {"id": 1, "file_name": "a.jpg", "height": 8, "width": 9}
+    thing_of = thing(1, segmentation=[outlines] if name in ("polygon_data", "vertices_offset") else runs)
+    arguments = {**write_coco(tmp_path, [one], [thing_of]), "pixelwise_masks": True}
+    saving = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": str(tmp_path)}
+    assert len(samples(ndd, **arguments, **saving)) == 1
+    (tmp_path / f"{name}.dat").write_bytes(struct.pack(*numbers))
+    with pytest.raises(RuntimeError, match=said):
+        samples(ndd, file_root=str(tmp_path), preprocessed_annotations=str(tmp_path), pixelwise_masks=True)
+
+
+def test_run_lengths_whose_sum_wraps(tmp_path):
+    outline = Outline(
+        np.zeros((0, 3), np.int32), np.zeros((0, 2), np.float32), [Run(0, 8, 9, np.array([2**62] * 4 + [72]))]
+    )
+    with pytest.raises(ValueError, match=f"expected 72 pixels in all, got {2**64 + 72}"):
+        painted(outline, np.array([1]), 8, 9)
 
 
 @pytest.mark.oracle

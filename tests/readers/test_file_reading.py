@@ -50,6 +50,18 @@ def test_what_is_no_file_is_an_error_in_its_place(tmp_path, way):
     assert (texts(Records.found([found])[k][0] for k in range(3)), errors) == ([b"abc", b"", b"abc"], {})
 
 
+@pytest.mark.parametrize("size", [8, 10**15, 2**62, 2**63 - 1])
+@pytest.mark.parametrize("offset", [0, 3, 10**17, 2**63 - 64, -5])
+def test_ranges_that_lie_outside_take_no_memory(tmp_path, way, offset, size):
+    (tmp_path / "x").write_bytes(b"abcdef")
+    with OpenFiles([str(tmp_path / "x")]) as files:
+        found = files.read([0, 0, 0], [1, offset, 2], [2, size, 3])
+        assert texts(found) == [b"bc", "OSError", b"cde"]
+        buffer, starts, errors = files.read_packed([0, 0, 0], [1, offset, 2], [2, size, 3])
+        assert list(errors) == [1]
+        assert bytes(buffer[starts[0] :][:2]) + bytes(buffer[starts[2] :][:3]) == b"bccde"
+
+
 @posix
 def test_a_fifo_among_the_files_of_a_reader(tmp_path):
     (tmp_path / "a.bin").write_bytes(b"a")

@@ -3,12 +3,12 @@
 import os
 import stat
 import sys
+import tempfile
 import threading
 
 import numpy as np
 import pytest
 
-from ndd.readers import index_cache
 from ndd.readers.index_cache import cached
 
 
@@ -112,14 +112,14 @@ def test_folders_that_cannot_be_written(container, tmp_path, monkeypatch):
     assert ask(container, build)["offsets"][0] == 2
     monkeypatch.delenv("NDD_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    monkeypatch.setattr(index_cache.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
     for _ in range(2):
         assert ask(container, build)["offsets"][0] == 3
     (folder,) = (tmp_path / "temporary").iterdir()
     assert len(list(folder.iterdir())) == 1
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     assert ask(container, build)["offsets"][0] == 3  # found where it was written
-    monkeypatch.setattr(index_cache.tempfile, "gettempdir", lambda: str(tmp_path / "elsewhere"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "elsewhere"))
     ask(container, build)
     assert len(list((tmp_path / "home" / "ndd").iterdir())) == 1
 
@@ -129,7 +129,7 @@ def test_a_folder_that_others_may_write_to_is_not_trusted(container, tmp_path, m
     monkeypatch.delenv("NDD_CACHE_DIR")
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    monkeypatch.setattr(index_cache.tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
     build = Builder()
     ask(container, build)
     (folder,) = (tmp_path / "temporary").iterdir()

@@ -1,5 +1,6 @@
 """`python -m ndd index`: byte for byte what DALI's scripts write."""
 
+import gzip
 import os
 import re
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import types
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +44,20 @@ def test_tfrecord(tmp_path, capsys):
     assert main(["index", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}: 4 records -> {path}.idx\n"
     assert Path(f"{path}.idx").read_bytes() == by_dali("tfrecord2idx", path, tmp_path / "theirs")
+
+
+@pytest.mark.parametrize("packer", [gzip.compress, zlib.compress])
+def test_compressed_tfrecord(tmp_path, capsys, packer):
+    """Places in what is unpacked, as for the file before."""
+    path, plain = tmp_path / "train", tmp_path / "plain"
+    plain.write_bytes(b"".join(tfrecord_frame(example(("x", bytes_list(b"y" * n)))) for n in (0, 5, 1000, 70_000)))
+    path.write_bytes(packer(plain.read_bytes()))
+    (tmp_path / "text").write_bytes(packer(b"no records"))
+    (tmp_path / "cut").write_bytes(packer(plain.read_bytes())[:30])
+    assert main(["index", str(tmp_path)]) == 0
+    assert f"{path}: 4 records -> {path}.idx\n" in capsys.readouterr().out
+    assert Path(f"{path}.idx").read_bytes() == Path(f"{plain}.idx").read_bytes()
+    assert not Path(f"{tmp_path / 'text'}.idx").exists()
 
 
 @pytest.mark.oracle

@@ -95,7 +95,8 @@ def test_loops_that_are_left(numbered):
     stale = iter(epoch)
     next(stale)
     assert lists(epoch) == whole
-    assert next(stale, None) is None
+    with pytest.raises(RuntimeError, match="ended before its last batch, when another one began anew"):
+        next(stale)
     other = iter(epoch)  # `next` of the epoch itself
     next(other)
     epoch = File(files=numbered(10)).next_epoch(4, last_batch="partial")

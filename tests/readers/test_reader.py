@@ -63,6 +63,20 @@ def test_labels_have_32_bits(numbered, label):
         labels_of(File(files=numbered(2), labels=[0, label]))
 
 
+@pytest.mark.parametrize("label", [1 << 31, -(1 << 31) - 1, 1 << 32, 10**17])
+def test_labels_in_a_list_have_32_bits(numbered, tmp_path, label):
+    """DALI keeps the lower bits: 2**32 + 1 would be class 1."""
+    names = numbered(3)
+    path = tmp_path / "list"
+    path.write_text(f"{names[0]} {(1 << 31) - 1}\n{names[1]} {-(1 << 31)}\n")
+    assert epoch_of(File(file_list=str(path))) == [(1 << 31) - 1, -(1 << 31)]
+    path.write_text(f"{names[0]} 1\n{names[1]} {label}\n")
+    with pytest.raises(RuntimeError, match=rf'list":2: .*an integer of 32 bits, got .*{label}'):
+        len(File(file_list=str(path)))
+    with pytest.raises(RuntimeError, match=r"line 2 .*expected a file, a label from 0"):
+        len(ndd.readers.Video(file_list=str(path), sequence_length=1))
+
+
 @pytest.mark.parametrize(
     ("make", "line", "words"),
     [

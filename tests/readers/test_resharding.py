@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from collections import Counter
 
 import pytest
 
@@ -242,3 +243,30 @@ def test_one_rank_tells_what_others_go_on_with(ranks):
     ):
         with pytest.raises(ValueError, match=said):
             ranks(2, shuffle="global")[0].set_state(json.dumps({**fields, **wrong}))
+
+
+@pytest.mark.parametrize("last", ["partial", "drop"])
+@pytest.mark.parametrize("given_", ORDERS[:-1], ids=lambda g: " ".join(g) or "stored")
+def test_an_epoch_that_is_to_end_in_another_way(ranks, given_, last):
+    """It was begun with "fill", and each rank was somewhere in its own pass over its samples: they stay in step, and what
+    was left of these passes comes exactly once."""
+    size = 20 if "sampler" in given_ else 23
+    visits = [Counter(given_["sampler"](v) if "sampler" in given_ else range(size)) for v in range(5)]
+    streams = [sum(visits[:count], Counter()) for count in range(6)]
+    for count, before, after, taken in itertools.product((2, 3), (2, 4), (1, 2), (1, 3, 5)):
+        first, second, seen = ranks(count, **given_), ranks(count, **given_), Counter()
+        for reader in first:
+            batches = itertools.chain(reader.next_epoch(before), reader.next_epoch(before))
+            seen.update(itertools.chain(*map(labels_of, itertools.islice(batches, taken))))
+        for reader, other in zip(first, second, strict=True):
+            other.set_state(reader.get_state())
+        if not json.loads(str(first[0].get_state()))["left"]:
+            continue  # at the end of an epoch
+        lengths = [len(reader.next_epoch(after, last_batch=last)) for reader in second]
+        found = steps(second, after, last)
+        assert lengths == [*map(len, found)]
+        if after > 1 or last == "drop":
+            assert len({*lengths}) == 1, (count, before, after, taken, lengths)
+        if last == "partial":
+            assert seen + Counter(itertools.chain(*itertools.chain(*found))) in streams, (count, before, after, taken)
+            assert sum(map(len, itertools.chain(*steps(second, after, last)))) == size

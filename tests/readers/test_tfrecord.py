@@ -1,9 +1,12 @@
 """Contents of TFRecord files against DALI, our own index, and broken files."""
 
 import contextlib
+import gzip
 import os
 import re
 import struct
+import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,7 @@ import pytest
 
 import ndd
 from ndd import tfrecord as tfrec
+from ndd._cpu import example as example_kernels
 from ndd.readers import TFRecord
 from readers.datasets import (
     bytes_list,
@@ -131,6 +135,44 @@ def test_what_a_record_lacks_is_the_default(tmp_path):
     assert TFRecord(features=features_of(tfrec, wanted), **arguments)[1]["v"].shape == (0, 2)
 
 
+def changing(kind, between, first, last):
+    """A feature whose list is of one type, of another, and of the first again: only the last list counts."""
+    lists = {INT: int64_list, FLOAT: float_list, STRING: bytes_list}
+    value = {INT: 7, FLOAT: 1.5, STRING: b"text"}
+    return b"".join(lists[k](*[value[k]] * count) for k, count in ((kind, first), (between, 1), (kind, last)))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("between", [INT, FLOAT, STRING])
+@pytest.mark.parametrize("kind", [INT, FLOAT, STRING])
+def test_only_the_last_type_of_a_list_counts(tmp_path, dali, kind, between):
+    """The first list has more values than there is room for what counts."""
+    many = 2000 if kind != between else 0
+    records = [example(("v", changing(kind, between, many, 2))), example(("v", changing(kind, between, 1, 0)))]
+    if kind == between:
+        records.pop()
+    wanted = {"v": {INT: "V(INT, 0)", FLOAT: "V(FLOAT, 0.0)", STRING: "F((), STRING, '')"}[kind]}
+    arguments = write_tfrecord(tmp_path, records[:1])
+    assert samples(ndd, wanted, **arguments) == samples(dali, wanted, **arguments)
+    found = errors(wanted, **write_tfrecord(tmp_path, records))
+    assert all(text is None or "expected values of" in text for text in found)
+
+
+@pytest.mark.parametrize("kind", [INT, FLOAT])
+def test_values_are_written_as_far_as_they_have_room(kind):
+    """Whatever was counted before."""
+    record = example(("v", changing(kind, INT + FLOAT - kind, 1000, 100)))
+    whole = len(record)
+    entries, places, rooms = np.array([[[0, 0]]]), np.array([[4]]), np.array([[3]])
+    keys, data = np.frombuffer(b"v", np.uint8), np.frombuffer(record, np.uint8)
+    assert example_kernels._features(data, 0, whole, keys, np.array([1]), entries[0])
+    ints, floats = np.full(12, -9, np.int64), np.full(12, 9, np.uint32)
+    example_kernels.decode(data, entries, np.array([kind]), places, rooms, ints, floats)
+    bits = np.float32(1.5).view(np.uint32)
+    assert ints.tolist() == ([-9] * 4 + [7] * 3 + [-9] * 5 if kind == INT else [-9] * 12)
+    assert floats.tolist() == ([9] * 4 + [bits] * 3 + [9] * 5 if kind == FLOAT else [9] * 12)
+
+
 def errors(wanted, **arguments):
     """What each sample says, None for the good ones."""
     reader = TFRecord(features=features_of(tfrec, wanted), **arguments)
@@ -215,6 +257,118 @@ def test_broken_files(tmp_path):
     found = errors(ONE, path=arguments["path"], index_path=other["index_path"])
     assert found[0] is None  # the first record begins where the other's does, and its length has a right CRC
     assert all("or the index that of another file?" in text for text in found[1:])
+
+
+PACKERS = {
+    "gzip": gzip.compress,
+    "zlib": zlib.compress,
+    "best": lambda data: zlib.compress(data, 9),
+    "fast": lambda data: zlib.compress(data, 1),
+    "stored": lambda data: zlib.compress(data, 0),
+    "two files of gzip": lambda data: gzip.compress(data[:1000]) + gzip.compress(data[1000:]) + bytes(20),
+}
+
+
+def numbered(count):
+    """Records whose bytes cannot be compressed much, and a number in each."""
+    rng = np.random.default_rng(0)
+    texts = [rng.integers(0, 256, int(size), np.uint8).tobytes() for size in rng.integers(0, 4000, count)]
+    return texts, [example(("n", int64_list(k)), ("text", bytes_list(text))) for k, text in enumerate(texts)]
+
+
+def packed(tmp_path, records, packer, name="a"):
+    """A compressed file, and the same file as it was before, with its index."""
+    plain = write_tfrecord(tmp_path, records, f"{name}.plain")
+    path = tmp_path / name
+    path.write_bytes(PACKERS[packer](Path(plain["path"]).read_bytes()))
+    return str(path), plain
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+@pytest.mark.parametrize("listed", [True, False])
+def test_compressed_files(tmp_path, packer, listed):
+    path, plain = packed(tmp_path, RECORDS * 30, packer)
+    wanted = {"s": "F((), STRING, '')", "i": "V(INT, 0)"}
+    index = {"index_path": plain["index_path"]} if listed else {}
+    assert samples(ndd, wanted, path=path, **index) == samples(ndd, wanted, **plain)
+    both = {key: [value, value] for key, value in plain.items()}
+    mixed = {"index_path": [plain["index_path"]] * 2} if listed else {}
+    assert samples(ndd, wanted, path=[plain["path"], path], **mixed) == samples(ndd, wanted, **both)
+    reader = TFRecord(features=features_of(tfrec, wanted), path=path)
+    assert reader[89]["s"].source_info == f"{path} record 89"
+
+
+def test_a_compressed_file_is_read_in_any_order(tmp_path, monkeypatch):
+    """From the states that are kept, of which many are forgotten again; by several threads."""
+    from ndd.readers import unpacked
+
+    monkeypatch.setattr(unpacked, "_EVERY", 4000)
+    monkeypatch.setattr(unpacked, "_STEP", 1000)
+    monkeypatch.setattr(unpacked, "_MOST_STATES", 16)
+    texts, records = numbered(300)
+    path, plain = packed(tmp_path, records, "gzip")
+    wanted = features_of(tfrec, {"n": "F([1], INT, -1)", "text": "F((), STRING, '')"})
+    reader = TFRecord(path=path, features=wanted)
+    order = np.random.default_rng(1).integers(0, 300, 200).tolist()
+
+    def right(numbers):
+        found = reader.fetch(numbers)
+        assert np.asarray(found["n"].torch()).ravel().tolist() == numbers
+        assert [bytes(np.asarray(text)) for text in found["text"].tensors] == [texts[n] for n in numbers]
+
+    for start in range(0, 200, 10):
+        right(order[start : start + 10])
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(right, [order[start : start + 10] for start in range(0, 200, 10)]))
+    shuffled = TFRecord(path=path, features=wanted, random_shuffle=True, initial_fill=50)
+    assert sorted(int(sample["n"].torch()) for sample in shuffled.next_epoch()) == list(range(300))
+    with unpacked.Unpacked(path) as content:
+        whole = Path(plain["path"]).read_bytes()
+        for offset in np.random.default_rng(2).integers(0, len(whole) + 100, 300).tolist():
+            assert content.read(offset, 5000) == whole[offset : offset + 5000]
+        assert content.size == len(whole)
+        assert len(content._states) <= 16
+
+
+def test_broken_compressed_files(tmp_path):
+    _, records = numbered(60)
+    path, plain = packed(tmp_path, records, "gzip")
+    whole = Path(path).read_bytes()
+    wanted = {"n": "F([1], INT, -1)"}
+    Path(path).write_bytes(whole[:-1000])
+    with pytest.raises(RuntimeError, match="The compressed file ends too early"):
+        errors(wanted, path=path)
+    found = errors(wanted, path=path, index_path=plain["index_path"])
+    assert found[0] is None
+    assert "The compressed file ends too early" in found[-1]
+    for place in (40, len(whole) // 2, len(whole) - 5):
+        Path(path).write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        with pytest.raises(RuntimeError, match=r"The compressed file is damaged|wrong CRC of its length|it is cut off"):
+            errors(wanted, path=path)
+    Path(path).write_bytes(gzip.compress(Path(plain["path"]).read_bytes()[:-3]))
+    with pytest.raises(RuntimeError, match=r"record 59: expected a record of bytes .*: it is cut off"):
+        errors(wanted, path=path)
+    Path(path).write_bytes(gzip.compress(b"no records at all" * 10))
+    with pytest.raises(RuntimeError, match=r"record 0: .* is this a TFRecord file"):
+        errors(wanted, path=path)
+    Path(path).write_bytes(whole)
+    Path(plain["index_path"]).write_text(f"0 {10**17}\n{10**17} 20\n")
+    found = errors(wanted, path=path, index_path=plain["index_path"])
+    assert "larger than any can be" in found[0]
+    assert "The content ends too early" in found[1]
+
+
+def test_what_unpacks_to_very_much_is_refused(tmp_path, monkeypatch):
+    from ndd.readers import tfrecord
+
+    path = tmp_path / "bomb"
+    path.write_bytes(gzip.compress(bytes(1 << 26), 1))
+    with pytest.raises(RuntimeError, match=r"record 0: .*wrong CRC of its length"):
+        errors(ONE, path=str(path))
+    monkeypatch.setattr(tfrecord, "_MOST_RECORDS", 1 << 15)
+    path.write_bytes(gzip.compress(tfrecord_frame(b"") * (1 << 18), 1))
+    with pytest.raises(RuntimeError, match=r"expected fewer records in .* compressed bytes, got more than"):
+        errors(ONE, path=str(path))
 
 
 def test_no_regular_files(tmp_path):

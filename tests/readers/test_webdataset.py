@@ -213,6 +213,17 @@ def test_damaged_archives(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/bin/tar") and not os.path.exists("/usr/bin/tar"), reason="needs tar")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("size", ["-1024", "-1", "x", "1_0", "", "9" * 30])
+def test_sizes_of_pax_headers_that_are_none(tmp_path, size):
+    """With a negative one the members would begin again and again."""
+    info = tarfile.TarInfo("0.a")
+    info.pax_headers = {"size": size, "comment": "x" * 2000}
+    path = write_tar(tmp_path / "a.tar", [info, ("1.a", b"b")], format=tarfile.PAX_FORMAT)
+    with pytest.raises(RuntimeError, match=r"a.tar member 0: expected a size in the pax header before byte \d+, got b"):
+        contents(path)
+
+
 def test_sparse_files_are_refused(tmp_path):
     with open(tmp_path / "0.a", "wb") as file:
         file.truncate(1 << 20)

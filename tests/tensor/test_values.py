@@ -127,8 +127,11 @@ def outcome(make, arguments):
     return [*facts, [np.asarray(s).tolist() for s in samples]]
 
 
-# DALI drops the imaginary part without a word; `None` raises one type from `batch` and another from `as_batch`.
-DIFFERENT = {"complex", "numpy complex", "none-as_batch"}
+# DALI drops the imaginary part without a word; `None` raises one type from `batch` and another from `as_batch`; samples get the
+# type of the first one, whatever becomes of their numbers (see test_mixed_types.py).
+DIFFERENT = {"complex", "numpy complex", "none-as_batch"} | {
+    f"{name}-{make}" for name in ("mixed types", "int then float") for make in ("batch", "as_batch")
+}
 
 
 @pytest.mark.oracle
@@ -332,7 +335,18 @@ def test_what_a_value_is_not():
         iter(ndd.tensor(1))
 
 
+@pytest.mark.parametrize(
+    ("size", "error"), [(-1, ValueError), (-7, ValueError), (2.5, TypeError), ("2", TypeError), (None, TypeError)]
+)
+@pytest.mark.parametrize("sample", [[1.0, 2.0], ndd.tensor([1, 2])])
+def test_no_such_broadcast(sample, size, error):
+    with pytest.raises(error, match=r"Batch\.broadcast: `batch_size`: expected"):
+        ndd.Batch.broadcast(sample, size)
+
+
 def test_broadcast():
+    assert ndd.Batch.broadcast([1.0, 2.0], 0).batch_size == 0
+    assert ndd.Batch.broadcast([1.0, 2.0], np.int64(2)).batch_size == 2
     b = ndd.Batch.broadcast([1.0, 2.0], 3)
     assert b.shape == [(2,)] * 3
     assert (b + ndd.batch([1.0, 2.0, 3.0])).torch().tolist() == [[2, 3], [3, 4], [4, 5]]

@@ -9,16 +9,26 @@ from ndd._tensor.dtype import float32, int32
 from ndd.ops.boxes.columns import check_boxes, check_labels, cut_off, divided, joined
 
 
-@operator(types=("f32",), reads="cpu", outputs=lambda labels: 2 if labels else 1)
-def bbox_transform(boxes, labels=None, /, *, MT: PerSample[list[float]], remove_threshold: float = 0.1):
+@operator(types=("f32",), reads="cpu", outputs=lambda labels, output_bbox_indices: 1 + labels + output_bbox_indices)
+def bbox_transform(
+    boxes,
+    labels=None,
+    /,
+    *,
+    MT: PerSample[list[float]],
+    output_bbox_indices: bool = False,
+    remove_threshold: float = 0.1,
+):
     """Maps the corners of boxes, as `coord_transform` maps points, and takes the least upright boxes that hold them.
 
     Args:
         boxes: float32 (N, 4): left, top, right, bottom, as fractions of the image.
-        labels: int32 (N,) or (N, 1), which go with their boxes. The call then has two results.
+        labels: int32 (N,) or (N, 1), which go with their boxes. They are then the second result.
         MT: [M T], 2 x 3 numbers or one list: x and y of a corner become `M @ (x, y) + T`, in fractions too.
             `ndd.transforms` makes such matrices.
-        remove_threshold: boxes are cut off at 0 and 1. One of which less than this share of its area is left is dropped.
+        output_bbox_indices: also give which boxes are kept, int32 (M,), as the last result.
+        remove_threshold: boxes are cut off at 0 and 1. One of which less than this share of its area is left is dropped, and
+            so is one without an area; 0 keeps all of them.
 
     DALI has no such operator. For `crop`, `flip`, `rotate` and `warp_affine` of images with all that belongs to them see
     `ndd.Targets`. Results on a GPU are worked out on the CPU.
@@ -33,12 +43,16 @@ def bbox_transform(boxes, labels=None, /, *, MT: PerSample[list[float]], remove_
     check_labels(labels)
     if not 0 <= remove_threshold < 1:
         raise RuntimeError(f"`remove_threshold`: expected a number from 0 to below 1, got {remove_threshold}")
-    found = output(float32, 2)
-    return found if labels is None else (found, output(int32, labels.ndim))
+    found = [output(float32, 2)]
+    if labels is not None:
+        found.append(output(int32, labels.ndim))
+    if output_bbox_indices:
+        found.append(output(int32, 1))
+    return tuple(found) if len(found) > 1 else found[0]
 
 
 @bbox_transform.batch
-def _(call, boxes, labels, *, MT, remove_threshold):
+def _(call, boxes, labels, *, MT, output_bbox_indices, remove_threshold):
     check_boxes(boxes, (4,), labels)
     owner = np.repeat(np.arange(call.n), boxes.shapes[:, 0])
     matrices = MT.matrices(2, 3).astype(np.float64)[owner]
@@ -46,9 +60,16 @@ def _(call, boxes, labels, *, MT, remove_threshold):
     corners = np.stack([[left, right, left, right], [top, top, bottom, bottom]])  # [2, 4, boxes]
     moved = np.einsum("brc,ckb->brk", matrices[:, :, :2], corners) + matrices[:, :, 2:]
     inside, kept = cut_off(np.concatenate([moved.min(axis=2), moved.max(axis=2)], axis=1), 1, remove_threshold)
+    kept |= remove_threshold == 0  # the share of a box without an area is no number
     left_over = np.bincount(owner[kept], minlength=call.n)
-    found = divided(inside[kept].astype(np.float32), left_over)
-    return found if labels is None else (found, divided(joined(labels)[kept], left_over))
+    found = [divided(inside[kept].astype(np.float32), left_over)]
+    if labels is not None:
+        found.append(divided(joined(labels)[kept], left_over))
+    if output_bbox_indices:
+        counts = boxes.shapes[:, 0]
+        numbers = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        found.append(divided(numbers[kept].astype(np.int32), left_over))
+    return found if len(found) > 1 else found[0]
 
 
 bbox_transform.cuda(computed_on_host)

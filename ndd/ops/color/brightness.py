@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ndd._operator import PerSample, like
+from ndd._operator.unlikely import warn_of_factors, warn_of_range
 from ndd._tensor import DType
 from ndd.ops.color.linear_color import scales_elements
 
@@ -37,4 +38,6 @@ def brightness(
     >>> ndd.brightness(image, brightness=1.1, brightness_shift=0.2).torch().flatten().tolist()
     [51, 161, 255]
     """
+    warn_of_factors("brightness", input, brightness=brightness)
+    warn_of_range("brightness", input, shift=brightness_shift)
     return like(input, dtype=dtype)

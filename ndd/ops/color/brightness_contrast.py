@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ndd._operator import PerSample, like
+from ndd._operator.unlikely import warn_of_factors, warn_of_range
 from ndd._tensor import DType
 from ndd.ops.color.linear_color import scales_elements
 
@@ -44,4 +45,6 @@ def brightness_contrast(
     >>> ndd.brightness_contrast(image, brightness=1.5, contrast=0.5, brightness_shift=0.1).torch().flatten().tolist()
     [122, 197, 255]
     """
+    warn_of_factors("brightness_contrast", input, brightness=brightness, contrast=contrast)
+    warn_of_range("brightness_contrast", input, shift=brightness_shift, center=contrast_center)
     return like(input, dtype=dtype)

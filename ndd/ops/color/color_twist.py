@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ndd._operator import PerSample, like
 from ndd._operator.deprecated import ignored
+from ndd._operator.unlikely import warn_of_factors, warn_of_hue
 from ndd._tensor import DType
 from ndd.ops.color.linear_color import mixes_channels
 from ndd.types import DALIImageType
@@ -48,4 +49,6 @@ def color_twist(
     [192, 142, 93]
     """
     ignored("color_twist", "image_type", image_type)
+    warn_of_factors("color_twist", input, brightness=brightness, contrast=contrast, saturation=saturation)
+    warn_of_hue("color_twist", hue)
     return like(input, dtype=dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ndd._operator import PerSample, like
+from ndd._operator.unlikely import warn_of_factors, warn_of_range
 from ndd._tensor import DType
 from ndd.ops.color.linear_color import scales_elements
 
@@ -38,4 +39,6 @@ def contrast(
     >>> ndd.contrast(image, contrast=0.5).torch().flatten().tolist()
     [64, 114, 164]
     """
+    warn_of_factors("contrast", input, contrast=contrast)
+    warn_of_range("contrast", input, center=contrast_center)
     return like(input, dtype=dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ndd._operator import PerSample, like
+from ndd._operator.unlikely import warn_of_factors, warn_of_hue
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
 from ndd.ops.color.linear_color import mixes_channels
@@ -42,4 +43,6 @@ def hsv(
     >>> ndd.hsv(image, saturation=0.0).torch().flatten().tolist()
     [124, 124, 125]
     """
+    warn_of_factors("hsv", input, saturation=saturation, value=value)
+    warn_of_hue("hsv", hue)
     return like(input, dtype=dtype)

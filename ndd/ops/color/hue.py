@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ndd._operator import PerSample, like
 from ndd._operator.deprecated import ignored
+from ndd._operator.unlikely import warn_of_hue
 from ndd._tensor import DType
 from ndd.ops.color.linear_color import mixes_channels
 from ndd.types import DALIImageType
@@ -33,4 +34,5 @@ def hue(input, /, *, dtype: DType | None = None, hue: PerSample[float] = 0.0, im
     [50, 177, 45]
     """
     ignored("hue", "image_type", image_type)
+    warn_of_hue("hue", hue)
     return like(input, dtype=dtype)

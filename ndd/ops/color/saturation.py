@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ndd._operator import PerSample, like
 from ndd._operator.deprecated import ignored
+from ndd._operator.unlikely import warn_of_factors
 from ndd._tensor import DType
 from ndd.ops.color.linear_color import mixes_channels
 from ndd.types import DALIImageType
@@ -40,4 +41,5 @@ def saturation(
     [162, 112, 87]
     """
     ignored("saturation", "image_type", image_type)
+    warn_of_factors("saturation", input, saturation=saturation)
     return like(input, dtype=dtype)

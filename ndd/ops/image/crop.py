@@ -76,7 +76,7 @@ def crop(
             [15, 16]], dtype=torch.uint8)
     """
     ignored("crop", "image_type", image_type)
-    check_crop(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
+    check_crop("crop", crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
     check_policy(out_of_bounds_policy)
     return like(input, dtype=window_dtype(input.dtype, renamed("crop", "output_dtype", output_dtype, "dtype", dtype)))
 

@@ -11,6 +11,7 @@ import numpy as np
 from ndd._cpu import lines
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
+from ndd._operator.unlikely import warn_of_unit_range
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32, uint8
@@ -70,8 +71,8 @@ def crop_mirror_normalize(
         image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
 
     `out = (in - mean) * scale / std + shift`, in 32-bit floats. torchvision's `Normalize` comes after a division by 255:
-    its mean and std times 255 are those of here. Its `CenterCrop` takes the even one of two middle places (an anchor of
-    2.5 is 2 there), this one the later (3).
+    its mean and std times 255 are those of here; a warning says so where bytes meet numbers below 1. Its `CenterCrop`
+    takes the even one of two middle places (an anchor of 2.5 is 2 there), this one the later (3).
 
     Raises ValueError for other layouts, RuntimeError for an output layout with other axes, numbers of channels that do
     not fit, and other types.
@@ -86,8 +87,10 @@ def crop_mirror_normalize(
     chosen = renamed("crop_mirror_normalize", "output_dtype", output_dtype, "dtype", dtype) or float32
     if chosen.name not in _OUTPUT_TYPES:
         raise RuntimeError(f"`dtype`: expected float32, float16, uint8 or int8, got {chosen}")
-    check_crop(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
+    check_crop("crop_mirror_normalize", crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
     check_policy(out_of_bounds_policy)
+    if not shift:
+        warn_of_unit_range("crop_mirror_normalize", input, mean, std, scale, mean="mean", std="std")
     layout = output_layout or input.layout
     if sorted(layout) != sorted(input.layout):
         proper = input.layout.replace("C", "").replace("HW", "CHW").replace("DCHW", "CDHW")

@@ -10,6 +10,7 @@ from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.moving import copy_bytes, fill_line, filled
 from ndd._operator import PerSample, Plan, Rows, Values, bad_sample, bytes_of, each_sample, like, operator
+from ndd._operator.unlikely import warn_of_part_of_pixel
 from ndd._tensor.store import volumes
 from ndd.ops.image.window import elements_of, fill_axis, numbers_of
 from ndd.ops.tensor.axes import axes_of
@@ -60,6 +61,8 @@ def erase(
     if normalized is not None and (normalized_anchor is not None or normalized_shape is not None):
         raise RuntimeError("`normalized` excludes `normalized_anchor` and `normalized_shape`")
     _axes(axes, axis_names, input.layout, input.ndim)
+    if not (normalized or normalized_shape):
+        warn_of_part_of_pixel("erase", "it may erase nothing. `normalized=True` takes fractions", shape=shape)
     return like(input)
 
 

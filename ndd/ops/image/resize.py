@@ -97,7 +97,7 @@ def resize(
     >>> ndd.resize(image, resize_x=8, resize_y=1).torch().flatten()
     tensor([ 0,  3,  8, 13, 18, 23, 28, 30], dtype=torch.uint8)
     """
-    check_resize(**locals())
+    check_resize("resize", **locals())
     ignored("resize", "image_type", image_type)
     resized = like(input, dtype=dtype)
     return (resized, output(int32, 1)) if save_attrs else resized

@@ -81,8 +81,8 @@ def resize_crop_mirror(
     >>> ndd.resize_crop_mirror(image, size=[1, 4], crop=[1, 2], crop_pos_x=0.0, mirror=1).torch().flatten()
     tensor([10,  0], dtype=torch.uint8)
     """
-    check_resize(**locals())
-    check_crop(crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
+    check_resize("resize_crop_mirror", **locals())
+    check_crop("resize_crop_mirror", crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
     return like(input, dtype=dtype)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ndd._cpu.extents import choose_filters, fit_extents
 from ndd._operator import Operand, Plan, Values, bad_sample
+from ndd._operator.unlikely import warn_of_part_of_pixel
 from ndd._tensor import DType, Spec
 from ndd._tensor.small_arrays import columns, few_zeros
 
@@ -65,6 +66,7 @@ def spatial_axes(layout: str) -> list[int]:
 
 
 def check_resize(
+    operator: str,
     input: Spec,
     *,
     dtype: DType | None,
@@ -97,6 +99,14 @@ def check_resize(
                 "each of them says which extent decides. Leave `mode` out."
             )
     limits(max_size, len(spatial_axes(input.layout or "")))
+    sizes = {"size": size, "resize_x": resize_x, "resize_y": resize_y, "resize_z": resize_z}
+    warn_of_part_of_pixel(
+        operator,
+        "the output has one along that axis. `ndd.tensor_resize(..., scales=...)` takes factors",
+        **sizes,
+        resize_shorter=resize_shorter,
+        resize_longer=resize_longer,
+    )
     check_region(roi_start, roi_end)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ndd._operator import PerSample, Values, like, operator
 from ndd._operator.deprecated import renamed
+from ndd._operator.unlikely import warn_of_part_of_pixel
 from ndd._tensor import DType
 from ndd.ops.image.warping import (
     LINEAR,
@@ -73,6 +74,7 @@ def rotate(
     tensor([3, 2, 1], dtype=torch.uint8)
     """
     check_interpolation(interp_type)
+    warn_of_part_of_pixel("rotate", "the output has none along that axis", size=size)
     wanted = renamed("rotate", "output_dtype", output_dtype, "dtype", dtype)
     return like(input, dtype=warped_dtype(input.dtype, wanted))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ndd._operator import PerSample, like, operator
 from ndd._operator.deprecated import renamed
+from ndd._operator.unlikely import warn_of_part_of_pixel
 from ndd._tensor import DType
 from ndd.ops.image.warping import (
     LINEAR,
@@ -65,6 +66,7 @@ def warp_affine(
     tensor([1.5000, 2.5000, 1.5000])
     """
     check_interpolation(interp_type)
+    warn_of_part_of_pixel("warp_affine", "the output has none along that axis", size=size)
     check_matrix(matrix, mtx)
     wanted = renamed("warp_affine", "output_dtype", output_dtype, "dtype", dtype)
     return like(data, dtype=warped_dtype(data.dtype, wanted))

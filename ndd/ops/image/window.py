@@ -14,10 +14,10 @@ import numpy as np
 
 from ndd._cpu.windows import cut_bytes, first_outside, join_axes, place_windows
 from ndd._operator import Operand, Plan, Rows, Values, bad_sample, bytes_of, each_sample
+from ndd._operator.unlikely import warn_of_whole_extent
 from ndd._tensor import DType, Store
 from ndd._tensor.convert import convert_array, converter
 from ndd._tensor.store import volumes
-from ndd._tensor.traps import warn_once
 
 if TYPE_CHECKING:
     from ndd._cuda.launch import Launch
@@ -34,21 +34,17 @@ def rounded(values: Any) -> Any:
     return np.trunc(values + np.copysign(0.5, values)).astype(np.int64)
 
 
-def check_crop(*, crop=None, crop_d=None, crop_h=None, crop_w=None, rounding: str = "round", **_: Any) -> None:
+def check_crop(operator: str, *, crop=None, crop_d=None, crop_h=None, crop_w=None, rounding: str = "round") -> None:
     """RuntimeError for arguments of `crop` that contradict each other, and an unknown `rounding`. Warns of constants that
-    are negative: as in DALI they keep the whole extent."""
+    cut nothing off, as in DALI."""
     if rounding not in ("round", "truncate"):
         raise RuntimeError(f'`rounding`: expected "round" or "truncate", got {rounding!r}')
     if (crop_h is None) != (crop_w is None) or (crop_d is not None and crop_h is None and crop is None):
         raise RuntimeError("`crop_w` and `crop_h` must be given together, and `crop_d` only with them")
     if crop is not None and (crop_h is not None or crop_d is not None):
         raise RuntimeError("`crop` and `crop_d`, `crop_h`, `crop_w` exclude each other: give one or the other")
-    for name, size in (("crop", crop), ("crop_d", crop_d), ("crop_h", crop_h), ("crop_w", crop_w)):
-        if isinstance(size, float | np.ndarray) and np.min(size, initial=0) < 0:
-            warn_once(
-                f"{name} < 0",
-                f"`{name}`: a negative size keeps the whole extent of the image, as 0 does: got {np.asarray(size).tolist()}",
-            )
+    sides = {k: v for k, v in (("crop_d", crop_d), ("crop_h", crop_h), ("crop_w", crop_w)) if v is not None}
+    warn_of_whole_extent(operator, **({"crop": crop} if not sides else {", ".join(sides): list(sides.values())}))
 
 
 def check_policy(policy: str) -> None:

@@ -33,8 +33,8 @@ def reshape(
             the axes that it multiplies.
         layout: the new layout, "" for none. By default it stays if the number of axes does.
 
-    Give at most one of `shape_input`, `shape` and `rel_shape`. (On DALI 2.4.0 dynamic mode refuses a `src_dims` that
-    changes the number of axes.)
+    Give at most one of `shape_input`, `shape` and `rel_shape`. `src_dims` counts as in DALI's pipelines. (Dynamic mode of DALI
+    2.4.0 loses it: alone it is refused as no request, beside a layout or `rel_shape` the axes stay as they are.)
 
     `out.flat[i] = in.flat[i]`, the last axis running fastest, as in NumPy and torch.
 

@@ -32,14 +32,19 @@ class TorchIterator:
         prepare_first_batch: bool = True,
     ):
         self.output_map = list(output_map)
-        check(len(set(self.output_map)) == len(self.output_map), "The names in output_map must be distinct")
+        check(
+            len(set(self.output_map)) == len(self.output_map),
+            f"output_map names should be distinct, got {self.output_map}",
+        )
         check(size != 0, "Size cannot be 0")
         self._sources = as_sources(pipelines, self.output_map)
         first = self._sources[0]
         self.batch_size: int | None = None if isinstance(first, IterableSource) else first.max_batch_size
         self._policy = _policy(last_batch_policy, fill_last_batch)
         if not isinstance(auto_reset, str | bool | type(None)) or auto_reset not in _AUTO_RESET:
-            raise ValueError(f"auto_reset must be one of True, False, None, 'yes', 'no', got {auto_reset!r}")
+            raise ValueError(
+                f"Unsupported value for `auto_reset` {auto_reset!r}: expected True, False, None, 'yes' or 'no'"
+            )
         self._auto_reset = _AUTO_RESET[auto_reset]
         self._epochs: Any = self._make_epochs(int(size), bool(last_batch_padded), reader_name)
         self._given = 0  # batches of this epoch that the caller has
@@ -63,21 +68,31 @@ class TorchIterator:
 
     def _make_epochs(self, size: int, padded: bool, reader_name: str | None) -> Any:
         if reader_name is None:
-            check(size > 0 or len(self._sources) == 1, "size=-1 goes with a single pipeline only")
+            check(
+                size > 0 or len(self._sources) == 1,
+                "Negative size is supported only for a single pipeline: give `size` or `reader_name`",
+            )
             if size > 0:
                 _warn(
                     "`size` and `last_batch_padded` were given by hand: pass `reader_name` where there is a reader, "
                     "which knows them"
                 )
             return CountedEpochs(size, self.batch_size or 1, len(self._sources), self._policy, padded)
-        check(size < 0, "size and reader_name exclude each other: the reader knows its size")
-        check(not padded, "last_batch_padded and reader_name exclude each other: the reader knows whether it pads")
+        check(size < 0, "When reader_name is provided, size should not be set: the reader knows its size")
+        check(
+            not padded,
+            "When reader_name is provided, last_batch_padded should not be set: the reader knows whether it pads",
+        )
         if self.batch_size is None:
             raise RuntimeError(f"There is no reader {reader_name!r}: reader_name goes with pipelines")
         metas = [p.reader_meta(reader_name) for p in self._sources]
         for fact in _READER_FACTS:
             values = {m[fact] for m in metas}
-            check(len(values) == 1, f"The readers of all pipelines should have the same {fact}, got {sorted(values)}")
+            argument = {"number_of_shards": "num_shards"}.get(fact, fact)
+            check(
+                len(values) == 1,
+                f"The readers should have the same `{argument}` in all the pipelines, got {sorted(values)}",
+            )
         facts = metas[0]
         return ReaderEpochs(
             facts["epoch_size"],
@@ -123,8 +138,8 @@ class TorchIterator:
             self._take_first()
         except StopIteration:
             raise RuntimeError(
-                "There is no data in the pipeline: its source is empty, or `last_batch_policy` is DROP and a batch is "
-                "larger than the shard"
+                "It seems that there is no data in the pipeline: its source is empty, or `last_batch_policy` is DROP and a batch "
+                "is larger than the shard"
             ) from None
 
     @property
@@ -213,7 +228,7 @@ class TorchIterator:
             if self._size > 0:
                 check(
                     batch.batch_size == self.batch_size,
-                    f"Variable batch size is not supported with `reader_name` or `size`: "
+                    "Variable batch size is not supported by the iterator when reader_name is provided or size is set: "
                     f"got a batch of {batch.batch_size}, expected {self.batch_size}",
                 )
             found[name] = self._convert(name, batch, rows if self._size > 0 else batch.batch_size)
@@ -312,7 +327,9 @@ def _policy(policy: Any, fill_last_batch: bool | None) -> LastBatchPolicy:
         _warn("`fill_last_batch` is deprecated: use `last_batch_policy` (True is FILL, False is PARTIAL)")
         return LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
     if not isinstance(policy, LastBatchPolicy):
-        raise ValueError(f"Wrong type for `last_batch_policy`: expected a LastBatchPolicy, got {policy!r}")
+        raise ValueError(
+            f"Wrong type for `last_batch_policy`. Expected a LastBatchPolicy, got the {type(policy).__name__} {policy!r}"
+        )
     return policy
 
 
@@ -373,7 +390,10 @@ class DALIRaggedIterator(TorchIterator):
     ):
         kinds = list(output_types) if output_types is not None else [self.DENSE_TAG] * len(list(output_map))
         known = (self.DENSE_TAG, self.SPARSE_LIST_TAG, self.SPARSE_COO_TAG)
-        check(all(k in known for k in kinds), f"output_types must be from {known}, got {kinds}")
+        check(
+            all(k in known for k in kinds),
+            f"Only DENSE_TAG, SPARSE_LIST_TAG and SPARSE_COO_TAG are allowed in output_types, {known}: got {kinds}",
+        )
         check(len(kinds) == len(list(output_map)), "output_types and output_map must have the same length")
         self._kinds = dict(zip(output_map, kinds, strict=True))
         super().__init__(

@@ -221,3 +221,39 @@ def test_on_gpu(emulated_gpu):
 def test_an_empty_list_of_axes_is_none():
     assert ndd.reshape(t(2, 3), rel_shape=[1, 1], src_dims=[]).shape == (2, 3)
     assert ndd.reshape(t(2, 3), shape=[3, 2], src_dims=[]).shape == (3, 2)
+
+
+def _giving(array):
+    return lambda: [array]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("seed", range(3))
+def test_axes_of_the_source_count_as_in_pipelines(seed):
+    """Generated calls, all of them in one pipeline of DALI: its dynamic mode loses `src_dims`."""
+    dali, fn = pytest.importorskip("nvidia.dali"), pytest.importorskip("nvidia.dali.fn")
+    rng = np.random.default_rng(seed)
+    calls = []
+    while len(calls) < 12:
+        extents = rng.integers(1, 5, rng.integers(1, 5)).tolist()
+        axes = rng.permutation(len(extents)).tolist()
+        for _ in range(rng.integers(3)):
+            axes.insert(int(rng.integers(len(axes) + 1)), -1)
+        how = {"src_dims": axes}
+        if rng.integers(2):
+            rel = np.ones(len(axes))
+            rel[rng.integers(len(axes))] = -1
+            how["rel_shape"] = rel.tolist()
+        if rng.integers(2):
+            how["layout"] = "XYZWUV"[: len(axes)]
+        calls.append((np.zeros(extents, np.uint8), how))
+
+    @dali.pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipeline():
+        return tuple(fn.reshape(fn.external_source(source=_giving(array)), **how) for array, how in calls)
+
+    theirs = pipeline()
+    theirs.build()
+    for (array, how), expected in zip(calls, theirs.run(), strict=True):
+        found = ndd.reshape(ndd.tensor(array), **how)
+        assert (found.shape, found.layout or "") == (expected.at(0).shape, expected.layout()), (array.shape, how)

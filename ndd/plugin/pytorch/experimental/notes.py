@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -31,13 +32,21 @@ class BatchCall:
 
 
 class DALIOutputSampleRef:
-    """What the transform returns for a sample: a note of output `output_idx` of a call that has not run yet."""
+    """What the transform returns for a sample: a note of output `output_idx` of a call that has not run yet.
 
-    __slots__ = ("call", "output_idx")
+    Attributes:
+        sample_idx: the place of the sample in its batch: how many calls of the transform there were since the last batch.
+    """
 
-    def __init__(self, call: Call, output_idx: int):
+    __slots__ = ("call", "output_idx", "sample_idx")
+
+    def __init__(self, call: Call, output_idx: int, sample_idx: int):
         self.call = call
         self.output_idx = output_idx
+        self.sample_idx = sample_idx
+
+    def __repr__(self) -> str:
+        return f"DALIOutputSampleRef(output_idx={self.output_idx}, sample_idx={self.sample_idx})"
 
 
 class DALIOutputBatchRef:
@@ -50,16 +59,33 @@ class DALIOutputBatchRef:
         self.output_idx = output_idx
 
 
-_local = threading.local()
+class _Local(threading.local):
+    batch: BatchCall | None = None  # that was collated last
+    count = 0  # of calls since then
+
+
+_local = _Local()
+if hasattr(os, "register_at_fork"):  # the calls of a worker are its own
+    os.register_at_fork(after_in_child=lambda: setattr(_local, "count", 0))
 
 
 def _collate(notes: list[DALIOutputSampleRef], *, collate_fn_map: Any = None) -> DALIOutputBatchRef:
-    """Torch's collation of notes: one note for the batch. Outputs of the same calls share their `BatchCall`."""
-    calls = [n.call for n in notes]
-    last: BatchCall | None = getattr(_local, "batch", None)
+    """Torch's collation of notes: one note for the batch. Outputs of the same calls share their `BatchCall`.
+
+    RuntimeError, as in DALI, unless the transform was called once for each sample, in their order.
+    """
+    first, calls = notes[0], [n.call for n in notes]
+    for i, note in enumerate(notes):
+        if note.sample_idx != first.sample_idx + i or note.output_idx != first.output_idx:
+            raise RuntimeError(
+                f"Unexpected sample order: sample {i} of the batch has {note}, after {first} of sample 0. The transform is to be "
+                "called once for each sample. A pipeline with several external sources takes several inputs in one call, "
+                "`proxy(a=..., b=...)`, and may give several outputs"
+            )
+    last, _local.count = _local.batch, 0
     if last is None or [id(c) for c in last.calls] != [id(c) for c in calls]:
         last = _local.batch = BatchCall(calls)
-    return DALIOutputBatchRef(last, notes[0].output_idx)
+    return DALIOutputBatchRef(last, first.output_idx)
 
 
 default_collate_fn_map[DALIOutputSampleRef] = _collate  # type: ignore[index]
@@ -86,8 +112,9 @@ class Proxy:
                 f"Expected signature is ({', '.join(self.names)}), got {len(inputs)} positional inputs "
                 f"and {sorted(named)}"
             )
-        call = Call(given)
-        notes = tuple(DALIOutputSampleRef(call, i) for i in range(self.outputs))
+        call, place = Call(given), _local.count
+        _local.count += 1
+        notes = tuple(DALIOutputSampleRef(call, i, place) for i in range(self.outputs))
         return notes[0] if self.outputs == 1 else notes
 
 

@@ -122,7 +122,13 @@ class DALIServer:
 
 def _as_tensor(note: Any) -> Any:
     if isinstance(note, DALIOutputBatchRef):
-        return note.batch.outputs[note.output_idx].torch()
+        output = note.batch.outputs[note.output_idx]
+        if not output.is_dense_tensor():
+            raise RuntimeError(
+                f"Output {note.output_idx} of the pipeline has samples of different shapes, {output.shape()[:4]}..., so they make "
+                "no tensor: resize or pad them in the pipeline (fn.pad), or pass a collate_fn that keeps the samples apart"
+            )
+        return output.torch()
     return note.call.outputs[note.output_idx].torch()
 
 

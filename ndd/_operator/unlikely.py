@@ -1,0 +1,129 @@
+"""Constants that DALI takes and that hardly mean what they say, in most cases numbers in another unit: a warning at the user's
+line. It says what is likely meant. Values of samples are not looked at: a small one may be drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._tensor import Handle
+from ndd._tensor.traps import warn_once
+
+_BYTE = 255
+_FACTOR = 50  # from which on a factor leaves hardly a byte that is neither 0 nor 255
+_NOISE = 0.25  # of whole numbers, which rounding takes away but for one number in twenty
+_SHARE = 0.5  # the largest hue of torchvision, half the circle
+
+
+def warn_of_unit_range(operator: str, input: Any, centre: Any, spread: Any, scale: float = 1.0, **names: str) -> None:
+    """Of a mean and a deviation for pixels of 0 to 1, as torchvision has them, beside bytes. `names`: those of the arguments."""
+    if input.dtype.name != "u8":
+        return
+    mean, std = _numbers(centre), _numbers(spread)
+    small_mean = mean is not None and bool(mean.min() >= 0 and 0 < mean.max() < 1)
+    small_std = std is not None and bool(std.min() > 0 and std.max() < 1)
+    if small_mean and (std is None or std.max() <= 1):
+        wrong, values = names["mean"], mean
+    elif small_std and scale == 1:
+        wrong, values = names["std"], std
+    else:
+        return
+    small: list[tuple[str, Any]] = [("mean", mean)] * small_mean + [("std", std)] * (small_std and scale == 1)
+    meant = [f"{names[k]}={_shown(np.multiply(v, _BYTE))}" for k, v in small]
+    _warn(
+        operator,
+        wrong,
+        values,
+        f"is taken in units of the input, whose pixels are 0 to 255 (uint8). For numbers of pixels from 0 to 1, as torchvision "
+        f"has them, {', '.join(meant)} is meant",
+    )
+
+
+def warn_of_hue(operator: str, hue: Any) -> None:
+    """Of a share of the circle where degrees are expected."""
+    values = _numbers(hue)
+    if values is not None and 0 < np.abs(values).max() <= _SHARE:
+        _warn(
+            operator,
+            "hue",
+            values,
+            f"is an angle in degrees, hardly a change. For a share of the circle, as torchvision has it, {_shown(values * 360)} "
+            "is meant",
+        )
+
+
+def warn_of_factors(operator: str, input: Any, **factors: Any) -> None:
+    """Of numbers from 0 to 255 where a factor of bytes is expected."""
+    for name, given in factors.items():
+        values = _numbers(given)
+        if input.dtype.name == "u8" and values is not None and np.abs(values).max() >= _FACTOR:
+            _warn(
+                operator, name, values, "is a factor, of which 1 changes nothing: pixels of 0 to 255 (uint8) saturate"
+            )
+
+
+def warn_of_range(operator: str, input: Any, *, shift: Any = None, center: Any = None) -> None:
+    """Of a `brightness_shift` in units of the pixels, and a `contrast_center` as a share of their range."""
+    values = _numbers(shift)
+    if values is not None and np.abs(values).max() > 1 and input.dtype.name in ("u8", "i16", "i32"):
+        text = f"is a share of the range of {input.dtype}: all pixels saturate"
+        meant = f". For steps of 255, {_shown(values / _BYTE)} is meant" if input.dtype.name == "u8" else ""
+        _warn(operator, "brightness_shift", values, text + meant)
+    values = _numbers(center)
+    if values is not None and values.min() > 0 and values.max() < 1 and input.dtype.name == "u8":
+        text = f"is in units of the pixels, 0 to 255 (uint8). For a share of that, {_shown(values * _BYTE)} is meant"
+        _warn(operator, "contrast_center", values, text)
+
+
+def warn_of_noise(operator: str, input: Any, mean: Any, stddev: Any) -> None:
+    """Of noise that rounding takes away."""
+    values, moved = _numbers(stddev), _numbers(mean)
+    if values is None or moved is None or input.dtype.name == "f32":
+        return
+    if 0 < values.max() < _NOISE and np.abs(moved).max() < _NOISE:
+        meant = f". For a share of 255, {_shown(values * _BYTE)} is meant" if input.dtype.name == "u8" else ""
+        _warn(
+            operator, "stddev", values, f"is in units of the input, {input.dtype}: rounding takes the noise away{meant}"
+        )
+
+
+def warn_of_part_of_pixel(operator: str, instead: str, **sizes: Any) -> None:
+    """Of a size below one pixel. `instead`: what comes out, and what takes fractions."""
+    for name, given in sizes.items():
+        values = _numbers(given)
+        if values is not None and ((np.abs(values) > 0) & (np.abs(values) < 1)).any():
+            _warn(operator, name, values, f"is a size in pixels, less than one: {instead}")
+
+
+def warn_of_whole_extent(operator: str, **sizes: Any) -> None:
+    """Of the size of a window that keeps the whole extent: a fraction, a negative number, or nothing but 0."""
+    for name, given in sizes.items():
+        values = None if isinstance(given, list) and any(isinstance(v, Handle) for v in given) else _numbers(given)
+        if values is None:
+            continue
+        share = ((values > 0) & (values < 1)).any()
+        if share or (values < 0).any() or not values.any():
+            advice = " `ndd.slice(..., rel_start=..., rel_shape=...)` takes fractions." if share else ""
+            _warn(
+                operator, name, values, f"is a size in pixels: below 1 it keeps the whole extent of the image.{advice}"
+            )
+
+
+def _numbers(value: Any) -> np.ndarray | None:
+    """The numbers of a constant; None where nothing is given, and for values of samples."""
+    if value is None or isinstance(value, Handle):
+        return None
+    found = np.asarray(value)
+    return found if found.size and found.dtype.kind in "biuf" else None
+
+
+def _shown(values: Any) -> str:
+    listed = [f"{v:g}" for v in np.ravel(values)[:4].astype(np.float64).round(4)]
+    if np.ndim(values) == 0:
+        return listed[0]
+    return f"[{', '.join(listed)}{', ...' if np.size(values) > 4 else ''}]"
+
+
+def _warn(operator: str, name: str, values: Any, text: str) -> None:
+    warn_once(f"{operator}: {name} unlikely", f"{operator}: `{name}` {_shown(values)} {text}")

@@ -1,0 +1,115 @@
+"""What the calls of a pipeline keep between runs (readers, random generators, sources), and their seeds.
+
+A pipeline's `seed` gives each reader and random operator that has no `seed` of its own one of the words that
+`std::seed_seq{seed}` makes, in the order in which DALI meets them (`Trace.met`). So the orders of readers and the numbers
+drawn are those of DALI's pipelines.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ndd.pipeline import current
+from ndd.pipeline.checkpoints import give_state
+from ndd.pipeline.places import user_frame
+from ndd.readers.permutation import seed_sequence
+
+_WORDS = 1024  # the length of the sequence decides its words
+
+
+class Kept:
+    """What one call keeps; each pipeline that the call belongs to makes an object of its own, with `make(pipeline, seed)`.
+
+    Args:
+        kind: of the call, for checkpoints.
+        name: given by the user.
+        seeded: whether `make` is given a seed: the call's own, or where that is None or negative a word of the pipeline's.
+        seed: the call's own.
+        like: what another input set of the same call keeps. Each takes a word, and all have the first, as in DALI.
+        is_source: it gives batches from outside, and may be fed.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        make: Callable[[Any, int | None], Any],
+        *,
+        name: str | None = None,
+        seeded: bool = False,
+        seed: int | None = None,
+        like: Kept | None = None,
+        is_source: bool = False,
+    ):
+        self.kind, self.make, self.name, self.is_source = kind, make, name, is_source
+        self.seed = None if seed is None or seed < 0 else int(seed)
+        self.takes_word = seeded and self.seed is None
+        self.like: Kept = like if like is not None else self
+
+    def __call__(self) -> Any:
+        """The object of the pipeline that runs."""
+        return current.pipeline().states.of(self)
+
+
+class KeptObjects:
+    """The objects that the calls of one pipeline keep."""
+
+    def __init__(self, seed: int | None, restored: dict[str, Any] | None):
+        self.objects: dict[str, Any] = {}  # by kind and number, as a checkpoint knows them
+        self._made: dict[Kept, Any] = {}
+        self._words: dict[Kept, int] = {}
+        self._seeds = None if seed is None else itertools.cycle(seed_sequence(seed, _WORDS))
+        self._restored = restored
+        self._known: dict[Any, Kept] = {}  # of bodies that run for every batch
+        self.begin()
+
+    def begin(self) -> None:
+        """A body begins."""
+        self._counts: dict[Any, int] = {}
+        self.numbers = itertools.count()  # for the names of nodes
+
+    def of(self, kept: Kept) -> Any:
+        """The object, made when it is first asked for."""
+        if kept not in self._made:
+            if kept.takes_word and kept.like not in self._words:
+                self.give_seeds([kept])
+            made = kept.make(current.pipeline(), kept.seed if kept.seed is not None else self._words.get(kept.like))
+            label = f"{kept.kind} {kept.name or sum(one.kind == kept.kind for one in self._made) + 1}"
+            if self._restored is not None:
+                give_state(made, label, self._restored)
+            self._made[kept], self.objects[label] = made, made
+        return self._made[kept]
+
+    def give_seeds(self, calls: Iterable[Kept]) -> None:
+        """A word of the pipeline's seed for each of these that takes one."""
+        if self._seeds is None:
+            return
+        words: dict[Kept, int] = {}
+        for kept in calls:
+            if kept.takes_word and kept not in self._words:
+                words.setdefault(kept.like, word := next(self._seeds))
+                words.setdefault(kept, word)
+        self._words = {**words, **self._words}
+
+    def known_here(self, kept: Kept) -> Kept:
+        """What the same call kept in an earlier run, where the body runs for every batch: it is known by its name, else by
+        its place in the program, so that calls that are left out in some runs do not shift the others."""
+        frame = user_frame()
+        site = (kept.kind, kept.name) if kept.name is not None else (kept.kind, frame.f_code, frame.f_lasti)
+        number = self._counts[site] = self._counts.get(site, 0) + 1
+        if kept.name is not None and number > 1:
+            raise RuntimeError(_twice(kept.name))
+        return self._known.setdefault((*site, number), kept)
+
+
+def check_names(calls: Iterable[Kept]) -> None:
+    """RuntimeError for two calls of one name."""
+    names: dict[str, Kept] = {}
+    for kept in calls:
+        if kept.name is not None and names.setdefault(kept.name, kept).like is not kept.like:
+            raise RuntimeError(_twice(kept.name))
+
+
+def _twice(name: str) -> str:
+    return f"The pipeline has two of the name {name!r}: names must differ"

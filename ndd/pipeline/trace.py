@@ -1,0 +1,75 @@
+"""The trace of a pipeline: the steps that its function recorded, once, when the pipeline was made.
+
+A step says how a value is computed of the values before it; `replay.py` computes all of them for every batch.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ndd.pipeline.kept import Kept
+from ndd.pipeline.places import called_here
+
+_serials = itertools.count()
+
+
+class Step:
+    """A call that waits for its batch.
+
+    Attributes:
+        compute: `compute(run)`, or `compute(run, object)` of a call that keeps something between runs.
+        nodes: the nodes that it takes, in DALI's order: its inputs, then its arguments by their names.
+        kept: what it keeps.
+        several: whether it gives a tuple or a dict.
+        joins: whether it has work where one of its inputs has no samples, as what joins branches does.
+        serial: larger than that of any step before.
+    """
+
+    __slots__ = ("compute", "joins", "kept", "nodes", "serial", "several")
+
+    def __init__(
+        self, compute: Callable[..., Any], nodes: list[Any], kept: Kept | None, several: bool, joins: bool, live: bool
+    ):
+        self.compute = compute if live else called_here(compute)
+        self.nodes, self.kept, self.several, self.joins = nodes, kept, several, joins
+        self.serial = next(_serials)
+
+
+class Trace:
+    """The steps that outputs depend on.
+
+    Attributes:
+        met: in the order in which DALI meets them: output after output, and the inputs of a step before itself.
+        steps: in the order in which they were recorded, each with the steps whose values nobody needs after it.
+    """
+
+    def __init__(self, outputs: Iterable[Any], always: Iterable[Step]):
+        ends = [node.step for node in outputs if node.step is not None]
+        self.met = _met([*ends, *always])
+        last: dict[Step, Step] = {}
+        for step in (ordered := sorted(self.met, key=lambda step: step.serial)):
+            last |= {node.step: step for node in step.nodes}
+            last[step] = step
+        done: dict[Step, list[Step]] = {}
+        for step in last.keys() - set(ends):
+            done.setdefault(last[step], []).append(step)
+        self.steps = [(step, done.get(step, [])) for step in ordered]
+        self.kept = [step.kept for step in self.met if step.kept is not None]
+
+
+def _met(ends: list[Step]) -> list[Step]:
+    """Steps and what is before them, inputs first; no recursion, as pipelines may be long."""
+    found: dict[Step, None] = {}
+    waiting: list[tuple[Step, bool]] = [(step, False) for step in reversed(ends)]
+    while waiting:
+        step, is_ready = waiting.pop()
+        if step in found:
+            continue
+        if is_ready:
+            found[step] = None
+            continue
+        waiting.append((step, True))
+        waiting += [(node.step, False) for node in reversed(step.nodes) if node.step is not None]
+    return list(found)

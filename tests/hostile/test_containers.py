@@ -1,0 +1,91 @@
+"""Files that a generator has mutated, read with bounds checks in every kernel: each gives a value, or an error in a sentence.
+
+`.ci/run` reads some, `.ci/run all` 5,000 of each parser. Nothing may crash, hang, take much memory, or reach beyond an array.
+"""
+
+import importlib
+import random
+
+import numpy as np
+import pytest
+from hostile.bounds_checked import check, fenced
+from hostile.mutation import Framed, Number, encoded, mutated
+
+MODULES = ("containers", "fits", "annotations")
+NAMES = {module: list(importlib.import_module(f"hostile.{module}").PARSERS) for module in MODULES}
+PAIRS = [(module, name) for module in MODULES for name in NAMES[module]]
+FEW, MANY = 40, 5000
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """What became of a few files of each parser: one process for all of a module."""
+    found = {}
+
+    def of(module):
+        if module not in found:
+            found[module] = check(f"hostile.{module}", NAMES[module], seed=1, count=FEW)
+        return found[module]
+
+    return of
+
+
+def assert_fine(counts, count):
+    assert not counts.failures, "\n\n".join(counts.failures[:5])
+    assert counts.read + counts.refused == count
+    assert counts.read > 0, "no file could be read: the generator makes none that is nearly right"
+    assert counts.refused > count // 20
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("module", "name"), PAIRS)
+def test_some_mutated_files(outcomes, module, name):
+    assert_fine(outcomes(module)[name], FEW)
+
+
+@pytest.mark.timeout(3000)
+@pytest.mark.long
+@pytest.mark.parametrize(("module", "name"), PAIRS)
+def test_many_mutated_files(module, name):
+    assert_fine(check(f"hostile.{module}", [name], seed=2, count=MANY)[name], MANY)
+
+
+def test_the_checks_are_in_force():
+    """What reads one byte too far, asks for much memory, kills the process or hangs is told of, and only that."""
+    expected = {
+        "overrun": "index is out of bounds", "memory": "MemoryError", "fenced": "ended with -11", "hang": "took too long",
+    }  # fmt: skip
+    counts = check("hostile.wrong_parsers", ["right", *expected], seed=1, count=1, seconds=4)
+    assert counts.pop("right") == (1, 0, [])
+    for name, said in expected.items():
+        (text,) = counts[name].failures
+        assert said in text
+        assert counts[name][:2] == (0, 0)
+
+
+def test_mutations_are_the_same_for_a_seed():
+    def made(seed):
+        parts = [Number(7, "<I"), Framed([b"text", Number(1, ">Q")], lambda content, n: bytes([n % 256]) + content)]
+        return mutated(random.Random(seed), parts)
+
+    assert [made(seed) for seed in range(200)] == [made(seed) for seed in range(200)]
+    assert len({made(seed) for seed in range(200)}) > 100
+
+
+def test_fences():
+    for at_end in (True, False):
+        memory = fenced(5000, at_end)
+        memory[:] = 7
+        assert int(memory.sum()) == 35000
+        assert memory.ctypes.data % 4096 == (-5000 % 4096 if at_end else 0)
+    assert np.array_equal(fenced(0), np.empty(0, np.uint8))
+
+
+def test_lengths_are_made_anew():
+    """A frame tells the length of what it holds after a change inside, or a wrong one that was put there."""
+    frame = Framed([b"abc", Number(1, "B")], lambda content, n: bytes([n]) + content)
+    assert encoded(frame) == b"\x04abc\x01"
+    frame.parts.append(b"d")
+    assert encoded(frame) == b"\x05abc\x01d"
+    frame.length = 200
+    assert encoded(frame) == b"\xc8abc\x01d"
