@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from sys import modules as _modules
 from typing import Any
 
 from ndd._operator.hints import missing_name
@@ -13,4 +13,4 @@ def __getattr__(name: str) -> Any:
     """`ndd.__version__`, looked up when it is asked for: the installed metadata take 10 ms to find."""
     if name == "__version__":
         return version()
-    raise missing_name("ndd", name, vars(sys.modules["ndd"]).get("__all__", ()))
+    raise missing_name("ndd", name, vars(_modules["ndd"]).get("__all__", ()))

@@ -405,12 +405,12 @@ def finished(samples: np.ndarray, rate: float, wanted: Wanted) -> np.ndarray:
     if wanted.downmix:
         samples = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
     if _other_rate(rate, wanted):
+        length = int(np.ceil(len(samples) * wanted.sample_rate / rate))
+        out = host_empty((length, *samples.shape[1:]), np.float32)
         if wanted.sample_rate > RISE * rate:
             raise RuntimeError(
                 f"`sample_rate`: expected up to {RISE:,} times that of the file, {rate:g} Hz, got {wanted.sample_rate:,.0f}"
             )
-        length = int(np.ceil(len(samples) * wanted.sample_rate / rate))
-        out = host_empty((length, *samples.shape[1:]), np.float32)
         resample(np.ascontiguousarray(samples), out, rate / wanted.sample_rate, wanted.quality)
         samples = out
     if wanted.dtype.kind == "f":

@@ -261,8 +261,9 @@ def sampler_indices(sampler: Any, epoch: int) -> np.ndarray:
     values = found if hasattr(found, "__array__") else list(found)
     if not hasattr(values, "__array__") and any(isinstance(value, list | tuple) for value in values):
         raise TypeError(
-            f"sampler: expected one integer index for each sample, got batches of them ({type(found).__name__}): give the "
-            "sampler of the samples, batches are made by next_epoch(batch_size=..., last_batch=...)"
+            "sampler: expected one integer index for each sample (not a batch sampler), got batches of them "
+            f"({type(found).__name__}): give the sampler of the samples, batches are made by next_epoch(batch_size=..., "
+            "last_batch=...)"
         )
     listed = np.asarray(values)
     if listed.ndim != 1 or (len(listed) and listed.dtype.kind not in "iu"):

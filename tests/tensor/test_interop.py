@@ -54,7 +54,8 @@ def test_batches_share_when_they_lie_in_one_piece():
     ragged = ndd.batch([[1], [2, 3]])
     with pytest.raises(ValueError, match="pad=True"):
         ragged.torch()
-    assert not hasattr(uniform, "__dlpack__")
+    with pytest.raises(TypeError, match=r"batch\.torch\(\)"):
+        torch.from_dlpack(uniform)
     assert not hasattr(uniform, "__array__")
 
 
