@@ -489,7 +489,7 @@ def read_sound(content: bytes) -> None:
     """By our own decoders, in memory between fences; by the operator, which asks others too, every 16th."""
     data, wanted = fenced_copy(content), _WANTED[len(content) % len(_WANTED)]
     if sum(content[-64:]) % 16 == 0:
-        more = {"sample_rate": 16000.0} if len(content) % 2 else {}
+        more: Any = {"sample_rate": 16000.0} if len(content) % 2 else {}
         ndd.decoders.audio(ndd.tensor(np.frombuffer(content, np.uint8)), **more)[0].evaluate()
     found = [_decoded(data, wanted, pattern) for pattern in PATTERNS]
     if found[0] is None:
