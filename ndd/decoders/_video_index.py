@@ -6,7 +6,7 @@ from __future__ import annotations
 import bisect
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from fractions import Fraction
 from itertools import islice, pairwise
@@ -180,7 +180,7 @@ def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int
     return picture, ((width, height) if picture.turns % 2 else (height, width))
 
 
-def _frames(container: Any, stream: Any) -> Iterator[Any]:
+def _frames(container: Any, stream: Any) -> Generator[Any, None, None]:
     """The frames from the beginning of the file on, up to damage."""
     try:
         container.seek(-(1 << 62), backward=False)

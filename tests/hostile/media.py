@@ -363,13 +363,15 @@ def number_of_bits(rng: random.Random, count: int) -> str:
 
 def flac_subframe(rng: random.Random, bits: int) -> str:
     """Constant, plain, fixed or predicted numbers, with any order, precision, shift, and partitions, up to anywhere."""
-    kind = rng.choice([0, 1, *range(8, 13), *range(32, 64)])
+    kind = rng.choice([0, 0, 0, 0, 1, *range(8, 13), *range(32, 64, 6), 63, 63, 63, 63])
     order = kind - 8 if 8 <= kind < 32 else kind - 31 if kind >= 32 else 0
     text = f"0{kind:06b}" + rng.choice(["0", "0", "1" + "0" * rng.randrange(4) + "1"])
     text += "".join(number_of_bits(rng, bits) for _ in range(1 if kind == 0 else order))
     if kind >= 32:
         precision = rng.choice([0, 1, 13, 14, 14, 15])
         text += f"{precision:04b}{rng.choice([0, 5, 15, 16, 31]):05b}"
+        if rng.random() < 0.6:  # the file may end here
+            return text
         text += "".join(
             number_of_bits(rng, precision + 1) for _ in range(rng.choice([order, order, rng.randint(0, order)]))
         )
@@ -381,10 +383,10 @@ def flac_subframe(rng: random.Random, bits: int) -> str:
 
 def make_flac(rng: random.Random) -> bytes:
     if rng.random() < 0.5:  # one frame that ends with the file
-        channels, size = rng.choice([1, 2, 8]), 4096
-        info = (size << 112 | size << 96 | 16000 << 44 | channels - 1 << 41 | 15 << 36 | size).to_bytes(18, "big")
-        head = bytes([0xFF, 0xF8, 0xC8, channels - 1 << 4 | 8, 0, 0])
-        text = "".join(flac_subframe(rng, 16) for _ in range(rng.randint(1, channels)))
+        channels, size, bits = rng.choice([1, 2, 8, 8]), 4096, rng.choice([16, 24])
+        info = (size << 112 | size << 96 | 16000 << 44 | channels - 1 << 41 | bits - 1 << 36 | size).to_bytes(18, "big")
+        head = bytes([0xFF, 0xF8, 0xC8, channels - 1 << 4, 0, 0])
+        text = "".join(flac_subframe(rng, bits) for _ in range(rng.choice([1, 1, rng.randint(1, channels)])))
         body = int("1" + text + "0" * (-len(text) % 8), 2).to_bytes((len(text) + 7) // 8 + 1, "big")[1:]
         return b"fLaC\x80\0\0\x22" + info + bytes(16) + head + body
     file, fields = rng.choice(flacs())
@@ -489,7 +491,7 @@ def read_sound(content: bytes) -> None:
     """By our own decoders, in memory between fences; by the operator, which asks others too, every 16th."""
     data, wanted = fenced_copy(content), _WANTED[len(content) % len(_WANTED)]
     if sum(content[-64:]) % 16 == 0:
-        more = {"sample_rate": 16000.0} if len(content) % 2 else {}
+        more: Any = {"sample_rate": 16000.0} if len(content) % 2 else {}
         ndd.decoders.audio(ndd.tensor(np.frombuffer(content, np.uint8)), **more)[0].evaluate()
     found = [_decoded(data, wanted, pattern) for pattern in PATTERNS]
     if found[0] is None:
@@ -507,14 +509,16 @@ def _decoded(data: np.ndarray, wanted: Any, pattern: int) -> np.ndarray | None:
         return room.view(dtype).reshape(shape)
 
     shape = lambda extents: extents if isinstance(extents, tuple) else (extents,)  # noqa: E731
-    kept = _sound_file.host_empty, _sound_file._connected
+    kept = _sound_file.host_empty, _sound_file._connected, _sound_file.joined
     _sound_file.host_empty = lambda extents, dtype: memory(shape(extents), dtype)  # type: ignore[assignment]
     _sound_file._connected = lambda: False  # type: ignore[assignment]
+    # By Python, which is told of an index that is out of bounds; who joins a crew is not.
+    _sound_file.joined = lambda loop: lambda crew, seat, turns, most, what: loop(turns, most, *what)  # type: ignore[assignment]
     try:
         duration = np.array([np.nan if wanted.duration is None else wanted.duration])
         return _sound_file.decode_several([data], wanted, np.array([wanted.start]), duration).parts()[0]
     finally:
-        _sound_file.host_empty, _sound_file._connected = kept
+        _sound_file.host_empty, _sound_file._connected, _sound_file.joined = kept
 
 
 # ---- packets of videos
