@@ -45,7 +45,7 @@ def _load_bits() -> Any:
     @intrinsic
     def load(typing_context, data, at):
         def generate(context, builder, signature, arguments):
-            start = _element(context, builder, signature.args[0], *arguments, 8)
+            start = _element(context, builder, signature.args[0], arguments[0], arguments[1], 8)
             return builder.bswap(builder.load(builder.bitcast(start, ir.IntType(64).as_pointer()), align=1))
 
         return types.uint64(types.Array(types.uint8, 1, "C"), types.uint64), generate

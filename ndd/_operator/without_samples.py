@@ -90,7 +90,7 @@ def _known(store: Store | None, spec: Spec | None, sequences: bool) -> tuple[Sha
 
 
 def _planned(probe: Call, stores: list[Any], sequences: bool) -> list[Shape]:
-    specs = [frame_spec(spec) for spec in probe.settled.specs] if sequences else probe.settled.specs
+    specs: list[Any] = [frame_spec(spec) for spec in probe.settled.specs] if sequences else probe.settled.specs
     operands: list[Any] = [None if s is None else Operand(s, specs[i], 1) for i, s in enumerate(stores)]
     operands += [None] * (len(probe.op.inputs) - len(operands))
     plan = probe._plan(operands, probe.arguments(), 1, sequences)

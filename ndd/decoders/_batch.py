@@ -232,8 +232,9 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
     op.operator.empty_ndim = 1
 
     def cut(batch: Encoded, further: tuple[Any, ...], arguments: dict[str, Any]) -> None:
-        if windows is not None:
-            batch.windows_of = lambda extents: windows(batch.call, extents, *further, **arguments)
+        chosen = windows
+        if chosen is not None:
+            batch.windows_of = lambda extents: chosen(batch.call, extents, *further, **arguments)
             batch.cut(*batch.windows_of(batch.extents()))
 
     @op.batch

@@ -174,8 +174,8 @@ def _by_opencv(data: np.ndarray, header: Header, output_type: DALIImageType) -> 
             return None  # it multiplies colours by alpha, and leaves memory as it was where planes should be
         data = lab
     if header.format == "jpeg2000" and header.channels == 1 and output_type != DALIImageType.ANY_DATA:
-        gray = _by_opencv(data, header, DALIImageType.ANY_DATA)  # a codestream without boxes comes as gray alone
-        return None if gray is None else _spread(gray, output_type)
+        plain = _by_opencv(data, header, DALIImageType.ANY_DATA)  # a codestream without boxes comes as gray alone
+        return None if plain is None else _spread(plain, output_type)
     channels = header.out_channels(output_type)
     if channels == 2 and header.format != "png":
         return None  # it knows no gray with alpha

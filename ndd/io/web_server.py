@@ -373,7 +373,7 @@ class _Connection(http.client.HTTPConnection):
         self.sock.deadline = deadline
         self.sock.settimeout(max(deadline - time.monotonic(), 0.001))
 
-    def dial(self, address: tuple[str, int], *_: Any, origin: Zone | None, deadline: float) -> socket.socket:
+    def dial(self, address: tuple[str, int], *unused: Any, origin: Zone | None, deadline: float) -> socket.socket:
         """A socket to the first address of a name that answers. The zone of each is looked at before: a name may have others
         when it is asked for again."""
         problem: OSError = ConnectionError(f"{address[0]} has no address")
