@@ -18,7 +18,7 @@ from ndd._cpu.perspective import (
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._cpu.sampling import BORDERS, store_limits
 from ndd._operator import Operand, PerSample, Plan, Rows, each_sample, like, operator
-from ndd._operator.unlikely import warn_of_part_of_pixel
+from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor.store import volumes
 from ndd.ops.image.warping import check_matrix, inverted, matrices, output_extents, threads_of
 from ndd.types import DALIInterpType

@@ -9,7 +9,7 @@ from ndd._cpu.inlined import each, empty
 from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
 from ndd._operator import PerSample, Plan, like, operator
-from ndd._operator.unlikely import warn_of_noise
+from ndd._operator.unit_warnings import warn_of_noise
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd.random.elements import INTEGERS, drawn_type

@@ -10,8 +10,8 @@ import numpy as np
 import ndd
 from ndd.pipeline import current
 from ndd.pipeline.checkpoints import taken_states, with_places
-from ndd.pipeline.kept import Kept, KeptObjects, check_names
 from ndd.pipeline.node import DataNode, as_constant, contains_node, nodes_in
+from ndd.pipeline.operator_states import OperatorState, OperatorStates, check_names
 from ndd.pipeline.options import PipelineOptions
 from ndd.pipeline.outputs import TensorList
 from ndd.pipeline.replay import Run
@@ -33,7 +33,7 @@ class PipelineBody(PipelineOptions):
         self.always: list[Step] = []  # steps that run although no output needs them
         self.trace: Trace | None = None
         self.live: Any = None  # the `Run` that is being computed
-        self._states: KeptObjects | None = None
+        self._states: OperatorStates | None = None
         self._readers: dict[str, Any] = {}
         self._sources: list[ExternalSource] = []
         self._early: dict[str, list[Any]] = {}  # fed to sources of a body that has not run yet
@@ -169,10 +169,10 @@ class PipelineBody(PipelineOptions):
     # ---- what the functions of `fn` need
 
     @property
-    def states(self) -> KeptObjects:
+    def states(self) -> OperatorStates:
         """What the calls keep between runs."""
         if self._states is None:
-            self._states = KeptObjects(self._seed, self._restored)
+            self._states = OperatorStates(self._seed, self._restored)
         return self._states
 
     def new_reader(self, kind: Any, positional: tuple[Any, ...], arguments: dict[str, Any], name: str | None) -> Any:
@@ -192,7 +192,7 @@ class PipelineBody(PipelineOptions):
 
     def generator(self, name: str, seed: int | None) -> Callable[[], ndd.random.RNG]:
         """What gives a generator in every run, of a call of that name that draws by itself."""
-        kept = Kept(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
+        kept = OperatorState(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
         return kept if self.tracing else self.states.known_here(kept)
 
     def batch_of(self, reader: Any) -> Any:

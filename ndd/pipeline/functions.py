@@ -15,8 +15,8 @@ import numpy as np
 import ndd
 from ndd.pipeline import current
 from ndd.pipeline.function_call import noted
-from ndd.pipeline.kept import Kept
 from ndd.pipeline.node import DataNode, as_constant, contains_node, made, shapes_of
+from ndd.pipeline.operator_states import OperatorState
 from ndd.pipeline.python_functions import (
     dl_tensor_python_function,
     numba_function,
@@ -158,7 +158,7 @@ def _operator_function(operator: Any, path: str) -> Any:
         kept = None
         for one in sets:  # these draw the same
             if is_random:
-                kept = Kept(f"random {path}", _generator, seeded=True, seed=arguments.get("seed"), like=kept)
+                kept = OperatorState(f"random {path}", _generator, seeded=True, seed=arguments.get("seed"), like=kept)
             step, taken = _step(operator, path, one, plain)
             found.append(made(step, taken, outputs=outputs, kept=kept, always=always))
         if len(found) == 1:
@@ -291,7 +291,7 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
             found = run.pipeline.batch_of(reader)
             return found if finish is None else finish(found, run.unwrapped)
 
-        kept = Kept(f"reader {path}", make, name=name, seeded=seeded)
+        kept = OperatorState(f"reader {path}", make, name=name, seeded=seeded)
         names = [output.name for output in kind.outputs(*positional, **plain)]
         outputs = names if kind.gives_dicts else len(names)
         always = bool(arguments.get("preserve"))
@@ -325,7 +325,7 @@ def external_source(
     def make(pipeline: Any, _: Any) -> ExternalSource:
         return pipeline.new_source(ExternalSource(name, pipeline.max_batch_size, source, options))
 
-    kept = Kept("external_source", make, name=name, is_source=True)
+    kept = OperatorState("external_source", make, name=name, is_source=True)
 
     def step(run: Any, source: Any) -> Any:
         batches = run.data_of(source)

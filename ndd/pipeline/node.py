@@ -12,7 +12,7 @@ import numpy as np
 import ndd
 from ndd.pipeline import current
 from ndd.pipeline.function_call import noted
-from ndd.pipeline.kept import Kept
+from ndd.pipeline.operator_states import OperatorState
 from ndd.pipeline.trace import Step
 from ndd.types import Constant
 
@@ -277,7 +277,7 @@ def made(
     inputs: Any = (),
     *,
     outputs: int | Sequence[str] | None = None,
-    kept: Kept | None = None,
+    kept: OperatorState | None = None,
     always: bool = False,
     joins: bool = False,
 ) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ndd.pipeline.current import called_here
-from ndd.pipeline.kept import Kept
+from ndd.pipeline.operator_states import OperatorState
 
 _serials = itertools.count()
 
@@ -30,7 +30,13 @@ class Step:
     __slots__ = ("compute", "joins", "kept", "nodes", "serial", "several")
 
     def __init__(
-        self, compute: Callable[..., Any], nodes: list[Any], kept: Kept | None, several: bool, joins: bool, live: bool
+        self,
+        compute: Callable[..., Any],
+        nodes: list[Any],
+        kept: OperatorState | None,
+        several: bool,
+        joins: bool,
+        live: bool,
     ):
         self.compute = compute if live else called_here(compute)
         self.nodes, self.kept, self.several, self.joins = nodes, kept, several, joins

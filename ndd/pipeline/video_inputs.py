@@ -9,8 +9,8 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.functions import OWN
-from ndd.pipeline.kept import Kept
 from ndd.pipeline.node import made
+from ndd.pipeline.operator_states import OperatorState
 from ndd.pipeline.sources import ExternalSource
 
 
@@ -82,7 +82,7 @@ def video_input(
         video_source = VideoInput(name, pipeline.max_batch_size, {**how, "threads": pipeline.num_threads})
         return pipeline.new_source(video_source)
 
-    kept = Kept("experimental.inputs.video", make, name=name, is_source=True)
+    kept = OperatorState("experimental.inputs.video", make, name=name, is_source=True)
     return made(lambda run, source: run.data_of(source)[0], kept=kept)
 
 

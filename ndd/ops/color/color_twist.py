@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ndd._operator import PerSample, like
 from ndd._operator.deprecated import ignored
-from ndd._operator.unlikely import warn_of_factors, warn_of_hue
+from ndd._operator.unit_warnings import warn_of_factors, warn_of_hue
 from ndd._tensor import DType
 from ndd.ops.color.linear_color import mixes_channels
 from ndd.types import DALIImageType

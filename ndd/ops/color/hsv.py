@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ndd._operator import PerSample, like
-from ndd._operator.unlikely import warn_of_factors, warn_of_hue
+from ndd._operator.unit_warnings import warn_of_factors, warn_of_hue
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
 from ndd.ops.color.linear_color import mixes_channels

@@ -11,7 +11,7 @@ import numpy as np
 from ndd._cpu import lines
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
-from ndd._operator.unlikely import warn_of_unit_range
+from ndd._operator.unit_warnings import warn_of_unit_range
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32, uint8

@@ -10,7 +10,7 @@ from ndd._cpu.inlined import empty, zeros
 from ndd._cpu.jit import kernel
 from ndd._cpu.moving import copy_bytes, fill_line, filled
 from ndd._operator import PerSample, Plan, Rows, Values, bad_sample, bytes_of, each_sample, like, operator
-from ndd._operator.unlikely import warn_of_part_of_pixel
+from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor.store import volumes
 from ndd.ops.image.window import elements_of, fill_axis, numbers_of
 from ndd.ops.tensor.axes import axes_of

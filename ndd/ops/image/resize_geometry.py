@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ndd._cpu.extents import choose_filters, fit_extents
 from ndd._operator import Operand, Plan, Values, bad_sample
-from ndd._operator.unlikely import warn_of_part_of_pixel
+from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor import DType, Spec
 from ndd._tensor.small_arrays import columns, few_zeros
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ndd._operator import PerSample, Values, like, operator
 from ndd._operator.deprecated import renamed
-from ndd._operator.unlikely import warn_of_part_of_pixel
+from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor import DType
 from ndd.ops.image.warping import (
     LINEAR,

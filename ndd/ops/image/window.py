@@ -14,7 +14,7 @@ import numpy as np
 
 from ndd._cpu.windows import cut_bytes, first_outside, join_axes, place_windows
 from ndd._operator import Operand, Plan, Rows, Values, bad_sample, bytes_of, each_sample
-from ndd._operator.unlikely import warn_of_whole_extent
+from ndd._operator.unit_warnings import warn_of_whole_extent
 from ndd._tensor import DType, Store
 from ndd._tensor.convert import convert_array, converter
 from ndd._tensor.store import volumes

@@ -13,7 +13,7 @@ from ndd._cpu.normalization import FEW, normalize_many, normalize_rows, normaliz
 from ndd._cpu.ragged import count_rows
 from ndd._cpu.reduction import accumulate, accumulator, further
 from ndd._operator import PerSample, Plan, Rows, Seen, Values, bad_sample, each_sample, like, operator
-from ndd._operator.unlikely import warn_of_unit_range
+from ndd._operator.unit_warnings import warn_of_unit_range
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32

@@ -18,7 +18,7 @@ from ndd.readers.permutation import seed_sequence
 _WORDS = 1024  # the length of the sequence decides its words
 
 
-class Kept:
+class OperatorState:
     """What one call keeps; each pipeline that the call belongs to makes an object of its own, with `make(pipeline, seed)`.
 
     Args:
@@ -38,29 +38,29 @@ class Kept:
         name: str | None = None,
         seeded: bool = False,
         seed: int | None = None,
-        like: Kept | None = None,
+        like: OperatorState | None = None,
         is_source: bool = False,
     ):
         self.kind, self.make, self.name, self.is_source = kind, make, name, is_source
         self.seed = None if seed is None or seed < 0 else int(seed)
         self.takes_word = seeded and self.seed is None
-        self.like: Kept = like.like if like is not None else self
+        self.like: OperatorState = like.like if like is not None else self
 
     def __call__(self) -> Any:
         """The object of the pipeline that runs."""
         return current.pipeline().states.of(self)
 
 
-class KeptObjects:
+class OperatorStates:
     """The objects that the calls of one pipeline keep."""
 
     def __init__(self, seed: int | None, restored: dict[str, Any] | None):
         self.objects: dict[str, Any] = {}  # by kind and number, as a checkpoint knows them
-        self._made: dict[Kept, Any] = {}
-        self._words: dict[Kept, int] = {}
+        self._made: dict[OperatorState, Any] = {}
+        self._words: dict[OperatorState, int] = {}
         self._seeds = None if seed is None else itertools.cycle(seed_sequence(seed, _WORDS))
         self._restored = restored
-        self._known: dict[Any, Kept] = {}  # of bodies that run for every batch
+        self._known: dict[Any, OperatorState] = {}  # of bodies that run for every batch
         self.begin()
 
     def begin(self) -> None:
@@ -68,7 +68,7 @@ class KeptObjects:
         self._counts: dict[Any, int] = {}
         self.numbers = itertools.count()  # for the names of nodes
 
-    def of(self, kept: Kept) -> Any:
+    def of(self, kept: OperatorState) -> Any:
         """The object, made when it is first asked for."""
         if kept not in self._made:
             if kept.takes_word and kept.like not in self._words:
@@ -80,21 +80,21 @@ class KeptObjects:
             self._made[kept], self.objects[label] = made, made
         return self._made[kept]
 
-    def __contains__(self, kept: Kept) -> bool:
+    def __contains__(self, kept: OperatorState) -> bool:
         return kept in self._made
 
-    def give_seeds(self, calls: Iterable[Kept]) -> None:
+    def give_seeds(self, calls: Iterable[OperatorState]) -> None:
         """A word of the pipeline's seed for each of these that takes one."""
         if self._seeds is None:
             return
-        words: dict[Kept, int] = {}
+        words: dict[OperatorState, int] = {}
         for kept in calls:
             if kept.takes_word and kept not in self._words:
                 words.setdefault(kept.like, word := next(self._seeds))
                 words.setdefault(kept, word)
         self._words = {**words, **self._words}
 
-    def known_here(self, kept: Kept) -> Kept:
+    def known_here(self, kept: OperatorState) -> OperatorState:
         """What the same call kept in an earlier run, where the body runs for every batch: it is known by its name, else by
         its place in the program, so that calls that are left out in some runs do not shift the others."""
         frame = current.user_frame()
@@ -105,9 +105,9 @@ class KeptObjects:
         return self._known.setdefault((*site, number), kept)
 
 
-def check_names(calls: Iterable[Kept]) -> None:
+def check_names(calls: Iterable[OperatorState]) -> None:
     """RuntimeError for two calls of one name."""
-    names: dict[str, Kept] = {}
+    names: dict[str, OperatorState] = {}
     for kept in calls:
         if kept.name is not None and names.setdefault(kept.name, kept).like is not kept.like:
             raise RuntimeError(f"The pipeline has two of the name {kept.name!r}: names must differ")
