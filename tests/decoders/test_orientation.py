@@ -108,10 +108,10 @@ def decoded(data, name="image", **arguments):
     return np.asarray(getattr(ndd.decoders, name)(ndd.tensor(data), **WINDOWS[name], **arguments))
 
 
-def same(found, expected, by_one):
+def same(found, expected, levels):
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
     full = 1 if found.dtype.kind == "f" else np.iinfo(found.dtype).max
-    assert np.abs(found.astype(float) - expected).max() <= by_one * full / 255
+    assert np.abs(found.astype(float) - expected).max() <= levels * full / 255
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -130,10 +130,12 @@ def test_turned_pictures(file):
             np.testing.assert_array_equal(stored, pixels)
         for orientation in range(1, 9):
             data, upright = make(orientation), turned(stored, orientation)
-            by_one = kind == "GRAY" and file.endswith(".tif")  # DALI mixes gray of turned ones in other numbers
+            levels = int(kind == "GRAY" and file.endswith(".tif"))  # DALI mixes gray of turned ones in other numbers
+            if file == "cmyk.jpg" and kind != "ANY_DATA" and orientation != 1:
+                levels = 2  # OpenCV makes the colours of turned ones, as in DALI
             for name in WINDOWS:
-                same(decoded(data, name, **arguments), seen(upright, name), by_one)
-            same(decoded(data, adjust_orientation=False, **arguments), stored, by_one)
+                same(decoded(data, name, **arguments), seen(upright, name), levels)
+            same(decoded(data, adjust_orientation=False, **arguments), stored, levels)
             peeked = ndd.peek_image_shape(data, image_type=arguments["output_type"])
             assert tuple(np.asarray(peeked)) == upright.shape
 
