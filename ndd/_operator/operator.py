@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from ndd._tensor.device import device as to_device_object
 from ndd._tensor.handle import operation
 from ndd._tensor.identity import Constants, comes_again, content, never_changes
 from ndd._tensor.invariant import watched
-from ndd._tensor.limits import MOST_SAMPLES, check_sample_count
+from ndd._tensor.limits import sample_count
 from ndd._tensor.traps import warn_once
 
 _KEPT_CALLS = 256
@@ -395,14 +394,7 @@ class Operator:
     def _batch_size(self, batch_size: Any, n: int | None, inputs: tuple[Any, ...]) -> int:
         """The number of samples that come out. As in DALI, inputs that are all batches overrule the argument, except where
         random numbers are drawn."""
-        try:
-            size = index(batch_size)
-        except TypeError:
-            raise TypeError(f"{self.name}: batch_size must be an integer, got {batch_size!r}") from None
-        if size < 0:
-            raise ValueError(f"{self.name}: batch_size must not be negative, got {size}")
-        if size > MOST_SAMPLES:
-            check_sample_count(self.name, size)
+        size = sample_count(self.name, batch_size)
         if n is None or size == n:
             return size
         told = f"batch_size={size}, but got a batch of {n}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType, bfloat16, dtype as to_dtype, from_framework
 from ndd._tensor.handle import Spec, operation
 from ndd._tensor.invariant import unmarked, watched
-from ndd._tensor.limits import check_sample_count
+from ndd._tensor.limits import sample_count
 from ndd._tensor.packed import Packed
 from ndd._tensor.promotion import largest_exact, type_of_all, type_of_python, type_with_python
 from ndd._tensor.python_numbers import array_from_python
@@ -129,13 +128,7 @@ def as_batch(
 
 def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
     """See `Batch.broadcast`."""
-    try:
-        batch_size = index(batch_size)
-    except TypeError:
-        raise TypeError(f"Batch.broadcast: `batch_size`: expected an integer, got {batch_size!r}") from None
-    if batch_size < 0:
-        raise ValueError(f"Batch.broadcast: `batch_size`: expected 0 or more, got {batch_size}")
-    check_sample_count("Batch.broadcast", batch_size)
+    batch_size = sample_count("Batch.broadcast", batch_size)
     one = (
         sample if isinstance(sample, Tensor) and dtype is None else build_tensor(sample, dtype, None, None, copy=False)
     )

@@ -92,4 +92,4 @@ def test_refused_at_once(answers, call):
     if CALLS[call]:
         assert text != "no error"
         assert len(text.split(": ", 1)[1]) > 20
-    assert seconds < 10  # some of which may be for compiling a kernel
+    assert seconds < 60  # the work would take many minutes; compiling a kernel on a busy machine may take some seconds
