@@ -254,9 +254,10 @@ def test_a_store_that_does_not_answer_leaves_no_video_and_no_picture_out(s3, tmp
     assert [call() for call in calls] == [4, 2]
     with ndd.io.object_store(retries=0, connections=1):
         for call in calls:
-            s3.faults.append("500")
+            s3.faults += ["500"] * 8  # a late request of an earlier test may take one
             with pytest.raises((RuntimeError, ConnectionError), match="could not be read"):
                 call()
+            s3.faults.clear()
 
 
 def test_ranges(s3):
