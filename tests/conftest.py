@@ -128,6 +128,9 @@ LONG = (
     "test_normalize.py::test_gpu_reads_many_samples_once[axes1]",
     "test_normalize.py::test_gpu_reads_many_samples_once[axes3]",
     "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds4]",
+    "test_worker_processes.py::test_workers_that_are_started[spawn]",
+    "test_torch_compile.py::test_whoever_comes_first[ndd, torch._dynamo]",
+    "test_object_store.py::test_compressed_tfrecords[compress1]",
 )
 LONG_LIKE = re.compile(
     # Two readers of video share what the third does, and orders and shards are those of any reader.
