@@ -37,7 +37,6 @@ class CapturedLoop:
 
     Args:
         size: the batch size.
-
     """
 
     def __init__(self, size: int):

@@ -162,14 +162,15 @@ def _pixels(data: np.ndarray, header: Header, options: Options, window: Window |
     if window is not None and header.format == "jpeg" and lacks_scans(data.data):
         whole = _pixels(data, header, options, None)
         return None if whole is None else whole[window[0] : window[2], window[1] : window[3]]
-    if header.format == "jpeg" and header.channels == 4 and options.output_type == DALIImageType.GRAY:
+    inks = header.format == "jpeg" and header.channels == 4
+    if inks and options.output_type == DALIImageType.GRAY:
         return _gray_of_colours(data, header, options, window)
     if header.plain_jpeg and window is None:
         image = _portable.decode_plain_jpeg(data, header, options)
         if image is not None:
             return image
-    inks = header.format == "jpeg" and header.channels == 4 and options.output_type != DALIImageType.ANY_DATA
-    by_opencv = inks and options.adjust_orientation and header.orientation != 1  # whose colours DALI's are then
+    # DALI's colours of those are OpenCV's.
+    by_opencv = inks and options.output_type != DALIImageType.ANY_DATA and _is_turned(header, options)
     if header.format != "jpeg" or by_opencv or _nvimgcodec.library() is None:
         return _portable.decode(data, header, options, window)
     image = _nvimgcodec.decode_cpu(data, header, options, window)
@@ -196,5 +197,8 @@ def _what_nvimgcodec_leaves(
 def _gray_of_colours(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
     """The gray of a JPEG that does not hold it as it is (CMYK, lossless RGB): of its colours, and as DALI by OpenCV if turned."""
     rgb = _pixels(data, header, options._replace(output_type=DALIImageType.RGB), window)
-    turned = options.adjust_orientation and header.orientation != 1
-    return None if rgb is None else _portable.gray(rgb, by_opencv=turned, rounded=False)
+    return None if rgb is None else _portable.gray(rgb, by_opencv=_is_turned(header, options), rounded=False)
+
+
+def _is_turned(header: Header, options: Options) -> bool:
+    return options.adjust_orientation and header.orientation != 1
