@@ -34,7 +34,7 @@ from ndd._execution import (
     set_num_threads,
     stream,
 )
-from ndd._execution.opaque import keep_dynamo_out as _keep_dynamo_out
+from ndd._execution.dynamo import keep_dynamo_out as _keep_dynamo_out
 from ndd._operator import PerSample, Plan, bad_sample, like, operator, output
 from ndd._tensor import Batch, Device, DType, Tensor, as_batch, as_tensor, batch, device, dtype, tensor, type_id
 from ndd._tensor.device import DeviceLike

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 import torch.utils.data
 
-from ndd._execution.kept import Kept
-from ndd._execution.living import EndedAtExit
+from ndd._execution.memoize import Memoized
 from ndd._execution.signal_safe import start
+from ndd._execution.weak_registry import EndedAtExit
 from ndd._operator.captured import CapturedLoop, running
 from ndd._tensor import Batch, Tensor, batch, tensor
 from ndd._tensor.construct import from_pipeline
@@ -63,7 +63,7 @@ def _serve(calls: SimpleQueue[Any]) -> None:
 
 _LOOK_AGAIN_SECONDS = 0.5  # an item wakes who waits for it; this is for the case that Ctrl-C has taken the waking
 _alive: EndedAtExit[_Thread] = EndedAtExit(_Thread.end, lambda one: one.thread.join(timeout=2.0))
-_threads = Kept(lambda source: _Thread(), per="owner")
+_threads = Memoized(lambda source: _Thread(), per="owner")
 
 
 class ExternalSource:

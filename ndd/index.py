@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.crc32c import wrong_heads
-from ndd._cpu.example import HEAD
 from ndd._tensor.secrets import error_text
 from ndd.atomic_file import atomic_file
 from ndd.demo.progress import Bar
 from ndd.readers.file_reading import RegularFile
 from ndd.readers.file_tree import words_of
+from ndd.readers.formats.crc32c import wrong_heads
+from ndd.readers.formats.tar_file import BLOCK, is_header, members
+from ndd.readers.formats.tf_example import HEAD
 from ndd.readers.mxnet import scan_recordio
-from ndd.readers.tar_file import BLOCK, is_header, members
 from ndd.readers.tfrecord import scan_tfrecord
 from ndd.readers.unpacked import Unpacked, is_packed
 from ndd.readers.webdataset import is_hidden

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import modules as _modules
 from typing import Any
 
-from ndd._operator.hints import missing_name
+from ndd._operator.name_hints import missing_name
 from ndd.installation import version
 
 

@@ -27,7 +27,7 @@ if os.environ.get("CI") == "true":
 
 def pytest_sessionstart() -> None:
     """Kernels are tested, and not what stands in for them while a thread compiles them."""
-    from ndd._cpu.background import background
+    from ndd._compiled.background import background
 
     background.forbid()
 
@@ -172,12 +172,12 @@ def dali() -> Any:
 def tasks(monkeypatch):
     """How many threads each loop over samples was worth, and how many tasks the pool got each time. All threads take part,
     whatever the work."""
-    from ndd._cpu.crew import Crew
+    from ndd._compiled.thread_team import ThreadTeam
     from ndd._execution.threads import ThreadPool
 
     counts: list[int] = []
-    run, ensure = ThreadPool.run, Crew.ensure
+    run, ensure = ThreadPool.run, ThreadTeam.ensure
     monkeypatch.setattr(ThreadPool, "run", lambda pool, f, count: counts.append(count) or run(pool, f, count))
-    monkeypatch.setattr(Crew, "ensure", lambda crew, wanted: counts.append(wanted + 1) or ensure(crew, wanted))
+    monkeypatch.setattr(ThreadTeam, "ensure", lambda team, wanted: counts.append(wanted + 1) or ensure(team, wanted))
     monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)
     return counts

@@ -23,6 +23,7 @@ LEVELS = [
     {"types", "installation", "tfrecord", "atomic_file", "pickling", "plugin_manager", "_absent_modules"},
     {"_tensor", "_typing"},
     {"_execution"},
+    {"_compiled"},
     {"_cpu"},
     {"_cuda"},
     {"_operator"},
@@ -51,27 +52,30 @@ ONE_IMPORTER = (
     "astropy", "msgspec", "obstore", "lz4", "kvikio",
 )  # fmt: skip
 MORE_IMPORTERS = {
-    "av": {"decoders/_video_index.py", "decoders/_ffmpeg_sound.py"},  # pictures, and sound that libsndfile cannot read
+    "av": {
+        "decoders/video_files/index.py",
+        "decoders/sound/ffmpeg.py",
+    },  # pictures, and sound that libsndfile cannot read
     # decoding in one place, encoding in another, drawing in a third
     "PIL": {"decoders/_portable.py", "_tensor/picture.py", "picture.py"},
-    # compiler, its cache, instructions that it lacks or does not find
+    # the compiler, its cache, and instructions that it lacks or does not find
     "numba": {
-        "_cpu/jit.py",
-        "_cpu/atomic.py",
-        "_cpu/inlined.py",
-        "_cpu/inner_code.py",
-        "_cpu/kernel_cache.py",
-        "_cpu/half.py",
-        "_cpu/bayer.py",
-        "_cpu/jpeg_blocks.py",
-        "_cpu/lanes.py",
-        "_cpu/past_the_cache.py",
-        "_cpu/moving_sums.py",
-        "_cpu/leading_zeros.py",
-        "_cpu/medians.py",
-        "_cpu/mapped_files.py",
-        "_cpu/turns.py",
-        "_cpu/yuv.py",
+        "_compiled/atomics.py",
+        "_compiled/half.py",
+        "_compiled/intrinsics.py",
+        "_compiled/jit.py",
+        "_compiled/kernel_cache.py",
+        "_compiled/leading_zeros.py",
+        "_compiled/linking.py",
+        "_compiled/nontemporal_stores.py",
+        "_compiled/sample_loops.py",
+        "_compiled/simd.py",
+        "decoders/jpeg/blocks.py",
+        "decoders/video_files/yuv.py",
+        "experimental/medians.py",
+        "ops/audio/moving_sums.py",
+        "ops/color/bayer.py",
+        "readers/formats/mapped_files.py",
     },
 }
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}

@@ -18,7 +18,7 @@ def test_the_caches_are_filled(tmp_path, monkeypatch, capsys):
     """For the CPU by calls; for a GPU from the texts of kernels, without one."""
     pytest.importorskip("cupy")
     monkeypatch.setenv("NDD_CACHE_DIR", str(tmp_path))
-    from ndd._cpu import kernel_cache
+    from ndd._compiled import kernel_cache
 
     kept = kernel_cache._folders, kernel_cache.writable_folder
     for function in kept:

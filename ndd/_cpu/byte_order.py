@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
+from ndd._compiled.jit import kernel
 
 
 @kernel

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd._cpu.inlined import each
-from ndd._cpu.jit import Kernel, kernel
+from ndd._compiled.intrinsics import each
+from ndd._compiled.jit import Kernel, kernel
 from ndd._tensor.convert import limits_of_float, limits_of_int, numpy_type, rounded
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import each, empty, zeros
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import each, empty, zeros
+from ndd._compiled.jit import kernel
 from ndd._cpu.sampling import BORDERS, border_index
 
 REFLECT_101 = BORDERS["reflect_101"]

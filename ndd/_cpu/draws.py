@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ndd._cpu.inlined import each, empty, zeros
-from ndd._cpu.jit import kernel
-from ndd._cpu.libm import c_exp, c_log
+from ndd._compiled.intrinsics import each, empty, zeros
+from ndd._compiled.jit import kernel
+from ndd._compiled.libm import c_exp, c_log
+from ndd._compiled.sample_loops import next_turn
 from ndd._cpu.philox import CHUNK, element_words, next_word, seek, word_at
-from ndd._cpu.turns import next_turn
 
 _U = np.uint64
 _WORD = np.float32(2.0**-32)

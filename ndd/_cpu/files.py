@@ -12,8 +12,8 @@ import sys
 
 import numpy as np
 
-from ndd._cpu.jit import External, kernel
-from ndd._cpu.turns import next_turn
+from ndd._compiled.jit import External, kernel
+from ndd._compiled.sample_loops import next_turn
 
 STATUS_BYTES = 256  # room for what the kernel says of a file: 256 bytes on Linux, 144 on macOS
 _REGULAR, _KINDS = 0o100000, 0o170000

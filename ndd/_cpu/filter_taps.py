@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 
 F32 = np.float32
 NN, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = 0, 2, 3, 4, 5

@@ -6,9 +6,9 @@ import ctypes
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copy_bytes
-from ndd._cpu.turns import next_turn
+from ndd._compiled.jit import kernel
+from ndd._compiled.sample_loops import next_turn
+from ndd._cpu.element_copies import copy_bytes
 
 PIECE = 1 << 17  # bytes of a turn
 

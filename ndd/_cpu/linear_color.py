@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 from ndd._cpu.lines import element
 from ndd._tensor.convert import convert_array
 

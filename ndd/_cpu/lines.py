@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ndd._cpu.half import half_bits
-from ndd._cpu.inlined import array_at, empty
-from ndd._cpu.jit import kernel
-from ndd._cpu.turns import next_turn
+from ndd._compiled.half import half_bits
+from ndd._compiled.intrinsics import array_at, empty
+from ndd._compiled.jit import kernel
+from ndd._compiled.sample_loops import next_turn
 
 
 @kernel

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 
 STRIDE = 257
 """Words between the places where two neighbouring elements begin."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
+from ndd._compiled.jit import kernel
 
 _MOST = 2.0**60  # elements that can be counted
 

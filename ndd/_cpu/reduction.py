@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 
 COMPILED_FROM = 1 << 13
 _LINE = 512  # elements

@@ -17,6 +17,10 @@ import math
 
 import numpy as np
 
+from ndd._compiled.intrinsics import array_at, empty, overlapping, zeros
+from ndd._compiled.jit import kernel
+from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.simd import LANES, sum_pixels
 from ndd._cpu.filter_taps import (
     CUBIC,
     F32,
@@ -29,10 +33,6 @@ from ndd._cpu.filter_taps import (
     reach,
     tap_count,
 )
-from ndd._cpu.inlined import array_at, empty, overlapping, zeros
-from ndd._cpu.jit import kernel
-from ndd._cpu.lanes import LANES, sum_pixels
-from ndd._cpu.turns import next_turn
 from ndd._tensor.memory import host_empty
 
 SPARE = LANES - 1  # numbers behind a row, where the last pixel of it is less than a register

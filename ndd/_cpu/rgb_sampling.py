@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty, multiply_add
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty, multiply_add
+from ndd._compiled.jit import kernel
 
 LEAST = 9
 """Bytes of an image that has words."""

@@ -17,8 +17,8 @@ import math
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 
 BLOCK = 256  # outputs from one exact position to the next
 PHASES = 32  # table entries between two samples

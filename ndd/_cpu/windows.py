@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty, zeros
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copy_bytes, fill_line, filled, set_bytes
+from ndd._compiled.intrinsics import empty, zeros
+from ndd._compiled.jit import kernel
+from ndd._cpu.element_copies import copy_bytes, fill_line, filled, set_bytes
 
 
 @kernel(nogil=False)

@@ -21,7 +21,7 @@ from ndd._execution.cache_folders import (
     temporary_folder,
     user_folder,
 )
-from ndd._execution.compiling import compiling
+from ndd._execution.compile_notice import compiling
 from ndd.atomic_file import atomic_file
 from ndd.installation import install_command
 

@@ -39,7 +39,7 @@ _SMALL_TABLE = (
 
 
 class _Form:
-    """What launches of a kernel share whose records have the same fields; kept with the call (`Settled.kernels`).
+    """What launches of a kernel share whose records have the same fields; kept with the call (`CachedCall.kernels`).
 
     Attributes:
         struct: the record type of a sample.

@@ -4,7 +4,7 @@
 once, or in the queue of the `EvalContext` in force (`context.py`), whose background thread sleeps until there is something to do.
 Whoever asks for a value first runs what is queued before it on its own thread. The samples of a batch are shared out by a
 `ThreadPool` (`threads.py`). `errors.py` puts the user's line into errors that show later. `lookahead.py` has what is known of a
-reader's coming batches; what is done with them is `_operator/ahead.py`. `kept.py` has what is made once, `fork.py` what a forked
+reader's coming batches; what is done with them is `_operator/ahead.py`. `memoize.py` has what is made once, `fork.py` what a forked
 child forgets.
 
 **Why is a loop slow?** Where everything runs at its call, Python's profiler tells what each operator takes; the line of

@@ -11,12 +11,12 @@ from typing import Any
 
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, run_with_inputs, serving
-from ndd._execution.kept import Kept
-from ndd._execution.living import Living
+from ndd._execution.memoize import Memoized
 from ndd._execution.mode import take_off
 from ndd._execution.signal_safe import start
 from ndd._execution.stream import Stream, chosen_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
+from ndd._execution.weak_registry import WeakRegistry
 from ndd._tensor.device import Device, current_gpu
 
 _LOOK_AGAIN_SECONDS = 0.5  # a waiter is woken by the result; it looks up in case the thread behind it has died
@@ -133,7 +133,7 @@ def _taken(lock: Any) -> bool:
 
 
 _starting = threading.RLock()
-_turns: Living[Turn] = Living()
+_turns: WeakRegistry[Turn] = WeakRegistry()
 
 
 def _serve(reference: weakref.ref[Turn]) -> None:
@@ -265,8 +265,8 @@ def _new_checkpoint(context: Any) -> Any:
     return Checkpoint()
 
 
-_checkpoints = Kept(_new_checkpoint, per="owner")
-_own_streams = Kept(lambda context, device_id: Stream(device_id=device_id), per="owner")
+_checkpoints = Memoized(_new_checkpoint, per="owner")
+_own_streams = Memoized(lambda context, device_id: Stream(device_id=device_id), per="owner")
 
 
 class EvalContext:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ndd._execution.kept import Kept
+from ndd._execution.memoize import Memoized
 from ndd._tensor import Store
 
 DEPTH = 3  # how many batches ahead, or several that are worked on as one
@@ -64,7 +64,7 @@ class _Local(threading.local):
 
 
 _local = _Local()
-threads = Kept(_pool)
+threads = Memoized(_pool)
 
 
 def is_ahead() -> bool:

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from ndd._execution.compiling import in_background
+from ndd._execution.compile_notice import in_background
 from ndd._execution.errors import raise_signalled
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import serving
-from ndd._execution.kept import Kept
-from ndd._execution.living import Living
+from ndd._execution.memoize import Memoized
 from ndd._execution.signal_safe import start
+from ndd._execution.weak_registry import WeakRegistry
 
 _chosen: int | None = None
 
@@ -196,8 +196,8 @@ def _dismiss(tasks: SimpleQueue[Any], count: int) -> None:
         tasks.put(None)
 
 
-_pools: Living[ThreadPool] = Living()
-_default_pools = Kept(ThreadPool, limit=1)
+_pools: WeakRegistry[ThreadPool] = WeakRegistry()
+_default_pools = Memoized(ThreadPool, limit=1)
 
 
 def default_pool() -> ThreadPool:

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 
 from ndd._execution.context import EvalContext
 from ndd._execution.invocation import Invocation, serving
-from ndd._execution.kept import Kept
 from ndd._execution.lookahead import DEPTH, Following, enabled, threads
+from ndd._execution.memoize import Memoized
 from ndd._execution.stream import Stream
 from ndd._operator.captured import running
 from ndd._operator.frames import is_video
@@ -39,7 +39,7 @@ from ndd._tensor import Batch, Spec, Store, Tensor
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call
-    from ndd._operator.settled import Settled
+    from ndd._operator.call_cache import CachedCall
 
 _MOST_STEPS = 32  # of a loop's body
 # What is worked on as one, at most: batches; samples (more bring no more); bytes of what is made of them; seconds, for a
@@ -91,7 +91,7 @@ class Step:
         if settled.handles:
             self.named = [name for name, value in settled.named.items() if value.__class__ in _HANDLES]
             settled = settled.given(tuple(settled.named.values()), keep=False)
-        self.settled: Settled = settled
+        self.settled: CachedCall = settled
         self.inputs = len(call.handles)
         self.sources = sources
         self.n = call.n
@@ -422,9 +422,9 @@ def _new_context(device_id: int | None, pool: Any, number: int) -> EvalContext:
 
 _rounds = [0]
 # Batches that are worked on at once have streams of their own, so that none waits for another.
-_contexts = Kept(_new_context, limit=16)
+_contexts = Memoized(_new_context, limit=16)
 # On the CPU all cores work for one batch: the one that the loop comes to first.
-_one_thread = Kept(lambda: ThreadPoolExecutor(1, thread_name_prefix="ndd-lookahead"))
+_one_thread = Memoized(lambda: ThreadPoolExecutor(1, thread_name_prefix="ndd-lookahead"))
 
 
 class _Root:

@@ -17,7 +17,7 @@ from ndd._operator.values import Values
 from ndd._tensor import Batch, Handle, Tensor
 from ndd._tensor.construct import build_tensor, from_pipeline
 from ndd._tensor.dtype import DType, dtype as to_dtype
-from ndd._tensor.traps import warn_once
+from ndd._tensor.warn_once import warn_once
 from ndd.types import is_enum
 
 T = TypeVar("T")

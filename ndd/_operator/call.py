@@ -15,18 +15,18 @@ from ndd._execution.invocation import Invocation
 from ndd._operator import on_cpu, turns
 from ndd._operator.ahead import follow
 from ndd._operator.arguments import values_of
+from ndd._operator.call_cache import FEW, CachedCall, CachedPlan
+from ndd._operator.empty_batch import ranked, results_without_samples
 from ndd._operator.frames import FrameMap, is_video, unroll
 from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
-from ndd._operator.settled import FEW, Planned, Settled
 from ndd._operator.values import Values
-from ndd._operator.without_samples import ranked, results_without_samples
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
-from ndd._tensor.traps import warn_once
+from ndd._tensor.warn_once import warn_once
 
 if TYPE_CHECKING:
-    from ndd._cpu.jit import Kernel
+    from ndd._compiled.jit import Kernel
     from ndd._operator.operator import Operator
 
 # A sample is handed to another thread only if the batch moves at least this many bytes, or if the first one took that
@@ -63,7 +63,7 @@ class Call:
         "stream", "taker",
     )  # fmt: skip
 
-    def __init__(self, op: Operator, settled: Settled, handles: Any, n: int, batched: bool, draws: Any):
+    def __init__(self, op: Operator, settled: CachedCall, handles: Any, n: int, batched: bool, draws: Any):
         self.op = op
         self.settled = settled
         self.handles = handles
@@ -408,7 +408,7 @@ class Call:
             else:
                 args = self.arguments()
             plan = self._plan(operands, args, n, frames is not None)
-            planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else Planned(plan, [], None)
+            planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else CachedPlan(plan, [], None)
             if key is not None and frames is None and not any([o is not None and o.touched for o in operands]):
                 self.settled.keep(key, planned)
             seen = stores if frames is None else [None if o is None else o._store_ for o in operands]
@@ -432,7 +432,9 @@ class Call:
         ]
         return found + [None] * (len(self.op.inputs) - len(found))
 
-    def _computed(self, planned: Planned, stores: list[Any], n: int, operands: list[Any] | None = None) -> list[Store]:
+    def _computed(
+        self, planned: CachedPlan, stores: list[Any], n: int, operands: list[Any] | None = None
+    ) -> list[Store]:
         if self.device.device_id is None:
             return on_cpu.computed(self, planned, stores, n)
         operands = self._operands(stores) if operands is None else operands

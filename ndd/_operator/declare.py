@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ndd._execution.opaque import OPERATOR_FILE, leave_alone
+from ndd._execution.dynamo import OPERATOR_FILE, leave_alone
 from ndd._operator import registry
 from ndd._operator.operator import Operator
 

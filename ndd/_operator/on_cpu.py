@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd._cpu.jit import Kernel
+from ndd._compiled.jit import Kernel
 from ndd._execution.errors import raise_signalled
 from ndd._operator import turns
+from ndd._operator.call_cache import CachedPlan
 from ndd._operator.naming import raise_first
 from ndd._operator.pieces import batch_pieces, few, pieces
 from ndd._operator.plan import Plan
-from ndd._operator.settled import Planned
 from ndd._tensor import Spec, Store
 from ndd._tensor.memory import host_empty
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from ndd._operator.call import Call
 
 
-def planned(call: Call, plan: Plan, n: int) -> Planned:
+def planned(call: Call, plan: Plan, n: int) -> CachedPlan:
     """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
     op = call.op
     shapes = [_both(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
     late = op.cpu is None or ((op.cpu_turns is not None or op.cpu_batch is not None) and not op.elementwise)
     columns = None if late else _columns(call, plan, _lead(call), n)
-    return Planned(plan, shapes, columns)
+    return CachedPlan(plan, shapes, columns)
 
 
 def _lead(call: Call) -> int:
@@ -47,7 +47,7 @@ def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
     return columns
 
 
-def computed(call: Call, planned: Planned, stores: list[Any], n: int) -> list[Store]:
+def computed(call: Call, planned: CachedPlan, stores: list[Any], n: int) -> list[Store]:
     """The outputs, by the kernel for whole batches where that can be, else sample by sample."""
     op, plan = call.op, planned.plan
     results = [_allocate(s, array, spec) for (s, array), spec in zip(planned.shapes, call.outs, strict=True)]
@@ -164,7 +164,7 @@ def _nothing(returned: Any) -> None:
         )
 
 
-def _in_pieces(call: Call, planned: Planned, stores: list[Any], results: list[Store]) -> bool:
+def _in_pieces(call: Call, planned: CachedPlan, stores: list[Any], results: list[Store]) -> bool:
     """Runs an elementwise kernel on large pieces, if it can; errors are left to the way sample by sample."""
     rows = pieces(stores, results[0], call.context)
     if rows is None:

@@ -11,10 +11,10 @@ from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call
-    from ndd._operator.settled import Planned
+    from ndd._operator.call_cache import CachedPlan
 
 
-def computed(call: Call, planned: Planned, operands: list[Any], n: int) -> list[Store]:
+def computed(call: Call, planned: CachedPlan, operands: list[Any], n: int) -> list[Store]:
     """The outputs. Launches that depend on shapes and constants alone are made again without the operator's code."""
     op, plan = call.op, planned.plan
     if planned.rooms is None:

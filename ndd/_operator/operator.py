@@ -14,12 +14,12 @@ from ndd._execution.schedule import schedule
 from ndd._operator import continued
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call
+from ndd._operator.call_cache import CachedCall
 from ndd._operator.captured import looked_at
 from ndd._operator.frames import frame_spec, is_video, video_spec
-from ndd._operator.hints import keyword_hint, position_hint
 from ndd._operator.limits import MOST
+from ndd._operator.name_hints import keyword_hint, position_hint
 from ndd._operator.plan import Samples
-from ndd._operator.settled import Settled
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
 from ndd._tensor.construct import build_batch, build_tensor, characters, from_pipeline
 from ndd._tensor.device import device as to_device_object
@@ -27,7 +27,7 @@ from ndd._tensor.handle import operation
 from ndd._tensor.identity import Constants, comes_again, content, never_changes
 from ndd._tensor.invariant import watched
 from ndd._tensor.limits import sample_count
-from ndd._tensor.traps import warn_once
+from ndd._tensor.warn_once import warn_once
 
 _KEPT_CALLS = 256
 _KEPT_LENGTH = 256  # of a list: to compare the 34,928 numbers of SSD's anchors took 36 ms, to convert them takes 4
@@ -90,7 +90,7 @@ class Operator:
     def forget(self) -> None:
         """Drops what is kept between calls."""
         self._effective: dict[tuple[int, str | None], str | None] = {}
-        self._settled: dict[Any, Settled] = {}
+        self._settled: dict[Any, CachedCall] = {}
         self._came_once: set[int] = set()  # of calls with arrays, see `_worth_keeping`
 
     @property
@@ -245,7 +245,9 @@ class Operator:
         plural = "" if taken == 1 else "s"
         return TypeError(f"{self.name}() takes {taken} positional argument{plural} but {count} were given{hint}")
 
-    def _settled_call(self, inputs: tuple[Any, ...], values: tuple[Any, ...], device: Any, specs: list[Any]) -> Settled:
+    def _settled_call(
+        self, inputs: tuple[Any, ...], values: tuple[Any, ...], device: Any, specs: list[Any]
+    ) -> CachedCall:
         """What is kept of a call with the same constants and the same specs, or worked out now."""
         key = values
         try:
@@ -263,7 +265,7 @@ class Operator:
 
     def _settle(
         self, inputs: tuple[Any, ...], values: tuple[Any, ...], key: tuple[Any, ...], device: Any, specs: list[Any]
-    ) -> Settled:
+    ) -> CachedCall:
         """Everything about a call that follows from its constants and from what its inputs are. Kept for the next call
         with the same ones: converting 20 arguments costs 10 us, finding them converted 1 us."""
         for i, spec in enumerate(specs[: self.required]):
@@ -311,7 +313,7 @@ class Operator:
 
     def _declared(
         self, seen: list[Any], named: dict[str, Any], handles: list[Any], target: Device, moves: bool
-    ) -> Settled:
+    ) -> CachedCall:
         """What the operator's own function says comes out."""
         self._check_types(seen, named)
         sequences = self.frames and not is_video(seen[0]) and any(map(is_video, seen))
@@ -333,7 +335,7 @@ class Operator:
             )
         outs = [o if o.device is target else Spec.of(o.dtype, o.ndim, o.layout, target) for o in declared]
         outs = [video_spec(o) for o in outs] if sequences else outs
-        settled = Settled(seen, named, handles, target, moves, outs, single)
+        settled = CachedCall(seen, named, handles, target, moves, outs, single)
         settled.fewer, settled.batch_only = fewer, batch_only
         return settled
 

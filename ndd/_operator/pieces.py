@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd._cpu.jit import Kernel
-from ndd._cpu.past_the_cache import by_blocks
-from ndd._cpu.turns import each_in_turn, samples
+from ndd._compiled.jit import Kernel
+from ndd._compiled.nontemporal_stores import by_blocks
+from ndd._compiled.sample_loops import each_in_turn, samples
 from ndd._operator.turns import Rows, Seen, in_turns
 from ndd._tensor import Store
 from ndd._tensor.store import is_contiguous

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd._cpu.jit import Kernel
-from ndd._cpu.turns import each_in_turn
+from ndd._compiled.jit import Kernel
+from ndd._compiled.sample_loops import each_in_turn
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 

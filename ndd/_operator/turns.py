@@ -1,4 +1,4 @@
-"""Samples that threads take in turn, inside one call of a compiled loop (`_cpu/turns.py`) that threads join in (`_cpu/crew.py`).
+"""Samples that threads take in turn, inside one compiled loop (`_compiled/sample_loops.py`) that a thread team joins.
 
 A task for each sample makes threads wait for the interpreter, which they ask for at its beginning and its end: with 16
 threads, 64 photographs of 0.9 ms each took 22 ms. Here Python is asked once for a batch, by the thread that it is for.
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ndd._cpu.crew import ALONE, crew_of, joined
+from ndd._compiled.jit import Kernel
+from ndd._compiled.sample_loops import each_in_turn, samples
+from ndd._compiled.thread_team import ALONE, joined, team_of
 from ndd._cpu.gather import PIECE, gather_turns
-from ndd._cpu.jit import Kernel
-from ndd._cpu.turns import each_in_turn, samples
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
 
@@ -95,11 +95,11 @@ def in_turns(
             pass
 
     if threads > 1:
-        crew = crew_of(context.thread_pool) if shared.__class__ is Kernel else None
-        if crew is not None and crew.ensure(threads - 1):
-            while turns[0] < count and shared(crew.board, threads - 1, turns, most, what) is True:
+        team = team_of(context.thread_pool) if shared.__class__ is Kernel else None
+        if team is not None and team.ensure(threads - 1):
+            while turns[0] < count and shared(team.board, threads - 1, turns, most, what) is True:
                 pass
-        if turns[0] < count:  # a stand-in answers, or there is no crew: threads of Python's
+        if turns[0] < count:  # a stand-in answers, or there is no team: threads of Python's
             for error in context.thread_pool.run(share, threads).values():
                 raise error
     else:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ndd._tensor import Handle
-from ndd._tensor.traps import warn_once
+from ndd._tensor.warn_once import warn_once
 
 _BYTE = 255
 _FACTOR = 50  # from which on a factor leaves hardly a byte that is neither 0 nor 255

@@ -15,7 +15,7 @@ import numpy as np
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType, bool_
 from ndd._tensor.store import Store
-from ndd._tensor.traps import warn_once
+from ndd._tensor.warn_once import warn_once
 
 if TYPE_CHECKING:
     from typing_extensions import Self

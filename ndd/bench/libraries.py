@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ndd
-from ndd._cpu.background import background
+from ndd._compiled.background import background
 from ndd.installation import install_command
 
 

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {jobs}.")
     if not args.no_cpu:
-        from ndd._cpu.kernel_cache import writable_folder
+        from ndd._compiled.kernel_cache import writable_folder
 
         _compile_for_cpu(calls, jobs)
         _say_kept(writable_folder())
@@ -139,7 +139,7 @@ def _without_gpu() -> None:
 
 def _quiet() -> None:
     """Who asked for it need not be told that kernels are compiled, and waits for them."""
-    from ndd._cpu.background import background
+    from ndd._compiled.background import background
 
     background.forbid()
     logging.getLogger("ndd").setLevel(logging.ERROR)

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jpeg_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH, look
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
 from ndd._tensor.no_samples import inferred, no_samples
 from ndd._tensor.small_arrays import equal_rows, few_zeros
-from ndd.decoders import _jpeg
-from ndd.decoders._header import Header
 from ndd.decoders._policy import judged_pictures, options_of
 from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of, too_large
+from ndd.decoders.headers.header import Header
+from ndd.decoders.jpeg import backend as _jpeg
+from ndd.decoders.jpeg.headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH, look
 from ndd.types import DALIImageType
 
 _UNKNOWN = 1 << 20  # stands in for the extents of a picture whose header cannot be read: every window fits
@@ -253,6 +253,6 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
 
     @op.cuda
     def _(launch: Any, operand: Operand, *further: Any, **arguments: Any) -> Store:
-        from ndd.decoders._gpu import decode_batch
+        from ndd.decoders.nvimgcodec.gpu import decode_batch
 
         return decode_batch(launch.call, operand, arguments, lambda batch: cut(batch, further, arguments))

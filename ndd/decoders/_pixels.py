@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd.decoders._orientation import swaps_axes
+from ndd.decoders.headers.orientation import swaps_axes
 
 # BT.601, studio swing: Y in 16..235, Cb and Cr in 16..240, for RGB in 0..255.
 _GRAY = np.array([0.299, 0.587, 0.114])

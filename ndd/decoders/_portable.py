@@ -2,8 +2,8 @@
 
 | format | library |
 | --- | --- |
-| BMP | `_bmp.py` |
-| TIFF of 2, 4 or more channels, of planes, of colours of other than 8 bits, of YCbCr | `_tiff.py`, else as below |
+| BMP | `decoders/headers/bmp.py` |
+| TIFF of 2, 4 or more channels, of planes, of colours of other than 8 bits, of YCbCr | `decoders/headers/tiff.py`, else as below |
 | CIELAB TIFF | OpenCV |
 | other TIFF, GIF, AVIF | Pillow |
 | PNG, WebP, PNM, JPEG 2000 | OpenCV, else Pillow (of JPEG 2000 it alone knows gray with alpha) |
@@ -12,7 +12,7 @@
 Damaged files of these formats killed nvImageCodec (67 of 40,000 by JPEG 2000 alone); these survive them. Good ones have DALI's
 pixels bit for bit, for it decodes most of them with OpenCV.
 
-All stand on libjpeg-turbo and give the pixels of DALI for JPEG, as the kernel of `_jpeg.py` does for the common
+All stand on libjpeg-turbo and give the pixels of DALI for JPEG, as the kernel of `decoders/jpeg/backend.py` does for the common
 ones; of libraries simplejpeg is the fastest (5 to 11 % over nvImageCodec on one core), so it is used beside nvImageCodec
 too. OpenCV paints over what is missing from a truncated JPEG, where DALI refuses: it only gets files that have their end.
 """
@@ -31,9 +31,9 @@ import numpy as np
 from ndd._cpu.opencv import opencv
 from ndd._execution.errors import raise_signalled
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _avif, _bmp, _tiff
-from ndd.decoders._header import Header
 from ndd.decoders._pixels import Window, upright
+from ndd.decoders.headers import avif as _avif, bmp as _bmp, tiff as _tiff
+from ndd.decoders.headers.header import Header
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:

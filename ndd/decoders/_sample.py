@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd.decoders import _formats, _jpeg, _nvimgcodec, _portable
-from ndd.decoders._header import Header, jpeg
-from ndd.decoders._jpeg_segments import lacks_scans
+from ndd.decoders import _portable
 from ndd.decoders._limit import get_max_pixels
 from ndd.decoders._pixels import Window, as_stored, convert, upright
+from ndd.decoders.headers import formats as _formats
+from ndd.decoders.headers.header import Header, jpeg
+from ndd.decoders.jpeg import backend as _jpeg
+from ndd.decoders.jpeg.segments import lacks_scans
+from ndd.decoders.nvimgcodec import single as _nvimgcodec
 from ndd.types import DALIImageType
 
 _PIXEL_BYTES = 32  # what decoders take for a pixel, at most: JPEG 2000 holds 32-bit numbers twice

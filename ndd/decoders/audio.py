@@ -11,7 +11,7 @@ from ndd._tensor import DType, Store
 from ndd._tensor.dtype import float32, uint8
 from ndd._tensor.sound import Scale
 from ndd.decoders._policy import judged
-from ndd.decoders._sound_file import Files, Wanted, decode, decode_batch
+from ndd.decoders.sound.files import Files, Wanted, decode, decode_batch
 
 _TYPES = ("f32", "i16", "i32")
 

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from ndd._cpu.lz4 import inflate_turns
 from ndd._operator import PerSample, Plan, Values, bad_sample, operator, output
 from ndd._tensor.dtype import DType, uint8
 from ndd._tensor.small_arrays import numbers_below
 from ndd._tensor.store import volumes
+from ndd.decoders.lz4 import inflate_turns
 
 _WARP = 32
 _WORK = 16  # bytes that are copied in the time in which one is inflated, about

@@ -1,5 +1,5 @@
 // Decoded pictures to RGB (or Y, Cb and Cr), upright: a thread for each pixel of a batch. A chroma sample stands in the
-// middle of four pixels and is linear between them, as in ndd/_cpu/yuv.py.
+// middle of four pixels and is linear between them, as in ndd/decoders/video_files/yuv.py.
 
 struct Chroma {
   float u, v;

@@ -11,8 +11,8 @@ from ndd._operator import Call, PerSample, Plan, Samples, bad_sample, operator, 
 from ndd._operator.limits import MOST
 from ndd._operator.naming import raise_first
 from ndd._tensor.dtype import uint8
-from ndd.decoders._video_file import VideoFile
-from ndd.decoders._video_frames import PAD_MODES, fill_colour, padded
+from ndd.decoders.video_files.file import VideoFile
+from ndd.decoders.video_files.frames import PAD_MODES, fill_colour, padded
 
 
 @operator(reads="cpu")
@@ -186,7 +186,7 @@ def _(encoded, out, clip):
 @video.cuda
 def _(launch, encoded, out, clip, fill):
     """By the engines of the GPU; what they do not decode, by the CPU. The same launches for any batch."""
-    from ndd.decoders import _video_gpu
+    from ndd.decoders.video_files import gpu as _video_gpu
 
     pieces, wanted, count = [], [], 0
     wide = _video_gpu.pieces_at_once(len(clip))

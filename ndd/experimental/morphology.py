@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copy_bytes
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
+from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.sampling import BORDERS, border_index
 from ndd._operator import Operand, Plan, Rows, Seen, bad_sample, each_sample, operator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty, overlapping
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty, overlapping
+from ndd._compiled.jit import kernel
 from ndd._cpu.rgb_sampling import LEAST, byte_of, fetch_words, store_rgb
 from ndd._operator import Plan, bad_sample, each_sample, like, operator
 from ndd._tensor.store import volumes

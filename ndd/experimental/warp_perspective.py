@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.opencv import single_threaded
-from ndd._cpu.perspective import (
-    beyond_opencv,
-    multiplies_and_adds,
-    warp_perspective as warp_by_pixels,
-    warp_rgb,
-)
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._cpu.sampling import BORDERS, store_limits
 from ndd._operator import Operand, PerSample, Plan, Rows, each_sample, like, operator
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor.store import volumes
+from ndd.experimental.perspective import (
+    beyond_opencv,
+    multiplies_and_adds,
+    warp_perspective as warp_by_pixels,
+    warp_rgb,
+)
 from ndd.ops.image.warping import check_matrix, inverted, matrices, output_extents, threads_of
 from ndd.types import DALIInterpType
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ndd._execution.living import EndedAtExit
 from ndd._execution.signal_safe import start
+from ndd._execution.weak_registry import EndedAtExit
 
 _LAST_SECONDS = 2.0  # the end of the interpreter waits so long for requests under way
 

@@ -26,7 +26,7 @@ from urllib.parse import quote
 import numpy as np
 
 from ndd._execution.fork import around_fork, whole
-from ndd._execution.kept import Kept
+from ndd._execution.memoize import Memoized
 from ndd._tensor.memory import host_empty
 from ndd._tensor.secrets import without_secrets, without_secrets_of
 from ndd.installation import install_command
@@ -346,9 +346,9 @@ def _made_settings(environment: Environment) -> dict[str, Any]:
     return found
 
 
-_settings = Kept(_made_settings, limit=8)
-_every_connection = Kept(Connections, limit=4)
-_every_cache = Kept(ObjectCache, limit=4)
+_settings = Memoized(_made_settings, limit=8)
+_every_connection = Memoized(Connections, limit=4)
+_every_cache = Memoized(ObjectCache, limit=4)
 
 
 def _cache(environment: Environment) -> ObjectCache | None:
@@ -419,7 +419,7 @@ def _server_of(bucket: str, options: dict[str, Any], environment: dict[str, str]
     return kept if options.get("region") or options.get("aws_region") else {**kept, "region": region}
 
 
-_stores = Kept(_made_store, limit=64)
+_stores = Memoized(_made_store, limit=64)
 
 
 def _imported() -> Any:
@@ -436,7 +436,7 @@ def _imported() -> Any:
     return obstore
 
 
-_client = Kept(_imported)
+_client = Memoized(_imported)
 _library: str | None = None  # the file of obstore's extension
 _stale = False  # what is loaded belongs to the parent of this process
 _of_parents: list[Any] = []  # modules that a child must not destroy

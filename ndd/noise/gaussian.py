@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._compiled.intrinsics import each, empty
+from ndd._compiled.jit import kernel
 from ndd._cpu.draws import fill_normal_wide, normal_row, store_rounded
-from ndd._cpu.inlined import each, empty
-from ndd._cpu.jit import kernel
 from ndd._cpu.philox import CHUNK
 from ndd._operator import PerSample, Plan, like, operator
 from ndd._operator.unit_warnings import warn_of_noise

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 from ndd._cpu.philox import CHUNK
-from ndd._cpu.poisson import CONSTANTS, LOG_FACTORIALS, Counted, poisson_row
 from ndd._operator import PerSample, Plan, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
+from ndd.noise.poisson import CONSTANTS, LOG_FACTORIALS, Counted, poisson_row
 from ndd.random.elements import INTEGERS
 
 _AT_ONCE = 1 << 15  # elements that NumPy works on together

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ndd._compiled.jit import kernel
 from ndd._cpu.draws import below, canonical
-from ndd._cpu.jit import kernel
 from ndd._cpu.philox import new_cursor, seek
 
 _F = np.float32

@@ -9,7 +9,7 @@ Life of a sample
 3. `ReadAhead` (`read_ahead.py`): a few threads take the coming batches from the stream and call `store.records(numbers)`
    (`file_store.py`, `container.py` on `file_reading.py`). They come as `Records` (`records.py`): output by output, as
    places in the buffer that was read (`_tensor/packed.py`), with the exceptions of those that cannot be read. No object is
-   made for a record; a reader that parses looks at the heads of a whole batch at once (`mxnet.py`, `_cpu/protobuf.py`).
+   made for a record; a reader that parses looks at the heads of a whole batch at once (`mxnet.py`, `readers/formats/protobuf.py`).
    Records that a store gives one by one, tuples of arrays, are taken as well. A store whose work is not cut by records says
    how it is by `store.jobs(numbers)` (`video_clips.py`: a frame is decoded for all the sequences that show it), or one
    whose parts go to one array (`fits_batch.py`).
@@ -25,7 +25,7 @@ Add a reader
    `_open` with these arguments and `_outputs`. `mxnet.py` shows records in a container, `numpy.py` files of an own kind.
    What is in the records is its own; for what other formats share look into `file_tree.py` (paths, list files,
    patterns), `file_reading.py` (bytes without the GIL), `index_cache.py` (an index that took long to build) and
-   `_cpu/protobuf.py` (fields of messages). A path may be a URL: ask `file_reading.py` for sizes (`status`) and bytes,
+   `readers/formats/protobuf.py` (fields of messages). A path may be a URL: ask `file_reading.py` for sizes (`status`) and bytes,
    `file_tree.py` for lines and folders, and open nothing yourself, so that the reader reads object stores
    (`ndd/io/object_store.py`) without knowing it.
 2. One import and one name in this file, or in `experimental/readers/__init__.py` if DALI has it there. `signature.py`

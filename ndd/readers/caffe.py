@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu import protobuf
 from ndd._tensor import Packed
 from ndd._tensor.dtype import int32, uint8
 from ndd.readers.base import Reader
 from ndd.readers.file_tree import FilePath, listed_names
-from ndd.readers.lmdb_file import LmdbStore
+from ndd.readers.formats import protobuf
+from ndd.readers.formats.lmdb_file import LmdbStore
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records, numbers_of
 

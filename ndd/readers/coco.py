@@ -14,13 +14,13 @@ from ndd._operator.deprecated import renamed
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int32, uint8
 from ndd._tensor.secrets import without_secrets
-from ndd.readers import coco_preprocessed
 from ndd.readers.base import Reader
-from ndd.readers.coco_annotations import JsonOutlines, annotation_index
-from ndd.readers.coco_masks import Outline, painted
 from ndd.readers.file_reading import read_files
 from ndd.readers.file_store import FileStore
 from ndd.readers.file_tree import FilePath, listed_names, path_text
+from ndd.readers.formats import coco_preprocessed
+from ndd.readers.formats.coco_annotations import JsonOutlines, annotation_index
+from ndd.readers.formats.coco_masks import Outline, painted
 from ndd.readers.index_cache import Index
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ndd._execution.kept import Kept
+from ndd._execution.memoize import Memoized
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
 from ndd.readers.file_reading import OpenFiles
@@ -31,7 +31,7 @@ class ContainerStore(RecordStore):
     def __init__(self, paths: Sequence[str], containers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray):
         self.paths = list(paths)
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
-        self._files = Kept(opened, limit=_KEPT_OPEN)
+        self._files = Memoized(opened, limit=_KEPT_OPEN)
         if any(map(is_remote, self.paths)):
             self.at_once, self.threads = connections(), THREADS_OF_STORES
 

@@ -1,5 +1,5 @@
 """Bytes of files and of ranges of files: many in one call without the GIL, in shared pooled memory. Containers are mapped
-where that is faster (`ndd/_cpu/mapped_files.py`).
+where that is faster (`ndd/readers/formats/mapped_files.py`).
 
 Paths may be URLs of objects (`ndd.io.object_store`): then ranges are requested in parallel.
 What cannot be read is an `OSError` in its place and harms nothing else. A file that is no regular file (a FIFO, a
@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ndd._cpu import files as compiled
-from ndd._cpu.mapped_files import Mapping
 from ndd._tensor import Packed
 from ndd._tensor.memory import host_empty
 from ndd._tensor.small_arrays import few_zeros
 from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
+from ndd.readers.formats.mapped_files import Mapping
 
 T = TypeVar("T")
 

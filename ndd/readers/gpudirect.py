@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd._execution.kept import Kept
+from ndd._execution.memoize import Memoized
 from ndd._execution.stream import Stream
 from ndd._tensor import Batch, Device, Store, Tensor
 from ndd._tensor.dtype import torch_dtype
@@ -159,4 +159,4 @@ def _kvikio() -> Any:
     return kvikio
 
 
-_streams = Kept(lambda number: Stream(device_id=number))
+_streams = Memoized(lambda number: Stream(device_id=number))

@@ -14,8 +14,8 @@ from ndd.readers.base import Reader
 from ndd.readers.file import label_numbers
 from ndd.readers.file_store import FileStore
 from ndd.readers.file_tree import FilePath, named_files
+from ndd.readers.formats.npy_file import read_arrays
 from ndd.readers.gpudirect import landed, usable
-from ndd.readers.npy_file import read_arrays
 from ndd.readers.options import check_device
 from ndd.readers.output import Output
 from ndd.readers.records import Records

@@ -32,7 +32,7 @@ class Options:
         num_inputs: 0 or None.
         dont_use_mmap: read everything by system calls. By default a container on a file system of this machine is mapped
             and long records that are in the page cache are copied out of the mapping (8 us for 100 kB, a call takes 13;
-            `ndd/_cpu/mapped_files.py` says what happens to a file that gets shorter meanwhile). Single files are
+            `ndd/readers/formats/mapped_files.py` says what happens to a file that gets shorter meanwhile). Single files are
             always read: to map 100 kB and touch it takes 28 us.
         random_shuffle: draw samples from a buffer of `initial_fill`; where samples are single files, after one fixed
             permutation of all of them. The order equals DALI's for the same `seed`.

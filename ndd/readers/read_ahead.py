@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ndd._execution.living import EndedAtExit
 from ndd._execution.signal_safe import SignalSafeCondition, start
+from ndd._execution.weak_registry import EndedAtExit
 from ndd.decoders import BadSample
 from ndd.readers.records import Jobs, Records, RecordStore
 from ndd.readers.sampler import NumberStream, Position

@@ -187,7 +187,7 @@ class RecordStore:
 
     Implement `__len__`, `record` and `source`. Methods are called from several threads at once. Build an index in the
     constructor: a reader makes its store when the first sample is asked for, and once. Hold files and the like in a
-    `Kept` (`ContainerStore` does): it opens them again after `close` and in a forked child, and closes nothing under a
+    `Memoized` (`ContainerStore` does): it opens them again after `close` and in a forked child, and closes nothing under a
     thread that reads. A store never knows about epochs, batches, shards, shuffling or devices.
     """
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.crc32c import masked_crc32c, wrong_heads
-from ndd._cpu.example import FRAME, GOOD, HEAD, NOTHING, OTHER_LENGTH, SHORT, decode, examine
-from ndd._execution.kept import Kept
+from ndd._execution.memoize import Memoized
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int64, uint8
 from ndd.readers.base import Reader
 from ndd.readers.container import ContainerStore, opened, warn_of_unlisted
 from ndd.readers.file_reading import OpenFiles, RegularFile, Status, statuses
 from ndd.readers.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines
+from ndd.readers.formats.crc32c import masked_crc32c, wrong_heads
+from ndd.readers.formats.tf_example import FRAME, GOOD, HEAD, NOTHING, OTHER_LENGTH, SHORT, decode, examine
 from ndd.readers.index_cache import Index, all_within, has_columns, listed_or_scanned
 from ndd.readers.output import Column, Output
 from ndd.readers.records import Records
@@ -235,7 +235,7 @@ class _Examples(ContainerStore):
     ):
         super().__init__(paths, containers, offsets, sizes)
         if compressed:
-            self._files = Kept(
+            self._files = Memoized(
                 lambda path, mapped: Unpacked(path) if path in compressed else opened(path, mapped), limit=16
             )
         self._features = dict(features)
@@ -249,7 +249,7 @@ class _Examples(ContainerStore):
         self._divisors = np.where([feature.variable for feature in features.values()], volumes, 1)
 
     def read(self, container: int, numbers: np.ndarray) -> Records:
-        """Several records of one container, understood together: see `ndd/_cpu/example.py`."""
+        """Several records of one container, understood together: see `ndd/readers/formats/tf_example.py`."""
         offsets, sizes = self.offsets[numbers], self.sizes[numbers]
         data, starts, errors = self.packed(container, offsets, sizes)
         if errors:

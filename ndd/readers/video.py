@@ -8,9 +8,9 @@ from typing import Any
 from ndd._tensor import Device
 from ndd._tensor.dtype import DType, dtype as to_dtype, float32, float64, int32, uint8
 from ndd._tensor.secrets import without_secrets
-from ndd.decoders._video_clips import on_gpu
-from ndd.decoders._video_frames import fill_colour
-from ndd.decoders._video_index import Index
+from ndd.decoders.video_files.clips import on_gpu
+from ndd.decoders.video_files.frames import fill_colour
+from ndd.decoders.video_files.index import Index
 from ndd.ops.tensor.cast import cast
 from ndd.readers.base import Reader
 from ndd.readers.file_tree import FilePath

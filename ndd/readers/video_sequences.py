@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ndd._tensor.dtype import uint8
-from ndd.decoders._video_frames import PAD_MODES
-from ndd.decoders._video_index import Index
+from ndd.decoders.video_files.frames import PAD_MODES
+from ndd.decoders.video_files.index import Index
 from ndd.readers.file_tree import FilePath
 from ndd.readers.output import Output
 from ndd.readers.video import FrameNum, Video as PlainVideo, checked_layout, declared

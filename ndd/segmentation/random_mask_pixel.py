@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 from ndd._cpu.draws import below
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
 from ndd._cpu.philox import new_cursor, seek
 from ndd._operator import PerSample, Plan, Rows, Seen, Values, bad_sample, each_sample, operator, output
 from ndd._tensor.dtype import int64

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import empty, zeros
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty, zeros
+from ndd._compiled.jit import kernel
 from ndd._cpu.philox import stream_words
 from ndd._operator import Call, Operand, PerSample, Rows, Seen, Values, computed_on_host, each_sample, operator, output
 from ndd._operator.naming import raise_first

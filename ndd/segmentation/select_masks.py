@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import each, empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import each, empty
+from ndd._compiled.jit import kernel
 from ndd._operator import bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import int32
 from ndd._tensor.memory import host_empty

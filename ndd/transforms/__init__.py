@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ndd._operator.hints import missing_name
+from ndd._operator.name_hints import missing_name
 from ndd.transforms.combine import combine
 from ndd.transforms.crop import crop
 from ndd.transforms.rotation import rotation

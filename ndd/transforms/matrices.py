@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
+from ndd._compiled.jit import kernel
 from ndd._operator import Operand, Values, bad_sample
 from ndd._tensor import Handle, Spec
 from ndd._tensor.dtype import float32

@@ -16,7 +16,7 @@ from compare import arrays_of, assert_same_values, check_same
 from waiting import let_read_on
 
 import ndd
-from ndd._cpu.mpeg import sound_length
+from ndd.decoders.sound.mpeg import sound_length
 
 
 def encoded(samples, rate=16000, format="WAV", subtype="PCM_16"):
@@ -168,7 +168,7 @@ def test_a_part_of_a_long_mapped_file_is_read_alone(tmp_path):
 
 
 def test_a_header_that_claims_days_takes_little_memory(monkeypatch):
-    from ndd.decoders import _sound_file
+    from ndd.decoders.sound import files as _sound_file
 
     sizes = []
     host_empty = _sound_file.host_empty
@@ -192,8 +192,8 @@ def flac_signals(n):
 
 
 def by_own_decoder(data, count=None):
-    """What `_cpu/flac.py` makes of a file, int32 of full scale; None for what it leaves to libsndfile."""
-    from ndd.decoders import _sound_file
+    """What `decoders/sound/flac.py` makes of a file, int32 of full scale; None for what it leaves to libsndfile."""
+    from ndd.decoders.sound import files as _sound_file
 
     connected = _sound_file._connected
     with pytest.MonkeyPatch.context() as patch:
@@ -474,7 +474,7 @@ def test_a_rate_from_which_a_file_would_become_gigabytes():
 
 def test_files_that_take_longest_are_decoded_first(monkeypatch):
     """A file of few bytes that is resampled takes longer than a long one that is copied."""
-    from ndd._cpu import sound_batch
+    from ndd.decoders.sound import batch as sound_batch
 
     seen = []
     real = sound_batch.wav_turns

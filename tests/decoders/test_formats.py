@@ -9,9 +9,10 @@ import pytest
 from encoded import KINDS, banded_tiff, encode, made, photo, rare
 
 import ndd
-from ndd.decoders import _nvimgcodec, _portable
-from ndd.decoders._header import jpeg, may_be_decoded
-from ndd.decoders._orientation import with_plain_exif
+from ndd.decoders import _portable
+from ndd.decoders.headers.header import jpeg, may_be_decoded
+from ndd.decoders.headers.orientation import with_plain_exif
+from ndd.decoders.nvimgcodec import single as _nvimgcodec
 
 
 def pixels(data, kind="RGB", **arguments):

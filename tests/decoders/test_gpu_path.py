@@ -11,11 +11,17 @@ import pytest
 from encoded import KINDS, cmyk, made
 
 import ndd
-from ndd._cpu import codec_calls, jpeg_headers
-from ndd._cpu.turns import _by_stand_in
+from ndd._compiled.sample_loops import _by_stand_in
 from ndd._execution import lookahead
-from ndd.decoders import _codec_library, _decoder_pool, _gpu, _nvimgcodec
 from ndd.decoders._sample import Options, decode
+from ndd.decoders.jpeg import headers as jpeg_headers
+from ndd.decoders.nvimgcodec import (
+    calls as codec_calls,
+    decoder_pool as _decoder_pool,
+    gpu as _gpu,
+    library as _codec_library,
+    single as _nvimgcodec,
+)
 
 pytestmark = pytest.mark.skipif(_nvimgcodec.folder() is None, reason="nvImageCodec is not installed")
 

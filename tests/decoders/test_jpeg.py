@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu import jpeg
-from ndd._cpu.background import background
-from ndd._cpu.crew import ALONE, joined
+from ndd._compiled.background import background
+from ndd._compiled.thread_team import ALONE, joined
 from ndd._operator import all_operators
-from ndd.decoders._header import jpeg as header_of
+from ndd.decoders.headers.header import jpeg as header_of
+from ndd.decoders.jpeg import decode as jpeg
 
 SAMPLINGS = {
     "444": cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444, "422": cv2.IMWRITE_JPEG_SAMPLING_FACTOR_422,
@@ -179,7 +179,7 @@ def test_all_that_look_at_a_part_are_tried():
 @pytest.mark.parametrize("name", LOOKS)
 def test_a_window_is_decoded_where_nobody_sees_the_rest(name, monkeypatch):
     """What an operator looks at alone, if nobody holds the picture; the same result."""
-    from ndd.decoders import _jpeg
+    from ndd.decoders.jpeg import backend as _jpeg
 
     parts, decode = [], _jpeg.decode_batch
 

@@ -12,7 +12,7 @@ from encoded import photo
 from PIL import Image
 
 import ndd
-from ndd.decoders._jpeg_segments import lacks_scans, segments, without_junk
+from ndd.decoders.jpeg.segments import lacks_scans, segments, without_junk
 
 WINDOWS = [(0, 0, 16, 16), (10, 20, 50, 40), (80, 100, 10, 20), (0, 0, 89, 119), (41, 3, 7, 100)]
 

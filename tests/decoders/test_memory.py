@@ -11,9 +11,9 @@ from encoded import made
 from memory import least_growth
 
 import ndd
-from ndd.decoders import _nvimgcodec
-from ndd.decoders._header import _first_scan
 from ndd.decoders._sample import Options, header_of
+from ndd.decoders.headers.header import _first_scan
+from ndd.decoders.nvimgcodec import single as _nvimgcodec
 from ndd.types import DALIImageType
 
 CHILD = """

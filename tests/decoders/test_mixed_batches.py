@@ -10,7 +10,7 @@ import pytest
 from encoded import encode, made, photo, rare
 
 import ndd
-from ndd._cpu.background import background
+from ndd._compiled.background import background
 from ndd.decoders import _batch
 
 

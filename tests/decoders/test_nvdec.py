@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ndd._cpu import nvdec_calls
-from ndd.decoders import _nvdec
-from ndd.decoders._video_packets import Packets
+from ndd.decoders.video_files import nvdec as _nvdec, nvdec_calls
+from ndd.decoders.video_files.packets import Packets
 
 PITCH, WIDTH, HEIGHT, LEFT, TOP = 64, 32, 16, 4, 2
 SIZE = 12, 24  # of what is shown

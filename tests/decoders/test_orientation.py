@@ -15,7 +15,10 @@ from PIL import Image
 
 import ndd
 from ndd._tensor.memory import host_empty
-from ndd.decoders import _avif, _jpeg, _nvimgcodec, _portable
+from ndd.decoders import _portable
+from ndd.decoders.headers import avif as _avif
+from ndd.decoders.jpeg import backend as _jpeg
+from ndd.decoders.nvimgcodec import single as _nvimgcodec
 
 PHOTO = photo(24, 31, 7)
 RGB, GRAY, TWO = (np.ascontiguousarray(PHOTO[..., c]) for c in (slice(3), slice(1), slice(2)))

@@ -11,8 +11,8 @@ from encoded import KINDS, made, needs_files, read, real
 from PIL import Image
 
 import ndd
-from ndd._cpu.jpeg_headers import PEEKED, peek
-from ndd.decoders._header import jpeg
+from ndd.decoders.headers.header import jpeg
+from ndd.decoders.jpeg.headers import PEEKED, peek
 from ndd.demo.folder import PHOTOS
 from ndd.ops.image.peek_image_shape import peek_image_shape
 

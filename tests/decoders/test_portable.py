@@ -7,7 +7,8 @@ import pytest
 from encoded import KINDS, cmyk, made, needs_files, read, real
 
 import ndd
-from ndd.decoders import _codec_library, _nvimgcodec, _portable
+from ndd.decoders import _portable
+from ndd.decoders.nvimgcodec import library as _codec_library, single as _nvimgcodec
 
 needs_nvimgcodec = pytest.mark.skipif(_nvimgcodec.library() is None, reason="nvImageCodec is not installed")
 

@@ -24,7 +24,8 @@ from picture_writers.tiff import (
 )  # fmt: skip
 
 import ndd
-from ndd.decoders import _portable, _tiff
+from ndd.decoders import _portable
+from ndd.decoders.headers import tiff as _tiff
 
 HEIGHT, WIDTH = 37, 29
 

@@ -16,11 +16,10 @@ from memory import least_growth
 from videos import REAL, encoded, number_of, numbered, numbers_of, timed
 
 import ndd
-from ndd._cpu import nvdec_calls
-from ndd.decoders import _nvdec
 from ndd.decoders._metadata import any_metadata
-from ndd.decoders._video_color import factors
-from ndd.decoders._video_file import VideoFile
+from ndd.decoders.video_files import nvdec as _nvdec, nvdec_calls
+from ndd.decoders.video_files.color import factors
+from ndd.decoders.video_files.file import VideoFile
 
 av = pytest.importorskip("av")
 
@@ -102,7 +101,7 @@ def test_arguments_that_make_no_sense_are_errors(clip, arguments, said):
 
 def plain(path):
     """All frames of a file as FFmpeg gives them, and when they are shown."""
-    from ndd.decoders._video_color import write_rgb
+    from ndd.decoders.video_files.color import write_rgb
 
     frames, times = [], []
     with av.open(str(path)) as container:
@@ -173,7 +172,7 @@ def test_odd_sizes(height, width):
 @pytest.mark.parametrize(("height", "width", "bits"), [(7, 9, 8), (6, 75, 8), (5, 64, 10), (3, 131, 12)])
 def test_chroma_between_its_samples_is_linear(height, width, bits):
     """The formula, computed slowly: narrow frames, and wide ones, of which 32 pixels are made at once."""
-    from ndd._cpu.yuv import rgb_of_420
+    from ndd.decoders.video_files.yuv import rgb_of_420
 
     rng, one, kind = np.random.default_rng(1), 1 << bits - 8, np.uint8 if bits == 8 else np.uint16
     rows, columns = (height + 1) // 2, (width + 1) // 2

@@ -9,10 +9,10 @@ import pytest
 from videos import encoded, numbered, numbers_of, timed
 
 import ndd
-from ndd.decoders import _video_file, _video_packets
-from ndd.decoders._video_file import VideoFile
-from ndd.decoders._video_index import scan
-from ndd.decoders._video_packets import Packets, Places, PlainFile
+from ndd.decoders.video_files import file as _video_file, packets as _video_packets
+from ndd.decoders.video_files.file import VideoFile
+from ndd.decoders.video_files.index import scan
+from ndd.decoders.video_files.packets import Packets, Places, PlainFile
 
 av = pytest.importorskip("av")
 

@@ -10,7 +10,7 @@ import pytest
 from videos import numbered, numbers_of
 
 import ndd
-from ndd.decoders._video_index import scan
+from ndd.decoders.video_files.index import scan
 
 av = pytest.importorskip("av")
 

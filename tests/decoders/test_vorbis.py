@@ -10,8 +10,7 @@ import soundfile
 from compare import arrays_of
 
 import ndd
-from ndd._cpu import ogg, sound_batch
-from ndd.decoders import _sound_file, _vorbis
+from ndd.decoders.sound import batch as sound_batch, files as _sound_file, ogg, vorbis_files as _vorbis
 
 
 def vorbis(samples, rate=16000, compression=0.6, format="OGG", subtype="VORBIS"):

@@ -7,7 +7,7 @@ import pytest
 from cases import each_of
 
 import ndd
-from ndd._cpu.background import background
+from ndd._compiled.background import background
 
 _MORPHOLOGY = ("uint8", "uint16", "float32")
 

@@ -7,7 +7,7 @@ from compare import arrays_of, check_same
 from warp_calls import numbers, perspective, picture
 
 import ndd
-from ndd._cpu.perspective import multiplies_and_adds, warp_rgb
+from ndd.experimental.perspective import multiplies_and_adds, warp_rgb
 
 REGISTRY_CASES = {
     "experimental.warp_perspective": each_of(

@@ -90,7 +90,7 @@ def make_coco(rng: random.Random) -> bytes:
 
 def read_coco(content: bytes) -> Any:
     """The places of segmentations, in memory that nobody may read on behind; then as a reader has them, in three ways."""
-    from ndd.readers.coco_annotations import _divided
+    from ndd.readers.formats.coco_annotations import _divided
 
     _divided(fenced_copy(content))
     path, folder = written("instances.json", content), str(scratch_folder())

@@ -107,7 +107,7 @@ def _limit_memory() -> None:
 def _run(module: str, names: Sequence[str], first: int, seed: int, count: int, seconds: int) -> None:
     import numba
 
-    from ndd._cpu.background import background
+    from ndd._compiled.background import background
 
     assert numba.config.BOUNDSCHECK, "NUMBA_BOUNDSCHECK=1 is not in force"
     background.forbid()  # kernels are tested, and not what stands in for them

@@ -14,7 +14,7 @@ from hostile.bounds_checked import Parser, fenced, fenced_copy, scratch_folder
 from hostile.mutation import Framed, Number, encoded, extreme, mutated
 
 import ndd
-from ndd._cpu.crc32c import masked_crc32c
+from ndd.readers.formats.crc32c import masked_crc32c
 
 # What is common to several
 
@@ -421,7 +421,7 @@ def make_npy(rng: random.Random) -> list[bytes]:
 
 
 def read_npy(files: list[bytes]) -> Any:
-    from ndd.decoders._npy_header import read_header, read_shapes
+    from ndd.decoders.headers.npy import read_header, read_shapes
 
     texts = [fenced_copy(content) for content in files]
     try:
@@ -472,7 +472,7 @@ def make_lz4(rng: random.Random) -> tuple[bytes, int]:
 
 
 def read_lz4(made: tuple[bytes, int]) -> Any:
-    from ndd._cpu.lz4 import inflate_lz4
+    from ndd.decoders.lz4 import inflate_lz4
 
     content, room = made
     found = inflate_lz4(fenced_copy(content), fenced(room))

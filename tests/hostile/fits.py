@@ -59,8 +59,8 @@ def make_images(rng: random.Random) -> bytes:
 
 def read_images(content: bytes) -> Any:
     """By compiled code, to memory that ends where nothing may be written; and by Python, which agrees."""
-    from ndd.readers.fits_batch import FitsNames
-    from ndd.readers.fits_file import read_images as by_python
+    from ndd.readers.formats.fits_batch import FitsNames
+    from ndd.readers.formats.fits_file import read_images as by_python
 
     path = written("a.fits", content)
     names = FitsNames("", [path], [1, 2])
@@ -134,7 +134,7 @@ def make_compressed(rng: random.Random) -> bytes:
 
 def read_compressed(content: bytes) -> Any:
     """Twice, with other things in free memory: the same comes out."""
-    from ndd.readers.fits_file import read_images as by_python
+    from ndd.readers.formats.fits_file import read_images as by_python
 
     path, found = written("b.fits", content), []
     for fill in (0x11, 0xEE):
@@ -165,7 +165,7 @@ def make_tile(rng: random.Random) -> tuple[bytes, int, int]:
 
 
 def read_tile(made: tuple[bytes, int, int]) -> Any:
-    from ndd._cpu.fits_tiles import is_whole_hcompress, is_whole_plio
+    from ndd.readers.formats.fits_tiles import is_whole_hcompress, is_whole_plio
 
     content, height, width = made
     data = fenced_copy(content)

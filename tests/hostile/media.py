@@ -21,8 +21,10 @@ from hostile.bounds_checked import Parser, fenced, fenced_copy
 from PIL import Image
 
 import ndd
-from ndd._cpu import flac, jpeg, jpeg_headers, nvdec_calls, ogg, sound_batch, vorbis_setup
-from ndd.decoders import _formats, _header, _jpeg_segments, _sound_file
+from ndd.decoders.headers import formats as _formats, header as _header
+from ndd.decoders.jpeg import decode as jpeg, headers as jpeg_headers, segments as _jpeg_segments
+from ndd.decoders.sound import batch as sound_batch, files as _sound_file, flac, ogg, vorbis_setup
+from ndd.decoders.video_files import nvdec_calls
 
 PATTERNS = (0x11, 0xEE)  # of memory before it is written: results must not depend on it
 
@@ -512,8 +514,8 @@ def _decoded(data: np.ndarray, wanted: Any, pattern: int) -> np.ndarray | None:
     kept = _sound_file.host_empty, _sound_file._connected, _sound_file.joined
     _sound_file.host_empty = lambda extents, dtype: memory(shape(extents), dtype)  # type: ignore[assignment]
     _sound_file._connected = lambda: False  # type: ignore[assignment]
-    # By Python, which is told of an index that is out of bounds; who joins a crew is not.
-    _sound_file.joined = lambda loop: lambda crew, seat, turns, most, what: loop(turns, most, *what)  # type: ignore[assignment]
+    # By Python, which is told of an index that is out of bounds; who joins a team is not.
+    _sound_file.joined = lambda loop: lambda team, seat, turns, most, what: loop(turns, most, *what)  # type: ignore[assignment]
     try:
         duration = np.array([np.nan if wanted.duration is None else wanted.duration])
         return _sound_file.decode_several([data], wanted, np.array([wanted.start]), duration).parts()[0]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from hostile.bounds_checked import Parser, fenced
 
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copy_bytes
+from ndd._compiled.jit import kernel
+from ndd._cpu.element_copies import copy_bytes
 
 
 @kernel

@@ -14,7 +14,7 @@ import ndd
 from ndd._execution import lookahead
 from ndd._operator import ahead
 from ndd._operator.call import Call
-from ndd.decoders import _jpeg
+from ndd.decoders.jpeg import backend as _jpeg
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 import ndd
-from ndd._execution.kept import Kept
+from ndd._execution.memoize import Memoized
 from ndd._operator import all_operators
 from ndd.readers.file_tree import glob_expression
 
@@ -25,7 +25,7 @@ def kept_lengths():
             continue
         for attribute in list(vars(sys.modules[name])):
             value = vars(sys.modules[name]).get(attribute)
-            if isinstance(value, dict | Kept):
+            if isinstance(value, dict | Memoized):
                 found[name, attribute] = len(value)
             elif isinstance(value, functools._lru_cache_wrapper):
                 found[name, attribute] = value.cache_info().currsize

@@ -10,9 +10,9 @@ from compare import assert_same
 from number_samples import NUMPY, borders
 
 import ndd
-from ndd._cpu import turns
-from ndd._cpu.background import background
-from ndd._cpu.jit import kernel
+from ndd._compiled import sample_loops as turns
+from ndd._compiled.background import background
+from ndd._compiled.jit import kernel
 from ndd._operator import Plan, Rows, each_piece, on_cpu, pieces
 from ndd._tensor.convert import convert_array
 

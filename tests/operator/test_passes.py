@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu.background import background
-from ndd._cpu.turns import _by_stand_in
+from ndd._compiled.background import background
+from ndd._compiled.sample_loops import _by_stand_in
 from ndd._operator import all_operators, turns
 
 COUNT = 24

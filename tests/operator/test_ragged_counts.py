@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu import ragged, signal_lengths
+from ndd._cpu import ragged
 from ndd._cuda import launch
 from ndd._tensor.store import Volumes
+from ndd.ops.audio import signal_lengths
 
 _RNG = np.random.default_rng(3)
 _LENGTHS = _RNG.integers(0, 5000, 37)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import ndd
+from ndd._compiled.background import background
+from ndd._compiled.intrinsics import array_at
+from ndd._compiled.jit import kernel
+from ndd._compiled.sample_loops import next_turn
 from ndd._cpu import lines
-from ndd._cpu.background import background
-from ndd._cpu.inlined import array_at
-from ndd._cpu.jit import kernel
-from ndd._cpu.turns import next_turn
 from ndd._operator import Plan, all_operators, on_cpu
 from ndd._operator.turns import Pace, in_turns
 

@@ -74,7 +74,7 @@ MEANT = {
 
 @pytest.fixture(autouse=True)
 def nobody_was_told(monkeypatch):
-    monkeypatch.setattr("ndd._tensor.traps._told", set())
+    monkeypatch.setattr("ndd._tensor.warn_once._told", set())
     for name in ("crop_mirror_normalize", "normalize", "crop", "resize", "rotate", "warp_affine", "erase", "brightness",
                  "contrast", "hue", "hsv", "color_twist"):  # fmt: skip
         getattr(ndd, name).operator.forget()

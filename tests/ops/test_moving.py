@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu.background import background
-from ndd._cpu.turns import _by_stand_in
+from ndd._compiled.background import background
+from ndd._compiled.sample_loops import _by_stand_in
 from ndd._operator import turns
 
 OUTSIDE: dict[str, Any] = {"out_of_bounds_policy": "pad"}

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd.readers import COCO, coco_annotations
-from ndd.readers.coco_masks import Outline, Run, counts_of_text, painted
+from ndd.readers import COCO
+from ndd.readers.formats import coco_annotations
+from ndd.readers.formats.coco_masks import Outline, Run, counts_of_text, painted
 from readers.datasets import write_coco
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "coco"
@@ -486,7 +487,7 @@ def test_run_lengths():
 
 @pytest.mark.parametrize(("library", "options"), [("msgspec", {}), ("pycocotools", {"pixelwise_masks": True})])
 def test_a_missing_library_is_named(tmp_path, monkeypatch, library, options):
-    from ndd.readers import coco_masks
+    from ndd.readers.formats import coco_masks
 
     for part in (coco_annotations._kinds, coco_masks._tools):
         part.cache_clear()

@@ -231,7 +231,7 @@ def test_compressed_floats_are_as_astropy_has_them(tmp_path, fits, method, quant
 
 
 def test_large_files_are_read_in_parts(tmp_path, fits, monkeypatch):
-    from ndd.readers import fits_file
+    from ndd.readers.formats import fits_file
 
     read_bytes = []
     real = fits_file.OpenFiles.read

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu import fits_images as images
 from ndd.experimental.readers import Fits
-from ndd.readers import fits_batch
-from ndd.readers.fits_batch import FitsBatch, FitsNames
-from ndd.readers.fits_file import read_images
+from ndd.readers.formats import fits_batch, fits_images as images
+from ndd.readers.formats.fits_batch import FitsBatch, FitsNames
+from ndd.readers.formats.fits_file import read_images
 
 pytestmark = pytest.mark.skipif(not fits_batch.AVAILABLE, reason="no compiled reading here")
 

@@ -11,7 +11,8 @@ import pytest
 import ndd
 from ndd import tfrecord
 from ndd.__main__ import main
-from ndd.readers import coco_annotations, index_cache, lmdb_file, mxnet, video_clips
+from ndd.readers import index_cache, mxnet, video_clips
+from ndd.readers.formats import coco_annotations, lmdb_file
 from ndd.readers.index_cache import cached
 from readers.datasets import DATASETS, FEATURES, example, int64_list, tfrecord_frame, write_tar
 

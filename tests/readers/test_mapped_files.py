@@ -10,10 +10,10 @@ import pytest
 import warm_interpreter
 
 import ndd
-from ndd._cpu import mapped_files
-from ndd._cpu.mapped_files import LEAST, Mapping
 from ndd.readers import file_reading
 from ndd.readers.file_reading import OpenFiles
+from ndd.readers.formats import mapped_files
+from ndd.readers.formats.mapped_files import LEAST, Mapping
 
 pytestmark = pytest.mark.skipif(not mapped_files.AVAILABLE, reason="files are not mapped on this system")
 SIZE = 40 * LEAST + 123
@@ -116,7 +116,7 @@ PROGRAM = """
 import ctypes, faulthandler, json, mmap, os, signal, sys, threading, warnings
 warnings.simplefilter("ignore")
 import numpy as np
-from ndd._cpu import mapped_files
+from ndd.readers.formats import mapped_files
 from ndd.readers.file_reading import OpenFiles
 
 none = np.zeros(1, np.int64)

@@ -197,7 +197,7 @@ def test_labels_and_regions_that_are_nodes(tmp_path):
 
 @pytest.mark.parametrize("order", "CF")
 def test_regions_of_large_arrays_read_only_what_they_span(tmp_path, order, monkeypatch):
-    from ndd.readers import npy_file
+    from ndd.readers.formats import npy_file
 
     array = np.array(np.arange(200_000, dtype=np.float32).reshape(100, 20, 100), order=order)
     path = write(tmp_path / "a.npy", array)

@@ -14,8 +14,8 @@ import pytest
 
 import ndd
 from ndd import tfrecord as tfrec
-from ndd._cpu import example as example_kernels
 from ndd.readers import TFRecord
+from ndd.readers.formats import tf_example as example_kernels
 from readers.datasets import (
     bytes_list,
     example,
@@ -382,7 +382,7 @@ def test_no_regular_files(tmp_path):
 
 def test_crc():
     """Of "123456789" the CRC-32C is 0xE3069283."""
-    from ndd._cpu.crc32c import masked_crc32c
+    from ndd.readers.formats.crc32c import masked_crc32c
 
     crc = 0xE3069283
     expected = ((crc >> 15 | crc << 17) + 0xA282EAD8) % 2**32

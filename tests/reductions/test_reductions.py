@@ -13,8 +13,8 @@ from compare import assert_same, check_same
 from number_samples import NAMES, NUMPY, samples
 
 import ndd
-from ndd._cpu.background import background
-from ndd._cpu.turns import _by_stand_in
+from ndd._compiled.background import background
+from ndd._compiled.sample_loops import _by_stand_in
 from ndd._operator import turns
 from ndd.reductions import over_axes
 from ndd.reductions.launches import reduce_on_gpu

@@ -1,4 +1,4 @@
-// Poisson counts for a block of threads: the numbers of ndd/_cpu/poisson.py, in an order that keeps warps together.
+// Poisson counts for a block of threads: the numbers of ndd/noise/poisson.py, in an order that keeps warps together.
 //
 // A count of a mean below 12 is the number of uniform numbers whose product stays above exp(-mean). Each lane goes
 // through elements of its own, and all lanes make one Philox block at the same time, whichever number they need next.

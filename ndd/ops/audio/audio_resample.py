@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.signal_lengths import resampled, whole_blocks
 from ndd._cpu.windowed_sinc import BLOCK, PHASES, lobes_of, resample, rounded_places, taps_across
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._operator.limits import RISE
 from ndd._tensor import DType
+from ndd.ops.audio.signal_lengths import resampled, whole_blocks
 
 _ONE = np.ones(1, np.int64)
 _TYPES = ("u8", "i8", "u16", "i16", "u32", "i32", "f32")

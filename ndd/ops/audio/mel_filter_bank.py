@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ndd._cpu.weighted_sums import Weights, sums_in_rows, sums_of_columns, weighted_columns, without_zeros
 from ndd._operator import Call, Plan, Rows, Seen, each_sample, like, operator
 from ndd._tensor import Store
 from ndd._tensor.small_arrays import equal_rows
 from ndd._tensor.store import volumes
+from ndd.ops.audio.weighted_sums import Weights, sums_in_rows, sums_of_columns, weighted_columns, without_zeros
 
 
 @operator(types=("f32",))

@@ -6,10 +6,10 @@ import functools
 
 import numpy as np
 
-from ndd._cpu.weighted_sums import Weights, without_zeros
 from ndd._operator import Plan, like, operator
 from ndd._tensor.small_arrays import equal_rows
 from ndd.ops.audio.mel_filter_bank import along, along_in_turns, along_on_gpu
+from ndd.ops.audio.weighted_sums import Weights, without_zeros
 
 
 @operator(types=("f32",))

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import array_at
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving_sums import BLOCK, largest_sums
-from ndd._cpu.signal_lengths import count_intervals, limit_windows
+from ndd._compiled.intrinsics import array_at
+from ndd._compiled.jit import kernel
 from ndd._operator import Plan, operator, output
 from ndd._operator.runs import aligned_places, each_run_in_turns, run_edges
 from ndd._tensor.dtype import float32, int32
 from ndd._tensor.store import address
+from ndd.ops.audio.moving_sums import BLOCK, largest_sums
+from ndd.ops.audio.signal_lengths import count_intervals, limit_windows
 
 _NOTHING = np.zeros(1, np.float32)
 _FIRST = np.zeros(1, np.int64)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.fourier import power_of, powers, rfft
 from ndd._operator import Plan, bad_sample, like, operator
 from ndd._tensor.small_arrays import equal_rows
 from ndd._tensor.store import volumes
+from ndd.ops.audio.fourier import power_of, powers, rfft
 
 
 @operator(types=("f32",))

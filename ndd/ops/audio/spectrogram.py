@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.fourier import empty_row, forward, power_of, power_of_row, rfft_of_rows, transform
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
-from ndd._cpu.lanes import TILE, fetch, turn_tile
-from ndd._cpu.signal_lengths import count_frames
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
+from ndd._compiled.simd import TILE, fetch, turn_tile
 from ndd._operator import Plan, bad_sample, operator, output
 from ndd._operator.continued import Continuation, continuation, hand_over
 from ndd._operator.naming import raise_first
@@ -20,7 +18,9 @@ from ndd._tensor import Store
 from ndd._tensor.dtype import float32
 from ndd._tensor.memory import host_empty
 from ndd._tensor.sound import Scale
+from ndd.ops.audio.fourier import empty_row, forward, power_of, power_of_row, rfft_of_rows, transform
 from ndd.ops.audio.signal import lengths_of
+from ndd.ops.audio.signal_lengths import count_frames
 
 # Numbers of the windows that the next call takes together on the CPU: with fewer Python takes as long as they.
 _CHUNK = 1 << 17

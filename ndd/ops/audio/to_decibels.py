@@ -6,8 +6,8 @@ import functools
 
 import numpy as np
 
-from ndd._cpu.inlined import array_at, empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import array_at, empty
+from ndd._compiled.jit import kernel
 from ndd._operator import Plan, Seen, each_sample, like, operator
 
 _CHUNK = 512

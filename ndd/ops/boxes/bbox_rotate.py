@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
+from ndd._compiled.jit import kernel
 from ndd._operator import PerSample, bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32
 from ndd.ops.boxes.columns import check_boxes, check_labels, divided, joined

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
-from ndd._cpu.libm import c_logs
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
+from ndd._compiled.libm import c_logs
 from ndd._operator import Plan, Seen, each_sample, operator, output
 from ndd._tensor.dtype import float32, int32
 from ndd.ops.boxes.columns import check_boxes, check_labels

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
+from ndd._compiled.jit import kernel
 from ndd._cpu.philox import stream_words
 from ndd._operator import PerSample, Values, bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32

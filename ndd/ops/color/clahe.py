@@ -6,8 +6,8 @@ import functools
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 from ndd._operator import Plan, Rows, Seen, bad_sample, each_sample, like, operator
 from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab
 

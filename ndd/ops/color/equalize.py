@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 from ndd._cpu.channel_tables import count_pixels, count_plane, look_up
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
 from ndd._operator import Plan, Seen, each_sample, like, operator
 
 COUNTED_BY_A_THREAD = 64  # numbers, on a GPU: enough to make up for adding a block's counts to the others'

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jpeg_losses import LEAST_WIDTH, factors_of_qualities, lose_as_jpeg, lose_by_opencv
 from ndd._operator import PerSample, Plan, Rows, bad_sample, each_sample, like, operator
+from ndd.ops.color.jpeg_losses import LEAST_WIDTH, factors_of_qualities, lose_as_jpeg, lose_by_opencv
 
 _LONGEST = 65500  # libjpeg's limit
 _TILE_H, _TILE_W = 32, 64  # pixels that a block of threads works on

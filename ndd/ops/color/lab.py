@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ndd._cpu.inlined import each, empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import each, empty
+from ndd._compiled.jit import kernel
 
 _ONE = 1 << 14
 _CHUNK = 1024  # pixels worked on at a time: what lies between two loops stays in the cache

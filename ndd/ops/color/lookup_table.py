@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
+from ndd._compiled.jit import kernel
 from ndd._operator import Plan, Seen, each_piece, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.convolution import correlate
-from ndd._cpu.plane_filter import filter_planes
 from ndd._cpu.sampling import BORDERS
-from ndd._cpu.window_filter import filter_image
 from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, operator
 from ndd._tensor import DType, Spec, Store
 from ndd._tensor.dtype import float32
+from ndd.ops.filter.plane_filter import filter_planes
 from ndd.ops.filter.separable import filtered_like, readable, room_for, stored
 from ndd.ops.filter.spatial_axes import as_volumes, spatial_axes
+from ndd.ops.filter.window_filter import filter_image
 
 _TYPES = ("u8", "i8", "u16", "i16", "f16", "f32")
 _BORDERS = {

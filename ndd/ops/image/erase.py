@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import empty, zeros
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copy_bytes, fill_line, filled
+from ndd._compiled.intrinsics import empty, zeros
+from ndd._compiled.jit import kernel
+from ndd._cpu.element_copies import copy_bytes, fill_line, filled
 from ndd._operator import PerSample, Plan, Rows, Values, bad_sample, bytes_of, each_sample, like, operator
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor.store import volumes

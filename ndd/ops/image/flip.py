@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copy_bytes
+from ndd._compiled.jit import kernel
+from ndd._cpu.element_copies import copy_bytes
 from ndd._operator import PerSample, Plan, Rows, Seen, each_sample, like, operator
 
 _CHUNK = 8  # elements that a GPU thread makes

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copy_bytes, set_bytes
+from ndd._compiled.jit import kernel
+from ndd._cpu.element_copies import copy_bytes, set_bytes
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array, numpy_type

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.jpeg_headers import PEEKED, peek
 from ndd._operator import bad_sample, operator, output
 from ndd._tensor import DType
 from ndd._tensor.dtype import int64
 from ndd.decoders._sample import header_of
 from ndd.decoders.image import pictures
+from ndd.decoders.jpeg.headers import PEEKED, peek
 from ndd.types import DALIImageType
 
 _TYPES = ("i32", "u32", "i64", "u64", "f32", "f64")

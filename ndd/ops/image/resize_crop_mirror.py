@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.extents import cut_windows
 from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
+from ndd.ops.image.extents import cut_windows
 from ndd.ops.image.resample_turns import resample_in_turns
 from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan, resampled_part
 from ndd.ops.image.window import check_crop, crop_places, crop_sizes, misplaced

@@ -9,11 +9,11 @@ import numpy as np
 
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._cpu.sampling import BORDERS, store_limits
-from ndd._cpu.warp import LARGE, warp_image, warp_volume
 from ndd._operator import Operand, Plan, Rows, Values, each_sample
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import volumes
+from ndd.ops.image.warp_kernels import LARGE, warp_image, warp_volume
 from ndd.types import DALIInterpType
 
 NEAREST, LINEAR = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR

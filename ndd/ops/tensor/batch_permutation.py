@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 from ndd._cpu.draws import below
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
 from ndd._cpu.philox import seek
 from ndd._operator import Samples, operator, output
 from ndd._tensor.dtype import int32

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import array_at
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copy_bytes
+from ndd._compiled.intrinsics import array_at
+from ndd._compiled.jit import kernel
+from ndd._cpu.element_copies import copy_bytes
 from ndd._operator import Plan, Rows, Seen, bad_sample, bytes_of, each_sample, like, operator
 from ndd._tensor.store import volumes
 

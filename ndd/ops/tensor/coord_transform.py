@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import empty
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
 from ndd._operator import PerSample, Plan, Rows, Seen, Values, each_sample, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array

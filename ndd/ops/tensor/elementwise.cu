@@ -1,4 +1,4 @@
-// Elementwise operations on one to three operands, by DALI's rules (see ndd/_cpu/elementwise.py).
+// Elementwise operations on one to three operands, by DALI's rules (see ndd/ops/tensor/elementwise_kernels.py).
 //
 // Macros: OP the operation and its ARITY; COMPUTE the type that operands are brought to; OPERAND0(i) .. OPERAND2(i)
 // the operands at element i: p0[i] .. p2[i] for an input, a field of Shared for a constant; INPUTS how many are inputs

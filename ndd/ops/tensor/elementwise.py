@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.elementwise import OPERATIONS, in_pieces, spread
 from ndd._cuda.source import ELEMENT_TYPES
 from ndd._operator import Plan, bad_sample, each_piece, operator, output
 from ndd._tensor import Batch, DType, Tensor, bind_operations
 from ndd._tensor.construct import build_tensor, from_pipeline
 from ndd._tensor.dtype import dtype as to_dtype, float32, float64
 from ndd._tensor.promotion import common, common_layout, result_type
+from ndd.ops.tensor.elementwise_kernels import OPERATIONS, in_pieces, spread
 
 UNARY = (
     "minus", "plus", "bitnot", "abs", "fabs", "sqrt", "rsqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos",

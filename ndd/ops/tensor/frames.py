@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copy_bytes
+from ndd._compiled.jit import kernel
+from ndd._cpu.element_copies import copy_bytes
 from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, like, operator
 from ndd._tensor import Store
 from ndd._tensor.store import volumes

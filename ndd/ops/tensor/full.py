@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.inlined import each
-from ndd._cpu.jit import kernel
-from ndd._cpu.turns import next_turn
+from ndd._compiled.intrinsics import each
+from ndd._compiled.jit import kernel
+from ndd._compiled.sample_loops import next_turn
 from ndd._operator import Call, PerSample, Values, bad_sample, like, operator, output
 from ndd._tensor import Device, DType, Spec, Store
 from ndd._tensor.convert import convert_array

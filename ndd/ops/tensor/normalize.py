@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.normalization import FEW, normalize_many, normalize_rows, normalize_run, shift_and_scale
 from ndd._cpu.ragged import count_rows
 from ndd._cpu.reduction import accumulate, accumulator, further
 from ndd._operator import PerSample, Plan, Rows, Seen, Values, bad_sample, each_sample, like, operator
@@ -20,6 +19,7 @@ from ndd._tensor.dtype import dtype as to_dtype, float32
 from ndd._tensor.small_arrays import columns
 from ndd._tensor.store import volumes
 from ndd.ops.tensor.elementwise import index_type
+from ndd.ops.tensor.normalize_kernels import FEW, normalize_many, normalize_rows, normalize_run, shift_and_scale
 from ndd.reductions.launches import neighbours, reduce_on_gpu, steps
 from ndd.reductions.over_axes import chosen_axes
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.inlined import array_at
-from ndd._cpu.jit import kernel
+from ndd._compiled.intrinsics import array_at
+from ndd._compiled.jit import kernel
 from ndd._cpu.windows import grow_extents
 from ndd._operator import Operand, PerSample, Values, bad_sample, like, operator
 from ndd._operator.on_cpu import allocated

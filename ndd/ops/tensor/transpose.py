@@ -6,8 +6,8 @@ import functools
 
 import numpy as np
 
-from ndd._cpu.jit import kernel
-from ndd._cpu.moving import copied
+from ndd._compiled.jit import kernel
+from ndd._cpu.element_copies import copied
 from ndd._operator import Plan, Seen, bytes_of, each_sample, like, operator
 
 

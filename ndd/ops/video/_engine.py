@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ndd._cuda.event import recorded
-from ndd._execution.kept import Kept
+from ndd._execution.memoize import Memoized
 
 _VERSION = 5 << 4  # 5.0
 _OPTICAL_FLOW = 1
@@ -196,7 +196,7 @@ class Session:
         _call("destroy", self.handle)
 
 
-sessions = Kept(Session, limit=_KEPT_SESSIONS)
+sessions = Memoized(Session, limit=_KEPT_SESSIONS)
 
 
 def current_context() -> int:

@@ -11,7 +11,7 @@ from ndd._cpu.opencv import single_threaded
 from ndd._operator import Plan, bad_sample, operator, output
 from ndd._operator.deprecated import renamed
 from ndd._tensor.dtype import float32
-from ndd._tensor.traps import warn_once
+from ndd._tensor.warn_once import warn_once
 from ndd.types import DALIImageType
 
 _CHANNELS = {DALIImageType.RGB: 3, DALIImageType.BGR: 3, DALIImageType.GRAY: 1}

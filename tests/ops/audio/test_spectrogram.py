@@ -81,7 +81,7 @@ def test_windows_of_a_batch_have_the_bits_of_a_signal_alone(layout):
 def without_mkl(monkeypatch):
     import sys
 
-    from ndd._cpu import fourier
+    from ndd.ops.audio import fourier
 
     for room in (fourier, sys.modules["ndd.ops.audio.spectrogram"]):
         monkeypatch.setattr(room, "transform", lambda n: None)
@@ -91,7 +91,7 @@ def without_mkl(monkeypatch):
 def test_without_mkl_and_scipy(scipy, monkeypatch):
     import sys
 
-    from ndd._cpu import fourier
+    from ndd.ops.audio import fourier
 
     batch = ndd.batch(signals())
     calls = (

@@ -9,7 +9,7 @@ from compare import arrays_of, check_same, value
 from encoded import photograph
 
 import ndd
-from ndd._cpu.background import background
+from ndd._compiled.background import background
 from ndd._operator.call import Call
 from ndd.ops.color.clahe import _equalize
 from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab

@@ -9,7 +9,7 @@ from compare import check_same
 from PIL import Image
 
 import ndd
-from ndd._cpu.background import background
+from ndd._compiled.background import background
 from ndd.demo.folder import PHOTOS
 
 REGISTRY_INPUTS = {"bayer": (lambda rng, i, dtype: values(rng, (2 * (5 + i), 2 * (4 + i)), dtype), "HW")}

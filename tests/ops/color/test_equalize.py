@@ -11,8 +11,8 @@ from compare import arrays_of, check_same, value
 from encoded import photograph
 
 import ndd
-from ndd._cpu.background import background
-from ndd._cpu.turns import _by_stand_in
+from ndd._compiled.background import background
+from ndd._compiled.sample_loops import _by_stand_in
 from ndd._operator import turns
 
 REGISTRY_CASES = {

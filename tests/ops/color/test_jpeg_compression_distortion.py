@@ -12,8 +12,8 @@ from encoded import photograph
 from PIL import Image
 
 import ndd
-from ndd._cpu import jpeg_losses
-from ndd._cpu.background import background
+from ndd._compiled.background import background
+from ndd.ops.color import jpeg_losses
 
 _COLOR = ("HWC", "FHWC")
 

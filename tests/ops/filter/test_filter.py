@@ -12,9 +12,9 @@ from compare import arrays_of, check_same, outcome
 from number_samples import random_array
 
 import ndd
-from ndd._cpu.background import background
+from ndd._compiled.background import background
 from ndd._cpu.sampling import BORDERS as KINDS
-from ndd._cpu.window_filter import filter_image
+from ndd.ops.filter.window_filter import filter_image
 
 REGISTRY_INPUTS = {"filter": (lambda rng, i, dtype: rng.random((3, 3)).astype(np.float32), None)}
 REGISTRY_CASES = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu.turns import _by_stand_in
+from ndd._compiled.sample_loops import _by_stand_in
 from ndd._operator import all_operators, turns
 
 NN, LINEAR, CUBIC = (ndd.types.DALIInterpType(i) for i in range(3))

@@ -10,8 +10,8 @@ from cases import each_of
 from scipy import stats
 
 import ndd
-from ndd._cpu.background import background
-from ndd._cpu.turns import _by_stand_in
+from ndd._compiled.background import background
+from ndd._compiled.sample_loops import _by_stand_in
 from ndd._operator import turns
 from ndd.random import RNG
 

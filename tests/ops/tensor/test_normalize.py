@@ -12,7 +12,7 @@ from compare import assert_same, check_same
 from number_samples import NAMES, NUMPY
 
 import ndd
-from ndd._cpu.turns import _by_stand_in
+from ndd._compiled.sample_loops import _by_stand_in
 from ndd._operator import turns
 
 REGISTRY_CASES = {

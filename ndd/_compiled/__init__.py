@@ -1,0 +1,1 @@
+"""Kernels for the CPU: compiling, kernel files, native threads, intrinsics. The only importer of numba."""

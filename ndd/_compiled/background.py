@@ -1,0 +1,164 @@
+"""Kernels that take seconds to compile: a thread does so while something slower computes the same numbers.
+
+A call for which a kernel is neither compiled nor on disk is answered by the kernel's stand-in, and the kernel is compiled
+when no call has had to wait for another one for a second: of several the one whose stand-in has taken the longest. (A JPEG
+is decoded by another library nearly as fast; resampling takes twenty times as long.) It is dropped if the program ends. A
+fork does not wait for it, nor does the end of the program or a call that needs another kernel: at the next step of the
+compiler (0.6 s at most on a quiet machine) it is broken off, and begun again later. Processes that were forked compile at
+the call: they come late, and end without being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ndd._execution.compile_notice import in_background
+from ndd._execution.fork import around_fork, whole
+from ndd._execution.signal_safe import start
+
+_VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
+_QUIET = 1.0  # seconds since something was compiled at a call
+
+
+class _BrokenOff(BaseException):  # numba makes errors of kernels of any `Exception`
+    """Goes through the compiler when somebody waits."""
+
+
+class Job:
+    """Something to be compiled.
+
+    Attributes:
+        compile: does so.
+        spent: seconds of what answered meanwhile.
+    """
+
+    def __init__(self, compile_now: Callable[[], None]):
+        self.compile = compile_now
+        self.spent = 0.0
+
+
+class Background:
+    """The thread that compiles. It lives while there is something to do.
+
+    Attributes:
+        allowed: whether stand-ins are used at all.
+    """
+
+    def __init__(self) -> None:
+        self.allowed = os.environ.get(_VARIABLE) != "0"
+        self._begin()
+        # Workers are often forked one after the other: none of them finds the next kernel begun.
+        around_fork(in_parent=self.busy, in_child=self._in_child)
+
+    def _begin(self) -> None:
+        self._jobs: list[Job] = []
+        self._lock = threading.RLock()
+        self._thread: threading.Thread | None = None
+        self._busy_at = 0.0
+
+    def _in_child(self) -> None:
+        self.allowed = False
+        in_background.clear()
+        self._begin()
+
+    def forbid(self) -> None:
+        """From now on kernels are compiled at calls, in this process and in those that it starts."""
+        self.allowed = False
+        os.environ[_VARIABLE] = "0"
+
+    def busy(self) -> None:
+        """Something was compiled at a call."""
+        self._busy_at = time.monotonic()
+
+    def do(self, job: Job) -> None:
+        """Compiles it when it is quiet."""
+        self.busy()
+        with self._lock:
+            self._jobs.append(job)
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="ndd-compile", daemon=False)
+                start(thread)
+                self._thread = thread
+
+    def _run(self) -> None:
+        while True:
+            while self._is_busy() and threading.main_thread().is_alive():
+                time.sleep(0.05)
+            with self._lock:
+                if not self._jobs or not threading.main_thread().is_alive():
+                    self._jobs.clear()
+                    self._thread = None
+                    return
+                job = max(self._jobs, key=lambda each: each.spent)
+                self._jobs.remove(job)
+            with whole:
+                in_background.set()
+                try:
+                    job.compile()
+                except _BrokenOff:
+                    self._jobs.insert(0, job)
+                finally:
+                    in_background.clear()
+
+    def _is_busy(self) -> bool:
+        return whole.wanted or time.monotonic() - self._busy_at < _QUIET
+
+    def step(self) -> None:
+        """The compiler begins a step: the last moment to break it off, if it works in the background."""
+        if threading.current_thread() is not self._thread:
+            return
+        if whole.wanted or not threading.main_thread().is_alive():
+            raise _BrokenOff
+
+    def finish(self) -> None:
+        """Waits until all is compiled."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+
+background = Background()
+
+
+def stand_in(dispatcher: Any, computes: Callable[..., Any], compile_for: Callable[..., Any]) -> Callable[..., Any]:
+    """What a numba dispatcher does for types that it has not compiled: `computes` answers, if these types are not on disk.
+
+    `compile_for` is what it does else: loads or compiles at the call.
+    """
+    waiting: dict[tuple[Any, ...], Job] = {}
+    failed: set[tuple[Any, ...]] = set()
+
+    def guarded(*args: Any) -> Any:
+        kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
+        job = waiting.get(kinds)
+        if job is None:
+            if kinds in failed or not background.allowed or dispatcher._cache.kept(kinds, dispatcher.targetctx):
+                return compile_for(*args)
+            job = waiting[kinds] = Job(lambda: compile_now(kinds))
+            background.do(job)
+        elif not background.allowed:  # forked meanwhile
+            return compile_for(*args)
+
+        def silent(*args: Any) -> Any:
+            begun = time.thread_time()
+            with np.errstate(all="ignore"):  # compiled kernels do not warn of infinities either
+                result = computes(*args)
+            job.spent += time.thread_time() - begun
+            return result
+
+        return silent  # numba calls what this gives
+
+    def compile_now(kinds: tuple[Any, ...]) -> None:
+        try:
+            dispatcher.compile(kinds)
+        except Exception:  # the next call meets it too, on the thread of who wants to know
+            failed.add(kinds)
+        waiting.pop(kinds, None)  # not if it was broken off
+
+    return guarded

@@ -1,0 +1,375 @@
+"""`@kernel`: numba's nopython compiler, imported at the first call (0.2 s), compiled once a machine.
+
+A kernel releases the GIL and is kept on disk (`kernel_cache.py`). Kernels may call kernels, C functions (`External`), and
+what `intrinsics.py` has. One thread at a time imports numba and compiles, whoever asks; a fork waits for it. A kernel with a
+`meanwhile` is compiled by a thread in the background, while something slower answers (`background.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import gc
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ndd._compiled import kernel_file, linking as inner_code
+from ndd._compiled.background import background, stand_in
+from ndd._compiled.kernel_cache import KernelCache, described, source_digest, writable_folder
+from ndd._execution.compile_notice import compiling
+from ndd._execution.errors import raise_signalled
+from ndd._execution.fork import whole
+
+
+class Compiled:
+    """What kernels may call: gives numba the thing to call when the caller is compiled."""
+
+    def inner(self) -> Any:
+        """A numba dispatcher or intrinsic."""
+        raise NotImplementedError
+
+    def in_python(self) -> Callable[..., Any]:
+        """What does the same where a kernel's text is run by Python's interpreter."""
+        raise NotImplementedError
+
+    def described(self) -> bytes:
+        """What tells it from others in the machine code of a kernel that calls it."""
+        return source_digest(sys.modules[type(self).__module__].__file__ or "")
+
+
+class Intrinsic(Compiled):
+    """What numba is told by hand.
+
+    Args:
+        make: gives numba's function for it, when a kernel that uses it is compiled.
+        python: what does the same in Python; None where nothing does.
+    """
+
+    def __init__(self, make: Callable[[], Any], python: Callable[..., Any] | None = None):
+        self._make, self._python = make, python
+
+    def inner(self) -> Any:
+        """What `make` gives."""
+        return self._make()
+
+    def in_python(self) -> Callable[..., Any]:
+        """See above."""
+        return self._python or super().in_python()
+
+    def described(self) -> bytes:
+        """The file that tells numba."""
+        return source_digest(sys.modules[self._make.__module__].__file__ or "")
+
+    def __call__(self, *args: Any) -> Any:
+        return self.in_python()(*args)
+
+
+class Kernel(Compiled):
+    """A function that is compiled when it is first called, or first called by another kernel."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.options = options
+        self._answers: Any = None
+        self._compiled: Any = None
+        self._inner: Any = None
+        self._meanwhile: Callable[..., Any] | None = None
+        self._written: Callable[..., Any] | None = None
+
+    def meanwhile(self, function: Callable[..., Any] | None = None) -> Any:
+        """Declares what is called while this is compiled in the background (`background.py`): `function`, else the
+        kernel's own text, by Python's interpreter. It computes the same to the last bit."""
+        self._written, self._meanwhile = function, function or self.interpreted
+        return function or self
+
+    def has_stand_in(self) -> bool:
+        """Whether there is one."""
+        return self._meanwhile is not None
+
+    def stand_in(self, *args: Any) -> Any:
+        """What is called while this is compiled."""
+        return (self._meanwhile or self)(*args)
+
+    def meanwhile_if(self, short: Callable[..., bool]) -> None:
+        """Declares the same of its own text, for calls of whose arguments `short` holds: others wait until it is compiled."""
+        self._meanwhile = lambda *args: (self.interpreted if short(*args) else self.waited_for)(*args)
+
+    def never_interpreted(self) -> None:
+        """Declares that it is compiled by itself where the text of a kernel that calls it is interpreted: Python's last bit,
+        or time, is another one."""
+        self._written = self
+
+    def interpreted_as(self, function: Callable[..., Any]) -> None:
+        """Declares what is called where the text of a kernel that calls it is interpreted."""
+        self._written = function
+
+    def interpreted(self, *args: Any) -> Any:
+        """Answers by Python's interpreter, which is for few numbers."""
+        return _silent(self._by_python())(*args)
+
+    def waited_for(self, *args: Any) -> Any:
+        """Answers when it is compiled: for a stand-in that would take longer than that."""
+        compiled = self.compiled()
+        with whole, _without_collection():
+            compiled.compile(tuple([compiled.typeof_pyval(value) for value in args]))
+        return compiled(*args)
+
+    def in_python(self) -> Callable[..., Any]:
+        """Its text, and that of the kernels that it calls, for Python's interpreter; or what was declared instead."""
+        return self._written or self._by_python()
+
+    def _by_python(self) -> Callable[..., Any]:
+        return self._copied({name: called.in_python() for name, called in self._called()})
+
+    def compiled(self) -> Any:
+        """The numba dispatcher that Python calls."""
+        if self._compiled is None:
+            with whole:
+                if self._compiled is None:
+                    self._compiled = self._dispatcher(inner=False)
+        return self._compiled
+
+    def _choose(self) -> Callable[..., Any]:
+        """What answers Python's calls: the dispatcher. With NDD_COMPILE=0 in the environment, for a debugger to step through,
+        what Python's interpreter can run; kernels that call C stay compiled, but for `External.connect`."""
+        answers = None
+        if os.environ.get("NDD_COMPILE") == "0":
+            with contextlib.suppress(NotImplementedError):
+                answers = self.in_python()
+        self._answers = self.compiled() if answers in (None, self) else _silent(answers)
+        return self._answers
+
+    def inner(self) -> Any:
+        """The numba dispatcher that kernels call: its code becomes a part of theirs (`linking.py`)."""
+        if self._inner is None:
+            with whole:
+                if self._inner is None:
+                    self._inner = self._dispatcher(inner=True)
+        return self._inner
+
+    def _dispatcher(self, inner: bool) -> Any:
+        try:
+            import numba
+        except ImportError as error:
+            raise ImportError(f'numba cannot be imported ({error}): pip install "numba>=0.61"') from error
+
+        original: Any = self.function
+        if numba.config.DISABLE_JIT:
+            raise RuntimeError(
+                f"{original.__module__}.{original.__qualname__}: NUMBA_DISABLE_JIT is set, so numba compiles nothing. Set "
+                "NDD_COMPILE=0 in its place: Python runs the kernels that it can, for a debugger to step through, and the "
+                "others are compiled"
+            )
+        inlined = "inline" in self.options  # its text becomes a part of that of who calls it: it is not compiled itself
+        copy = self._copied(self._inner_ones() if inlined else {})
+        options = inner_code.options(inner)
+        dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options, **options})(copy)
+        text = self._text()
+        if text is not None:
+            name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
+            load = functools.partial(inner_code.loaded, function=original)
+            dispatcher._cache = KernelCache(name, text, inner_code.parts, load)
+        dispatcher.typeof_pyval = _typed(dispatcher)
+        dispatcher._compile_for_args = _one_at_a_time(dispatcher, text is not None)
+        if self._meanwhile is not None and text is not None and not inner:
+            dispatcher._compile_for_args = stand_in(dispatcher, self._meanwhile, dispatcher._compile_for_args)
+        dispatcher._compiler.compile = self._said_aloud(dispatcher._compiler.compile, copy.__globals__)
+        return dispatcher
+
+    def _said_aloud(self, compile_new: Callable[..., Any], scope: dict[str, Any]) -> Callable[..., Any]:
+        """What a numba dispatcher does for types that are not on disk either: only now what it calls is looked for."""
+
+        def watched(*args: Any) -> Any:
+            what = f"`{self.function.__qualname__}` of {self.function.__module__}"
+            with compiling(what, writable_folder()):
+                scope.update(self._inner_ones())
+                return compile_new(*args)
+
+        return watched
+
+    def _copied(self, called: dict[str, Any]) -> Any:
+        """The function, with other things in place of the kernels that it calls."""
+        original: Any = self.function
+        scope = original.__globals__ | called
+        name, defaults, closure = original.__name__, original.__defaults__, original.__closure__
+        copy = types.FunctionType(original.__code__, scope, name, defaults, closure)
+        copy.__module__, copy.__qualname__ = original.__module__, original.__qualname__
+        return copy
+
+    def _called(self) -> list[tuple[str, Compiled]]:
+        """What it calls that must be compiled before, by name."""
+        from ndd._compiled.intrinsics import EXTREMES
+
+        scope = EXTREMES | self.function.__globals__  # type: ignore[attr-defined]
+        names = sorted(_names(self.function.__code__))  # type: ignore[attr-defined]
+        return [(name, found) for name in names if isinstance(found := scope.get(name), Compiled)]
+
+    def _text(self) -> bytes | None:
+        """All that its machine code follows from beside the types of its arguments; None if that is not known."""
+        import llvmlite
+        import numba
+
+        if self.function.__closure__:  # type: ignore[attr-defined]
+            return None
+        parts = [
+            f"{numba.__version__} {llvmlite.__version__} {sys.version} {numba.config.BOUNDSCHECK}".encode(),
+            source_digest(inner_code.__file__),
+            source_digest(kernel_file.__file__),
+        ]
+        for one in self._reached({}):
+            code, scope = one.function.__code__, one.function.__globals__  # type: ignore[attr-defined]
+            try:
+                parts.append(source_digest(code.co_filename))
+            except OSError:  # typed into an interpreter
+                return None
+            parts.append(code.co_code)  # the file can be another one since it was imported
+            # Sets of words are printed in another order in each process.
+            options = sorted((name, sorted(v) if isinstance(v, set) else v) for name, v in one.options.items())
+            parts.append(f"{one.function.__qualname__} {code.co_firstlineno} {options}".encode())
+            parts += [name.encode() + described(scope.get(name)) for name in sorted(_names(code))]
+            parts += [c.described() for _, c in one._called() if not isinstance(c, Kernel)]
+        return b"\0".join(parts)
+
+    def _inner_ones(self) -> dict[str, Any]:
+        """The same as numba calls them."""
+        return {name: called.inner() for name, called in self._called()}
+
+    def _reached(self, found: dict[int, Kernel]) -> list[Kernel]:
+        """This kernel and all that it calls, directly or not."""
+        found[id(self)] = self
+        for _, called in self._called():
+            if isinstance(called, Kernel) and id(called) not in found:
+                called._reached(found)
+        return list(found.values())
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return (self._answers or self._choose())(*args)
+        except SystemError as error:
+            raise_signalled(error)
+            raise
+
+
+def _silent(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiled kernels do not warn of infinities."""
+
+    def silent(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return silent
+
+
+def _typed(dispatcher: Any) -> Callable[[Any], Any]:
+    """Numba's type of an argument; of plain arrays, alone or in tuples, without `numpy.ma`, which takes 8 ms to import."""
+    from numba.core import types as numba_types
+    from numba.np.numpy_support import from_dtype, map_layout
+
+    of_others = dispatcher.typeof_pyval
+
+    def type_of(value: Any) -> Any:
+        if type(value) is tuple:
+            return numba_types.BaseTuple.from_types([type_of(one) for one in value])
+        if type(value) is not np.ndarray or value.dtype.kind not in "biuf" or not value.dtype.isnative:
+            return of_others(value)
+        kind = numba_types.Array(from_dtype(value.dtype), value.ndim, map_layout(value), not value.flags.writeable)
+        dispatcher._types_active_call.add(kind)  # it lives until the call is over, as numba has it
+        return kind
+
+    return type_of
+
+
+def _one_at_a_time(dispatcher: Any, kept: bool) -> Callable[..., Any]:
+    """The slow way of a numba dispatcher, taken for types that it has not seen."""
+    compile_for = dispatcher._compile_for_args
+
+    def guarded(*args: Any) -> Any:
+        kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
+        with whole, _without_collection():
+            if kept and dispatcher._cache.kept(kinds, dispatcher.targetctx):
+                return dispatcher.compile(kinds)  # the other way looks for numba's extensions in all packages, for 4 ms
+            background.busy()
+            try:
+                return compile_for(*args)
+            finally:
+                background.busy()
+
+    return guarded
+
+
+@contextlib.contextmanager
+def _without_collection() -> Iterator[None]:
+    """Numba makes so many objects that looking for garbage among them takes a fifth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+_C_TYPES = {"int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "int64": ctypes.c_int64, "uintp": ctypes.c_size_t}
+
+
+class External(Compiled):
+    """A C function of this process that kernels may call, such as libc's: `External("close", "int32(int32)")`.
+
+    Pointers are `uintp` (`array.ctypes.data`).
+    """
+
+    def __init__(self, name: str, signature: str):
+        self.name = name
+        self.signature = signature
+        self._python: Callable[..., Any] | None = None
+
+    def connect(self, function: Any) -> None:
+        """Says which one it is, by a function of ctypes: for compiled code, and for Python where that runs the text of a kernel."""
+        from llvmlite import binding
+
+        address = ctypes.cast(function, ctypes.c_void_p).value or 0
+        binding.add_symbol(self.name, address)
+        result, _, arguments = self.signature.rstrip(")").partition("(")
+        kinds = [_C_TYPES[name.strip()] for name in (result, *arguments.split(","))]
+        typed = ctypes.CFUNCTYPE(*kinds)(address)
+        self._python = lambda *given: typed(*[int(one) for one in given])  # NumPy's integers are none to ctypes
+
+    def in_python(self) -> Callable[..., Any]:
+        """The function itself, if it is known where that is."""
+        return self._python or super().in_python()
+
+    def inner(self) -> Any:
+        """What numba calls."""
+        from numba.core import sigutils, types as numba_types
+
+        arguments, result = sigutils.normalize_signature(self.signature)
+        return numba_types.ExternalFunction(self.name, result(*arguments))
+
+    def described(self) -> bytes:
+        """Its name and signature."""
+        return f"{self.name} {self.signature}".encode()
+
+    def __call__(self, *args: Any) -> Any:
+        raise TypeError(f"{self.name}: only a kernel can call a C function")
+
+
+def _names(code: types.CodeType) -> set[str]:
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found |= _names(constant)
+    return found
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Marks a function as a numba kernel: `@kernel`, or `@kernel(fastmath=True)` with numba's options."""
+    if function is None:
+        return lambda f: Kernel(f, options)
+    return Kernel(function, options)

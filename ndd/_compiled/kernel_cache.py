@@ -1,0 +1,202 @@
+"""Compiled kernels on disk: one file for each kernel and types of arguments (`kernel_file.py` has its form).
+
+Numba's own cache keeps an index beside its files; a damaged one raises at every call until somebody deletes it, and two
+processes that write at the same time can exchange two kernels' code. Here the name of a file says all that its content
+follows from, so there is nothing to keep in step: a file is read if it is there, whole, and nobody else can have written it;
+else the kernel is compiled anew, and a new file takes the place of the old one in one step.
+
+Files are read from all of these folders, and written to the first one that can be:
+
+1. `kernels` in `NDD_CACHE_DIR` (if it can be used, no other);
+2. `ndd` in `NUMBA_CACHE_DIR` (if it is set, none of the others);
+3. `__pycache__` of this package;
+4. the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`, ...);
+5. a folder of this user's among the temporary files.
+
+Where none can be written, kernels are compiled once a process, and one warning says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ndd._compiled import kernel_file
+from ndd._execution.cache_folders import (
+    chosen_folder,
+    close_to_others,
+    folder_to_write,
+    folders_to_read,
+    read_own,
+    temporary_folder,
+    user_folder,
+)
+from ndd.atomic_file import atomic_file
+
+_KERNELS = "compiled kernels"
+_OLD_SECONDS = 7 * 86400.0  # a kernel of another source text is deleted when it has not been written for a week
+
+
+class KernelCache:
+    """What a numba dispatcher asks for compiled code: the interface of `numba.core.caching`.
+
+    Args:
+        name: of the kernel: module and qualified name.
+        text: what the code follows from beside the types of its arguments.
+        parts: gives what a file holds of a compilation result, as `inner_code.parts` does.
+        load: makes one of that, for a target and types of arguments, as `inner_code.loaded` does.
+    """
+
+    def __init__(self, name: str, text: bytes, parts: Any, load: Any):
+        self._name = name
+        self._source = hashlib.sha256(text).hexdigest()[:16]
+        self._parts, self._load = parts, load
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder that kernels are written to."""
+        folder = writable_folder()
+        return None if folder is None else str(folder)
+
+    def kept(self, sig: Any, target_context: Any) -> bool:
+        """Whether there is a file for a signature."""
+        name = self._file_name(sig, target_context.codegen())
+        return any(os.path.exists(folder / name) for folder in _folders())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled kernel for a signature, or None."""
+        codegen = target_context.codegen()
+        name = self._file_name(sig, codegen)
+        for folder in _folders():
+            try:
+                header, code = kernel_file.unpacked(read_own(folder / name), self._expected(sig, codegen))
+                return self._load(target_context, tuple(sig), header, code)
+            except Exception:  # not there, not to be read, or not what this numba can use: compiled anew
+                continue
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Writes a compiled kernel. What goes wrong here harms nobody: the kernel itself is there."""
+        parts = self._parts(data)
+        if parts is None or tuple(sig) != tuple(data.signature.args):
+            return
+        folder = writable_folder()
+        if folder is None:
+            return
+        try:
+            header, code = parts
+            content = kernel_file.packed({**self._expected(sig, data.codegen), **header}, code)
+            with atomic_file(folder / self._file_name(sig, data.codegen)) as file:
+                close_to_others(file)
+                file.write(content)
+            self._delete_old(folder)
+        except Exception as error:
+            _warn(f"could not be written to {folder} ({error})")
+
+    def _expected(self, sig: Any, codegen: Any) -> dict[str, Any]:
+        """What the header of a file must say."""
+        return {"kernel": self._name, "source": self._source, "signature": str(tuple(sig)), **_made_for(codegen)}
+
+    def _file_name(self, sig: Any, codegen: Any) -> str:
+        key = hashlib.sha256(repr((sig, _machine(codegen))).encode()).hexdigest()[:24]
+        return f"{self._name}.{self._source}.{key}{kernel_file.SUFFIX}"
+
+    def _delete_old(self, folder: Path) -> None:
+        for path in folder.glob(f"{self._name}.*{kernel_file.SUFFIX}"):
+            if f".{self._source}." not in path.name and time.time() - path.stat().st_mtime > _OLD_SECONDS:
+                path.unlink(missing_ok=True)
+
+    def enable(self) -> None:
+        """Part of the interface."""
+
+    def disable(self) -> None:
+        """Part of the interface."""
+
+    def flush(self) -> None:
+        """Part of the interface."""
+
+
+@functools.cache
+def _machine(codegen: Any) -> Any:
+    """What machine code is made for."""
+    return codegen.magic_tuple()
+
+
+@functools.cache
+def _made_for(codegen: Any) -> dict[str, Any]:
+    """The same for people, and the libraries."""
+    import llvmlite
+    import numba
+
+    triple, cpu, features = _machine(codegen)
+    return {
+        "target": {"triple": triple, "cpu": cpu, "features": features},
+        "libraries": {
+            "numba": numba.__version__, "llvmlite": llvmlite.__version__, "python": platform.python_version()
+        },
+    }  # fmt: skip
+
+
+@functools.cache
+def _folders() -> list[Path]:
+    """Where kernels may lie."""
+    return folders_to_read(chosen_folder("kernels"), _other_folders(), _KERNELS)
+
+
+@functools.cache
+def writable_folder() -> Path | None:
+    """The first folder that can be written to; None, and a warning, if there is none."""
+    folder = folder_to_write(chosen_folder("kernels"), _other_folders(), _KERNELS)
+    if folder is None:
+        _warn("cannot be kept: no folder can be written to")
+    return folder
+
+
+def _other_folders() -> list[Path]:
+    numba = os.environ.get("NUMBA_CACHE_DIR")
+    if numba:
+        return [Path(numba).absolute() / "ndd"]
+    user = user_folder()
+    folders = [Path(__file__).parent.parent / "__pycache__", *([] if user is None else [user / "kernels"])]
+    return [*folders, temporary_folder("ndd-kernels")]
+
+
+_warned: list[str] = []
+
+
+def _warn(what: str) -> None:
+    """Once a process."""
+    if _warned:
+        return
+    _warned.append(what)
+    warnings.warn(
+        f"Compiled kernels {what}. Each process compiles what it uses, which takes seconds at the first calls; set "
+        "NDD_CACHE_DIR to a folder that can be written.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+@functools.cache
+def source_digest(path: str) -> bytes:
+    """What tells the text of a file from another."""
+    try:
+        text = Path(path).read_bytes()
+    except NotADirectoryError:  # the package lies in a zip file
+        text = __loader__.get_data(path)  # type: ignore[union-attr]
+    return hashlib.sha256(text).digest()
+
+
+def described(value: Any) -> bytes:
+    """What tells a constant that a kernel uses from another: kernels have it compiled in."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape}".encode() + value.tobytes()
+    return repr(value).encode() if isinstance(value, bool | int | float | str | np.generic | tuple) else b""

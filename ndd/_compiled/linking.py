@@ -1,0 +1,312 @@
+"""Code that only kernels call: it is linked into theirs, and made machine code there.
+
+Numba makes machine code of each function, which nobody runs where kernels alone call it, with two wrappers. It is left
+out here: for our kernels that kernels call, and for what numba has in its own library (`np.empty`, slices, ...) while it
+compiles a kernel of ours. It is optimised before it is linked, as numba does: loops that are only optimised in their
+callers are not always made vector code (`noise.gaussian` took twice as long).
+
+What refers to an array is counted without locking (`_COUNTS`): a kernel's arrays are its own while it runs, for it gets a
+count of its own for each array that Python hands over. Numba's locked counts took 13 % of the time of decoding, resampling
+and normalising, whose loops pass rows around: 8 of 61 ms for 64 photographs.
+
+Between the steps of a compilation it may be broken off (`background.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd._compiled.background import background
+
+_COUNTS = """
+declare void @NRT_MemInfo_call_dtor(i8*)
+
+define void @NRT_incref(i8* %array) noinline nounwind {
+  %none = icmp eq i8* %array, null
+  br i1 %none, label %done, label %one
+one:
+  %place = bitcast i8* %array to i64*
+  %count = load i64, i64* %place
+  %more = add i64 %count, 1
+  store i64 %more, i64* %place
+  br label %done
+done:
+  ret void
+}
+
+define void @NRT_decref(i8* %array) noinline nounwind {
+  %none = icmp eq i8* %array, null
+  br i1 %none, label %done, label %one
+one:
+  %place = bitcast i8* %array to i64*
+  %count = load i64, i64* %place
+  %less = sub i64 %count, 1
+  store i64 %less, i64* %place
+  %last = icmp eq i64 %less, 0
+  br i1 %last, label %free, label %done
+free:
+  call void @NRT_MemInfo_call_dtor(i8* %array)
+  br label %done
+done:
+  ret void
+}
+"""
+"""Numba's functions of these names; it looks for calls of them, and leaves out those that cancel out."""
+
+
+class _Numba(NamedTuple):
+    library: Any
+    whole: Any
+    inner: Any
+    outer: Any
+    compile_result: Any
+    descriptor: Any
+    environment: Any
+
+
+def options(inner: bool) -> dict[str, Any]:
+    """How numba compiles it, or what Python calls."""
+    if inner:
+        return {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _numba().inner}
+    return {"no_cfunc_wrapper": True, "pipeline_class": _numba().outer}
+
+
+def parts(result: Any) -> tuple[dict[str, Any], bytes] | None:
+    """A compilation result for a file: what its header says of it, and the code. None if a file cannot hold it: it uses Python
+    objects other than element types, or gives back a type that has no form here."""
+    descriptor, library, own = result.fndesc, result.library, result.environment
+    others = [other for other in result._find_referenced_environments() if other is not own]
+    if library.has_dynamic_globals or result.reload_init or any([other.consts for other in others]):
+        return None
+    try:
+        kind, constants = _form(result.signature.return_type), [_form(constant) for constant in own.consts]
+    except TypeError:
+        return None
+    symbols = {
+        "library": library.name,
+        "function": descriptor.mangled_name,
+        "environment": descriptor.env_name,
+        "inline": bool(descriptor.inline),
+    }
+    return {"result": kind, "constants": constants, "format": library.format, "symbols": symbols}, library.code()
+
+
+def loaded(target: Any, arguments: tuple[Any, ...], header: dict[str, Any], code: Any, *, function: Any) -> Any:
+    """The compilation result again, of this function for arguments of these types. Numba's own way is `pickle`."""
+    numba, symbols = _numba(), header["symbols"]
+    result = _type(header["result"])
+    descriptor = numba.descriptor(
+        native=True, modname=function.__module__, qualname=function.__qualname__, unique_name=function.__qualname__,
+        doc=function.__doc__ or "", typemap=None, restype=result, calltypes=None, args=_names_of_arguments(function), kws=(),
+        argtypes=arguments, inline=symbols["inline"], mangler=lambda *_, **__: symbols["function"],
+        env_name=symbols["environment"],
+    )  # fmt: skip
+    environment = numba.environment.from_fndesc(descriptor)
+    environment.consts[:] = environment.consts or [_type(constant) for constant in header["constants"]]
+    library = {"object": numba.whole, "bitcode": numba.library}[header["format"]](target.codegen(), symbols["library"])
+    library.load(bytes(code))
+    return numba.compile_result(
+        typing_context=target.typing_context,
+        target_context=target,
+        entry_point=library.entry(target, descriptor, environment),
+        type_annotation="",
+        signature=result(*arguments),
+        objectmode=False,
+        lifted=(),
+        fndesc=descriptor,
+        library=library,
+        environment=environment,
+        reload_init=[],
+        referenced_envs=(),
+    )
+
+
+def _names_of_arguments(function: Any) -> tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & inspect.CO_VARARGS)]
+
+
+_SCALARS = (
+    "none", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+)  # fmt: skip
+
+
+def _form(kind: Any) -> Any:
+    """A type of numba's in JSON: its name, `{"literal": 3}`, `{"optional": form}`, `{"tuple": [form, ...]}`, or `{"array": [form,
+    dimensions, layout, writable, aligned]}`; an element type of NumPy's: `{"dtype": name}`. TypeError for others."""
+    from numba import types
+
+    form: Any = str(kind)
+    if isinstance(kind, types.IntegerLiteral | types.BooleanLiteral):
+        form = {"literal": kind.literal_value}
+    elif isinstance(kind, types.Optional):
+        form = {"optional": _form(kind.type)}
+    elif isinstance(kind, types.Tuple | types.UniTuple):
+        form = {"tuple": [_form(part) for part in kind.types]}
+    elif isinstance(kind, np.dtype):
+        form = {"dtype": kind.str}
+    elif isinstance(kind, types.Array):
+        form = {"array": [_form(kind.dtype), kind.ndim, kind.layout, kind.mutable, kind.aligned]}
+    elif form not in _SCALARS:
+        raise TypeError(f"no form for {kind}")
+    if _type(form) != kind:
+        raise TypeError(f"{form} says less than {kind}")
+    return form
+
+
+def _type(form: Any) -> Any:
+    from numba import types
+
+    if isinstance(form, str):
+        if form not in _SCALARS:
+            raise TypeError(f"no type is named {form!r}")
+        return types.boolean if form == "bool" else getattr(types, form)
+    ((name, value),) = form.items()
+    if name == "literal":
+        return types.literal(value)
+    if name == "optional":
+        return types.Optional(_type(value))
+    if name == "dtype":
+        return np.dtype(value)
+    if name == "tuple":
+        return types.BaseTuple.from_types([_type(part) for part in value])
+    element, dimensions, layout, writable, aligned = value
+    return types.Array(_type(element), dimensions, layout, readonly=not writable, aligned=aligned)
+
+
+@functools.cache
+def _runtime() -> None:
+    """Makes known what compiled code calls: numba's functions for memory, which it makes known with what else it needs to
+    compile (`target.refresh()`, 0.3 s)."""
+    from llvmlite import binding
+    from numba.core.runtime import _nrt_python
+
+    for name, address in _nrt_python.c_helpers.items():
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
+@functools.cache
+def _numba() -> _Numba:
+    """Our ways of what numba has."""
+    from llvmlite import binding
+    from numba import _dynfunc
+    from numba.core import event
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler, CompilerBase, compile_result
+    from numba.core.environment import Environment
+    from numba.core.funcdesc import PythonFunctionDescriptor
+    from numba.core.runtime import rtsys
+
+    class Steps(event.Listener):
+        def on_start(self, event: Any) -> None:
+            background.step()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:run_pass", Steps())
+
+    class Stepwise(JITCodeLibrary):
+        """The last pass alone takes half of the time."""
+
+        def _optimize_final_module(self) -> None:
+            background.step()
+            super()._optimize_final_module()
+            background.step()
+
+        def add_linking_library(self, library: Any) -> None:
+            if library is rtsys.library:
+                super().add_linking_library(counts(self._codegen))  # the first definition is taken
+            super().add_linking_library(library)
+
+    class Library(Stepwise):
+        """A module to be linked into others. Environments are set where it is linked in."""
+
+        format = "bitcode"
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+        def code(self) -> bytes:
+            """The module itself."""
+            self._ensure_finalized()
+            return self._final_module.as_bitcode()
+
+        def load(self, code: bytes) -> None:
+            """In place of compiling it."""
+            self._final_module = binding.parse_bitcode(code)
+            self._finalize_final_module()
+
+        def entry(self, target: Any, descriptor: Any, environment: Any) -> Any:
+            """By what numba finds the code: a function without an address, as it makes for code without a wrapper."""
+            name = descriptor.qualname.split(".")[-1]
+            return _dynfunc.make_function(descriptor.lookup_module(), name, "", 0, environment, (self,))
+
+    class Whole(Stepwise):
+        """A module to be run."""
+
+        format = "object"
+
+        def code(self) -> bytes:
+            """Without the module, which numba keeps for other ones that it may be linked into."""
+            self._ensure_finalized()
+            return self._get_compiled_object()
+
+        def load(self, code: bytes) -> None:
+            """In place of compiling it."""
+            _runtime()
+            self.enable_object_caching()
+            self._set_compiled_object(code)
+            self._finalize_final_module()
+
+        def entry(self, target: Any, descriptor: Any, environment: Any) -> Any:
+            """The function that Python calls."""
+            self._codegen._engine._defined_symbols.add(descriptor.llvm_cpython_wrapper_name)
+            return target.get_executable(self, descriptor, environment)
+
+        def _optimize_final_module(self) -> None:
+            super()._optimize_final_module()
+            for function in self._final_module.functions:
+                if function.name in ("NRT_incref", "NRT_decref") and not function.is_declaration:
+                    function.linkage = "internal"  # else numba's own, which are there already, would be called
+
+    @functools.cache
+    def counts(codegen: Any) -> Any:
+        library = Library(codegen, "counts")
+        library.add_llvm_module(binding.parse_assembly(_COUNTS))
+        library.finalize()
+        return library
+
+    def linked(compiler: Any, func: Any) -> Any:
+        """The result has no function that Python can call."""
+        state = compiler.state
+        state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
+        state.library = Library(state.targetctx.codegen(), func.__qualname__)
+        result = CompilerBase.compile_extra(compiler, func)
+        result = result._replace(entry_point=result.library.entry(state.targetctx, result.fndesc, result.environment))
+        state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        return result
+
+    class Inner(Compiler):
+        compile_extra = linked
+
+    class Outer(Compiler):
+        def compile_extra(self, func: Any) -> Any:
+            """Under numba's lock: what else it compiles meanwhile is for this function."""
+            Compiler.compile_extra = linked
+            self.state.library = Whole(self.state.targetctx.codegen(), func.__qualname__)
+            self.state.library.enable_object_caching()
+            try:
+                result = CompilerBase.compile_extra(self, func)
+            finally:
+                del Compiler.compile_extra
+            for env in result._find_referenced_environments():
+                result.codegen.set_env(env.env_name, env)
+            return result
+
+    return _Numba(Library, Whole, Inner, Outer, compile_result, PythonFunctionDescriptor, Environment)

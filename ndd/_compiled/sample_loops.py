@@ -1,0 +1,173 @@
+"""For kernels that work on many samples: the next one by a counter that all threads share.
+
+Such a kernel is called once for a batch, and threads join in (`team.py`), each of which takes samples until none is left. A call
+for each sample made threads wait for the interpreter: 64 photographs through decode, resample and normalise were 256 calls,
+each of which lets go of it and asks for it again.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ndd._compiled.intrinsics import array_over
+from ndd._compiled.jit import Intrinsic, Kernel
+from ndd._tensor.memory import memory_at
+
+
+def _counted_in_python(turns: np.ndarray) -> int:
+    """Two threads may get the same number, which is no harm: they make the same of it."""
+    found = int(turns[0])
+    turns[0] = found + 1
+    return found
+
+
+def _counted() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def counted(typing_context, turns):
+        def generate(context, builder, signature, arguments):
+            place = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+        return types.int64(types.Array(types.int64, 1, "C")), generate
+
+    return counted
+
+
+next_turn: Any = Intrinsic(_counted, _counted_in_python)
+"""`next_turn(turns)`: the number in int64 `[1]`, which becomes one more, as one step among all threads."""
+
+
+Samples = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""An array of each sample: their addresses, int64 `[N]`; their extents, int64 `[N, ndim]`; and an array without elements,
+of their type and number of axes. They are C-contiguous."""
+
+
+def samples(places: np.ndarray, extents: np.ndarray, dtype: np.dtype) -> Samples:
+    """Arrays of these addresses, extents and type."""
+    like = np.empty((0,) * extents.shape[1], dtype)
+    return np.ascontiguousarray(places), np.ascontiguousarray(extents), like
+
+
+def each_in_turn(one: Kernel) -> Kernel:
+    """The kernel `f(turns, most, order, what)` that calls `one` for samples in turn, until none is left.
+
+    Args:
+        one: works on one sample.
+
+    `order` has the numbers of the samples. `what` is a tuple, with for each parameter of `one` either `Samples`, or an array
+    `[N, ...]` of whose rows each sample gets its own, or a tuple of one thing that all samples get.
+    """
+    found = _made.get(one)
+    if found is None:
+        scope = {**_each.__globals__, "one": one}
+        function = types.FunctionType(_each.__code__, scope, f"{one.function.__name__}_in_turn")
+        function.__module__ = one.function.__module__
+        function.__qualname__ = f"{one.function.__qualname__}_in_turn"
+        found = Kernel(function, {})
+        if one.has_stand_in():
+            found.meanwhile(functools.partial(_by_stand_in, one))
+        _made[one] = found
+    return found
+
+
+_made: weakref.WeakKeyDictionary[Kernel, Kernel] = weakref.WeakKeyDictionary()
+
+
+def _each(turns, most, order, what):
+    for _ in range(most):
+        turn = next_turn(turns)
+        if turn >= len(order):
+            break
+        one(*of_sample(what, order[turn]))  # type: ignore[name-defined]  # noqa: F821
+    return True
+
+
+def _by_stand_in(one: Kernel, turns: np.ndarray, most: int, order: np.ndarray, what: tuple[Any, ...]) -> bool:
+    for _ in range(most):
+        turn = _counted_in_python(turns)
+        if turn >= len(order):
+            break
+        one.stand_in(*_of_sample_in_python(what, order[turn]))
+    return True
+
+
+def _of_sample_in_python(what: tuple[Any, ...], i: int) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for one in what:
+        if not isinstance(one, tuple):
+            found.append(one[i])
+        elif len(one) == 1:
+            found.append(one[0])
+        else:
+            places, extents, like = one
+            found.append(memory_at(places[i], tuple(extents[i].tolist()), like.dtype))
+    return tuple(found)
+
+
+def _of_sample() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+    from numba.np import arrayobj
+
+    def type_of(field):
+        if isinstance(field, types.Array):
+            return field.dtype if field.ndim == 1 else field.copy(ndim=field.ndim - 1, layout="C", readonly=False)
+        return field.types[0] if len(field) == 1 else field.types[2]
+
+    @intrinsic
+    def of_sample(typing_context, what, i):
+        fields = what.types
+        result = types.Tuple([type_of(field) for field in fields])
+
+        def row(context, builder, kind, value, i):
+            """Row `i` of a C-contiguous array: a number, or an array."""
+            array = context.make_array(kind)(context, builder, value)
+            extents = cgutils.unpack_tuple(builder, array.shape)
+            step = i
+            for extent in extents[1:]:
+                step = builder.mul(step, extent)
+            place = builder.gep(array.data, [step])
+            if kind.ndim == 1:
+                return context.unpack_value(builder, kind.dtype, place)
+            return array_over(context, builder, type_of(kind), extents[1:], place)
+
+        def generate(context, builder, signature, arguments):
+            i, values = arguments[1], []
+            for k, field in enumerate(fields):
+                value = builder.extract_value(arguments[0], k)
+                if isinstance(field, types.Array):
+                    values.append(row(context, builder, field, value, i))
+                elif len(field) == 1:
+                    values.append(builder.extract_value(value, 0))
+                else:
+                    places, sizes, like = field.types
+                    address = row(context, builder, places, builder.extract_value(value, 0), i)
+                    table = context.make_array(sizes)(context, builder, builder.extract_value(value, 1))
+                    first = builder.mul(i, cgutils.unpack_tuple(builder, table.shape)[1])
+                    extents = [
+                        builder.load(builder.gep(table.data, [builder.add(first, ir.Constant(first.type, d))]))
+                        for d in range(like.ndim)
+                    ]
+                    data = builder.inttoptr(address, context.get_data_type(like.dtype).as_pointer())
+                    values.append(array_over(context, builder, like, extents, data))
+            found = context.make_tuple(builder, result, values)
+            return arrayobj.impl_ret_borrowed(context, builder, result, found)
+
+        return result(what, types.int64), generate
+
+    return of_sample
+
+
+of_sample: Any = Intrinsic(_of_sample, _of_sample_in_python)
+"""`of_sample(what, i)`: the arguments for sample `i`, see `each_in_turn`."""

@@ -1,0 +1,92 @@
+"""What of a call serves the next ones too: what its constants settle, and plans for inputs of certain shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ndd._operator.plan import Plan
+from ndd._tensor import Batch, Spec, Tensor
+from ndd._tensor.identity import comes_again
+
+FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
+_CHURN = 8  # calls in a row with shapes that are not kept, from which on shapes are kept when they come again
+_HANDLES = (Tensor, Batch)
+
+
+class CachedCall:
+    """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
+
+    __slots__ = (
+        "assumed", "batch_only", "by_name", "came_once", "columns", "constants", "device", "fewer", "handles", "kernels",
+        "made_once", "missed", "moves", "named", "outs", "plans", "single", "specs",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        specs: list[Any],
+        named: dict[str, Any],
+        handles: list[Any],
+        device: Any,
+        moves: bool,
+        outs: list[Spec],
+        single: bool,
+    ):
+        self.specs = specs
+        self.named = named
+        self.handles = handles
+        self.device = device
+        self.moves = moves
+        self.outs = outs
+        self.single = single
+        self.fewer = self.batch_only = False
+        self.assumed = False  # input 0 has no layout, and is taken as HWC
+        self.constants: Any = None  # to be compared with those of a call whose key is equal
+        self.plans: dict[Any, CachedPlan] = {}
+        self.made_once: dict[Any, Any] = {}  # see `Call.once` and `Call.kept`
+        self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
+        self.columns: dict[Any, Any] = {}  # GPU: what all launches say of inputs and outputs
+        self.missed = 0  # calls in a row for which no plan was kept
+        self.came_once: set[int] = set()  # hashes of shapes that came once
+        # A number of samples, and what `Call.arguments` gives for it.
+        self.by_name: tuple[int, dict[str, Any]] = (-1, {})
+
+    def keep(self, key: Any, planned: CachedPlan) -> None:
+        """Keeps a plan for the next batch of these shapes. Where each batch has other shapes (sound, for example), only
+        that of shapes that came before: to write launches down takes a fifth of the time of a call."""
+        self.missed += 1
+        if self.missed > _CHURN and not comes_again(key, self.came_once):
+            return
+        if len(self.plans) > FEW:
+            self.plans.clear()
+        self.plans[key] = planned
+        planned.kept = True
+
+    def given(self, values: tuple[Any, ...], keep: bool = True) -> CachedCall:
+        """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
+        named = {
+            name: (value if keep else None) if old.__class__ in _HANDLES or value.__class__ in _HANDLES else old
+            for (name, old), value in zip(self.named.items(), values, strict=True)
+        }
+        handles = [value for value in named.values() if value.__class__ in _HANDLES] if keep else [None]
+        found = CachedCall(self.specs, named, handles, self.device, self.moves, self.outs, self.single)
+        found.fewer, found.batch_only, found.assumed = self.fewer, self.batch_only, self.assumed
+        found.constants, found.plans, found.kernels = self.constants, self.plans, self.kernels
+        found.columns, found.made_once = self.columns, self.made_once
+        return found
+
+
+class CachedPlan:
+    """A plan worked out for inputs of certain shapes, with what follows from it; kept if no data went into it."""
+
+    __slots__ = ("columns", "kept", "plan", "recorded", "rooms", "shapes")
+
+    def __init__(self, plan: Plan, shapes: list[Any], columns: list[Any] | None):
+        self.plan = plan
+        self.shapes = shapes
+        self.columns = columns  # CPU: what the kernel gets of the plan for each sample
+        self.rooms: Any = None  # GPU: what the outputs need
+        self.recorded: Any = None  # GPU: the launches, to be made again without asking the operator
+        self.kept = False  # whether it serves later batches of these shapes
+
+
+__all__ = ["FEW", "CachedCall", "CachedPlan"]

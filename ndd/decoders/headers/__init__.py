@@ -1,0 +1,1 @@
+"""What the headers of picture files and of .npy files say, read without decoding."""

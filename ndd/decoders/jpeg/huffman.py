@@ -1,0 +1,295 @@
+"""The Huffman codes of a baseline JPEG: tables for the next bits of a scan, and its numbers by them.
+
+A look at ten bits gives one code or two, with their numbers and places: 12.5 looks for a block of 18 codes. More bits are no
+quicker, for their tables do not fit into the processor's nearest memory (64 whole photographs in ms of CPU time with 10, 11
+and 12 bits: 59.0, 59.0, 61.0); nor are three looks for one filling of the register, nor numbers that are always cut from
+the bits, to spare a branch (2 % slower). What a look says is read from memory byte by byte: to shift it out of one number
+took 5 % more, for only two ports of the processor shift. A look takes about 12 cycles, and where branches cannot be foreseen,
+at the ends of blocks and for numbers that do not fit, a third more. One look for each word, not two, takes 10 % more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._compiled.jit import kernel
+from ndd.decoders.jpeg.blocks import load_bits
+
+BLOCK = 64  # numbers
+SYMBOLS = 256
+
+_PEEK = 10  # bits
+LOOKS = 1 << _PEEK
+_BEHIND = np.uint64(64 - _PEEK)
+_MAX_SIZE = 11  # bits of a number
+_END_OF_BLOCK = 127  # as a run: beyond the block, whatever came before
+_LONG = 1 << 7
+_LIMIT = 4096  # of coefficients: libjpeg-turbo's sums of 16 bits hold such
+_FULL, _ENDED, _ENDS = np.uint64(64), np.uint64(_END_OF_BLOCK + 2), np.uint64(63)  # places
+_ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in range(1, 5))
+_SEVEN = np.uint64(7)
+
+
+def _zigzag() -> np.ndarray:
+    order = sorted(range(64), key=lambda k: (k // 8 + k % 8, k // 8 if (k // 8 + k % 8) % 2 else k % 8))
+    return np.array(order + [64] * (256 - 64), np.uint8)
+
+
+PLACES = _zigzag()  # of the numbers of a block; those that come behind it go where the next one's first is put later
+
+
+@kernel
+def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
+    """Fills them for the tables of codes that the components of `frame` use; whether these are codes at all."""
+    largest = 1
+    for k in range(len(steps)):
+        largest = max(largest, np.int64(steps[k]))
+    for c in range(frame[4, 2]):
+        dc, ac = frame[c, 3] >> 4, frame[c, 3] & 1
+        if c == 2 and frame[c, 3] == frame[1, 3]:
+            continue
+        if not _make_table(codes[dc], False, 1 << _MAX_SIZE, tables[dc]):
+            return False
+        if not _make_table(codes[2 + ac], True, _LIMIT // largest, tables[2 + ac]):
+            return False
+        _make_pairs(tables[2 + ac], fields[ac], numbers[ac])
+        if skipping:
+            _make_skips(tables[2 + ac], skips[ac])
+    return True
+
+
+@kernel
+def _make_table(codes, is_ac, most, table):
+    """Says for the next bits of a scan what code they begin with, and whether these are codes at all. An entry: how many bits
+    it takes with the number behind it (byte 0), the run of zeros before (byte 1), one more than that (byte 3), the bits of
+    the code alone (byte 4), and the number (16 bits from 48 on). `_LONG` in byte 0: the number is not told, but in byte 2
+    how many bits it has; so it is with numbers of `most` and more. With no bits: these are too few."""
+    code, known = np.int64(0), np.int64(16)
+    table[:] = _LONG | 32 << 32
+    for size in range(1, 17):
+        count = np.int64(codes[size - 1])
+        if code + count > 1 << size:
+            return False
+        for _ in range(count if size <= _PEEK else 0):
+            bits, run = _meaning(codes[known], is_ac)
+            spare = _PEEK - size - bits
+            entry = run << 8 | bits << 16 | (run + 1) << 24 | size << 32 | (size + bits)
+            if bits > _MAX_SIZE:
+                pass
+            elif spare < 0 or 1 << bits > most:
+                first = code << (_PEEK - size)
+                table[first : first + (1 << (_PEEK - size))] = entry | _LONG
+            else:
+                entry = run << 8 | (run + 1) << 16 | (run + 1) << 24 | size << 32 | (size + bits)
+                for number in range(1 << bits):
+                    first = ((code << bits) + number) << spare
+                    value = number if number >> max(0, bits - 1) else number + 1 - (1 << bits)
+                    table[first : first + (1 << spare)] = entry | value << 48
+            code += 1
+            known += 1
+        if size > _PEEK:
+            code += count
+        code <<= 1
+    return True
+
+
+@kernel
+def _meaning(symbol, is_ac):
+    """Bits of the number, more than any has for what is no symbol, and the zeros before."""
+    bits, run = np.int64(symbol) & 15, np.int64(symbol) >> 4
+    if not is_ac:
+        return np.int64(symbol), np.int64(0)
+    if not bits and run != 15:
+        run = np.int64(_END_OF_BLOCK)
+    return bits if bits < _MAX_SIZE else np.int64(_MAX_SIZE + 1), run
+
+
+@kernel
+def _make_pairs(table, fields, numbers):
+    """Two codes for one look, where both are whole in the bits. Fields: the bits of both, the zeros before the number of the
+    first, those before the second one's with the places of the first, the places of both. A second one that is not there
+    is zero: it is written over by what follows."""
+    for ahead in range(LOOKS):
+        one = np.int64(table[ahead])
+        used, places = one & 63, one >> 24 & 255
+        two = np.int64(table[(ahead << used) & (LOOKS - 1)])
+        total, second, after = used + (two & 63), places + (two >> 8 & 255), places + (two >> 24 & 255)
+        if (one | two) & _LONG or total > _PEEK or places > 64:
+            total, second, after, two = one & 255, places, places, np.int64(0)
+        fields[4 * ahead], fields[4 * ahead + 1] = total, one >> 8 & 255
+        fields[4 * ahead + 2], fields[4 * ahead + 3] = second, after
+        numbers[2 * ahead], numbers[2 * ahead + 1] = one >> 48, two >> 48
+
+
+@kernel
+def _make_skips(table, skips):
+    """How many bits up to three codes take with their numbers, codes that are whole in the bits, and how many places of a
+    block they fill: 64 if there is none."""
+    for ahead in range(LOOKS):
+        one = np.uint64(table[ahead])
+        used, places = one & np.uint64(63), one >> np.uint64(24) & np.uint64(255)
+        places = places if used else np.uint64(64)
+        for _ in range(2):
+            one = np.uint64(table[np.uint64(ahead) << used & np.uint64(LOOKS - 1)])
+            whole = used + (one >> np.uint64(32) & np.uint64(63)) <= np.uint64(_PEEK) and places < np.uint64(64)
+            used += one & np.uint64(63) if whole else np.uint64(0)
+            places += one >> np.uint64(24) & np.uint64(255) if whole else np.uint64(0)
+        skips[2 * ahead], skips[2 * ahead + 1] = used, places
+
+
+@kernel
+def _long_code(ahead, codes, is_ac):
+    """As `_make_table`, for a code that is longer than its looks; 0 for what is none."""
+    code, known = np.int64(0), np.int64(16)
+    for size in range(1, 17):
+        count = np.int64(codes[size - 1])
+        place = np.int64(ahead >> np.uint64(64 - size)) - code
+        if place < count:
+            bits, run = _meaning(codes[known + place], is_ac)
+            return run << 8 | bits << 16 | (run + 1) << 24 | (size + bits) | _LONG if bits <= _MAX_SIZE else 0
+        known += count
+        code = (code + count) << 1
+    return 0
+
+
+@kernel
+def _number(ahead, entry):
+    """What the bits say behind a code that was told without them: the highest one says that it is positive."""
+    bits = np.uint64(entry >> 16 & 255)
+    behind = ahead << np.uint64((entry & 63) - (entry >> 16 & 255))
+    number = np.int64(behind >> np.uint64(1) >> (np.uint64(63) - bits))
+    return number if behind >> np.uint64(63) else number + 1 - (1 << np.int64(bits))
+
+
+@kernel(forceinline=True)
+def _put(fields, numbers, ac, look, k, blocks, block):
+    """The numbers that a look tells go to their places behind `k` in a block; the place behind them."""
+    place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _ONE])])
+    blocks[block + place] = numbers[ac, look * _TWO]
+    place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _TWO])])
+    blocks[block + place] = numbers[ac, look * _TWO + _ONE]
+    return k + np.uint64(fields[ac, look * _FOUR + _THREE])
+
+
+@kernel
+def read_units(
+    units, inside, luma_blocks, bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks,
+):  # fmt: skip
+    """Reads so many units, into `blocks` (all 0) if they are `inside`; whether all was well. `luma_blocks` of a unit.
+
+    `bits`: the scan without stuffed zeros, of `nbytes`, and what may be read behind it. `stream`: how many bits of it are
+    read, the word they end in or before, from which the next ones come, and how many bits of that are read. `before`: the first
+    number of the last block of each component. Nothing is multiplied with `steps` here, but no product reaches `_LIMIT`.
+
+    The word for the next look is loaded from where this look begins: so it is there when it is known where that look ends. At
+    least 20 bits are left of it, two looks, after the 7 of its first byte and at most one look and a long code, 37 bits.
+    """
+    at, word, low = stream[0], stream[1], stream[2]
+    channels, block = frame[4, 2], np.uint64(0)
+    for _ in range(units):
+        for c in range(channels):
+            dc, ac = np.uint64(frame[c, 3] >> 4), np.uint64(frame[c, 3] & 1)
+            row = np.uint64(frame[c, 2] * BLOCK)
+            for _ in range(luma_blocks if c == 0 else 1):
+                ahead = word << low
+                word, low = load_bits(bits, at >> _THREE), at & _SEVEN
+                entry = np.int64(tables[dc, ahead >> _BEHIND])
+                number = entry >> 48
+                if entry & _LONG:
+                    ahead = word << low
+                    if not entry & 63:
+                        entry = _long_code(ahead, codes[dc], False)
+                        if not entry:
+                            return False
+                    number = _number(ahead, entry)
+                low += np.uint64(entry & 63)
+                at += np.uint64(entry & 63)
+                before[c] += number
+                k = np.uint64(1)
+                if not inside:
+                    while True:
+                        ahead = word << low
+                        word, low = load_bits(bits, at >> _THREE), at & _SEVEN
+                        look = (ahead >> _BEHIND) * _TWO
+                        used, after = np.uint64(skips[ac, look]), k + np.uint64(skips[ac, look + _ONE])
+                        if after < _FULL:
+                            k = after
+                            low += used
+                            at += used
+                            continue
+                        if after == _FULL or after - _ENDED < _ENDS:
+                            break
+                        # A long code, or codes some of which are the next block's.
+                        ahead = word << low
+                        entry = np.int64(tables[_TWO + ac, ahead >> _BEHIND])
+                        if not entry & 63:
+                            entry = _long_code(ahead, codes[_TWO + ac], True)
+                            if not entry:
+                                return False
+                        after = k + np.uint64(entry >> 24 & 255)
+                        used = np.uint64(entry & 63)
+                        if after >= _FULL:
+                            break
+                        k = after
+                        low += used
+                        at += used
+                else:
+                    number = before[c]
+                    if abs(number * np.int64(steps[row])) >= _LIMIT:
+                        return False
+                    blocks[block] = np.int16(number)
+                    while True:
+                        ahead = word << low
+                        word, low = load_bits(bits, at >> _THREE), at & _SEVEN
+                        look = ahead >> _BEHIND
+                        used = np.uint64(fields[ac, look * _FOUR])
+                        if used < np.uint64(_LONG):
+                            after = _put(fields, numbers, ac, look, k, blocks, block)
+                            if after >= _FULL:
+                                break
+                            k = after
+                            ahead <<= used
+                            low += used
+                            at += used
+                            # The next codes, of the same bits.
+                            look = ahead >> _BEHIND
+                            used = np.uint64(fields[ac, look * _FOUR])
+                            if used < np.uint64(_LONG):
+                                after = _put(fields, numbers, ac, look, k, blocks, block)
+                                if after >= _FULL:
+                                    break
+                                k = after
+                                low += used
+                                at += used
+                                continue
+                        ahead = word << low
+                        entry = np.int64(tables[_TWO + ac, look])
+                        if not entry & 63:
+                            entry = _long_code(ahead, codes[_TWO + ac], True)
+                            if not entry:
+                                return False
+                        number = _number(ahead, entry)
+                        place = np.uint64(PLACES[k + np.uint64(entry >> 8 & 255)])
+                        blocks[block + place] = np.int16(number)
+                        after = k + np.uint64(entry >> 24 & 255)
+                        if number and abs(number * np.int64(steps[row + (place & np.uint64(63))])) >= _LIMIT:
+                            return False
+                        used = np.uint64(entry & 63)
+                        if after >= _FULL:
+                            break
+                        k = after
+                        low += used
+                        at += used
+                    block += np.uint64(BLOCK)
+                # Full, or with the mark of its end before. Else the second code of two is the next block's.
+                if after != _FULL and after - _ENDED >= _ENDS:
+                    entry = np.int64(tables[_TWO + ac, ahead >> _BEHIND])
+                    if entry & _LONG or k + np.uint64(entry >> 24 & 255) != _FULL:
+                        return False
+                    used = np.uint64(entry & 63)
+                low += used
+                at += used
+        if np.int64(at) > 8 * nbytes:  # so much behind the end can be read: it is scratch
+            return False
+    stream[0], stream[1], stream[2] = at, word, low
+    return True

@@ -1,0 +1,69 @@
+"""LZ4 blocks to bytes. The format: https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._compiled.intrinsics import array_at
+from ndd._compiled.jit import kernel
+from ndd._compiled.sample_loops import next_turn
+
+
+@kernel
+def _length(source, at, length):
+    """A length that goes on in further bytes, and where it ends; -1 if these are missing."""
+    if length == 15:
+        while True:
+            if at >= source.size:
+                return -1, at
+            more = np.int64(source[at])
+            at += 1
+            length += more
+            if more != 255:
+                break
+    return length, at
+
+
+@kernel
+def inflate_lz4(source, out):
+    """How many bytes a block gives; they are written to `out`, u8. -1 for a block that is damaged, or gives more."""
+    at, end = 0, 0
+    while at < source.size:
+        token = np.int64(source[at])
+        count, at = _length(source, at + 1, token >> 4)
+        if count < 0 or count > source.size - at or count > out.size - end:
+            return -1
+        for i in range(count):
+            out[end + i] = source[at + i]
+        at, end = at + count, end + count
+        if at == source.size:  # the last sequence is literals only
+            return end
+        if at + 2 > source.size:
+            return -1
+        back = np.int64(source[at]) | np.int64(source[at + 1]) << 8
+        count, at = _length(source, at + 2, token & 15)
+        if count < 0 or back == 0 or back > end or count > out.size - end - 4:
+            return -1
+        for i in range(end, end + count + 4):
+            out[i] = out[i - back]
+        end += count + 4
+    return -1
+
+
+@kernel
+def inflate_turns(turns, most, sources, sizes, targets, rooms, made):
+    """Blocks of `sizes` bytes at the addresses `sources` to the addresses `targets`, where `rooms` bytes are for each, by threads
+    that take them in turn (`Call.in_turns`): how many bytes each gives, as `inflate_lz4` says it. The rest of its room is 0.
+
+    All are int64, one number for each block.
+    """
+    like = np.empty(0, np.uint8)
+    for _ in range(most):
+        k = next_turn(turns)
+        if k >= len(sources):
+            break
+        out = array_at(targets[k], rooms[k], like)
+        made[k] = inflate_lz4(array_at(sources[k], sizes[k], like), out)
+        for i in range(max(made[k], 0), out.size):
+            out[i] = 0
+    return True

@@ -1,0 +1,1 @@
+"""nvImageCodec: its C interface, its decoders, and pictures that come out on a GPU."""

@@ -1,0 +1,181 @@
+"""Loops over the functions of nvImageCodec's C library: a whole batch in one call that holds no GIL.
+
+`connect` says where the functions are, before the first of these is called. Structures come as their bytes, and `at` says
+where in `nvimgcodecImageInfo_t` and `nvimgcodecCodeStreamView_t` the numbers lie that change from picture to picture.
+A status that is not 0 is the error of its picture, which is left out from there on.
+
+Decoders that several threads share wait in a pipe, as a byte each, their number: one that is done goes to the next thread
+without Python. By a queue of Python's, both threads had to get the GIL first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy as np
+
+from ndd._compiled.intrinsics import zeros
+from ndd._compiled.jit import External, kernel
+
+FUNCTIONS = {
+    "nvimgcodecCodeStreamCreateFromHostMem": "int32(uintp, uintp, uintp, uintp, uintp)",
+    "nvimgcodecCodeStreamGetSubCodeStream": "int32(uintp, uintp, uintp)",
+    "nvimgcodecCodeStreamGetImageInfo": "int32(uintp, uintp)",
+    "nvimgcodecImageCreate": "int32(uintp, uintp, uintp)",
+    "nvimgcodecDecoderDecode": "int32(uintp, uintp, uintp, int32, uintp, uintp)",
+    "nvimgcodecFutureWaitForAll": "int32(uintp)",
+    "nvimgcodecFutureGetProcessingStatus": "int32(uintp, uintp, uintp)",
+    "nvimgcodecFutureDestroy": "int32(uintp)",
+}
+# What `at` holds, in units of 4 bytes (8 for the last three).
+AT_HEIGHT, AT_WIDTH, AT_CHANNELS, AT_FORMAT, AT_SPACE, AT_TURN, AT_START, AT_END = range(8)
+AT_STRIDE, AT_BUFFER, AT_STREAM = range(8, 11)
+
+NOT_MADE = -2  # a status of ours: the decoder with this number has no handle yet
+
+_DECODED = 1  # nvimgcodecProcessingStatus_t
+_TRIES = 100  # to read from the pipe: signals interrupt it
+
+_of_library = [External(name, signature) for name, signature in FUNCTIONS.items()]
+_create, _cut, _parse, _image, _decode, _wait, _statuses, _destroy = _of_library
+_read, _write = (External(f"ndd_pipe_{name}", "int32(int32, uintp, uintp)") for name in ("read", "write"))
+
+
+def connect(library: object) -> None:
+    """Makes the functions of a loaded library (of ctypes) known to compiled code, and those that read and write pipes."""
+    windows = sys.platform == "win32"
+    system: Any = ctypes.CDLL("ucrtbase" if windows else None)
+    for external in _of_library:
+        external.connect(getattr(library, external.name))
+    for external, name in ((_read, "read"), (_write, "write")):
+        external.connect(getattr(system, f"_{name}" if windows else name))
+
+
+@kernel
+def prepare(
+    instance, address, size, extents, swapped, window, target, shape, kind, upright, stream, parsed, view, info, at, handles,
+    failed,
+):  # fmt: skip
+    """Tells the library of one picture: where its bytes are, what part of it is wanted, where the pixels go.
+
+    One whose extents as stored, or whether height and width change place, are not those given is refused: its pixels would
+    not fit.
+
+    Args:
+        window: y0, x0, y1, x1; without numbers the whole picture.
+        kind: sample format and colour space.
+        parsed, view, info: the bytes of structures, of which each picture gets copies: threads prepare several at once.
+        handles: uint64 `[3]`, of a stream, a part and an image, which are used again; the library keeps the header that it
+            has read.
+        failed: `[1]`, becomes the status.
+    """
+    numbers = parsed.copy().view(np.int32)
+    status = _create(instance, handles.ctypes.data, address, size, 0)
+    if status == 0:
+        status = _parse(handles[0], numbers.ctypes.data)
+    fits = numbers[at[AT_HEIGHT]] == extents[0] and numbers[at[AT_WIDTH]] == extents[1]
+    if status == 0 and not (fits and (numbers[at[AT_TURN]] % 180 != 0) == swapped):
+        status = -1
+    if status == 0 and len(window):
+        place = view.copy().view(np.int32)
+        for axis in range(2):
+            place[at[AT_START] + axis] = window[axis]
+            place[at[AT_END] + axis] = window[2 + axis]
+        status = _cut(handles[0], handles.ctypes.data + 8, place.ctypes.data)
+    if status == 0:
+        wide = info.copy().view(np.int64)
+        image = wide.view(np.int32)
+        wide[at[AT_STREAM]], wide[at[AT_BUFFER]], wide[at[AT_STRIDE]] = stream, target, shape[1] * shape[2]
+        image[at[AT_HEIGHT]], image[at[AT_WIDTH]], image[at[AT_CHANNELS]] = shape[0], shape[1], shape[2]
+        image[at[AT_FORMAT]], image[at[AT_SPACE]] = kind[0], kind[1]
+        for k in range(3):  # degrees and flips
+            image[at[AT_TURN] + k] = numbers[at[AT_TURN] + k] if upright else 0
+        status = _image(instance, handles.ctypes.data + 16, image.ctypes.data)
+    failed[0] = status
+
+
+prepare.meanwhile()
+
+
+@kernel
+def _number_of_an_idle_one(waiting):
+    """Waits for a decoder; -1 if the pipe is broken."""
+    number = zeros(1, np.uint8)
+    for _ in range(_TRIES):
+        if _read(waiting, number.ctypes.data, 1) == 1:
+            return np.int64(number[0])
+    return np.int64(-1)
+
+
+def _largest_first_in_python(numbers: np.ndarray, sizes: np.ndarray) -> None:
+    numbers[:] = numbers[np.argsort(-sizes[numbers], kind="stable")]
+
+
+@kernel
+def _largest_first(numbers, sizes):
+    """Sorts the numbers of pictures by size, those of one size by number: Shell's sort, which compiles in a ninth of the time
+    that NumPy's takes."""
+    gap = len(numbers) // 2
+    while gap > 0:
+        for k in range(gap, len(numbers)):
+            one, at = numbers[k], k
+            while at >= gap:
+                before = numbers[at - gap]
+                if sizes[before] > sizes[one] or (sizes[before] == sizes[one] and before < one):
+                    break
+                numbers[at] = before
+                at -= gap
+            numbers[at] = one
+        gap //= 2
+
+
+_largest_first.interpreted_as(_largest_first_in_python)
+
+
+@kernel
+def decode(decoders, mine, idle, params, sizes, handles, which, failed):
+    """Decodes a batch; returns when the CPU's work is done and a GPU's is queued.
+
+    Args:
+        decoders: their handles; 0 for one that is not made yet.
+        mine: the number of the one that the caller has; -1 for the next that is idle.
+        idle: the ends of the pipe, (to read, to write), where the numbers of those lie that nobody uses.
+        sizes: bytes of the pictures.
+        handles: `[M, 3]`, see `prepare`.
+        which: of the first two, 0 for whole pictures and 1 for parts of them.
+        failed: what `prepare` has left; becomes 0 for what was decoded.
+
+    Returns:
+        0, or the status of a decoder that refuses everything, and its number, which the caller has then.
+    """
+    number = np.int64(mine)
+    sound = np.flatnonzero(failed == 0)
+    if not len(sound):
+        return np.int64(0), number
+    # The engines and the library's threads take pictures in this order, and none of them comes to the end with a large one
+    # while the others have nothing to do: 3.9 to 3.6 ms for 64 ImageNet JPEGs, 12.0 to 10.9 for 256 (H200, 16 cores).
+    _largest_first(sound, sizes)
+    there, images, statuses = handles[:, which][sound], handles[:, 2][sound], zeros(len(sound), np.uint32)
+    if number < 0:
+        number = _number_of_an_idle_one(idle[0])
+    decoder = decoders[number] if number >= 0 else np.uint64(0)  # read once: another thread may set it to 0
+    if decoder == 0:
+        return np.int64(NOT_MADE), number
+    future, size = zeros(1, np.uint64), zeros(1, np.uint64)
+    status = _decode(decoder, there.ctypes.data, images.ctypes.data, len(sound), params, future.ctypes.data)
+    if status == 0:
+        _wait(future[0])
+        status = _statuses(future[0], statuses.ctypes.data, size.ctypes.data)
+        _destroy(future[0])
+    if status == 0:
+        size[0] = number
+        _write(idle[1], size.ctypes.data, 1)  # the first byte of it: all that numba runs on are little-endian
+    for k in range(len(sound)):
+        if statuses[k] != _DECODED:
+            failed[sound[k]] = 1
+    return np.int64(status), number
+
+
+decode.meanwhile()

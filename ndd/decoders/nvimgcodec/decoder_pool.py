@@ -1,0 +1,252 @@
+"""What GPU decodes are made with and used again: decoders by batch size, and places for the batches under way."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ndd._compiled.sample_loops import each_in_turn
+from ndd._compiled.thread_team import ALONE, joined
+from ndd._cuda.event import recorded
+from ndd._cuda.launch import pinned_empty
+from ndd._execution.lookahead import is_ahead
+from ndd._execution.memoize import Memoized
+from ndd._operator import Call, Operand
+from ndd._tensor.small_arrays import few_zeros
+from ndd.decoders.jpeg import headers as jpeg_headers
+from ndd.decoders.jpeg.headers import FACTS
+from ndd.decoders.nvimgcodec import calls as codec_calls, library as _codec_library
+from ndd.decoders.nvimgcodec.library import Decoder, Library, Pictures
+
+# How many decoders work at once, and how many of the context's threads each has. Measured on an H200 with 16 cores, 256
+# ImageNet JPEGs (194 of them 4:4:4), by `python -m ndd bench loop --device gpu`. Decoding alone ahead of the loop, batches of
+# 64: two decoders of 6 threads 23,200 images/s, of 7 23,400, one of 12 18,800, of 14 19,100, three of 5 22,400; batches of
+# 256: one decoder of 12 to 14 threads 25,500 to 26,200, two 21,800 to 23,900. With random_resized_crop behind it, batches of
+# 64: two of 6 threads 18,500, of 7 17,400, of 5 17,800, three of 5 18,000, one of 12 16,700: Python needs a core too.
+# Large pictures take one decoder too: 64 of 12 million pixels, 3.5 MB each, 1,740 images/s by one of 12 threads, 1,610 of 16,
+# 1,510 by two of 8, 1,220 of 6. A call that nobody foresaw is the only one at work: a batch of 64 takes 6.8 ms by one of two
+# decoders of 6 threads, 5.4 by one of 12, 6.1 of 14, 6.7 of 16; one of 128 12.6, 9.8, 9.1 and 9.6; one of 8 1.9, 2.1, 2.7
+# and 2.7.
+_PAIR, _ONE = (2, 6 / 16), (1, 12 / 16)
+_MOST_OF_A_PAIR = 128  # pictures of a batch
+_FEW = 16  # pictures, for which six threads are enough
+_LARGE = 1 << 25  # bytes of a batch: from here on it counts as one of many pictures
+
+# How much of a batch goes to the JPEG engines where nobody has said so: DALI's share suits 16 cores. Measured on the same
+# pictures by `python -m ndd bench loop --device gpu --threads T --hw-load SHARE`, with random_resized_crop behind it and T of
+# the machine's cores, images/s in batches of 64: two cores 3,670 with 0.65, 7,550 with 0.8, 14,600 with 1; four 7,630, 14,800
+# and 20,400; eight 17,600, 20,900 and 21,600, with 0.85 21,200 and 0.9 21,700; sixteen 26,300, 23,800. Few pictures are sooner
+# done by engines alone, of which an H200 has seven: 8 in 1.3 ms instead of 2.5, 16 in 1.7 instead of 2.7, 32 in 2.4 instead of
+# 3.0; ahead of the loop 22,000 images/s in batches of 32 instead of 19,700. A call that nobody foresaw, 64 pictures: four cores
+# 7.3 ms with 0.65, 3.9 with 0.8 and 4.0 with 1, eight 4.4, 3.9 and 4.0, sixteen 4.2, with 0.75 3.8; more pictures are best with
+# 0.65 there, 128 in 7.1 ms instead of 7.4, 256 in 12.6 instead of 13.6. Windows of a twelfth and a quarter of the pictures take
+# 4.64 and 4.77 ms with 0.75, 4.88 and 5.31 with 0.65 (H100, a slower machine). 64 of 12 million pixels: four cores 57.5 ms with
+# 0.65, 49.6 with 0.8, 60.5 with 1; eight 44.4 with 0.5, 38.9 with 0.65, 50.0 with 0.8; sixteen 36.9 with 0.4, 40.9 with 0.65.
+_UNSAID = np.float32(0.65)  # the default of `hw_decoder_load`
+_SHARES = ((4, 1.0), (8, 0.85))  # up to so many threads
+_LARGE_SHARES = ((2, 1.0), (4, 0.8), (8, 0.65))
+_LARGE_SHARE = 0.4  # with more threads
+_ENGINES_ALONE = 32  # pictures of a batch
+_UNFORESEEN = (64, 0.75)  # pictures of a batch at most, which is the only one at work
+
+# From how many pixels on a GPU reads the Huffman codes of a picture that no engine decodes, where nobody has said so. DALI's
+# number leaves photographs to the threads: they are ahead beside engines, 22,500 images/s instead of 19,800 in batches of 64 by
+# 16 threads. Without engines the GPU is, 64 pictures, random_resized_crop behind them (H100, the same pictures, `--hw-load 0`):
+# 16 threads 5,810 images/s by themselves and 9,980 by the GPU, 8 3,200 and 3,270, 4 1,250 and 2,290, 2 1,100 and 2,030; batches
+# of 256 6,410 and 9,990; a batch alone, 16 threads, 11.5 and 8.6 ms. Large pictures are the GPU's in any case: 12 million
+# pixels 1,650 images/s beside engines, 750 if the threads read them. No pixel differs.
+_UNSAID_PIXELS = 1_000_000  # the default of `hybrid_huffman_threshold`
+_PIXELS_WITHOUT_ENGINES = 0
+
+_KEPT_POOLS = 8  # decoders hold threads, streams and page-locked memory; a loop uses one or two kinds
+_IDLE_PLACES = 6
+_ALIGNMENT = 64
+_take = each_in_turn(jpeg_headers.take)
+
+
+class Decoders:
+    """Decoders of one kind, each for one thread at a time; made when they are needed, and anew when batches come that are
+    larger than those before: nvImageCodec settles by a decoder's first batch how many pictures of any batch go to the
+    engines. One that began with 192 decodes batches of 256 at 19,400 images/s, one that began with 256 at 25,700 (H200).
+
+    Args:
+        make: makes one.
+        count: how many there may be.
+    """
+
+    def __init__(self, make: Callable[[], Decoder], count: int):
+        self._make = make
+        self._made: list[Decoder | None] = [None] * count
+        self._handles = np.zeros(count, np.uint64)
+        self._idle = os.pipe()  # the numbers of those that nobody uses, a byte each
+        os.write(self._idle[1], bytes(range(count)))
+        self._largest = 0  # batch so far, but for a sixteenth
+
+    def decode(self, pictures: Pictures) -> np.ndarray:
+        """Which of the pictures were decoded, bool `[N]`, by a decoder that is idle, or as soon as one is. A decoder that
+        fails is replaced; where the next one fails too, nothing is decoded."""
+        failures, mine = 0, -1
+        if pictures.count > self._largest * 17 // 16:
+            self._largest = pictures.count
+            self._handles[:] = 0  # who uses one now goes on with it; the next one makes it anew
+        try:
+            while failures < 2:
+                status, mine = pictures.decode(self._handles, mine, self._idle)
+                if status == 0:
+                    mine = -1  # the kernel has given it back
+                    return pictures.decoded
+                if mine < 0:
+                    break
+                if status == codec_calls.NOT_MADE:
+                    self._give_up(mine)
+                    made = self._made[mine] = self._make()
+                    self._handles[mine] = made.handle  # type: ignore[call-overload]
+                else:
+                    failures += 1
+                    self._give_up(mine)
+        except RuntimeError:  # none can be made
+            pass
+        finally:
+            if mine >= 0:
+                os.write(self._idle[1], bytes([mine]))
+        return np.zeros(pictures.count, np.bool_)
+
+    def _give_up(self, number: int) -> None:
+        decoder, self._made[number], self._handles[number] = self._made[number], None, 0
+        if decoder is not None:
+            decoder.close()
+
+    def close(self) -> None:
+        """Gives the decoders up. Nobody may be using one."""
+        for number in range(len(self._made)):
+            self._give_up(number)
+        for end in self._idle:
+            os.close(end)
+
+
+def _made(
+    device_id: int | None, size_class: int, plan: tuple[int, float], threads: int, load: float, options: str
+) -> Decoders:
+    codec: Any = _codec_library.library()
+    count, share = plan
+    each = max(1, int(threads * share))
+    return Decoders(lambda: Decoder(codec, device_id, each, load, options), count)
+
+
+_pools = Memoized(_made, limit=_KEPT_POOLS)
+atexit.register(_pools.clear)  # while the GPU can still be talked to
+
+
+def share(load: float, count: int, nbytes: int, threads: int) -> float:
+    """The share of a batch of `count` JPEGs of `nbytes` bytes that goes to a GPU's JPEG engines: `load`, if it is not the
+    default."""
+    if load != _UNSAID:
+        return load
+    if nbytes >= _LARGE:
+        return next((measured for most, measured in _LARGE_SHARES if threads <= most), _LARGE_SHARE)
+    if count <= _ENGINES_ALONE:
+        return 1.0
+    few = next((measured for most, measured in _SHARES if threads <= most), None)
+    if few is not None:
+        return few
+    return _UNFORESEEN[1] if count <= _UNFORESEEN[0] and not is_ahead() else load
+
+
+def huffman_threshold(pixels: int, load: float) -> int:
+    """From how many pixels on a GPU reads the Huffman codes of a JPEG itself: `pixels`, if it is not the default. That
+    changes no pixel. `load`: the share of the engines, as the user has said it."""
+    return _PIXELS_WITHOUT_ENGINES if pixels == _UNSAID_PIXELS and load == 0 else pixels
+
+
+def decoders(device_id: int | None, count: int, nbytes: int, threads: int, load: float, options: str) -> Any:
+    """The decoders of one GPU for batches of about `count` pictures and `nbytes` bytes, in a `with` block: one that has begun
+    with batches of 64 decodes batches of 256 at half the speed, see `Decoders`."""
+    size_class = max(count - 1, 0).bit_length()
+    most = _MOST_OF_A_PAIR if is_ahead() else _FEW
+    plan = _PAIR if 1 << size_class <= most and nbytes < _LARGE else _ONE
+    return _pools.using(device_id, size_class, plan, threads, share(load, 1 << size_class, nbytes, threads), options)
+
+
+class Staging:
+    """Page-locked host memory for the encoded pictures of one batch at a time, behind each other."""
+
+    def __init__(self) -> None:
+        self._buffer = np.empty(0, np.uint8)
+        self._starts = np.zeros(0, np.int64)
+        self.sizes = np.zeros(0, np.int64)
+
+    def take(self, operand: Operand, call: Call) -> np.ndarray:
+        """Copies the pictures; gives int64 `[N, FACTS]`: what compiled code could tell from their headers, else zeros. The
+        threads of a call that was not foreseen have nothing else to do: they share it."""
+        self.sizes = np.ascontiguousarray(operand.sizes)
+        room = (self.sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT
+        ends = np.add.accumulate(room)
+        self._starts, total = ends - room, int(ends[-1])
+        if total > len(self._buffer):
+            self._buffer = pinned_empty(total + total // 4).numpy()
+        facts, addresses = few_zeros((operand.n, FACTS), np.int64), np.ascontiguousarray(operand.pointers())
+        what = np.arange(operand.n), (addresses, self.sizes, self._starts, (self._buffer,), facts)
+        if is_ahead():
+            joined(_take)(ALONE, 0, np.array([0]), operand.n, what)
+        else:
+            call.in_turns(_take, what, operand.n, total, (operand, self._buffer))
+        return facts
+
+    def put(self, i: int, data: np.ndarray) -> None:
+        """Other bytes for picture i, as many as it has."""
+        self._buffer[self._starts[i] : self._starts[i] + len(data)] = data
+
+    def addresses(self, samples: Any) -> np.ndarray:
+        """Where some of the pictures are, int64; `samples` picks them from an array of all."""
+        return self._starts[samples] + self._buffer.__array_interface__["data"][0]
+
+
+class Place:
+    """What the decode of one batch takes, beside a decoder: memory for the encoded bytes, and handles of its pictures."""
+
+    def __init__(self, codec: Library):
+        self.staging = Staging()
+        self.pictures = Pictures(codec)
+        self.passed: Any = None  # an event: until then the GPU may be reading
+
+
+class Places:
+    """The places of a process in the order in which they were used: as many as there are batches under way."""
+
+    def __init__(self) -> None:
+        self._idle: deque[Place] = deque()
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def using(self, codec: Library, stream: Any) -> Iterator[Place]:
+        """A place for one batch, which nobody else gets before `stream` has passed what is queued on it in the block;
+        `place.passed` is the event that tells."""
+        place = self._taken() or Place(codec)
+        try:
+            yield place
+        finally:
+            place.passed = recorded(stream, place.passed)
+            with self._lock:
+                self._idle.append(place)
+
+    def _taken(self) -> Place | None:
+        with self._lock:
+            if not self._idle:
+                return None
+            passed = self._idle[0].passed.query()
+            if not passed and len(self._idle) < _IDLE_PLACES:
+                return None
+            place = self._idle.popleft()
+        if not passed:
+            place.passed.synchronize()
+        return place
+
+
+places = Memoized(Places)

@@ -1,0 +1,1 @@
+"""Video: containers, packets, frames, colors, and NVIDIA's hardware decoder."""

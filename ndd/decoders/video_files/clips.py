@@ -1,0 +1,93 @@
+"""Sequences of frames on a GPU: what readers and `io.video.sequences` give are the numbers of frames, decoded here."""
+
+from __future__ import annotations
+
+import functools
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ndd._operator import Plan, operator, output
+from ndd._tensor.dtype import uint8
+from ndd.decoders.video_files.file import VideoFile
+from ndd.decoders.video_files.index import Index
+
+
+class Videos(Protocol):
+    """The videos of sequences, by number.
+
+    Attributes:
+        indices: those of the videos.
+        fill: the colour in the place of a frame that a video does not have, u8 `[3]`.
+        ycbcr: whether frames are Y, Cb and Cr.
+    """
+
+    indices: list[Index]
+    fill: np.ndarray
+    ycbcr: bool
+
+    def using(self, video: int, first: int, last: int) -> AbstractContextManager[VideoFile]:
+        """A video, open, for these frames."""
+        ...
+
+
+_known: WeakValueDictionary[int, Videos] = WeakValueDictionary()
+
+
+def on_gpu(clips: Any, videos: Videos, device: Any) -> Any:
+    """The frames of sequences that are listed as `decoded_clips` says. `clips` are decoded when somebody asks for it, so
+    their `source_info` must keep the videos alive."""
+    _known[id(videos)] = videos
+    return decoded_clips(clips, videos=id(videos), device=device)
+
+
+@operator(reads="cpu", register=False)
+def decoded_clips(clips, /, *, videos: int):
+    """Decodes sequences: i64 `[1 + F]`, the number of the video and those of its frames (-1: filled), to u8 "FHWC". The
+    sequences of one video are decoded in one go, each frame once."""
+    return output(uint8, 4, "FHWC")
+
+
+class _Clip:
+    """A sequence: the videos, the number of its own, those of its frames."""
+
+    def __init__(self, videos: Videos, row: np.ndarray):
+        self.videos, self.video, self.frames = videos, int(row[0]), row[1:]
+
+    @property
+    def index(self) -> Index:
+        """That of the video."""
+        return self.videos.indices[self.video]
+
+
+@decoded_clips.plan
+def _(clips, *, videos):
+    listed = [_Clip(_known[videos], row) for row in clips.arrays]
+    shapes = [(len(clip.frames), *clip.index["size"].tolist(), 3) for clip in listed]
+    return Plan(shapes, {"clip": listed})
+
+
+@decoded_clips.cuda
+def _(launch, clips, out, clip):
+    from ndd.decoders.video_files import gpu as _video_gpu
+
+    videos, numbers = clip[0].videos, np.array([one.video for one in clip])
+    each = np.unique(numbers).tolist()
+    pieces, wanted, count = [], [np.full(len(one.frames), -1) for one in clip], 0
+    for video in each:
+        samples = np.flatnonzero(numbers == video).tolist()
+        wanting = np.repeat(samples, [len(clip[i].frames) for i in samples])
+        frames, first = np.unique(np.concatenate([clip[i].frames for i in samples]), return_index=True)
+        frames, wanting = frames[frames >= 0], wanting[first[frames >= 0]]
+        for i in samples:
+            there = clip[i].frames >= 0
+            wanted[i][there] = count + np.searchsorted(frames, clip[i].frames[there])
+        count += len(frames)
+        index = videos.indices[video]
+        for part in _video_gpu.cut(index, frames, _video_gpu.pieces_at_once(len(each))):
+            using = functools.partial(videos.using, video, int(part[0]), int(part[-1]))
+            pieces.append(_video_gpu.Piece(using, index, part, wanting[np.searchsorted(frames, part)]))
+    pictures = _video_gpu.decoded(launch.call, pieces, videos.ycbcr)
+    _video_gpu.convert(launch, [one.index for one in clip], pictures, wanted, videos.fill, videos.ycbcr)

@@ -1,0 +1,444 @@
+"""`VideoFile`: one video, open: an exact index of its frames, and frames by number. PyAV (FFmpeg) decodes.
+
+The index (`index.py`) says when each frame is shown, and where decoding may begin. A frame is known by its time, so a
+variable frame rate is as good as a constant one. To come to a frame the decoder goes on from where it is, or begins anew at the
+last key frame before, whatever decodes less; on the way it leaves out frames that no other one needs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd._execution.fork import whole
+from ndd.decoders.video_files.color import write_rgb, write_ycbcr
+from ndd.decoders.video_files.index import Index, faults, indexed, key_before, mark, opened, reason, video_stream
+from ndd.decoders.video_files.packets import Packets, PlainFile
+
+# Packets behind a frame's own, about, until a decoder that puts frames in order shows it.
+_SHOWN_WITHIN = 8
+_BYTES_AT_ONCE = 1 << 22  # of packets
+
+
+class Shape(NamedTuple):
+    """What a video gives: frames, and the height and width of each, upright."""
+
+    frames: int
+    height: int
+    width: int
+
+
+# In a forked child: what its parent opened. Freed there, FFmpeg would wait for ever for threads that the child has not.
+_of_parents: list[Any] = []
+
+
+class VideoFile:
+    """One open video. One thread at a time may use it. FFmpeg decodes, until `decode_by` says otherwise.
+
+    Args:
+        source: a path, or the bytes of a file, u8.
+        threads: how many threads of FFmpeg decode.
+        index: what `scan` gave for this file; by default it is made here.
+    """
+
+    def __init__(self, source: str | np.ndarray, threads: int = 1, index: Index | None = None):
+        self.source, self._threads = source, threads
+        self._process = os.getpid()
+        self._decoder: Any = None  # made when it is needed
+        self._make_decoder: Callable[[Any], Any] = _ffmpeg
+        self._container: Any = None  # open when FFmpeg is needed: an engine may do without
+        self._index = self._indexed() if index is None else index
+        self._times, self._keys = self._index["times"], self._index["keys"].tolist()
+        self.time_base = Fraction(*self._index["time_base"].tolist())
+        height, width = self._index["size"].tolist()
+        self.shape = Shape(len(self._times), height, width)
+        self._numbers = {time: number for number, time in enumerate(self._times.tolist())}
+        self._wanted: set[int] = set()
+        self._last_wanted = -1
+        self._ends = False  # whether the decoder may be emptied behind the last of them
+        self._emptied = False
+        self._unsent: set[int] = set()  # those whose data the decoder does not have yet
+        self._inside: set[int] = set()  # frames whose data it has, and which it has not given
+        self._untimed = bool(self._index["untimed"][0])
+        self._next = 0  # the frame that decoding on gives next
+        self._began = 0  # the frame where decoding began
+        self._frames: Iterator[tuple[int, Any]] | None = None
+        self._coming: Iterator[Any] = iter(())  # the packets of which they are made
+        self._plain: PlainFile | None = None  # where an engine's packets are read from
+        self._place: int | None = None  # of the next one of these
+        self._damage: BaseException | None = None  # what the decoder said last
+        self._damaged: list[int] = []  # the decode times of what it could not decode
+        self.refused: str | None = None  # why the engines of a GPU do not decode it
+
+    @property
+    def index(self) -> Index:
+        """What `scan` gives."""
+        return self._index
+
+    @property
+    def position(self) -> int:
+        """The frame that comes next when decoding goes on; the end where it cannot."""
+        return self.shape.frames if self._emptied else self._next
+
+    @property
+    def stream(self) -> Any:
+        """PyAV's, of an open file."""
+        if self._container is None:
+            self._open()
+        return self._stream
+
+    @property
+    def codec(self) -> tuple[str, bytes]:
+        """FFmpeg's name of the codec, and its parameter sets."""
+        return self._index["codec"].tobytes().decode(), self._index["extradata"].tobytes()
+
+    def seconds(self, frames: Any) -> np.ndarray:
+        """When frames are shown, f64, in seconds."""
+        return self._times[frames] * float(self.time_base)
+
+    def at(self, seconds: np.ndarray) -> np.ndarray:
+        """The frames that are shown at these moments; before the first one the first."""
+        ticks = np.floor(np.asarray(seconds, np.float64) / float(self.time_base) + 1e-3)
+        return (np.searchsorted(self._times, ticks, "right") - 1).clip(0)
+
+    def key_before(self, frame: int) -> int:
+        """Where decoding must begin for a frame."""
+        return key_before(self._keys, frame)
+
+    def read(self, frames: np.ndarray, out: np.ndarray) -> None:
+        """Writes frames into `out`, u8 RGB `[len(frames), height, width, 3]`.
+
+        `frames` are numbers, in any order and as often as they are listed; what is no frame of the video is left as it is.
+        """
+        places: dict[int, list[np.ndarray]] = {}
+        for place, number in enumerate(frames.tolist()):
+            if 0 <= number < self.shape.frames:
+                places.setdefault(number, []).append(out[place])
+        self.expect(sorted(places))
+        for number in sorted(places):
+            self.write(number, places[number])
+
+    def decode_by(self, make_decoder: Callable[[Any], Any] | None) -> None:
+        """Another decoder from here on: what `make_decoder` gives for this file, an engine's (`_nvdec.Decoder`); None: FFmpeg
+        again."""
+        self._close_decoder()
+        self._make_decoder = make_decoder or _ffmpeg
+        self._forget()
+
+    @property
+    def by_ffmpeg(self) -> bool:
+        """Whether nothing else was said to `decode_by`."""
+        return self._make_decoder is _ffmpeg
+
+    @property
+    def decoder(self) -> Any:
+        """What decodes."""
+        if self._decoder is None:
+            with whole:
+                self._decoder = self._make_decoder(self)
+            self._decoder.skip_frame, self._skips = "DEFAULT", False
+        return self._decoder
+
+    def expect(self, numbers: Sequence[int], ends: bool = False) -> None:
+        """Says which frames come next, ascending: those between them are decoded only if others need them. `ends`: nobody
+        will go on behind the last one. A decoder that puts frames in order gives it two or three frames later, of which one
+        is often a key frame; so it is emptied instead."""
+        if self._emptied:
+            self._forget()
+        self._wanted, self._ends = set(numbers), ends
+        self._last_wanted = numbers[-1] if numbers else -1
+        self._unsent = self._wanted - self._inside
+
+    def write(self, number: int, places: Sequence[np.ndarray], ycbcr: bool = False) -> None:
+        """Writes one frame to some places, u8 `[height, width, 3]` each. RuntimeError if it cannot be decoded."""
+        frame = self.frame(number)
+        write = write_ycbcr if ycbcr else write_rgb
+        write(frame, places[0], round(frame.rotation / 90) % 4)
+        for place in places[1:]:
+            place[...] = places[0]
+
+    def close(self) -> None:
+        """Closes the file and gives the decoder up."""
+        self._frames = self._place = None
+        self._close_decoder()
+        if self._plain is not None:
+            self._plain.close()
+            self._plain = None
+        if self._container is not None:
+            with whole:
+                self._container.close()
+            self._container = None
+
+    def __del__(self) -> None:
+        if os.getpid() != getattr(self, "_process", os.getpid()):
+            _of_parents.append([self.__dict__.get(name) for name in ("_container", "_decoder", "_frames", "_coming")])
+
+    def _close_decoder(self) -> None:
+        if self._decoder is not None and not self.by_ffmpeg:
+            self._decoder.close()
+        self._decoder = None
+
+    def _indexed(self) -> Index:
+        stream = self.stream
+        try:
+            return indexed(self.source, self._container, stream)
+        except BaseException:
+            self._container.close()
+            raise
+
+    def _open(self) -> None:
+        # FFmpeg opens and closes decoders under locks of the process: a child forked meanwhile would wait for ever.
+        with whole:
+            container = opened(self.source)
+            try:
+                self._stream = video_stream(container)
+                self._stream.thread_type = "AUTO"
+                self._stream.thread_count = self._threads
+            except BaseException:
+                container.close()
+                raise
+            self._container = container
+        self._skips = False
+
+    def frame(self, wanted: int) -> Any:
+        """A frame as the decoder gives it. RuntimeError if it cannot be decoded."""
+        if self._frames is None or not max(self.key_before(wanted), 0) <= self._next <= wanted:
+            self._go_to(self.key_before(wanted))
+            self._unsent = {number for number in self._wanted if number >= wanted}
+        for _ in range(2):
+            for number, frame in self._frames or ():
+                self._next = number + 1
+                if self._harmed(wanted) or (number == wanted and frame.is_corrupt):
+                    break
+                if number == wanted:
+                    return frame
+                if number > wanted:
+                    break
+            harmed = self._harmed(wanted)
+            if self._damage is not None and self._threads > 1 and self.by_ffmpeg:
+                # Several threads tell of damage later than it was, of more frames than it harms, and PyAV loses the good
+                # frames that come with an error.
+                self._threads, self._ends = 1, False
+                self._begin_anew()
+                self._go_to(self.key_before(wanted))
+            elif harmed or self._began == 0:
+                break
+            else:
+                self._ends = False
+                self._go_to(0)  # a key frame that was none: from the beginning
+        raise self._bad(wanted)
+
+    def copy(self, numbers: Sequence[int], places: Sequence[int]) -> None:
+        """Writes the frames that were said to `expect` to addresses; what decodes is an engine's. RuntimeError if one of them
+        cannot be decoded."""
+        cuts = [at for at in range(1, len(numbers)) if self.key_before(numbers[at]) > numbers[at - 1] + 1]
+        for begin, end in pairwise([0, *cuts, len(numbers)]):
+            self._copy(numbers[begin:end], places[begin:end], end < len(numbers))
+
+    def _copy(self, numbers: Sequence[int], places: Sequence[int], ends: bool) -> None:
+        """Frames with nothing between them that could be passed over. `ends`: decoding does not go on behind them."""
+        first, last = numbers[0], numbers[-1]
+        wanted = np.array([self._times[numbers], places], np.int64).T.copy()
+        for again in (False, True):
+            if again or not self._goes_on or not max(self.key_before(first), 0) <= self._next <= first:
+                self._go_to(0 if again else self.key_before(first))
+            unsent = set(numbers) - self._inside
+            try:
+                while self._goes_on and self._next <= last:
+                    if self._place is None:
+                        self._send(unsent, wanted)
+                    else:
+                        self._send_stored(self._place, numbers, wanted, ends)
+            except faults() as error:
+                self._damage = error
+            if not wanted[:, 1].any():
+                return
+            if self._damage is not None or self._began == 0:
+                break
+        raise self._bad(numbers[int((wanted[:, 1] != 0).argmax())])
+
+    def _send(self, unsent: set[int], wanted: np.ndarray) -> None:
+        """Decodes packets up to the last one of the unsent frames, or one more."""
+        packets: list[Any] = []
+        while unsent or not packets:
+            packet = next(self._coming, None)
+            if packet is None or not packet.size:
+                self._frames = None
+                break
+            if packet.pts is None:
+                raise ValueError("a packet says no time")
+            number = self._number(packet.pts)
+            packets.append(packet)
+            unsent.discard(number)
+            self._inside.add(number)
+        self._decode(Packets.of(packets), wanted, self._frames is None)
+        self._inside = {number for number in self._inside if number >= self._next}
+
+    def _send_stored(self, place: int, numbers: Sequence[int], wanted: np.ndarray, ends: bool) -> None:
+        """Decodes packets, as they stand in the file from this one on, up to the last one of the frames that are missing, and as
+        many more as it takes until that is shown; with `ends` no more, the decoder is emptied instead."""
+        if self._plain is None:
+            self._plain = PlainFile(self.source)
+        rows = self._index["packets"]
+        last = int(self._index["sent"][np.array(numbers)[wanted[:, 1] != 0]].max()) + 1
+        enough = min(max(last, place) + (0 if ends else _SHOWN_WITHIN), len(rows))
+        end = min(enough, place + int(np.searchsorted(np.cumsum(rows[place:enough, 1]), _BYTES_AT_ONCE)) + 1)
+        packets = self._plain.packets(rows[place:end])
+        sent = self._decode(packets, wanted, end == len(rows) or (ends and end == enough))
+        self._place = place + sent if sent <= len(packets.sizes) else None
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether more can be decoded."""
+        return self._frames is not None or self._place is not None
+
+    def _decode(self, packets: Packets, wanted: np.ndarray, ends: bool) -> int:
+        """How many packets were decoded."""
+        times = self._times[list(self._wanted)]
+        unwanted = (packets.times < times.max()) & ~np.isin(packets.times, times)
+        sent, last = self.decoder.decode(packets, unwanted, wanted, ends)
+        if last is not None:
+            self._next = self._number(last) + 1
+        return sent
+
+    def _harmed(self, wanted: int) -> bool:
+        """Whether data was damaged that the decoder needs for a frame: what it gets from the key frame before on."""
+        if not self._damaged or self._untimed:
+            return bool(self._damaged)
+        first, last = self._index["decode_times"][[self.key_before(wanted), wanted]].tolist()
+        return any(first <= when <= last for when in self._damaged)
+
+    def _bad(self, wanted: int) -> RuntimeError:
+        damage, self._frames = self._damage, None
+        when = f"frame {wanted} of {self.shape.frames} ({self.seconds(wanted):.3f} s)"
+        said = "" if damage is None else f": {damage}"
+        return RuntimeError(f"{when} cannot be decoded, the data is damaged or cut off{said}")
+
+    def _go_to(self, key: int) -> None:
+        """Begins anew at a key frame; where the file cannot be searched, at the beginning."""
+        self._forget()
+        self._began = key
+        if not self.by_ffmpeg and len(self._index["packets"]):
+            self.decoder.flush_buffers()
+            self._next, self._place = key, int(self._index["sent"][key])
+            return
+        decoded_at = int(self._index["decode_times"][key])
+        for when in () if self._untimed else (int(self._times[key]), decoded_at):
+            try:
+                stream = self.stream
+                self._container.seek(when, stream=stream, backward=True)
+                self.decoder.flush_buffers()
+                packets = self._packets()
+                first = next(packets, None)
+            except faults():
+                break
+            if first is not None and first.dts is not None and first.dts <= decoded_at and self._knows(first):
+                self._start(key, chain((first,), packets))
+                return
+        self._begin_anew()
+
+    def _knows(self, packet: Any) -> bool:
+        """Whether a packet is the one that has these times in the index. Where only some packets say theirs, as in MPEG's streams,
+        the others are guessed, and differently after a seek; so are all of a container that is searched without a list of its
+        packets, as of MXF that is cut off."""
+        if packet.is_discard or packet.pts is None:
+            return True
+        number = self._numbers.get(packet.pts)
+        return number is not None and int(self._index["marks"][number]) == mark(packet)
+
+    def _begin_anew(self) -> None:
+        """Opens the file once more, to decode from its beginning."""
+        self.close()
+        self._open()
+        self._forget()
+        self._began = 0
+        self._start(0, self._packets())
+
+    def _start(self, frame: int, packets: Iterator[Any]) -> None:
+        self._next, self._coming = frame, packets
+        self._frames = self._numbered(packets)
+
+    def _forget(self) -> None:
+        """Nothing is being decoded, and no damage is known."""
+        self._frames, self._place, self._damage, self._damaged = None, None, None, []
+        self._emptied = False
+        self._inside.clear()
+
+    def _packets(self) -> Iterator[Any]:
+        # A generator of PyAV 18 that is dropped, and not closed, leaves 150 bytes behind; what `yield from` goes through is closed.
+        stream = self.stream
+        yield from self._container.demux(stream)
+
+    def _numbered(self, packets: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+        """The frames in these packets, with their numbers."""
+        counted, last = 0, len(self._times) - 1
+        while True:
+            try:
+                packet = next(packets, None)
+            except faults() as error:
+                self._note_damage(error, self._next)
+                return
+            if packet is None:
+                return
+            self._choose_effort(packet)
+            try:
+                frames = self.decoder.decode(packet if packet.size else None)
+                if self._ends and not self._unsent and not any(map(self._is_last, frames)):
+                    self._emptied = True
+                    frames += self.decoder.decode(None)
+            except faults() as error:
+                # Decode times of packets differ after a seek where a file does not say them (Matroska).
+                place = self._next if packet.size else last
+                self._note_damage(error, place if packet.pts is None else self._number(packet.pts))
+                if not packet.size:
+                    return
+                frames = []
+            for frame in frames:
+                if self._untimed or frame.pts is None:
+                    number, counted = counted, counted + 1
+                else:
+                    number = self._number(frame.pts)
+                    counted = number + 1
+                self._inside.discard(number)
+                yield number, frame
+            if self._emptied:
+                return
+
+    def _is_last(self, frame: Any) -> bool:
+        return frame.pts is not None and self._number(frame.pts) >= self._last_wanted
+
+    def _note_damage(self, error: BaseException, number: int) -> None:
+        """Frame `number`, and what comes behind it in the file, could not be had."""
+        self._damage = error
+        self._damaged.append(int(self._index["decode_times"][min(number, len(self._times) - 1)]))
+
+    def _number(self, time: int) -> int:
+        number = self._numbers.get(time)
+        return int(np.searchsorted(self._times, time)) if number is None else number
+
+    def _choose_effort(self, packet: Any) -> None:
+        """A frame that is not asked for is decoded only if others need it."""
+        skips = False
+        if packet.size and packet.pts is not None and not self._untimed:
+            number = self._number(packet.pts)
+            skips = number < self._last_wanted and number not in self._wanted
+            if not skips:
+                self._unsent.discard(number)
+                self._inside.add(number)
+        if skips != self._skips:
+            self.decoder.skip_frame = "NONREF" if skips else "DEFAULT"
+            self._skips = skips
+
+
+def _ffmpeg(file: VideoFile) -> Any:
+    stream = file.stream
+    try:
+        stream.codec_context.open(strict=False)
+    except faults() as error:
+        raise RuntimeError(f"FFmpeg cannot decode its video stream: {reason(error)}") from error
+    return stream.codec_context

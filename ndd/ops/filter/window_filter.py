@@ -1,0 +1,157 @@
+"""Images filtered with a window of weights: each output row is a sum of places in the rows that it is made of.
+
+As many rows as the window has, with their borders, stay beside each other: the next one takes the place of the oldest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._compiled.intrinsics import array_at, empty, zeros
+from ndd._compiled.jit import kernel
+from ndd._compiled.simd import COLUMNS, sum_places
+from ndd._cpu.convolution import add_slice, pad_rows, put_row
+
+WORTH_LINES = 12  # weights from which a column and a row can be faster
+SEVERAL = 49  # weights from which bytes that lie halfway between two numbers are rare
+LINES = 81  # weights of a column and a row together, up to which these two are faster than a transform
+FOURIER = 130  # weights from which a Fourier transform is faster
+
+
+@kernel
+def filter_image(image, weights, fill, out, origin, border, store, done):
+    """Filters each plane of `image` `[planes, height, width, channels]` with weights `[rows, columns]`.
+
+    Output element `o` of an axis begins at input element `o - origin`. What lies outside is `fill` where `border` says so;
+    `store` as in `convolution.py`. `done[0]` becomes 1; it does not, and nothing is done, where there are so many weights that
+    a Fourier transform is faster.
+    """
+    height, width, channels = image.shape[1:]
+    rows, columns = weights.shape
+    column, row = empty(rows, np.float32), empty(columns, np.float32)
+    least = WORTH_LINES if store is None else SEVERAL
+    as_lines = rows * columns > least and _fewer_as_lines(rows, columns) and split(weights, column, row)
+    if rows * columns >= FOURIER and not as_lines:
+        return
+    done[0] = 1
+    if out.size == 0 or image.size == 0:
+        return
+    count = out.shape[2] * channels
+    length = count + (columns - 1) * channels
+    room = max(count, COLUMNS)
+    size = room if as_lines else room + (columns - 1) * channels
+    ring, total = zeros(rows * size, np.float32), empty(room, np.float32)
+    line, steps = zeros(room + (columns - 1) * channels, np.float32), empty(columns, np.int64)
+    for k in range(columns):
+        steps[k] = k * channels
+    used = _weights_in_use(weights, as_lines)
+    taps, starts = empty(used.shape[1], np.float32), empty(used.shape[1], np.int64)
+    for t in range(taps.size):
+        taps[t] = column[t] if as_lines else weights[used[0, t], used[1, t]]
+    at_once = store is None and count >= COLUMNS
+    for p in range(out.shape[0]):
+        plane, results = image[p].reshape(height * width * channels), out[p].reshape(out.shape[1] * count)
+        floats = array_at(results.ctypes.data, results.size, total)  # the same numbers, where `at_once`
+        for y in range(out.shape[1] + rows - 1):
+            newest = ring[y % rows * size : (y % rows + 1) * size]
+            fresh = line if as_lines else newest
+            pad_rows(plane, (height, width), channels, y - origin[0], origin[1], border, fill, fresh[:length], length)
+            if as_lines:
+                _sum_row(line, steps, row, newest, 0, count)
+            first = y - rows + 1
+            if first < 0:
+                continue
+            for t in range(taps.size):
+                starts[t] = (first + used[0, t]) % rows * size + used[1, t] * channels
+            _sum_row(ring, starts, taps, floats if at_once else total, first * count if at_once else 0, count)
+            if not at_once:
+                put_row(total[:count], results[first * count : (first + 1) * count], store)
+
+
+@filter_image.meanwhile
+def _(image, weights, fill, out, origin, border, store, done):
+    height, width, channels = image.shape[1:]
+    rows, columns = weights.shape
+    column, row = np.empty(rows, np.float32), np.empty(columns, np.float32)
+    least = WORTH_LINES if store is None else SEVERAL
+    as_lines = rows * columns > least and _fewer_as_lines.interpreted(rows, columns)
+    as_lines = as_lines and split.interpreted(weights, column, row)
+    if rows * columns >= FOURIER and not as_lines:
+        return
+    done[0] = 1
+    if out.size == 0 or image.size == 0:
+        return
+    across = (columns - 1) * channels
+    length = out.shape[2] * channels + across
+    padded = np.empty((out.shape[1] + rows - 1) * length, np.float32)
+    size = out.shape[1] * length - across
+    for plane, target in zip(image, out, strict=True):
+        extents = height, width
+        pad_rows.stand_in(plane.reshape(-1), extents, channels, -origin[0], origin[1], border, fill, padded, length)
+        sums = np.zeros(out.shape[1] * length, np.float32)
+        if as_lines:
+            lines = np.zeros_like(padded)
+            for k in range(columns):
+                add_slice(
+                    padded[k * channels : padded.size - across + k * channels], row[k], lines[: lines.size - across]
+                )
+            for j in range(rows):
+                add_slice(lines[j * length : j * length + size], column[j], sums[:size])
+        else:
+            for j, k in np.argwhere(weights != 0):
+                start = j * length + k * channels
+                add_slice(padded[start : start + size], weights[j, k], sums[:size])
+        for y, made in enumerate(target):
+            put_row.stand_in(sums[y * length :][: made.size], made.reshape(-1), store)
+
+
+@kernel
+def _fewer_as_lines(rows, columns):
+    return 2 * (rows + columns) <= rows * columns and rows + columns <= LINES
+
+
+@kernel
+def _sum_row(values, starts, weights, out, begin, count):
+    """`out[begin + i] = sum over t of weights[t] * values[starts[t] + i]`, `i` below `count` (below 64, if that is more)."""
+    last = max(count - COLUMNS, 0)
+    for i in range(0, count, COLUMNS):
+        place = min(i, last)
+        sum_places(values, place, starts, weights, 0, weights.size, out, begin + place)
+
+
+@kernel
+def _weights_in_use(weights, as_lines):
+    """The row and the column of each weight that is not zero, int64 `[2, N]`: what is infinite stays where it is. Of lines: the
+    rows."""
+    rows, columns = weights.shape
+    found, n = empty((2, rows * columns), np.int64), 0
+    for j in range(rows):
+        for k in range(1 if as_lines else columns):
+            if as_lines or weights[j, k] != 0:
+                found[0, n], found[1, n] = j, k
+                n += 1
+    return found[:, :n]
+
+
+@kernel
+def split(weights, column, row):
+    """Whether the weights are the product of a column and a row, which are filled in."""
+    rows, columns = weights.shape
+    peak, i, j = np.float32(0), 0, 0
+    for y in range(rows):
+        for x in range(columns):
+            if not np.isfinite(weights[y, x]):
+                return False
+            if abs(weights[y, x]) > peak:
+                peak, i, j = abs(weights[y, x]), y, x
+    if peak == 0:
+        return False
+    for y in range(rows):
+        column[y] = weights[y, j]
+    for x in range(columns):
+        row[x] = weights[i, x] / weights[i, j]
+    for y in range(rows):
+        for x in range(columns):
+            if abs(column[y] * row[x] - weights[y, x]) > np.float32(3e-7) * peak:
+                return False
+    return True

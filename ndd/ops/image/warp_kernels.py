@@ -1,0 +1,238 @@
+"""Where the pixels of a warped image come from: affine maps, waves, a sphere; and volumes.
+
+Points are float32 and worked out in DALI's order: the last bit decides between two pixels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd._compiled.intrinsics import empty, overlapping
+from ndd._compiled.jit import kernel
+from ndd._compiled.libm import c_cos, c_sin
+from ndd._compiled.simd import fetch_to_read
+from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, sample_rows, store_row
+
+_TILE = 256  # DALI adds steps up over so many pixels of a row
+_POINTS = 1 << 15  # that are worked out before they are read: they stay in the cache
+_STREAMS = 16  # rows of an image that a processor reads ahead at once
+_NEAR = 1 << 20  # bytes that fit into the cache of one core
+LARGE = 1 << 30  # elements of an image from which on places need more than 32 bits
+_OUTSIDE = np.int64(-(1 << 60))
+
+
+@kernel
+def warp_image(image, out, applied, matrix, wave, rgb, large, nearest, border, fill, stored_fill, rounds, low, high):
+    """An image [H, W, C] read at what one of the `..._points` below says: `affine_points` of `matrix`, `water_points` of
+    `wave`, or `sphere_points` where both are None. Neither image is empty. A copy where not `applied`.
+
+    `rgb` is None, or something where both are RGB pixels in bytes, `LEAST` of them at least (`rgb_sampling.py`); `large` is
+    None for images of less than `LARGE` elements. The rest is that of `sample_rows`.
+    """
+    if not applied:
+        source, target = image.reshape(image.size), out.reshape(out.size)
+        for i in range(out.size):
+            target[i] = source[i]
+        return
+    height, width, _ = out.shape
+    if rgb is None:
+        words = None
+        out_words = None
+    else:
+        words = overlapping(image.reshape(image.size), np.uint32)
+        out_words = overlapping(out.reshape(out.size), np.uint32)
+    # A turned row comes upon lines of the cache in an order that no processor foresees.
+    if matrix is not None and abs(matrix[1, 0]) * width > _STREAMS and image.size * image.itemsize < _NEAR:
+        bring_near(image.reshape(image.size))
+    if large is None:  # 32 bits, which is faster
+        outside, place = np.int32(-LARGE), empty((4, width), np.int32)
+    else:
+        outside, place = _OUTSIDE, empty((4, width), np.int64)
+    rows = min(height, 1 + _POINTS // width)
+    all_x, all_y = empty((rows, width), np.float32), empty((rows, width), np.float32)
+    for first in range(0, height, rows):
+        xs, ys = all_x[: height - first], all_y[: height - first]
+        if matrix is not None:
+            affine_points(first, xs, ys, matrix)
+        elif wave is not None:
+            water_points(first, xs, ys, wave)
+        else:
+            sphere_points(first, xs, ys, height, width)
+        sample_rows(
+            image, words, xs, ys, place, outside, out, out_words, first,
+            nearest, border, fill, stored_fill, rounds, low, high,
+        )  # fmt: skip
+
+
+warp_image.meanwhile()
+
+
+@kernel
+def affine_points(first, xs, ys, m):
+    """m @ (x + 0.5, y + 0.5, 1)."""
+    for k in range(len(xs)):
+        _affine_line(m, first + k, xs[k], ys[k])
+
+
+affine_points.meanwhile()
+
+
+@kernel
+def _affine_line(m, y, xs, ys):
+    """Points m @ (x + 0.5, y + 0.5, 1) of a row: steps added up, which decides between two pixels."""
+    half, tile = np.float32(0.5), np.float32(_TILE)
+    across, down = m[0, 0], m[1, 0]
+    v = np.float32(y) + half
+    left, top = m[0, 1] * v + (across * half + m[0, 2]), m[1, 1] * v + (down * half + m[1, 2])
+    for start in range(0, xs.size, _TILE):
+        _added_up(left, top, across, down, xs[start : start + _TILE], ys[start : start + _TILE])
+        left, top = left + across * tile, top + down * tile
+
+
+@kernel
+def _added_up(x, y, across, down, xs, ys):
+    for i in range(xs.size):
+        xs[i], ys[i] = x, y
+        x, y = x + across, y + down
+
+
+@_added_up.meanwhile
+def _(x, y, across, down, xs, ys):
+    xs[:], ys[:] = across, down
+    xs[0], ys[0] = x, y
+    np.add.accumulate(xs, out=xs)
+    np.add.accumulate(ys, out=ys)
+
+
+@kernel
+def bring_near(flat):
+    """Brings an image to the cache in order, which is much faster than as a turned row comes upon its lines."""
+    for i in range(0, flat.size, 64 // flat.itemsize):
+        fetch_to_read(flat, i)
+
+
+@kernel
+def water_points(first, xs, ys, wave):
+    """(x + a sin(f y + p), y + b cos(g x + q)); `wave` is [a, f, p, b, g, q]."""
+    shift = empty(xs.shape[1], np.float32)
+    for x in range(xs.shape[1]):
+        shift[x] = wave[3] * c_cos(wave[4] * np.float32(x) + wave[5])
+    for k in range(len(xs)):
+        y = np.float32(first + k)
+        across = wave[0] * c_sin(wave[1] * y + wave[2])
+        for x in range(xs.shape[1]):
+            xs[k, x] = np.float32(x) + across
+            ys[k, x] = y + shift[x]
+
+
+@water_points.meanwhile
+def _(first, xs, ys, wave):
+    down, right = first + np.arange(len(xs), dtype=np.float32), np.arange(xs.shape[1], dtype=np.float32)
+    sine, cosine = c_sin.in_python(), c_cos.in_python()
+    across = np.array([sine(a) for a in wave[1] * down + wave[2]], np.float32) * wave[0]
+    shift = np.array([cosine(a) for a in wave[4] * right + wave[5]], np.float32) * wave[3]
+    np.add(right, across[:, None], out=xs)
+    np.add(down[:, None], shift, out=ys)
+
+
+@kernel
+def sphere_points(first, xs, ys, height, width):
+    """With d from the middle: middle + d |d| / (half of the longer side)."""
+    half = np.float32(0.5)
+    cx, cy = np.float32(width) * half, np.float32(height) * half
+    longest = np.float32(max(width // 2, height // 2, 1))
+    for k in range(len(xs)):
+        v = np.float32(first + k) + half - cy
+        for x in range(width):
+            u = np.float32(x) + half - cx
+            stretch = np.sqrt(u * u + v * v) / longest
+            xs[k, x], ys[k, x] = cx + u * stretch, cy + v * stretch
+
+
+@sphere_points.meanwhile
+def _(first, xs, ys, height, width):
+    half = np.float32(0.5)
+    cx, cy = np.float32(width) * half, np.float32(height) * half
+    u = np.arange(width, dtype=np.float32) + half - cx
+    v = (first + np.arange(len(xs), dtype=np.float32) + half - cy)[:, None]
+    stretch = np.sqrt(u * u + v * v) / np.float32(max(width // 2, height // 2, 1))
+    xs[...], ys[...] = cx + u * stretch, cy + v * stretch
+
+
+@kernel
+def _volume_line(m, y, z, points):
+    """`_affine_line` of a volume: m is 3x4 and takes (x, y, z, 1)."""
+    half = np.float32(0.5)
+    v, w = np.float32(y) + half, np.float32(z) + half
+    for a in range(3):
+        start = m[a, 2] * w + (m[a, 1] * v + (m[a, 0] * half + m[a, 3]))
+        for x in range(points.shape[1]):
+            if x % _TILE == 0:
+                at = start
+                start += m[a, 0] * np.float32(_TILE)
+            points[a, x] = at
+            at += m[a, 0]
+
+
+@kernel
+def _voxels_of_a_line(flat, a, b, px, qx, outside):
+    """Two voxels of a line, mixed."""
+    first = np.float32(flat[a]) if a >= 0 else outside
+    return first * px + (np.float32(flat[b]) if b >= 0 else outside) * qx
+
+
+@kernel
+def _linear_voxels(flat, channels, place, share, fill, row):
+    """Each point from the eight voxels around it; the order of the operations is DALI's."""
+    one, outside = np.float32(1), fill[0]
+    for i in range(share.shape[1]):
+        left, right = place[0, i], place[1, i]
+        a, b = place[2, i] + place[4, i], place[3, i] + place[4, i]
+        c, d = place[2, i] + place[5, i], place[3, i] + place[5, i]
+        qx, qy, qz = share[0, i], share[1, i], share[2, i]
+        px, py = one - qx, one - qy
+        for k in range(channels):
+            front = (
+                _voxels_of_a_line(flat, left + a + k, right + a + k, px, qx, outside) * py
+                + _voxels_of_a_line(flat, left + b + k, right + b + k, px, qx, outside) * qy
+            )
+            back = (
+                _voxels_of_a_line(flat, left + c + k, right + c + k, px, qx, outside) * py
+                + _voxels_of_a_line(flat, left + d + k, right + d + k, px, qx, outside) * qy
+            )
+            row[i * channels + k] = front + (back - front) * qz
+
+
+def warp_volume(image: np.ndarray, out: np.ndarray, m: np.ndarray, *how: Any) -> None:
+    """A volume [D, H, W, C], read at m @ (x + 0.5, y + 0.5, z + 0.5, 1)."""
+    _warp_volume(image, _OUTSIDE, out, m, *how)
+
+
+@kernel
+def _warp_volume(image, outside, out, m, nearest, border, fill, stored_fill, rounds, low, high):
+    width, channels = out.shape[2], out.shape[3]
+    flat = image.reshape(image.size)
+    line_step = image.shape[2] * channels
+    steps = (channels, line_step, image.shape[1] * line_step)
+    points, pixel = empty((3, width), np.float32), empty(width, np.int32)
+    place, share = empty((6, width), np.int64), empty((3, width), np.float32)
+    row = empty(width * channels, np.float32)
+    for z in range(out.shape[0]):
+        for y in range(out.shape[1]):
+            _volume_line(m, y, z, points)
+            line = out[z, y].reshape(width * channels)
+            for a in range(3):
+                n, first, second = image.shape[2 - a], place[2 * a], place[2 * a + 1]
+                if nearest is None:
+                    linear_taps(points[a], n, steps[a], border, outside, first, second, share[a], pixel)
+                else:
+                    nearest_taps(points[a], n, steps[a], border, outside, first, pixel)
+            if nearest is None:
+                _linear_voxels(flat, channels, place, share, fill, row)
+                store_row(row, line, rounds, low, high)
+            else:
+                for i in range(width):
+                    place[2, i] += place[4, i]
+                nearest_points(flat, channels, place, stored_fill, line, rounds, low, high)

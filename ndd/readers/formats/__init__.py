@@ -1,0 +1,1 @@
+"""What parses the containers that readers read: records, archives, annotations."""

@@ -1,0 +1,31 @@
+"""What a file can say of a kernel."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from ndd._compiled import linking as inner_code
+
+
+def test_types_of_results_have_a_form():
+    from numba import types
+
+    array = types.Array(types.float32, 2, "C")
+    kinds = [
+        types.none, types.boolean, types.uint8, types.float64, types.literal(True), types.literal(-3), array,
+        types.Array(types.int64, 1, "A", readonly=True, aligned=False), types.UniTuple(types.int64, 2),
+        types.Tuple((types.boolean, array, types.UniTuple(array, 2))), types.Optional(types.int64), types.Tuple(()),
+    ]  # fmt: skip
+    for kind in [*kinds, np.dtype("f4"), np.dtype("?"), np.dtype("M8[ns]")]:
+        form = json.loads(json.dumps(inner_code._form(kind)))
+        again = inner_code._type(form)
+        assert again == kind
+        assert type(again) is type(kind)
+    for kind in (types.unicode_type, types.SliceType("slice", 2), np.dtype([("a", "i4")])):
+        with pytest.raises(TypeError):
+            inner_code._form(kind)
+    with pytest.raises(TypeError):
+        inner_code._type("Array")

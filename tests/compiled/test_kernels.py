@@ -1,0 +1,594 @@
+"""Compiled kernels: who compiles, where they are kept, and what a damaged file or Ctrl-C does."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import warnings
+import zipfile
+import zipimport
+from pathlib import Path
+
+import numpy as np
+import pytest
+import warm_interpreter
+
+from ndd._compiled import kernel_cache, kernel_file
+from ndd._compiled.jit import External, Kernel, kernel
+from ndd._execution import cache_folders, compile_notice as compiling
+from ndd._execution.cache_folders import chosen_folder
+
+# A small kernel that calls another, in a file of its own so that it can be kept.
+MODULE = """
+from ndd._compiled.jit import kernel
+
+@kernel
+def twice(x):
+    return x + x
+
+@kernel
+def doubled(values, out):
+    for i in range(len(values)):
+        out[i] = twice(values[i])
+"""
+
+
+# Kernels that hand on parts of arrays, and give back new ones.
+COUNTING = """
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import kernel
+import numpy as np
+
+@kernel
+def either(a, b, first):
+    return a if first else b
+
+@kernel
+def summed(rows, out):
+    made = empty(rows.shape[1], np.float32)
+    for i in range(len(rows)):
+        part = either(rows[i], made, i % 3 != 1)
+        for k in range(len(part)):
+            made[k] = part[k]
+            out[k] += part[k]
+    return made, rows[0]
+"""
+
+
+# What it gives back has no form in a file.
+TEXT = """
+from ndd._compiled.jit import kernel
+
+@kernel
+def named(number):
+    return "three" if number == 3 else "other"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the module, where kernels are kept too."""
+    (tmp_path / "small.py").write_text(MODULE)
+    places(monkeypatch, NUMBA_CACHE_DIR=tmp_path / "cache")
+    return tmp_path
+
+
+def places(monkeypatch, **environment):
+    for name, value in {"NDD_CACHE_DIR": None, **environment}.items():
+        monkeypatch.setenv(name, str(value)) if value else monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for kept in (kernel_cache._folders, kernel_cache.writable_folder, kernel_cache.source_digest):
+        kept.cache_clear()
+        monkeypatch.setattr(kernel_cache, "_warned", [])
+    monkeypatch.setattr(cache_folders, "_warned", set())
+
+
+@pytest.fixture(autouse=True)
+def _places_afterwards():
+    yield
+    for kept in (kernel_cache._folders, kernel_cache.writable_folder, kernel_cache.source_digest):
+        kept.cache_clear()
+
+
+def loaded(folder):
+    """The module as a new process would see it."""
+    kernel_cache.source_digest.cache_clear()
+    spec = importlib.util.spec_from_file_location("small", folder / "small.py")
+    module = importlib.util.module_from_spec(spec)
+    exec(compile((folder / "small.py").read_text(), folder / "small.py", "exec"), vars(module))
+    return module
+
+
+def found_on_disk(folder, kind=np.float64, factor=2):
+    """Calls the kernel; whether it had been compiled before."""
+    doubled = loaded(folder).doubled
+    out = np.empty(3, kind)
+    doubled(np.arange(3, dtype=kind), out)
+    assert out.tolist() == [0, factor, 2 * factor]
+    return bool(doubled.compiled()._cache_hits)  # `stats` asks for the folder too
+
+
+def files(folder):
+    return sorted(p for p in folder.rglob("*") if p.name.endswith(".kernel"))
+
+
+def test_kept_on_disk(folder):
+    assert not found_on_disk(folder)
+    assert len(files(folder)) == 2
+    assert found_on_disk(folder)
+    assert not found_on_disk(folder, np.int16)
+    twice = loaded(folder).twice
+    assert twice(4) == 8
+    # What kernels call is kept as a part of kernels, and Python cannot call it.
+    assert not twice.compiled().stats.cache_hits
+
+
+SEEN: list[float] = []
+
+
+@kernel
+def _doubled(x):
+    SEEN.append(x)  # numba could not compile it
+    return x + x
+
+
+@kernel
+def _most(values, out):
+    out[0] = max(_doubled(values[0]), values[1])
+
+
+_absolute = External("abs", "int32(int32)")
+
+
+@kernel
+def _by_c(values, out):
+    out[0] = _absolute(-_absolute(values[0]))
+
+
+def test_a_debugger_steps_through_a_kernel(monkeypatch):
+    """Python runs the text of each kernel that calls no C; the others are compiled as ever."""
+    monkeypatch.setenv("NDD_COMPILE", "0")
+    out = np.zeros(1, np.int32)
+    _most(np.array([2, 3], np.int32), out)
+    assert (SEEN, out.tolist()) == ([2], [4])
+    _by_c(np.array([-5], np.int32), out)
+    assert out.tolist() == [5]
+
+
+def test_the_switch_of_numba_is_a_sentence(folder, monkeypatch):
+    """Its own functions are compiled no more, so that it could not compile kernels that must be."""
+    import numba
+
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    with pytest.raises(RuntimeError, match=r"doubled: NUMBA_DISABLE_JIT is set.* Set NDD_COMPILE=0"):
+        loaded(folder).doubled(np.zeros(1), np.zeros(1))
+
+
+def test_one_variable_moves_all_caches(folder, monkeypatch):
+    """Before numba's own, which is heeded where this one is empty."""
+    monkeypatch.setenv("NDD_CACHE_DIR", str(folder / "moved"))
+    kernel_cache._folders.cache_clear()
+    assert not found_on_disk(folder)
+    assert {path.parent for path in files(folder)} == {folder / "moved" / "kernels"}
+    assert chosen_folder("gpu-kernels") == folder / "moved" / "gpu-kernels"
+    monkeypatch.setenv("NDD_CACHE_DIR", "")
+    assert kernel_cache._other_folders() == [folder / "cache" / "ndd"]
+    assert chosen_folder("kernels") is None
+
+
+def test_a_long_compilation_is_said_once(folder, monkeypatch, caplog):
+    caplog.set_level("WARNING", "ndd")  # `python -m ndd compile`, of another test in this process, says less
+    monkeypatch.setattr(compiling, "_said", False)
+    monkeypatch.setattr(compiling, "_PATIENCE", 1e6)
+    assert not found_on_disk(folder)
+    assert not caplog.records  # not yet long
+    monkeypatch.setattr(compiling, "_PATIENCE", 0.0)
+    assert found_on_disk(folder)
+    assert not caplog.records  # nothing was compiled
+    assert not found_on_disk(folder, np.int16)
+    assert not found_on_disk(folder, np.int32)
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert "`doubled` of small" in said
+    assert str(folder / "cache") in said
+    assert "python -m ndd compile" in said
+
+
+def test_another_text_is_another_kernel(folder):
+    """Also if only a constant that is compiled in has changed, which stands in another file."""
+    (folder / "small.py").write_text(f"FACTOR = OTHER = 3\n{MODULE.replace('return x + x', 'return x * FACTOR')}")
+    assert not found_on_disk(folder, np.int64, 3)
+    module = loaded(folder)
+    for changed in (module.twice, module.doubled):
+        changed.function.__globals__["FACTOR"] = 5
+    out = np.empty(3)
+    module.doubled(np.arange(3.0), out)
+    assert out.tolist() == [0, 5, 10]
+    assert not found_on_disk(folder, np.float64, 3)
+
+
+def test_options_that_are_sets_have_one_text():
+    """Words in a set come in another order in each process: there they were compiled anew. (So do these two numbers.)"""
+    texts = {Kernel(places, {"fastmath": numbers})._text() for numbers in ({0, 8}, {8, 0})}
+    assert str({0, 8}) != str({8, 0})
+    assert len(texts) == 1
+
+
+def test_arrays_are_counted_without_locks(folder):
+    from numba.core.runtime import _nrt_python, rtsys
+
+    (folder / "small.py").write_text(COUNTING)
+    summed = loaded(folder).summed
+    rows, out = np.ones((7, 5), np.float32), np.zeros(5, np.float32)
+    summed(rows, out)
+    code = "".join(summed.compiled().inspect_llvm().values())
+    assert "NRT_decref" in code
+    assert "atomicrmw" not in code
+    held = sys.getrefcount(rows)
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats()
+        for _ in range(20):
+            made, first = summed(rows, out)
+            assert made.tolist() == first.tolist() == [1.0] * 5
+        del made, first
+        after = rtsys.get_allocation_stats()
+    finally:
+        _nrt_python.memsys_disable_stats()
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 20
+    assert sys.getrefcount(rows) == held
+
+
+def test_what_is_kept_is_loaded_without_the_compiler(folder):
+    """Numba's library of what it can compile takes 0.3 s to import, and scipy's linear algebra with it."""
+    (folder / "small.py").write_text(COUNTING)
+    code = """
+    import sys
+    import numpy as np
+    from small import summed
+    rows, out = np.ones((7, 5), np.float32), np.zeros(5, np.float32)
+    made, first = summed(rows, out)
+    assert made.tolist() == first.tolist() == [1.0] * 5
+    assert sys.getrefcount(rows) == 3
+    print(sorted({"numba.np.arrayobj", "scipy.linalg", "numpy.ma"} & set(sys.modules)), "numba" in sys.modules)
+    """
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    own["NUMBA_CACHE_DIR"] = str(folder / "cache")
+    compiled, found = (warm_interpreter.run(textwrap.dedent(code), env=own, cwd=folder) for _ in range(2))
+    assert "'numba.np.arrayobj'" in compiled.stdout, compiled.stderr
+    assert found.stdout == "[] True\n", found.stderr
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "noise", "forged"])
+def test_a_damaged_file_is_compiled_anew(folder, damage):
+    found_on_disk(folder)
+    for path in files(folder):
+        whole = path.read_bytes()
+        path.write_bytes(
+            {
+                "empty": b"",
+                "cut": whole[: len(whole) // 2],
+                "noise": bytes(range(256)) * 20,
+                "forged": whole[:-1] + bytes([whole[-1] ^ 1]),
+            }[damage]
+        )
+    assert not found_on_disk(folder)
+    assert found_on_disk(folder)
+    assert not list(folder.rglob("*.tmp"))
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can make files")
+def test_without_a_package_folder_or_a_home(folder, monkeypatch):
+    """A container: the package read-only, no home. The temporary folder serves, if only its owner can write there."""
+    spare = folder / "temporary"
+    spare.mkdir()
+    none = {"NUMBA_CACHE_DIR": None, "XDG_CACHE_HOME": "/proc/none", "HOME": "/proc/none", "TMPDIR": spare}
+    monkeypatch.setattr(kernel_cache, "__file__", "/proc/ndd/_cpu/kernel_cache.py")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        places(monkeypatch, **none)
+        assert not found_on_disk(folder)
+        assert len(files(spare)) == 2
+        own = files(spare)[0].parent
+        assert (own.stat().st_mode & 0o777) == 0o700
+        places(monkeypatch, **none)
+        assert found_on_disk(folder)
+    own.chmod(0o777)  # anybody may have written what lies there: it is not run
+    places(monkeypatch, **none)
+    with pytest.warns(RuntimeWarning, match="NDD_CACHE_DIR"):
+        assert not found_on_disk(folder)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can make files")
+def test_without_any_folder(folder, monkeypatch):
+    """Compiled once a process, and one warning."""
+    places(monkeypatch, NUMBA_CACHE_DIR="/proc/none")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for kind in (np.float64, np.float32):
+            assert not found_on_disk(folder, kind)
+    assert "set NDD_CACHE_DIR" in str(seen[0].message)
+    assert len([w for w in seen if w.category is RuntimeWarning]) == 1
+
+
+def test_a_full_disk(folder, monkeypatch):
+    """The kernel runs all the same, and half a file is not left behind."""
+
+    def full(beside, path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        assert not found_on_disk(folder)
+    assert not list((folder / "cache" / "ndd").iterdir())
+
+
+def test_a_folder_that_cannot_be_used_is_told_and_another_one_serves(folder, monkeypatch):
+    """NDD_CACHE_DIR; the next process finds what was kept elsewhere."""
+    (folder / "file").write_text("")
+    for kept in ([], [True]):
+        places(monkeypatch, NUMBA_CACHE_DIR=folder / "cache", NDD_CACHE_DIR=folder / "file" / "below")
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            assert found_on_disk(folder) == bool(kept)
+            found_on_disk(folder, np.int8)
+        said = [str(w.message) for w in seen]
+        assert len(said) == (not kept), said
+        for text in said:
+            assert text == (
+                f"NDD_CACHE_DIR: {folder / 'file' / 'below' / 'kernels'} cannot be used (Not a directory), so compiled kernels "
+                f"are kept in {folder / 'cache' / 'ndd'}."
+            )
+
+
+def test_a_folder_that_can_only_be_read_is_read(folder, monkeypatch):
+    """As in an image of a container; what is new is kept elsewhere."""
+    places(monkeypatch, NUMBA_CACHE_DIR=folder / "cache", NDD_CACHE_DIR=folder / "full")
+    assert not found_on_disk(folder)
+    refuse_writing(monkeypatch, folder / "full" / "kernels")
+    places(monkeypatch, NUMBA_CACHE_DIR=folder / "cache", NDD_CACHE_DIR=folder / "full")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert found_on_disk(folder)
+    with pytest.warns(RuntimeWarning, match="NDD_CACHE_DIR: .* cannot be used .Read-only file system., so"):
+        assert not found_on_disk(folder, np.int8)
+    assert found_on_disk(folder, np.int8)
+
+
+def refuse_writing(monkeypatch, folder):
+    """As a read-only file system does."""
+    make = tempfile.TemporaryFile
+
+    def refuses(*arguments, dir=None, **options):
+        if Path(dir) == folder:
+            raise OSError(30, "Read-only file system", str(dir))
+        return make(*arguments, dir=dir, **options)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuses)
+
+
+def test_the_form_of_a_file(folder):
+    """As `kernel_file.py` tells it."""
+    found_on_disk(folder)
+    texts = {}
+    for path in files(folder):
+        data = path.read_bytes()
+        header, code = kernel_file.unpacked(data, {})
+        assert data[32:40] == b"nddkern1"
+        assert path.name.startswith(f"{header['kernel']}.{header['source']}.")
+        assert set(header["target"]) == {"triple", "cpu", "features"}
+        assert set(header["libraries"]) == {"numba", "llvmlite", "python"}
+        assert len(code) == len(data) - 44 - int.from_bytes(data[40:44], "little")
+        texts[header["kernel"]] = (header["signature"], header["result"], header["format"], header["constants"])
+    array = "Array(float64, 1, 'C', False, aligned=True)"
+    assert texts == {
+        "small.doubled": (f"({array}, {array})", "none", "object", []),
+        "inner.small.twice": ("(float64,)", "float64", "bitcode", []),
+    }
+
+
+@pytest.mark.parametrize("name", ["kernel", "source", "signature", "target", "libraries"])
+def test_a_file_that_says_it_is_another_kernel_is_not_used(folder, name):
+    found_on_disk(folder)
+    for path in files(folder):
+        header, code = kernel_file.unpacked(path.read_bytes(), {})
+        header[name] = {**header[name], "cpu": "other"} if isinstance(header[name], dict) else "other"
+        path.write_bytes(kernel_file.packed(header, bytes(code)))
+    assert not found_on_disk(folder)
+
+
+_HEADERS = [b"", b"{", b"[]", b"3", b"{}", b"null", b"\xff", b"[" * 100_000]
+
+
+@pytest.mark.parametrize("header", _HEADERS, ids=range(len(_HEADERS)))
+def test_a_header_that_is_none_is_compiled_anew(folder, header):
+    """With a right digest; and a length that leads behind the end."""
+    found_on_disk(folder)
+    for path in files(folder):
+        for length in (len(header), len(header) + 1, 2**32 - 1):
+            content = b"nddkern1" + length.to_bytes(4, "little") + header
+            path.write_bytes(hashlib.sha256(content).digest() + content)
+            with pytest.raises((ValueError, AttributeError, RecursionError)):
+                kernel_file.unpacked(path.read_bytes(), {"kernel": "small.doubled"})
+    assert not found_on_disk(folder)
+
+
+class Runs:
+    """What makes a pickle that runs something."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_nothing_is_unpickled(folder):
+    """A pickle in the form that files had before, and one in place of the code; nor is the module at hand."""
+    for form in (lambda content: content, lambda content: kernel_file.packed({}, content)):
+        found_on_disk(folder)
+        for path in files(folder):
+            content = form(pickle.dumps(Runs(str(folder / "ran"))))
+            path.write_bytes(hashlib.sha256(content).digest() + content)
+        assert not found_on_disk(folder)
+    assert not (folder / "ran").exists()
+    assert not [
+        name for name, module in sys.modules.items() if name.startswith("ndd._cpu.") and hasattr(module, "pickle")
+    ]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs modes")
+def test_what_others_could_have_written_is_not_run(folder, monkeypatch):
+    found_on_disk(folder)
+    for path in files(folder):
+        path.chmod(0o666)
+    assert not found_on_disk(folder)  # the files; written anew
+    assert found_on_disk(folder)
+    own = folder / "cache" / "ndd"
+    for place in (own, own.parent):  # who writes to the one above can put another in its place
+        place.chmod(0o777)
+        places(monkeypatch, NUMBA_CACHE_DIR=folder / "cache")
+        said = f"^{own} is not used for compiled kernels: every user can write to "
+        with pytest.warns(RuntimeWarning, match=said) as seen:
+            kept = [found_on_disk(folder), found_on_disk(folder, np.int8)]
+        assert kept == [False, False]
+        assert len([w for w in seen if str(own) in str(w.message)]) == 1
+        place.chmod(0o755)
+    places(monkeypatch, NUMBA_CACHE_DIR=folder / "cache")
+    assert found_on_disk(folder)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a umask")
+def test_files_are_closed_to_others_whatever_the_umask_is(folder):
+    before = os.umask(0)
+    try:
+        assert not found_on_disk(folder)
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in files(folder)} == {0o644}
+    assert (folder / "cache" / "ndd").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_result_without_a_form_is_compiled_in_each_process(folder):
+    """Text is none of ours; nothing is kept, and nothing goes wrong."""
+    (folder / "small.py").write_text(TEXT)
+    for _ in range(2):
+        assert loaded(folder).named(3) == "three"
+    assert not files(folder)
+
+
+def test_many_threads_ask_first(folder):
+    """One of them compiles for each type; the others wait, and find it."""
+    kinds, wrong = [np.float64, np.float32, np.int64, np.int16], []
+    doubled, ready = loaded(folder).doubled, threading.Barrier(16)
+
+    def work(i):
+        out = np.empty(3, kinds[i % 4])
+        ready.wait()
+        try:
+            doubled(np.arange(3, dtype=out.dtype), out)
+            if out.tolist() != [0, 2, 4]:
+                wrong.append(out)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(16)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not wrong
+    assert sum(doubled.compiled().stats.cache_misses.values()) == 4
+
+
+def test_many_processes_ask_first(folder):
+    """With different types, so that they write at the same time; all of it can be read afterwards."""
+    kinds = ["float64", "int16"]
+    code = """
+    import numpy as np
+    from small import doubled
+    out = np.empty(3, {0!r})
+    doubled(np.arange(3, dtype={0!r}), out)
+    print(out.tolist() == [0, 2, 4])
+    """
+    own = {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "NUMBA_CACHE_DIR": str(folder / "cache")}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code.format(kind))],
+            env={**os.environ, **own},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for kind in kinds
+        for _ in range(2)
+    ]
+    for process in processes:
+        out, err = process.communicate(timeout=200)
+        assert out == "True\n", err[-2000:]
+    assert len(files(folder)) == 2 * len(kinds)
+    assert not list(folder.rglob("*.tmp"))
+    for path in files(folder):
+        content = path.read_bytes()
+        assert hashlib.sha256(content[32:]).digest() == content[:32]
+
+
+def test_control_c_in_a_kernel_is_a_keyboard_interrupt():
+    """Not a SystemError of numba's, whatever it was doing; nor an error of a sample."""
+    done = warm_interpreter.run(
+        textwrap.dedent("""
+        import os, signal, threading, time
+        import numpy as np
+        import torch
+        import ndd
+        images = ndd.batch([np.full((40, 50, 3), i, np.uint8) for i in range(4)], layout="HWC")
+        found, ending, trying = [], False, False
+        def interrupted(number, frame):
+            if trying:  # else it would end this script between two attempts
+                signal.default_int_handler(number, frame)
+        signal.signal(signal.SIGINT, interrupted)
+        def fire():
+            while not ending:
+                time.sleep(0.02)
+                os.kill(os.getpid(), signal.SIGINT)
+        for k in range(3):
+            ndd.brightness(images, brightness=1.0 + k).evaluate()
+        firing = threading.Thread(target=fire)
+        firing.start()
+        while len(found) < 40:
+            try:
+                k, trying = 0, True
+                while True:
+                    k += 1
+                    with ndd.EvalMode.sync_cpu:
+                        ndd.brightness(images, brightness=1.0 + k % 5)
+            except BaseException as error:
+                trying = False
+                found.append(type(error).__name__)
+        ending = True
+        firing.join()
+        print(set(found))
+        """)
+    )
+    assert done.stdout == "{'KeyboardInterrupt'}\n", done.stderr[-2000:]
+
+
+def test_the_package_in_a_zip_file(tmp_path, monkeypatch):
+    """The text of a file in it, by which kernels are kept."""
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("ndd/a.py", "text")
+    monkeypatch.setattr(kernel_cache, "__loader__", zipimport.zipimporter(str(tmp_path / "all.zip")))
+    (tmp_path / "a.py").write_text("text")
+    inside = kernel_cache.source_digest(str(tmp_path / "all.zip" / "ndd" / "a.py"))
+    assert inside == kernel_cache.source_digest(str(tmp_path / "a.py"))
