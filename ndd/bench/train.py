@@ -154,9 +154,11 @@ def _kernel_rows(measured: dict[str, dict[str, Any]]) -> Iterator[Result]:
     if not own or not loading.get("ndd"):
         return
     sums = {side: sum(kernels.values()) for side, kernels in loading.items()}
-    network = [sum(each for name, each in measured["ndd"]["kernels"].items() if name in own), sum(own.values())]
+    beside = sum(each for name, each in measured["ndd"]["kernels"].items() if name in own)
     yield Result("train", "  GPU time of loading for an image", "us", sums["ndd"], sums.get("DALI pipeline") or None)
-    yield Result("train", "  GPU time of the network; with synthetic data (second column)", "us", *network)
+    yield Result(
+        "train", "  GPU time of the network; with synthetic data (second column)", "us", beside, sum(own.values())
+    )
     for name, each in sorted(loading["ndd"].items(), key=lambda item: -item[1])[:_KERNELS_SHOWN]:
         if each >= _LEAST_MICROSECONDS:
             yield Result("train", f"    {name[:60]}", "us", each, None)
