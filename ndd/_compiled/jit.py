@@ -82,6 +82,7 @@ class Kernel(Compiled):
         self._inner: Any = None
         self._meanwhile: Callable[..., Any] | None = None
         self._written: Callable[..., Any] | None = None
+        self._text_run: Callable[..., Any] | None = None
 
     def meanwhile(self, function: Callable[..., Any] | None = None) -> Any:
         """Declares what is called while this is compiled in the background (`background.py`): `function`, else the
@@ -112,7 +113,9 @@ class Kernel(Compiled):
 
     def interpreted(self, *args: Any) -> Any:
         """Answers by Python's interpreter, which is for few numbers."""
-        return _silent(self._by_python())(*args)
+        if self._text_run is None:
+            self._text_run = _silent(self._by_python())
+        return self._text_run(*args)
 
     def waited_for(self, *args: Any) -> Any:
         """Answers when it is compiled: for a stand-in that would take longer than that."""

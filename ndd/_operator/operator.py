@@ -46,6 +46,7 @@ class Operator:
     cpu_batch: Callable[..., Any] | None = None
     cpu_turns: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
+    batch_takes_plan = False
     cuda: Callable[..., Any] | None = None
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
@@ -75,7 +76,7 @@ class Operator:
         self.dtypes = options["dtypes"]
         self.frames: bool = options["frames"]
         self.random: bool = options["random"]
-        self.elementwise: bool = options["elementwise"]
+        self.cut: str = options["cut"]
         self.masks: bool = options["masks"]
         self.paths: bool = options["paths"]
         self.reads = _reads(options["reads"], self)
@@ -440,7 +441,7 @@ class Operator:
         if where == "cpu":
             return Device.CPU
         # A CPU kernel reads host memory.
-        reads_there = self.cpu is not None or self.cpu_batch is not None or self.cpu_turns is not None
+        reads_there = self.cpu is not None or self.plan is not None
         return target if where == "device" or (reads_there and target.device_id is None) else spec.device
 
     def _moved(self, handles: tuple[Any, ...], target: Device) -> tuple[Any, ...]:

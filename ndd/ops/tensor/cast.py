@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ndd._cpu.conversion import conversion
-from ndd._operator import Call, Plan, Seen, each_piece, like, operator
+from ndd._operator import Operand, Plan, View, like, operator
 from ndd._tensor import DType, bind_operations
-from ndd._tensor.convert import convert_array
 
 
-@operator(elementwise=True)
+@operator(cut="elements")
 def cast(input, /, *, dtype: DType):
     """Converts the elements to another type.
 
@@ -39,7 +38,7 @@ def cast(input, /, *, dtype: DType):
     return like(input, dtype=dtype)
 
 
-@operator
+@operator(cut="elements")
 def cast_like(input_0, input_1, /):
     """Converts the elements of `input_0` to the element type of `input_1`, by the rules of `cast`.
 
@@ -57,34 +56,18 @@ def cast_like(input_0, input_1, /):
 
 @cast.plan
 def _(input, *, dtype):
-    return Plan(input.shapes, shared={"source": input.dtype.name, "target": dtype.name})
+    return _plan(input, dtype)
 
 
 @cast_like.plan
 def _(input_0, input_1):
-    return Plan(input_0.shapes, shared={"source": input_0.dtype.name, "target": input_1.dtype.name})
+    return _plan(input_0, input_1.dtype)
 
 
-def _in_pieces(call: Call, plan: Plan, stores: list[Any], results: list[Any]) -> Any:
-    known = conversion(plan.shared["source"], plan.shared["target"])
-    if known is None:
-        return None
-    source, out = Seen(stores[0], dtype=known.sees), Seen(results[0], dtype=known.makes)
-    return each_piece(call, known.kernel, [source], out, *known.numbers)
-
-
-cast.cpu_turns(_in_pieces)
-cast_like.cpu_turns(_in_pieces)
-
-
-@cast.cpu
-def _(input, out, source, target):
-    convert_array(input, source, target, out)
-
-
-@cast_like.cpu
-def _(input_0, input_1, out, source, target):
-    convert_array(input_0, source, target, out)
+def _plan(source: Operand, target: DType) -> Plan:
+    known = conversion(source.dtype.name, target.name)
+    view = {"array": View(None, known.sees), "out": View(None, known.makes)}
+    return Plan(source.shapes, kernel=known.kernel, view=view, inputs=(0,))
 
 
 @cast.cuda("cast.cu")
