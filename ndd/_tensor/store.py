@@ -157,10 +157,9 @@ class Store:
         self.partial = False  # a decoder made only what the one call that takes it looks at (`Call.looked_at`)
         self.stream: Any = None  # GPU: the torch stream that writes the memory
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
-        # Of a reader: its `Following`, the way to the next batches. Of an operator: where in the loop it was called, a `Trip`
-        # and a number (`Invocation.link`).
-        self.following: Any = None
-        self.ahead: Any = None  # of a reader: the `Trip` of this batch, once it has begun (`_operator/ahead.py`)
+        # Of a reader: its `ReaderOutput`. Of an operator: where in the loop it was called (`Invocation.loop_position`).
+        self.loop_position: Any = None
+        self.iteration: Any = None  # of a reader: the `Iteration` with this batch, once it has begun (`_lookahead`)
 
     @property
     def ndim(self) -> int:
