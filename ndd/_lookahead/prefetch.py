@@ -65,6 +65,9 @@ class PrefetchedCall:
 class Prefetched:
     """What is made ahead of one call in one iteration.
 
+    Args:
+        count: how many samples the batch has that was merged with others; None for one alone.
+
     Attributes:
         whole: the call, if it is for this batch alone.
         stores: its part of the results of a call for merged batches, once these are split.
@@ -72,11 +75,10 @@ class Prefetched:
 
     __slots__ = ("batched", "draws", "n", "stores", "whole")
 
-    def __init__(self, call: PrefetchedCall, n: int, draws: Any, alone: bool):
+    def __init__(self, call: PrefetchedCall, draws: Any, count: int | None):
         self.batched = call.batched
         self.draws = draws
-        self.n = n
-        self.whole = call if alone else None
+        self.whole, self.n = (call, call.n) if count is None else (None, count)
         self.stores: list[Store] | None = None
         call.split.append(self)
 
@@ -143,7 +145,7 @@ def expected_calls(
             invocation.inputs = inputs
         prefetched = PrefetchedCall(call, invocation, source)
         for store, place in zip(batches, places, strict=True):
-            Prefetched(prefetched, store.n, place, alone=len(batches) == 1)
+            Prefetched(prefetched, place, None if len(batches) == 1 else store.n)
         calls.append(prefetched)
     return calls
 
