@@ -43,9 +43,7 @@ COMMANDS = ("demo", "doctor", "index", "compile", "bench", "stubs", "coverage", 
 # Imports inside functions that go up on purpose: (file, what it imports), with the reason.
 UPWARDS = {
     ("_tensor/convert.py", "ndd._cpu"): "compiled loops for large arrays, on first use",
-    ("_execution/context.py", "ndd.checkpoint"): "a context makes its checkpoint on first use",
     ("ops/__init__.py", "ndd.pipeline"): "DALI's operator classes stand in a module of this name",
-    ("_operator/operator.py", "ndd.random"): "random operators bind their default generator on first use",
 }
 ONE_IMPORTER = (
     "cupy", "cupy_backends", "numba", "cv2", "PIL", "simplejpeg", "nvidia", "soundfile", "av", "pycocotools", "lmdb",
@@ -57,7 +55,7 @@ MORE_IMPORTERS = {
         "decoders/sound/ffmpeg.py",
     },  # pictures, and sound that libsndfile cannot read
     # decoding in one place, encoding in another, drawing in a third
-    "PIL": {"decoders/_portable.py", "_tensor/picture.py", "picture.py"},
+    "PIL": {"decoders/_portable.py", "_tensor/encoded_picture.py", "picture.py"},
     # the compiler, its cache, and instructions that it lacks or does not find
     "numba": {
         "_compiled/atomics.py",

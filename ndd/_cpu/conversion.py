@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import each
 from ndd._compiled.jit import Kernel, kernel
-from ndd._tensor.convert import limits_of_float, limits_of_int, numpy_type, rounded
+from ndd._tensor.conversion_rules import limits_of_float, limits_of_int, numpy_type, rounded
 
 
 @kernel

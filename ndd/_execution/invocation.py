@@ -31,8 +31,8 @@ class Invocation:
     """`work(invocation)` gives the list of result stores; it runs once, on the context's thread or the asker's."""
 
     __slots__ = (
-        "call", "context", "deferred", "error", "inputs", "loop_position", "name", "process", "queued", "results", "state", "stream",
-        "waiters", "work",
+        "call", "context", "deferred", "error", "inputs", "loop_position", "name", "process", "queued", "results", "state",
+        "stream", "waiters", "work",
     )  # fmt: skip
 
     def __init__(self, name: str, work: Callable[[Any], list[Any]], context: Any, call: Any, deferred: bool):

@@ -21,10 +21,10 @@ from ndd._operator.plan import Samples
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
 from ndd._tensor.construct import build_batch, build_tensor, characters, from_pipeline
 from ndd._tensor.device import device as to_device_object
-from ndd._tensor.handle import operation
 from ndd._tensor.identity import Constants, comes_again, content, never_changes
 from ndd._tensor.invariant import shown, watched
 from ndd._tensor.limits import sample_count
+from ndd._tensor.operations import operation
 from ndd._tensor.warn_once import warn_once
 
 _KEPT_CALLS = 256
@@ -514,6 +514,4 @@ def bind_random(source: Callable[[str, Any], Any]) -> None:
 
 
 def _random_words(name: str, rng: Any) -> Any:
-    if not _random_source:
-        import ndd.random  # noqa: F401  (binds itself)
     return _random_source[0](name, rng)
