@@ -8,7 +8,7 @@ import importlib
 import numpy as np
 import pytest
 import torch
-from calling import call_with, cases_of, evaluated, layouts_of, load_every_room, public, samples
+from calling import call_with, cases_of, evaluated, layouts_of, load_every_module, public, samples
 from cases import EachSample
 from compare import arrays_of
 from PIL import Image
@@ -18,7 +18,7 @@ import ndd
 from ndd._lookahead import decision, prefetch
 from ndd._lookahead.merged_batches import MergedBatches, MergedDraws
 
-OPERATORS = load_every_room()
+OPERATORS = load_every_module()
 operators = importlib.import_module("ndd._operator.operator")  # the room has a function of this name
 CASES = [
     pytest.param(path, case, id=f"{path}-{i}")
