@@ -43,6 +43,10 @@ class Compiled:
         return source_digest(sys.modules[type(self).__module__].__file__ or "")
 
 
+REPLACED: dict[str, Compiled] = {}
+"""What stands in kernels for Python's functions of these names; `intrinsics.py` puts them here."""
+
+
 class Intrinsic(Compiled):
     """What numba is told by hand.
 
@@ -208,9 +212,7 @@ class Kernel(Compiled):
 
     def _called(self) -> list[tuple[str, Compiled]]:
         """What it calls that must be compiled before, by name."""
-        from ndd._compiled.intrinsics import EXTREMES
-
-        scope = EXTREMES | self.function.__globals__  # type: ignore[attr-defined]
+        scope = REPLACED | self.function.__globals__  # type: ignore[attr-defined]
         names = sorted(_names(self.function.__code__))  # type: ignore[attr-defined]
         return [(name, found) for name in names if isinstance(found := scope.get(name), Compiled)]
 

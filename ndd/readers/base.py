@@ -561,4 +561,4 @@ class Reader(Delivering):
         self._taking = False  # a step is being taken from what is read ahead
         self._coming = Coming()
         self._last: LastBatch = "fill"  # how what is read ahead was cut into batches
-        self._memories: dict[Any, dict[str, Any]] = {}  # of each output: how the batch before was used
+        self._recordings: dict[Any, Any] = {}  # of each output: what loops do with its batches, see `_lookahead`

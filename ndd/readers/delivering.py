@@ -6,7 +6,8 @@ import contextlib
 import weakref
 from typing import Any
 
-from ndd._execution.lookahead import Following
+from ndd._lookahead.matching import follow_reader
+from ndd._lookahead.recording import LoopRecording
 from ndd._tensor import Device, make_batch, make_tensor
 from ndd.readers.broken_records import BrokenRecords
 from ndd.readers.coming import Coming
@@ -31,7 +32,7 @@ class Delivering:
     _broken: BrokenRecords
     _ahead: ReadAhead | None
     _coming: Coming
-    _memories: dict[Any, dict[str, Any]]
+    _recordings: dict[Any, LoopRecording]
 
     def _opened(self) -> tuple[RecordStore, Order]:
         raise NotImplementedError
@@ -86,7 +87,7 @@ class Delivering:
                 found = reader()
                 return None if found is None else found._coming_store(place, distance, generation)
 
-            value._value().following = Following(peek, self._memories.setdefault(place, {}))
+            follow_reader(value._value(), peek, self._recordings.setdefault(place, LoopRecording()))
 
     def _made(self, step: Step, size: int | None) -> tuple[Any, ...]:
         store, records = self._opened()[0], step.records

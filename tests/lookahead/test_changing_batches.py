@@ -9,22 +9,22 @@ import pytest
 from waiting import let_read_on
 
 import ndd
-from ndd._operator import ahead
+from ndd._lookahead import decision, prefetch
+from ndd._lookahead.merged_batches import MergedDraws
 from ndd._operator.call import Call
-from ndd._operator.together import Draws
 
 
 @pytest.fixture
 def sizes(monkeypatch):
     """How many batches were worked on as one, each time."""
-    found, real = [], ahead._made
+    found, real = [], prefetch.expected_calls
 
-    def made(course, stores, *more):
+    def made(loop, stores, *more):
         found.append(len(stores))
-        return real(course, stores, *more)
+        return real(loop, stores, *more)
 
-    monkeypatch.setattr(ahead, "_made", made)
-    monkeypatch.setattr(ahead, "_SECONDS", 1e9)  # the machine may be slow
+    monkeypatch.setattr(prefetch, "expected_calls", made)
+    monkeypatch.setattr(decision, "_MAX_SECONDS", 1e9)  # the machine may be slow
     return found
 
 
@@ -158,7 +158,7 @@ def test_frames_draw_as_those_of_their_own_batch(written, emulated_gpu, sizes, m
     assert found == expected
     assert set(sizes) == {1}
     with pytest.raises(ValueError, match="expected 5 samples of 2 batches, got 9"):
-        Draws([None, None], [2, 3]).streams(9)
+        MergedDraws([None, None], [2, 3]).streams(9)
 
 
 def test_a_loop_that_uses_two_gpus_is_not_worked_on_ahead(written, two_gpus, sizes):

@@ -11,8 +11,7 @@ from PIL import Image
 from waiting import let_read_on
 
 import ndd
-from ndd._execution import lookahead
-from ndd._operator import ahead
+from ndd._lookahead import decision, matching, prefetch, threads
 from ndd._operator.call import Call
 from ndd.decoders.jpeg import backend as _jpeg
 
@@ -28,13 +27,13 @@ def folder(tmp_path):
 def started(monkeypatch):
     """A list that gets an entry for each batch that is worked on ahead."""
     counts = []
-    real = ahead._made
+    real = prefetch.expected_calls
 
     def made(*arguments):
         counts.append(1)
         return real(*arguments)
 
-    monkeypatch.setattr(ahead, "_made", made)
+    monkeypatch.setattr(prefetch, "expected_calls", made)
     return counts
 
 
@@ -60,13 +59,13 @@ def test_a_repeating_loop_is_worked_on_ahead_with_the_same_values(folder, emulat
 def test_a_matrix_that_is_an_array_is_no_other_one_each_time(folder, monkeypatch):
     """Made anew for each batch, with the same numbers: what follows it is worked on ahead as well."""
     expected = []
-    real = ahead._made
+    real = prefetch.expected_calls
 
-    def made(course, *others):
-        expected.append([step.op.name for step in course.expected])
-        return real(course, *others)
+    def made(loop, *others):
+        expected.append([call.op.name for call in loop.expected])
+        return real(loop, *others)
 
-    monkeypatch.setattr(ahead, "_made", made)
+    monkeypatch.setattr(prefetch, "expected_calls", made)
     reader = ndd.readers.File(files=folder * 2)
     for encoded, _ in reader.next_epoch(batch_size=4, capture=True):
         turned = ndd.warp_affine(ndd.decoders.image(encoded), matrix=np.array([[1, 0, 1], [0, 1, 2]]), size=[8, 8])
@@ -169,31 +168,31 @@ def test_break_and_reset_leave_nothing_stale(folder, emulated_gpu):
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_so_many_batches_are_under_way_while_one_is_used(folder, emulated_gpu, monkeypatch, at_once):
     """What reading and decoding are ahead of the loop: `DEPTH` times what is worked on as one, no more."""
-    monkeypatch.setattr(ahead, "_BATCHES", at_once)
-    monkeypatch.setattr(ahead, "_SECONDS", 1e9)
+    monkeypatch.setattr(decision, "_MAX_BATCHES", at_once)
+    monkeypatch.setattr(decision, "_MAX_SECONDS", 1e9)
     distances = []
-    real = lookahead.Following.store
+    real = ndd.readers.File._coming_store
 
-    def store(self, distance):
-        found = real(self, distance)
+    def store(self, place, distance, generation):
+        found = real(self, place, distance, generation)
         distances.append((distance, found is not None))
         return found
 
-    monkeypatch.setattr(lookahead.Following, "store", store)
+    monkeypatch.setattr(ndd.readers.File, "_coming_store", store)
     reader = ndd.readers.File(files=folder * 3)
     epoch(reader)
     assert (2, True) in distances
-    assert max(d for d, _ in distances) == lookahead.DEPTH * at_once
+    assert max(d for d, _ in distances) == threads.DEPTH * at_once
 
 
 def test_a_lookahead_leaves_nothing_behind(folder, emulated_gpu):
     """The values made ahead are those that the loop is given, and are not kept."""
     reader = ndd.readers.File(files=folder * 3)
     epoch(reader)
-    assert len(reader._coming._made) <= lookahead.DEPTH * ahead._BATCHES
+    assert len(reader._coming._made) <= threads.DEPTH * decision._MAX_BATCHES
     reader.reset()
     epoch(reader)
-    assert len(reader._coming._made) <= lookahead.DEPTH * ahead._BATCHES
+    assert len(reader._coming._made) <= threads.DEPTH * decision._MAX_BATCHES
 
 
 MEAN, STD = [100.0, 110.0, 120.0], [50.0, 60.0, 70.0]
@@ -226,8 +225,10 @@ def test_the_whole_body_of_a_loop_is_done_ahead_by_one_kernel(folder, emulated_g
     loop = {"capture": True} if capture else {}
     expected = plain(monkeypatch, ndd.readers.File(files=folder * 2), **loop)
     calls = []
-    real = ahead._Taken.__call__
-    monkeypatch.setattr(ahead._Taken, "__call__", lambda self, i: calls.append(self.call.op.name) or real(self, i))
+    real = matching._TakePrefetched.__call__
+    monkeypatch.setattr(
+        matching._TakePrefetched, "__call__", lambda self, i: calls.append(self.call.op.name) or real(self, i)
+    )
     before = len(emulated_gpu.launches)
     assert torch.equal(augmented(ndd.readers.File(files=folder * 2), **loop), expected)
     assert calls[-1] == "crop_mirror_normalize"  # the last batches: nothing else is asked for
@@ -304,10 +305,10 @@ def test_a_batch_that_is_dropped_lets_what_was_made_of_it_go(folder, emulated_gp
         if k == 2:
             break
     made = [values[0]._value() for _, values in reader._coming._made]
-    assert any(store.ahead is not None for store in made)
+    assert any(store.iteration is not None for store in made)
     for store in made:
-        if store.ahead is not None and store.ahead.future is not None:
-            store.ahead.future.result()
+        if store.iteration is not None and store.iteration.future is not None:
+            store.iteration.future.result()
     alive = [weakref.ref(store) for store in made]
     del made, store
     reader.reset()

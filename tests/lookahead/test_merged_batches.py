@@ -8,17 +8,17 @@ import importlib
 import numpy as np
 import pytest
 import torch
-from calling import call_with, cases_of, evaluated, layouts_of, load_every_room, public, samples
+from calling import call_with, cases_of, evaluated, layouts_of, load_every_module, public, samples
 from cases import EachSample
 from compare import arrays_of
 from PIL import Image
 from waiting import let_read_on
 
 import ndd
-from ndd._operator import ahead
-from ndd._operator.together import Draws, Together
+from ndd._lookahead import decision, prefetch
+from ndd._lookahead.merged_batches import MergedBatches, MergedDraws
 
-OPERATORS = load_every_room()
+OPERATORS = load_every_module()
 operators = importlib.import_module("ndd._operator.operator")  # the room has a function of this name
 CASES = [
     pytest.param(path, case, id=f"{path}-{i}")
@@ -64,7 +64,7 @@ def _alone_and_together(path, case, monkeypatch, on_gpu):
         own, values = _of(case, inputs, order)
         values = [value.gpu() for value in values] if on_gpu else values
         alone.append(_outputs(path, own, values, len(order), **rng, **more))
-    monkeypatch.setattr(operators, "_random_words", lambda *_: Draws(drawn[:2], [len(order) for order in ORDERS]))
+    monkeypatch.setattr(operators, "_random_words", lambda *_: MergedDraws(drawn[:2], [len(order) for order in ORDERS]))
     every = [i for order in ORDERS for i in order]
     own, values = _of(case, inputs, every)
     values = [value.gpu() for value in values] if on_gpu else values
@@ -107,14 +107,14 @@ def folder(tmp_path):
 @pytest.fixture
 def sizes(monkeypatch):
     """How many batches were worked on as one, each time."""
-    found, real = [], ahead._made
+    found, real = [], prefetch.expected_calls
 
-    def made(course, stores, *more):
+    def made(loop, stores, *more):
         found.append(len(stores))
-        return real(course, stores, *more)
+        return real(loop, stores, *more)
 
-    monkeypatch.setattr(ahead, "_made", made)
-    monkeypatch.setattr(ahead, "_SECONDS", 1e9)  # the machine may be slow
+    monkeypatch.setattr(prefetch, "expected_calls", made)
+    monkeypatch.setattr(decision, "_MAX_SECONDS", 1e9)  # the machine may be slow
     return found
 
 
@@ -172,9 +172,9 @@ def test_values_errors_and_what_lies_between(folder, sizes, emulated_gpu, monkey
     assert all(a is b is None or torch.equal(a, b) for a, b in zip(ahead_of_time, between, strict=True))
 
 
-@pytest.mark.parametrize(("name", "value"), [("_SAMPLES", 7), ("_BYTES", 1000), ("_SECONDS", 1e-9), ("_BATCHES", 1)])
+@pytest.mark.parametrize(("name", "value"), [("SAMPLES", 7), ("BYTES", 1000), ("SECONDS", 1e-9), ("BATCHES", 1)])
 def test_one_at_a_time_where_it_would_be_too_much(folder, sizes, emulated_gpu, monkeypatch, name, value):
-    monkeypatch.setattr(ahead, name, value)
+    monkeypatch.setattr(decision, f"_MAX_{name}", value)
     loop(folder)
     assert set(sizes) == {1}
 
@@ -210,20 +210,20 @@ def test_batches_of_other_dimensions_are_not_joined(tmp_path, sizes, emulated_gp
     assert found == run()
 
 
-def test_results_of_every_form_are_cut():
+def test_results_of_every_form_are_split():
     shapes = np.array([[2, 3], [2, 3], [1, 4], [5, 1]])
     arrays = [np.full(shape, k, np.float32) for k, shape in enumerate(shapes.tolist())]
     first, second = ndd.batch(arrays[:2])._value(), ndd.batch(arrays[2:])._value()
     first.source_info = ["a", "b"]
     second.source_info = ["c", "d"]
-    both = Together([first, second])
+    both = MergedBatches([first, second])
     store = both.result(0)
     flat = np.concatenate([array.reshape(-1) for array in arrays])
     for forms in ({"parts": arrays}, {"flat": flat}):
         made = type(store)(store.dtype, None, store.device, shapes, **forms)
         made.source_info = store.source_info
-        parts = both.cut(made, None)
+        parts = both.split(made, None)
         assert [part.source_info for part in parts] == [["a", "b"], ["c", "d"]]
         assert [a.tolist() for part in parts for a in part.arrays()] == [a.tolist() for a in arrays]
     made.dropped = [1]
-    assert both.cut(made, None) is None
+    assert both.split(made, None) is None

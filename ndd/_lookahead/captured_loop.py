@@ -1,10 +1,4 @@
-"""A captured loop: one over a reader or an `ExternalSource` whose iterations promise to call the same operators.
-
-A captured loop runs as any other, ahead of the user where lookahead can, so there is nothing to trace, and no way in
-which its values could differ. The promise is good for two things. The coming batches are worked on ahead on the CPU too
-(`ahead.py`), while the user's program does something else. And its breaches are seen: what the first iteration does is noted
-here, and what later ones do otherwise raises the errors that DALI has for it.
-"""
+"""`CapturedLoop`: what the first iteration of a captured loop did, and the errors for later ones that break the promise."""
 
 from __future__ import annotations
 
@@ -27,7 +21,7 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def running() -> CapturedLoop | None:
+def current_loop() -> CapturedLoop | None:
     """The captured loop whose body this thread is in."""
     return _local.loop
 
@@ -161,7 +155,9 @@ class CapturedLoop:
         return alike[0] if len(alike) == 1 else site
 
     def called(self, name: str, inputs: Any, values: Any, batch_size: Any, device: Any) -> None:
-        """An operator was called."""
+        """An operator was called, in this loop or in another thread."""
+        if _local.loop is not self:
+            return
         if self.tracing:
             self.operators = True
         else:
@@ -225,13 +221,6 @@ class CapturedLoop:
         if self.feeders.get(source) == self.step:
             raise RuntimeError("An ExternalSource may be read only once per capture-mode step")
         self.feeders[source] = self.step
-
-
-def looked_at(name: str, inputs: Any, values: Any, batch_size: Any, device: Any, rng: Any) -> tuple[Any, ...]:
-    """What an operator is called with, without marks; shown to the captured loop that this thread is in."""
-    if _local.loop is not None:
-        _local.loop.called(name, inputs, values, batch_size, device)
-    return unmarked(inputs), unmarked(values), unmarked(batch_size), unmarked(device), unmarked(rng)
 
 
 def _place(device: Any, inputs: Any) -> str:
