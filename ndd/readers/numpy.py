@@ -10,16 +10,16 @@ import numpy as np
 from ndd._tensor import Device
 from ndd._tensor.dtype import int32
 from ndd.ops.image.slice import slice as cut_out
-from ndd.readers.base import Reader
-from ndd.readers.file import label_numbers
-from ndd.readers.file_store import FileStore
-from ndd.readers.file_tree import FilePath, named_files
+from ndd.readers.files.file_tree import FilePath, named_files
+from ndd.readers.files.gpudirect import landed, usable
+from ndd.readers.files.labelled_files import label_numbers
 from ndd.readers.formats.npy_file import read_arrays
-from ndd.readers.gpudirect import landed, usable
+from ndd.readers.formats.region import PLACES, Region, chosen_region
 from ndd.readers.options import check_device
 from ndd.readers.output import Output
-from ndd.readers.records import Records
-from ndd.readers.region import PLACES, Region, chosen_region
+from ndd.readers.reader import Reader
+from ndd.readers.stores.file_store import FileStore
+from ndd.readers.stores.records import Records
 
 _OF_SLICE = ("roi_axes", "out_of_bounds_policy", "fill_value")
 

@@ -12,13 +12,13 @@ from ndd.decoders.video_files.clips import on_gpu
 from ndd.decoders.video_files.frames import fill_colour
 from ndd.decoders.video_files.index import Index
 from ndd.ops.tensor.cast import cast
-from ndd.readers.base import Reader
-from ndd.readers.file_tree import FilePath
+from ndd.readers.epochs.read_ahead import Step
+from ndd.readers.files.file_tree import FilePath
+from ndd.readers.files.video_list import Listed, frame_range, listed_videos
 from ndd.readers.output import Output
-from ndd.readers.read_ahead import Step
-from ndd.readers.records import Records
-from ndd.readers.video_clips import ClipStore, Extras, Layout
-from ndd.readers.video_list import Listed, frame_range, listed_videos
+from ndd.readers.reader import Reader
+from ndd.readers.stores.records import Records
+from ndd.readers.stores.video_clips import ClipStore, Extras, Layout
 from ndd.types import DALIImageType
 
 FrameNum = str | bool | None

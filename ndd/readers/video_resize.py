@@ -7,9 +7,9 @@ from typing import Any
 
 from ndd._tensor.dtype import DType, dtype as to_dtype, float32, uint8
 from ndd.ops.image.resize import resize
-from ndd.readers.file_tree import FilePath
+from ndd.readers.files.file_tree import FilePath
+from ndd.readers.stores.video_clips import ClipStore
 from ndd.readers.video import FrameNum, Video
-from ndd.readers.video_clips import ClipStore
 from ndd.types import DALIImageType, DALIInterpType
 
 _OF_RESIZE = (

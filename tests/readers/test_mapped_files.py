@@ -10,8 +10,8 @@ import pytest
 import warm_interpreter
 
 import ndd
-from ndd.readers import file_reading
-from ndd.readers.file_reading import OpenFiles
+from ndd.readers.files import file_reading
+from ndd.readers.files.file_reading import OpenFiles
 from ndd.readers.formats import mapped_files
 from ndd.readers.formats.mapped_files import LEAST, Mapping
 
@@ -117,7 +117,7 @@ import ctypes, faulthandler, json, mmap, os, signal, sys, threading, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 from ndd.readers.formats import mapped_files
-from ndd.readers.file_reading import OpenFiles
+from ndd.readers.files.file_reading import OpenFiles
 
 none = np.zeros(1, np.int64)
 mapped_files._read_mapped(0, 0, 0, none, none, none, np.zeros(1, np.uint8), none, np.zeros(3, np.int64))  # compiles, once

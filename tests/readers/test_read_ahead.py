@@ -14,7 +14,9 @@ from memory import least_growth
 from waiting import let_read_on, wait_until
 
 import ndd
-from ndd.readers import File, Output, Reader, RecordStore, read_ahead, sampler
+from ndd.readers import File, Output, Reader, RecordStore
+from ndd.readers.epochs import read_ahead
+from ndd.readers.sampling import sampler
 from readers.epochs import epoch_of, labels_of
 
 

@@ -10,7 +10,7 @@ import pytest
 import ndd
 from ndd._tensor import Packed
 from ndd.readers import Output, Reader, RecordStore
-from ndd.readers.records import Records, Sources
+from ndd.readers.stores.records import Records, Sources
 
 
 class Features(RecordStore):

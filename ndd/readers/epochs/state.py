@@ -8,9 +8,9 @@ import zlib
 from typing import Any
 
 from ndd.io.object_store import without_query
-from ndd.readers.records import RecordStore
-from ndd.readers.resharding import check_before
-from ndd.readers.sampler import Shards
+from ndd.readers.sampling.resharding import check_before
+from ndd.readers.sampling.sampler import Shards
+from ndd.readers.stores.records import RecordStore
 
 VERSION = 1
 _NAMED = 16  # samples whose names are looked at

@@ -14,22 +14,23 @@ from typing import Any, ClassVar, Literal, overload
 from ndd._execution.errors import raise_signalled
 from ndd._tensor import Batch
 from ndd._tensor.secrets import redact
-from ndd.readers import signature, state as states
-from ndd.readers.broken_records import BrokenRecords, Skipped
-from ndd.readers.captured import Captured, captured_epoch, enable_checkpointing
-from ndd.readers.coming import Coming
-from ndd.readers.data import Data
-from ndd.readers.delivering import Delivering
-from ndd.readers.epoch import Epoch, Pass
-from ndd.readers.handover import Handover, Held
+from ndd.readers import signature
+from ndd.readers.epochs import state as states
+from ndd.readers.epochs.batch_maker import Delivering
+from ndd.readers.epochs.broken_records import BrokenRecords, Skipped
+from ndd.readers.epochs.captured_loops import Captured, captured_epoch, enable_checkpointing
+from ndd.readers.epochs.dataset import Data
+from ndd.readers.epochs.epoch import Epoch, Pass
+from ndd.readers.epochs.in_flight import Handover, Held
+from ndd.readers.epochs.loader_worker import Origin
+from ndd.readers.epochs.peeked_batches import Coming
+from ndd.readers.epochs.progress import Progress
+from ndd.readers.epochs.read_ahead import ReadAhead, Step
+from ndd.readers.epochs.state import ReaderState
 from ndd.readers.options import check_batch_size, check_device, listed_numbers, plain
 from ndd.readers.output import Output
-from ndd.readers.progress import Progress
-from ndd.readers.read_ahead import ReadAhead, Step
-from ndd.readers.records import RecordStore, read_now
-from ndd.readers.sampler import LastBatch, NumberStream, Order, Share
-from ndd.readers.state import ReaderState
-from ndd.readers.worker import Origin
+from ndd.readers.sampling.sampler import LastBatch, NumberStream, Order, Share
+from ndd.readers.stores.records import RecordStore, read_now
 
 _CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ndd._execution.errors import raise_signalled
-from ndd.readers.read_ahead import Step
+from ndd.readers.epochs.read_ahead import Step
 
 
 class Coming:

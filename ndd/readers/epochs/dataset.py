@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndd.readers import state as states
+from ndd.readers.epochs import state as states
 from ndd.readers.options import Options
-from ndd.readers.records import RecordStore
-from ndd.readers.resharding import of_all_ranks, of_one_rank, resumed_order
-from ndd.readers.sampler import Order, Shards
+from ndd.readers.sampling.resharding import of_all_ranks, of_one_rank, resumed_order
+from ndd.readers.sampling.sampler import Order, Shards
+from ndd.readers.stores.records import RecordStore
 
 
 class Data:

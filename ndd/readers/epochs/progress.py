@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ndd.readers.sampler import (
+from ndd.readers.sampling.sampler import (
     LastBatch,
     Order,
     Position,
@@ -19,8 +19,8 @@ from ndd.readers.sampler import (
 )
 
 if TYPE_CHECKING:
-    from ndd.readers.epoch import Epoch, Pass
-    from ndd.readers.handover import Held
+    from ndd.readers.epochs.epoch import Epoch, Pass
+    from ndd.readers.epochs.in_flight import Held
 
 
 @dataclass

@@ -10,13 +10,13 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from ndd._tensor import Tensor
 from ndd.decoders import BadSample
-from ndd.readers import worker_log
-from ndd.readers.sampler import LastBatch
+from ndd.readers.epochs import worker_log
+from ndd.readers.sampling.sampler import LastBatch
 
 if TYPE_CHECKING:
-    from ndd.readers.base import Reader
-    from ndd.readers.handover import Held
-    from ndd.readers.progress import Progress
+    from ndd.readers.epochs.in_flight import Held
+    from ndd.readers.epochs.progress import Progress
+    from ndd.readers.reader import Reader
 
 Outputs = TypeVar("Outputs", covariant=True)
 

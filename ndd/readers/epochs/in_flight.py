@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ndd.readers.progress import Progress
-from ndd.readers.sampler import EveryNth, NumberStream, Position
+from ndd.readers.epochs.progress import Progress
+from ndd.readers.sampling.sampler import EveryNth, NumberStream, Position
 
 if TYPE_CHECKING:
-    from ndd.readers.epoch import Pass
-    from ndd.readers.read_ahead import Step
+    from ndd.readers.epochs.epoch import Pass
+    from ndd.readers.epochs.read_ahead import Step
 
 
 class Held:

@@ -8,14 +8,14 @@ from typing import Any
 
 from ndd._execution.lookahead import Following
 from ndd._tensor import Device, make_batch, make_tensor
-from ndd.readers.broken_records import BrokenRecords
-from ndd.readers.coming import Coming
+from ndd.readers.epochs.broken_records import BrokenRecords
+from ndd.readers.epochs.peeked_batches import Coming
+from ndd.readers.epochs.progress import Progress
+from ndd.readers.epochs.read_ahead import ReadAhead, Step
 from ndd.readers.options import Options
 from ndd.readers.output import Output
-from ndd.readers.progress import Progress
-from ndd.readers.read_ahead import ReadAhead, Step
-from ndd.readers.records import RecordStore, Sources
-from ndd.readers.sampler import Order
+from ndd.readers.sampling.sampler import Order
+from ndd.readers.stores.records import RecordStore, Sources
 
 
 class Delivering:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ndd._operator.captured import CapturedLoop
-from ndd.readers.epoch import Epoch
-from ndd.readers.sampler import LastBatch
+from ndd.readers.epochs.epoch import Epoch
+from ndd.readers.sampling.sampler import LastBatch
 
 if TYPE_CHECKING:
-    from ndd.readers.base import Reader
+    from ndd.readers.reader import Reader
 
 
 class Captured:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from torch.utils.data import IterableDataset, get_worker_info
 
-from ndd.readers import worker_log
-from ndd.readers.sampler import Position, Share
-from ndd.readers.state import parse
+from ndd.readers.epochs import worker_log
+from ndd.readers.epochs.state import parse
+from ndd.readers.sampling.sampler import Position, Share
 
 if TYPE_CHECKING:
-    from ndd.readers.base import Reader
-    from ndd.readers.epoch import Epoch
+    from ndd.readers.epochs.epoch import Epoch
+    from ndd.readers.reader import Reader
 
 
 class Origin:
