@@ -41,8 +41,8 @@ class Caffe(Reader):
     [('image', 'u8'), ('label', 'i32')]
     """
 
-    permuted = False
-    shuffles_after_epoch = False
+    _permutes_first = False
+    _has_epoch_shuffle = False
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:

@@ -53,8 +53,8 @@ class Caffe2(Reader):
     ['image', 'label', 'additional[0]', 'additional[1]', 'bbox']
     """
 
-    permuted = False
-    shuffles_after_epoch = False
+    _permutes_first = False
+    _has_epoch_shuffle = False
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:

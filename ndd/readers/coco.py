@@ -168,7 +168,7 @@ class COCO(Reader):
         return store
 
     def _refuse_beside(self, what: str, names: Sequence[str]) -> None:
-        given = [argument for argument in names if self._given[1].get(argument) is not None]
+        given = [argument for argument in names if self._called_with[1].get(argument) is not None]
         if given:
             raise RuntimeError(f"{self._display}: {given[0]!r} is not supported when reading {what}; leave it out")
 

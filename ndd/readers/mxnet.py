@@ -56,7 +56,7 @@ class MXNet(Reader):
     (4,) [3.0]
     """
 
-    permuted = False
+    _permutes_first = False
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:

@@ -78,7 +78,7 @@ class TFRecord(Reader):
     tensor([7])
     """
 
-    permuted = False
+    _permutes_first = False
     gives_dicts = True
 
     @classmethod

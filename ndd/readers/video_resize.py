@@ -88,10 +88,10 @@ class VideoResize(Video):
         subpixel_scale: bool = True,
         temp_buffer_hint: int = 0,
     ) -> ClipStore:
-        return super()._open(**{name: value for name, value in self._own.items() if name not in _OF_RESIZE})
+        return super()._open(**{name: value for name, value in self._arguments.items() if name not in _OF_RESIZE})
 
     def _present(self, video: Any, *extras: Any) -> tuple[Any, ...]:
-        how = {name: value for name, value in self._own.items() if name in _OF_RESIZE and value is not None}
-        as_float = to_dtype(self._own.get("dtype") or uint8) is float32
+        how = {name: value for name, value in self._arguments.items() if name in _OF_RESIZE and value is not None}
+        as_float = to_dtype(self._arguments.get("dtype") or uint8) is float32
         video = resize(self._there(video), dtype=float32 if as_float else None, **how)
         return (self._in_range(video), *extras)

@@ -71,7 +71,7 @@ class Webdataset(Reader):
     b'' b'1.txt'
     """
 
-    permuted = False
+    _permutes_first = False
 
     @classmethod
     def _outputs(cls, *, ext: Any = (), dtypes: Any = None, **arguments: Any) -> tuple[Output, ...]:

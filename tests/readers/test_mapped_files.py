@@ -103,7 +103,7 @@ def test_a_record_file_that_is_cut_off_under_its_reader(tmp_path):
         path.write_bytes(whole)
         reader = ndd.readers.MXNet(path=path, index_path=index, dont_use_mmap=dont_use_mmap, on_error="skip")
         assert (reader[5][0].torch().numpy() == bodies[5]).all()
-        file = reader._opened()[0]._files(str(path), not dont_use_mmap)
+        file = reader._session.opened()[0]._files(str(path), not dont_use_mmap)
         assert (file._mapping is None) == dont_use_mmap
         os.truncate(path, 4 * size + LEAST)
         assert [batch[0].batch_size for batch in reader.next_epoch(batch_size=3)] == [3, 1]

@@ -1,4 +1,4 @@
-"""`Delivering`: the handles that a reader makes of the records that were read."""
+"""`BatchMaker`: makes Tensors and Batches of the records that were read."""
 
 from __future__ import annotations
 
@@ -8,97 +8,113 @@ from typing import Any
 
 from ndd._execution.lookahead import Following
 from ndd._tensor import Device, make_batch, make_tensor
+from ndd.readers.definition import Definition
 from ndd.readers.epochs.broken_records import BrokenRecords
-from ndd.readers.epochs.peeked_batches import Coming
+from ndd.readers.epochs.dataset import Dataset
+from ndd.readers.epochs.peeked_batches import PeekedBatches
 from ndd.readers.epochs.progress import Progress
 from ndd.readers.epochs.read_ahead import ReadAhead, Step
-from ndd.readers.options import Options
 from ndd.readers.output import Output
 from ndd.readers.sampling.sampler import Order
 from ndd.readers.stores.records import RecordStore, Sources
 
 
-class Delivering:
-    """The part of a reader that gives what was read; the rest of it is `Reader`."""
+class BatchMaker:
+    """The half of a `Session` that turns records into values.
 
-    gives_dicts: bool
-    _display: str
-    _options: Options
-    _outputs_here: tuple[Output, ...]
-    _read: tuple[Output, ...]  # what a record holds, as far as it is known
-    _presents: bool  # whether `_present` does something
-    _progress: Progress
-    _broken: BrokenRecords
-    _ahead: ReadAhead | None
-    _coming: Coming
-    _memories: dict[Any, dict[str, Any]]
+    Args:
+        reader: held weakly, so that a reader which nobody holds any more dies at once, and its threads end.
+        outputs: what the reader declares.
 
-    def _opened(self) -> tuple[RecordStore, Order]:
+    Attributes:
+        name: how errors call the reader.
+        outputs: the declared outputs.
+        record_outputs: the arrays of a record, as far as they are known: `_present` may change all but the place of a layout.
+        presents: whether the reader has a `_present` of its own.
+    """
+
+    progress: Progress
+    broken: BrokenRecords
+    dataset: Dataset
+    ahead: ReadAhead | None
+    peeked: PeekedBatches
+    memories: dict[Any, dict[str, Any]]  # of each output: how the batch before was used
+
+    def __init__(self, reader: Definition, outputs: tuple[Output, ...]):
+        self._reader = weakref.ref(reader)
+        self.name = reader._display
+        self.options = reader._options
+        self.gives_dicts = reader.gives_dicts
+        self.outputs = self.record_outputs = outputs
+        self.presents = type(reader)._present is not Definition._present
+        if self.presents:
+            self.record_outputs = tuple(Output(output.name, layout=output.layout) for output in outputs)
+
+    def opened(self) -> tuple[RecordStore, Order]:
+        """The store and the order; opens them if need be."""
         raise NotImplementedError
 
-    def _present(self, *values: Any) -> tuple[Any, ...]:
-        """The outputs, made of what was read: a Tensor or Batch for each array of a record, those beyond the outputs
-        included. It may call operators of ndd; it runs on the user's thread, and waits for nothing."""
-        return values
-
-    def _value(self, step: Step, size: int | None, ctx: Any = None) -> Any:
-        """The outputs of a step as handles, or the error of the first record that could not be read."""
-        values = self._taken(step, size)
-        if self._presents or any(output.device == "gpu" for output in self._outputs_here):
+    def value(self, step: Step, size: int | None, ctx: Any = None) -> Any:
+        """The outputs of a step as Tensors or Batches, or the error of the first record that could not be read."""
+        values = self.read_values(step, size)
+        if self.presents or any(output.device == "gpu" for output in self.outputs):
             with contextlib.nullcontext() if ctx is None else ctx:
-                values = self._delivered(values)
-        if len(values) != len(self._outputs_here):
-            raise TypeError(f"{self._display}: declared {len(self._outputs_here)} output(s), gave {len(values)}")
+                values = self._presented(values)
+        if len(values) != len(self.outputs):
+            raise TypeError(f"{self.name}: declared {len(self.outputs)} output(s), gave {len(values)}")
         if self.gives_dicts:
-            return {output.name: value for output, value in zip(self._outputs_here, values, strict=True)}
+            return {output.name: value for output, value in zip(self.outputs, values, strict=True)}
         return values
 
-    def _delivered(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What was read as it was declared: presented, and on its device. Operators do both, so nothing waits."""
-        values = tuple(self._present(*values))
-        gpu = Device(str(self._options.device)) if any(o.device == "gpu" for o in self._outputs_here) else None
+    def _presented(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The values as they were declared: presented, and on their devices. Operators do both, so nothing waits."""
+        values = tuple(self._reader()._present(*values))  # type: ignore[union-attr]
+        gpu = Device(str(self.options.device)) if any(o.device == "gpu" for o in self.outputs) else None
         return tuple(
             value.to_device(gpu) if output.device == "gpu" else value
-            for output, value in zip(self._outputs_here, values, strict=False)
+            for output, value in zip(self.outputs, values, strict=False)
         )
 
-    def _taken(self, step: Step, size: int | None) -> tuple[Any, ...]:
-        """What was read, as handles on the CPU: made here, or already for a lookahead."""
+    def read_values(self, step: Step, size: int | None) -> tuple[Any, ...]:
+        """What was read, as values on the CPU: made now, or already for a lookahead."""
         if size is None:
-            return self._made(step, size)
-        return self._coming.taken(step) or self._made(step, size)
+            return self.made_of(step, size)
+        return self.peeked.taken(step) or self.made_of(step, size)
 
-    def _coming_store(self, place: int, distance: int, generation: int) -> Any:
-        """For lookahead: the store of what was read as number `place` of the batch that comes after so many, if that has
-        been read. Called on other threads."""
-        ahead = self._ahead
-        if ahead is None or generation != self._progress.generation:
+    def peeked_store(self, place: int, distance: int, generation: int) -> Any:
+        """For lookahead: the store of output `place` of the batch that comes `distance` batches later, if that has been
+        read. Called on other threads."""
+        ahead = self.ahead
+        if ahead is None or generation != self.progress.generation:
             return None
-        values = self._coming.of(lambda: ahead.peek(distance), lambda step: self._made(step, len(step.numbers)))
+        values = self.peeked.of(lambda: ahead.peek(distance), lambda step: self.made_of(step, len(step.numbers)))
         return None if values is None else values[place]._value()
 
-    def _follow(self, values: tuple[Any, ...]) -> None:
-        """Shows each part of a batch the way to the next one."""
-        reader, generation = weakref.ref(self), self._progress.generation
+    def _show_next(self, values: tuple[Any, ...]) -> None:
+        """Tells each output of a batch where the same output of the next batches is."""
+        session, generation = weakref.ref(self), self.progress.generation
         for place, value in enumerate(values):
 
             def peek(distance: int, place: int = place) -> Any:
-                found = reader()
-                return None if found is None else found._coming_store(place, distance, generation)
+                alive = session()
+                return None if alive is None else alive.peeked_store(place, distance, generation)
 
-            value._value().following = Following(peek, self._memories.setdefault(place, {}))
+            value._value().following = Following(peek, self.memories.setdefault(place, {}))
 
-    def _made(self, step: Step, size: int | None) -> tuple[Any, ...]:
-        store, records = self._opened()[0], step.records
-        read = self._read + tuple(Output(f"more[{k}]") for k in range(len(records.columns) - len(self._read)))
-        self._broken.refuse(step, read, store)
+    def made_of(self, step: Step, size: int | None) -> tuple[Any, ...]:
+        """The arrays of the records as Batches, or as Tensors where `size` is None."""
+        store, records = self.opened()[0], step.records
+        more = len(records.columns) - len(self.record_outputs)
+        outputs = self.record_outputs + tuple(Output(f"more[{k}]") for k in range(more))
+        self.broken.refuse(step, outputs, store)
         if size is None:
             info = store.source(step.numbers[0])
-            return tuple(make_tensor(a, o.layout, info, o.dtype) for o, a in zip(read, records[0], strict=False))
+            return tuple(make_tensor(a, o.layout, info, o.dtype) for o, a in zip(outputs, records[0], strict=False))
         sources: Any = Sources(store, step.numbers)
-        values = tuple(make_batch(c, o.layout, sources, o.dtype) for o, c in zip(read, records.columns, strict=False))
+        columns = zip(outputs, records.columns, strict=False)
+        values = tuple(make_batch(column, o.layout, sources, o.dtype) for o, column in columns)
         if step.dropped:
             for value in values:
                 value._value().dropped = list(step.dropped)
-        self._follow(values)
+        self._show_next(values)
         return values
