@@ -6,6 +6,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import each
 from ndd._compiled.jit import kernel
+from ndd._tensor.conversion_rules import rounded
 
 
 @kernel

@@ -12,12 +12,9 @@ from typing import NamedTuple
 from ndd._execution.signal_safe import SignalSafeCondition, start
 from ndd._execution.weak_registry import EndedAtExit
 from ndd.decoders import BadSample
-from ndd.readers.records import Jobs, Records, RecordStore
-from ndd.readers.sampler import NumberStream, Position
+from ndd.readers.sampling.sampler import NumberStream, Position
+from ndd.readers.stores.records import MOST_THREADS, Jobs, Records, RecordStore
 
-# One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take its cores: with four
-# an H200's loop lost 10 to 25 %. A disk with latency shows in waiting, and brings more.
-THREADS = 4
 _WAITS_FOR_A_THREAD = 3
 # Records that take less are mostly Python's work, which threads only take from each other: 256 records of 1 kB in a
 # container take 1.5 to 2.5 us each, small files 8, photographs 17, a disk with latency 50 and more.
@@ -140,7 +137,7 @@ class ReadAhead:
                 self._streaming, self._failure = True, None
                 self._work.notify()
             if not self._groups or self._groups[0].left:
-                self._waited(THREADS)
+                self._waited(MOST_THREADS)
             while not self._groups or self._groups[0].left:
                 if self._failure and not self._groups:
                     raise self._failure

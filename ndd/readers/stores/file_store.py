@@ -9,9 +9,9 @@ from itertools import chain
 import numpy as np
 
 from ndd.io.object_store import connections, is_remote
-from ndd.readers.file_reading import read_files
+from ndd.readers.files.file_reading import read_files
 from ndd.readers.output import Record
-from ndd.readers.records import THREADS_OF_STORES, Records, RecordStore
+from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
 
 _OPEN_AT_ONCE = 32  # files opened before the first is read, so that they share one buffer
 _SLASHES = ("/", "\\")  # a path that begins with none and has no colon is relative: asking Python costs 0.6 us a name

@@ -10,9 +10,9 @@ from ndd._execution.errors import is_no_fault_of_data
 from ndd._tensor.secrets import error_text, redact, without_secrets
 from ndd.decoders import BadSample
 from ndd.io.file import from_where
+from ndd.readers.epochs.read_ahead import Step
 from ndd.readers.output import Output
-from ndd.readers.read_ahead import Step
-from ndd.readers.records import Records, RecordStore
+from ndd.readers.stores.records import Records, RecordStore
 
 
 class Skipped(NamedTuple):

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ndd.readers.permutation import BufferDraws, global_order, reshuffled, shuffled_once
+from ndd.readers.sampling.permutation import BufferDraws, global_order, reshuffled, shuffled_once
 
 LastBatch = Literal["fill", "partial", "drop"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ndd.io.file import from_where, local_name
 from ndd.io.object_store import is_remote, list_folders, one, without_query
-from ndd.readers.file_reading import whole_file
+from ndd.readers.files.file_reading import whole_file
 
 FilePath: TypeAlias = str | bytes | os.PathLike[str]
 

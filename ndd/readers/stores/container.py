@@ -10,9 +10,9 @@ import numpy as np
 from ndd._execution.memoize import Memoized
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
-from ndd.readers.file_reading import OpenFiles
+from ndd.readers.files.file_reading import OpenFiles
 from ndd.readers.output import Record
-from ndd.readers.records import THREADS_OF_STORES, Records, RecordStore
+from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 # The bytes of records that share a buffer. A batch is read in as many parts as are worth a thread, now one, now three: with a

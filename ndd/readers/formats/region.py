@@ -12,7 +12,6 @@ Bounds = list[tuple[int, int]]  # (first, one after the last) for each axis
 
 _STARTS = ("roi_start", "rel_roi_start")
 _ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
-PLACES = (*_STARTS, *_ENDS)
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,17 @@
-"""`Data`: what a reader reads - its store and the order of the records - and what a saved state says about them."""
+"""`Dataset`: what a reader reads - its store and the order of the records - and what a saved state says about them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ndd.readers import state as states
+from ndd.readers.epochs import state as states
 from ndd.readers.options import Options
-from ndd.readers.records import RecordStore
-from ndd.readers.resharding import of_all_ranks, of_one_rank, resumed_order
-from ndd.readers.sampler import Order, Shards
+from ndd.readers.sampling.resharding import of_all_ranks, of_one_rank, resumed_order
+from ndd.readers.sampling.sampler import Order, Shards
+from ndd.readers.stores.records import RecordStore
 
 
-class Data:
+class Dataset:
     """The store and the order, once the first sample was asked for; until then what a restored state says, which has to belong
     to them.
 
@@ -21,13 +21,13 @@ class Data:
         permuted: whether `random_shuffle` permutes all samples before its buffer.
 
     Attributes:
-        found: the store and the order, None before they are opened.
+        opened: the store and the order, None before they are opened.
         seed: of the order.
     """
 
     def __init__(self, reader: str, options: Options, permuted: bool):
         self._reader, self._options, self._permuted = reader, options, permuted
-        self.found: tuple[RecordStore, Order] | None = None
+        self.opened: tuple[RecordStore, Order] | None = None
         self.seed = options.order_seed
         self._names = 0  # of the samples, see `states.names_mark`
         self._before: dict[str, Any] | None = None  # the places of the shards that an epoch was shared out from
@@ -46,17 +46,17 @@ class Data:
         self._names = states.names_mark(store)
         states.check_data(self._reader, self._unchecked, shards, self._names)
         self._options.warn_of_small_buffer(self._reader, self._permuted, len(store))
-        self.found, self._unchecked = (store, self._order(shards)), {}
-        return self.found
+        self.opened, self._unchecked = (store, self._order(shards)), {}
+        return self.opened
 
     def close(self) -> None:
         """Closes files; whoever reads on opens them again."""
-        if self.found is not None:
-            self.found[0].close()
+        if self.opened is not None:
+            self.opened[0].close()
 
     def saved(self) -> dict[str, Any]:
         """Which data and which order this is, as plain values."""
-        shards = self.found[1].shards if self.found else None
+        shards = self.opened[1].shards if self.opened else None
         return {
             "size": shards.size if shards else self._unchecked.get("size"),
             "shards": shards.place if shards else self._unchecked.get("shards", self._options.place()),
@@ -70,15 +70,15 @@ class Data:
         """Takes the seed, and what other ranks had given, from a state. ValueError, and nothing has changed, where it is of
         other data or another order."""
         states.check_order(self._reader, fields, self._options.order_fields())
-        if self.found is not None:
-            states.check_data(self._reader, fields, self.found[1].shards, self._names)
+        if self.opened is not None:
+            states.check_data(self._reader, fields, self.opened[1].shards, self._names)
         former = self.seed, self._before
         self.seed, self._before = fields["seed"], fields.get("before")
         try:
-            if self.found is None:
+            if self.opened is None:
                 self._unchecked = fields
             else:
-                self.found = self.found[0], self._order(self.found[1].shards)
+                self.opened = self.opened[0], self._order(self.opened[1].shards)
         except BaseException:
             self.seed, self._before = former
             raise
@@ -88,7 +88,7 @@ class Data:
         self._unchecked = {}
         if self._before is not None:
             self._before = None
-            self.found = None if self.found is None else (self.found[0], self._order(self.found[1].shards))
+            self.opened = None if self.opened is None else (self.opened[0], self._order(self.opened[1].shards))
 
     def of_this_rank(
         self, given: list[dict[str, Any]], many: bool, shards: Shards, anew: bool = False

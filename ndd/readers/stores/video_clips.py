@@ -26,11 +26,11 @@ from ndd.decoders.video_files.frames import padded
 from ndd.decoders.video_files.index import Index, key_before, scan
 from ndd.decoders.video_files.open_files import OpenVideos
 from ndd.io.object_store import is_remote
-from ndd.readers.file_reading import whole_file
-from ndd.readers.index_cache import all_inside, all_within, cached, has_columns
+from ndd.readers.files.file_reading import whole_file
+from ndd.readers.files.index_cache import all_inside, all_within, cached, has_columns
+from ndd.readers.files.video_list import Listed
 from ndd.readers.output import Record
-from ndd.readers.records import Jobs, RecordStore
-from ndd.readers.video_list import Listed
+from ndd.readers.stores.records import Jobs, RecordStore
 
 _WORTH_KEEPING = 1 << 18  # bytes of a video: smaller ones are indexed in less time than a file takes to find and check
 _SCANS_AT_ONCE = 8

@@ -13,6 +13,9 @@ from ndd._execution.errors import raise_signalled
 from ndd._tensor import Packed
 from ndd.readers.output import Column, Record
 
+# One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take its cores: with four
+# an H200's loop lost 10 to 25 %. A disk with latency shows in waiting, and brings more.
+MOST_THREADS = 4
 THREADS_OF_STORES = 8  # the others ask for the next objects while some wait for the last, slow ones of those before
 _SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd.readers.sampler import Order, Shards, epoch_batches, taken_inside
+from ndd.readers.sampling.sampler import Order, Shards, epoch_batches, taken_inside
 
 _DEEPEST = 100  # how often one epoch may be shared out
 _FURTHEST = 1_000_000  # epochs of a state of another rank: its place is found by going through them

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ndd.readers.sampler import (
+from ndd.readers.sampling.sampler import (
     LastBatch,
     Order,
     Position,
@@ -19,8 +19,8 @@ from ndd.readers.sampler import (
 )
 
 if TYPE_CHECKING:
-    from ndd.readers.epoch import Epoch, Pass
-    from ndd.readers.handover import Held
+    from ndd.readers.epochs.epoch import Epoch, Pass
+    from ndd.readers.epochs.in_flight import StepInFlight
 
 
 @dataclass
@@ -213,8 +213,8 @@ class Progress:
             self.share, self.skip = share, share.index
         self.mode, self.batch = mode, batch
 
-    def pass_by(self, held: Held, run: Pass | None) -> None:
-        """Go on after a step that has no value. Nothing is called, see `Held`."""
+    def pass_by(self, held: StepInFlight, run: Pass | None) -> None:
+        """Go on after a step that has no value. Nothing is called, see `StepInFlight`."""
         if held.number > self.number:
             self.number, self.position = held.number, held.step.position
             self.skip = self.share.count - 1

@@ -10,13 +10,13 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from ndd._tensor import Tensor
 from ndd.decoders import BadSample
-from ndd.readers import worker_log
-from ndd.readers.sampler import LastBatch
+from ndd.readers.epochs import worker_log
+from ndd.readers.sampling.sampler import LastBatch
 
 if TYPE_CHECKING:
-    from ndd.readers.base import Reader
-    from ndd.readers.handover import Held
-    from ndd.readers.progress import Progress
+    from ndd.readers.epochs.in_flight import StepInFlight
+    from ndd.readers.epochs.progress import Progress
+    from ndd.readers.reader import Reader
 
 Outputs = TypeVar("Outputs", covariant=True)
 
@@ -54,8 +54,8 @@ class _Iterating(Generic[Outputs]):
 
     def __next__(self) -> Outputs:
         epoch, run = self._goes_on()
-        held, progress = epoch._following(run), epoch._reader._progress
-        # Nothing is called from here on, see `Held`; a method for these lines would be a call too (Python 3.10 looks after it).
+        held, progress = epoch._following(run), epoch._session.progress
+        # Nothing is called from here on, see `StepInFlight`. These lines are no method: Python 3.10 runs handlers after its call.
         value, step = held.value, held.step
         if held.number > progress.number:
             progress.number, progress.position = held.number, step.position
@@ -95,10 +95,23 @@ class Epoch(_Iterating[Outputs]):
             the place that the sample would have had.
     """
 
-    __slots__ = ("_batch", "_before", "_by_hand", "_ctx", "_last", "_pass", "_reader", "_whole", "dropped", "indices")
+    __slots__ = (
+        "_batch",
+        "_before",
+        "_by_hand",
+        "_ctx",
+        "_last",
+        "_pass",
+        "_reader",
+        "_session",
+        "_whole",
+        "dropped",
+        "indices",
+    )
 
     def __init__(self, reader: Reader, batch: int | None, ctx: Any = None, last: LastBatch = "fill"):
         self._reader = reader
+        self._session = reader._session
         self._ctx = ctx
         self._batch = batch
         self._last: LastBatch = last
@@ -116,8 +129,8 @@ class Epoch(_Iterating[Outputs]):
 
     def __len__(self) -> int:
         run = self._pass
-        if run.left is None or run.generation != self._reader._progress.generation:
-            return self._reader._epoch_length(self._batch, self._last, self._whole)
+        if run.left is None or run.generation != self._session.progress.generation:
+            return self._session.epoch_length(self._batch, self._last, self._whole)
         return run.total
 
     def state_dict(self) -> dict[str, str]:
@@ -132,12 +145,12 @@ class Epoch(_Iterating[Outputs]):
         self._reader.load_state_dict(state)
         self._whole = True
         self._pass = Pass()
-        self._reader._arrive(self)
+        self._session.arrive(self)
 
     def __iter__(self) -> Iterator[Outputs]:
-        in_worker = self._reader._arrive(self)
+        in_worker = self._session.arrive(self)
         alone = self._last == "fill" and not in_worker  # there is but one loop, this object
-        runs = self._pass.runs(self._reader._progress)
+        runs = self._pass.runs(self._session.progress)
         if not (runs and (alone or self._by_hand)) and not (alone and self._pass.left is None):
             self._pass = Pass()
         return self if alone else _Loop(self, self._pass)
@@ -146,24 +159,24 @@ class Epoch(_Iterating[Outputs]):
         self._by_hand = True
         return self, self._pass
 
-    def _following(self, run: Pass) -> Held:
+    def _following(self, run: Pass) -> StepInFlight:
         """What is to be handed over next, with its value."""
-        reader = self._reader
+        session = self._session
         while True:
-            with reader._entered():  # several threads may take batches of one epoch
+            with session.entered():  # several threads may take batches of one epoch
                 if run.left is None:
-                    reader._begin_epoch(self, run)
-                progress, left = reader._progress, run.left or 0
+                    session.begin_epoch(self, run)
+                progress, left = session.progress, run.left or 0
                 if run.generation != progress.generation and left:
                     self._by_hand = False
                     if run.resets == progress.resets:  # else the user wants it to end
-                        raise RuntimeError(self._reader._display + _ENDED)
+                        raise RuntimeError(session.name + _ENDED)
                     raise StopIteration
-                if left <= reader._handover.outstanding(run):
+                if left <= session.in_flight.outstanding(run):
                     self._by_hand = False
                     raise StopIteration
-                held = reader._hold(self._batch, self._last, run)
-            if reader._ready(held, self._batch, self._ctx, run):
+                held = session.next_step(self._batch, self._last, run)
+            if session.make_value(held, self._batch, self._ctx, run):
                 if self._before is not None:
                     self._before()
                 return held

@@ -11,8 +11,8 @@ import numpy as np
 
 from ndd.decoders.video_files.index import Index
 from ndd.io.object_store import is_remote, without_query
-from ndd.readers.file import LABELS, listed_files
-from ndd.readers.file_tree import path_text, path_texts, read_lines, scan_tree
+from ndd.readers.files.file_tree import path_text, path_texts, read_lines, scan_tree
+from ndd.readers.files.labelled_files import LABELS, listed_files
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LINE = re.compile(

@@ -1,4 +1,4 @@
-"""`Coming`: the batches that lookahead asked for before the loop did, so that both are given the same values."""
+"""`PeekedBatches`: the batches that lookahead asked for before the loop did, so that both are given the same values."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ndd._execution.errors import raise_signalled
-from ndd.readers.read_ahead import Step
+from ndd.readers.epochs.read_ahead import Step
 
 
-class Coming:
+class PeekedBatches:
     """What was made of steps that are still to be taken, in their order. Used by the loop's thread and by others."""
 
     def __init__(self) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ndd._lookahead.captured_loop import CapturedLoop
-from ndd.readers.epoch import Epoch
-from ndd.readers.sampler import LastBatch
+from ndd.readers.epochs.epoch import Epoch
+from ndd.readers.sampling.sampler import LastBatch
 
 if TYPE_CHECKING:
-    from ndd.readers.base import Reader
+    from ndd.readers.reader import Reader
 
 
-class Captured:
+class CapturedLoops:
     """What a reader keeps of its captured loops.
 
     Attributes:
@@ -29,17 +29,17 @@ def captured_epoch(reader: Reader, size: int | None, ctx: Any, last: LastBatch) 
     """The batches of an epoch, in a loop whose iterations promise to do the same."""
     if size is None:
         raise ValueError("capture=True requires a non-None batch_size.")
-    if reader._captured.checkpointing or reader._options.enable_checkpointing:
+    if reader._session.captured.checkpointing or reader._options.enable_checkpointing:
         raise NotImplementedError(
             f"{reader._display}: Checkpointing is not supported in capture mode (as in DALI): leave capture=True out, the "
             "values are the same"
         )
-    progress = reader._progress
+    progress = reader._session.progress
     progress.check("batches", size, captured=True)
     if not progress.captured:  # the first loop since the reader was made or reset
-        reader._captured.loop = CapturedLoop(size)
+        reader._session.captured.loop = CapturedLoop(size)
         progress.captured, progress.mode, progress.batch = True, "batches", size
-    loop: Any = reader._captured.loop
+    loop: Any = reader._session.captured.loop
 
     def begun(begin: Callable[[], None]) -> Iterator[Any]:
         epoch = Epoch(reader, size, ctx, last)
@@ -54,8 +54,8 @@ def captured_epoch(reader: Reader, size: int | None, ctx: Any, last: LastBatch) 
 
 def enable_checkpointing(reader: Reader) -> None:
     """Called when a checkpoint takes the reader in."""
-    if reader._progress.captured:
+    if reader._session.progress.captured:
         raise NotImplementedError(
             f"{reader._display}: Checkpointing is not supported in capture mode (as in DALI): loop without capture=True"
         )
-    reader._captured.checkpointing = True
+    reader._session.captured.checkpointing = True

@@ -32,7 +32,7 @@ from ndd._execution.cache_folders import (
 from ndd.atomic_file import atomic_file
 from ndd.io.file import from_where
 from ndd.io.object_store import is_remote
-from ndd.readers.file_reading import status
+from ndd.readers.files.file_reading import status
 
 Index = dict[str, np.ndarray]
 Check = Callable[[Index, int], bool]

@@ -1,4 +1,4 @@
-"""`Held` and `Handover`: steps on their way to the loop, of which none is lost where the handler of a signal raises."""
+"""Steps on their way from what is read ahead to the loop: none is lost where the handler of a signal raises."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ndd.readers.progress import Progress
-from ndd.readers.sampler import EveryNth, NumberStream, Position
+from ndd.readers.epochs.progress import Progress
+from ndd.readers.sampling.sampler import EveryNth, NumberStream, Position
 
 if TYPE_CHECKING:
-    from ndd.readers.epoch import Pass
-    from ndd.readers.read_ahead import Step
+    from ndd.readers.epochs.epoch import Pass
+    from ndd.readers.epochs.read_ahead import Step
 
 
-class Held:
+class StepInFlight:
     """A step on its way to the loop: it was taken from what is read ahead, and the loop has not got it yet.
 
     The handler of a signal (Ctrl-C) may raise on the way, on the main thread: after a call, or where a function or a turn of
@@ -41,7 +41,7 @@ class Held:
         self.value: Any = None
 
 
-class Handover:
+class StepsInFlight:
     """The steps of a reader that were taken and not handed over yet: one at most for each thread. The reader's lock is held
     where it is used.
 
@@ -51,9 +51,9 @@ class Handover:
 
     def __init__(self, progress: Progress):
         self._progress = progress
-        self._held: list[Held] = []
+        self._held: list[StepInFlight] = []
 
-    def again(self, run: Pass | None) -> Held | None:
+    def again(self, run: Pass | None) -> StepInFlight | None:
         """What this thread took before and did not hand over, if there is such a step."""
         for held in self._held:  # mostly one, and given
             if not held.given and (held.thread is threading.current_thread() or not held.thread.is_alive()):
@@ -73,10 +73,10 @@ class Handover:
         """How many steps of a pass were taken and not handed over."""
         return sum(held.run is run and not held.given for held in self._held)
 
-    def took(self, step: Step, run: Pass | None) -> Held:
+    def took(self, step: Step, run: Pass | None) -> StepInFlight:
         """A step was taken. It is either here when this returns, or nowhere."""
         progress = self._progress
-        held = Held(progress.taken + 1, step, threading.current_thread(), run)
+        held = StepInFlight(progress.taken + 1, step, threading.current_thread(), run)
         others = [one for one in self._held if not one.given]
         self._held, progress.taken = [*others, held], held.number  # nothing is called after it
         return held

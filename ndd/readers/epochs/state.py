@@ -8,9 +8,9 @@ import zlib
 from typing import Any
 
 from ndd.io.object_store import without_query
-from ndd.readers.records import RecordStore
-from ndd.readers.resharding import check_before
-from ndd.readers.sampler import Shards
+from ndd.readers.sampling.resharding import check_before
+from ndd.readers.sampling.sampler import Shards
+from ndd.readers.stores.records import RecordStore
 
 VERSION = 1
 _NAMED = 16  # samples whose names are looked at
@@ -155,7 +155,9 @@ def remade(
 ) -> Any:
     """A reader out of a pickle: made with the same arguments, at the same place."""
     reader = kind(*positional, **given)
-    reader._load(parse(reader._display, state))  # of this very rank: a process that does not know its rank is an error
+    reader._session.load(
+        parse(reader._display, state)
+    )  # of this very rank: a process that does not know its rank is an error
     if origin is not None:
-        reader._origin.received(reader, origin)
+        reader._session.origin.received(reader._session, origin)
     return reader

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._tensor.memory import host_empty
-from ndd.readers.file_reading import RegularFile
+from ndd.readers.files.file_reading import RegularFile
 
 _STEP = 1 << 18  # bytes that are unpacked at once
 _PACKED_STEP = 1 << 16  # bytes of the file that are read for that
