@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd.decoders.headers.tiff_directory import BLACK_AND_WHITE, COLOUR_MAP, LUMA
+from ndd.decoders.formats.tiff_directory import BLACK_AND_WHITE, COLOUR_MAP, LUMA
 
 WHITE_IS_ZERO, GRAY, RGB, PALETTE, CMYK, YCBCR, LAB = 0, 1, 2, 3, 5, 6, 8
 

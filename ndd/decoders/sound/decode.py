@@ -19,8 +19,8 @@ from ndd._operator.limits import RISE
 from ndd._operator.turns import Pace, in_turns
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
-from ndd.decoders.sound import batch as sound_batch, wav as sound_file
-from ndd.decoders.sound.batch import (
+from ndd.decoders.sound import batch_kernels as sound_batch, libsndfile
+from ndd.decoders.sound.batch_kernels import (
     ANYWHERE,
     BEFORE,
     CHANNELS,
@@ -156,7 +156,7 @@ def decode_batch(
         return _samples(files, facts, vorbis, wanted, rates, starts, durations, call)
     finally:
         for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # something went wrong
-            sound_file.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, 0, 1, 0, 0, 0)
+            libsndfile.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, 0, 1, 0, 0, 0)
 
 
 def _unknown(facts: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -452,7 +452,7 @@ def _connected() -> bool:
         return False
     from llvmlite import binding
 
-    for name in sound_file.FUNCTIONS:
+    for name in libsndfile.FUNCTIONS:
         address = library._ffi.cast("uintptr_t", library._ffi.addressof(library._snd, name))
         binding.add_symbol(name, int(address))
     return True

@@ -7,11 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ndd.decoders.headers import orientation as _orientation
-from ndd.decoders.headers.header import Header
+from ndd.decoders.formats import orientation as _orientation
+from ndd.decoders.formats.header import Header
 
 _RIFF_BYTES = 12
 _ALPHA, _EXIF = 0x10, 0x08  # flags of VP8X
+
+
+def is_webp(data: memoryview) -> bool:
+    """Whether the file is a RIFF container of WebP."""
+    return data[:4] == b"RIFF" and data[8:12] == b"WEBP"
 
 
 def _chunks(data: memoryview) -> Iterator[tuple[bytes, memoryview | None]]:
@@ -59,6 +64,6 @@ def _turned(data: memoryview) -> int:
     return 1
 
 
-def bare(data: np.ndarray) -> np.ndarray | None:
+def stripped(data: np.ndarray) -> np.ndarray | None:
     """The file, if all of its chunks lie in it; None for one that is cut off."""
     return data if all(body is not None for _, body in _chunks(data.data)) else None

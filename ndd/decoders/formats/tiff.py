@@ -14,16 +14,18 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ndd._execution.errors import raise_signalled
-from ndd.decoders.headers import orientation as _orientation, tiff_colors as _tiff_colours, tiff_directory as tiff
-from ndd.decoders.headers.header import Header
-from ndd.decoders.headers.tiff_colors import CMYK, GRAY, LAB, PALETTE, RGB, WHITE_IS_ZERO, YCBCR
-from ndd.decoders.headers.tiff_directory import Directory
+from ndd.decoders.backend import Options, Unreadable, Window
+from ndd.decoders.backends import pillow
+from ndd.decoders.formats import orientation as _orientation, tiff_colors as _tiff_colours, tiff_directory as tiff
+from ndd.decoders.formats.header import Header
+from ndd.decoders.formats.tiff_colors import CMYK, GRAY, LAB, PALETTE, RGB, WHITE_IS_ZERO, YCBCR
+from ndd.decoders.formats.tiff_directory import Directory
+from ndd.decoders.pixels import channels_as, cut
 
 _TAGS = {
     tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.FILL_ORDER, tiff.CHANNELS, tiff.STRIPS,
@@ -41,10 +43,6 @@ _WHOLE = {
 _MOST_NUMBERS = 1 << 20  # of a tag
 _MOST_UNPACKED = 1100  # numbers that a byte of a file may become: deflate's most is 1032
 _ANY_CHUNK = 1 << 24  # bytes that a chunk may always have; more of them not without a picture as large
-
-
-class Unreadable(Exception):
-    """No library would make of such a file what it says."""
 
 
 class _Layout(NamedTuple):
@@ -107,19 +105,8 @@ def _depth(bits: int, kind: int) -> Any:
     return np.uint8 if 1 <= bits <= 8 else np.uint16 if 8 < bits <= 16 else np.uint32 if bits == 32 else None
 
 
-class Pixels(NamedTuple):
-    """Height x width x channels; how many of the lowest bits nothing fills; whether DALI leaves such files to OpenCV."""
-
-    values: np.ndarray
-    unused: int
-    by_opencv: bool
-
-
-def decode(data: np.ndarray, opened: Callable[[np.ndarray], Any]) -> Pixels | None:
-    """The picture as stored; None for a file that is left to other libraries. Unreadable if it is damaged.
-
-    `opened` gives Pillow's picture of the bytes of a TIFF.
-    """
+def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    """The backend. None for a file that other libraries read well, Unreadable for a damaged one."""
     try:
         directory = Directory(data.data)
         tags = _tags(directory)
@@ -127,13 +114,15 @@ def decode(data: np.ndarray, opened: Callable[[np.ndarray], Any]) -> Pixels | No
             return None
         layout = _layout(directory, tags, len(data))
         unused = 16 - layout.bits if 8 < layout.bits < 16 and layout.colours != PALETTE else 0
-        values = _tiff_colours.shown(_values(data, layout, opened), layout.colours, layout.bits, tags)
-        return Pixels(values, unused, unused > 0 or layout.planes > 1 or layout.colours in (CMYK, YCBCR))
+        image = _tiff_colours.shown(_values(data, layout), layout.colours, layout.bits, tags)
     except MemoryError:
         raise
     except Exception as error:  # struct.error, zlib.error, ValueError, what Pillow raises: a broken file
         raise_signalled(error)
         raise Unreadable from error
+    # DALI leaves such files to OpenCV.
+    by_opencv = unused > 0 or layout.planes > 1 or layout.colours in (CMYK, YCBCR) or header.orientation != 1
+    return cut(channels_as(image, options.output_type, by_opencv, unused), window)
 
 
 def unturned_lab(data: np.ndarray) -> np.ndarray | None:
@@ -235,7 +224,7 @@ def _is_predicted(predictor: int, kind: str | None, unit: tuple[int, ...]) -> bo
     return predictor == (_FLOATING if kind[0] == "f" else _HORIZONTAL)
 
 
-def _values(data: np.ndarray, layout: _Layout, opened: Callable[[np.ndarray], Any]) -> np.ndarray:
+def _values(data: np.ndarray, layout: _Layout) -> np.ndarray:
     """The numbers, height x width x channels."""
     height, width, rows, columns, depth = layout.height, layout.width, layout.rows, layout.columns, layout.depth
     chunks = iter(zip(layout.places, layout.sizes, strict=True))
@@ -247,7 +236,7 @@ def _values(data: np.ndarray, layout: _Layout, opened: Callable[[np.ndarray], An
                 place, size = next(chunks)
                 if place > len(data) or size > len(data) - place:
                     raise ValueError("a chunk ends behind the file")
-                values = _chunk(data[place : place + size], high, layout, opened)
+                values = _chunk(data[place : place + size], high, layout)
                 if out is None:
                     out = np.empty((height, width, layout.channels), values.dtype)
                 seen = values[: height - top, : width - left]
@@ -256,18 +245,16 @@ def _values(data: np.ndarray, layout: _Layout, opened: Callable[[np.ndarray], An
     return out
 
 
-def _chunk(stored: np.ndarray, high: int, layout: _Layout, opened: Callable[[np.ndarray], Any]) -> np.ndarray:
+def _chunk(stored: np.ndarray, high: int, layout: _Layout) -> np.ndarray:
     """The numbers of a chunk of `high` rows, high x columns x depth."""
     if layout.backwards:
         stored = np.packbits(np.unpackbits(stored, bitorder="little"))
     columns, depth, (across, down) = layout.columns, layout.depth, layout.unit
     if (across, down) != (1, 1):
         units, row = -(-high // down), -(-columns // across) * (across * down + 2)
-        return _tiff_colours.spread(
-            _unpacked(stored, units, row, layout.compression, opened), layout.unit, high, columns
-        )
+        return _tiff_colours.spread(_unpacked(stored, units, row, layout.compression), layout.unit, high, columns)
     row = -(-columns * depth * layout.bits // 8)
-    held = _unpacked(stored, high, row, layout.compression, opened)
+    held = _unpacked(stored, high, row, layout.compression)
     if layout.kind is None:
         return _split(held, columns * depth, layout.bits).reshape(high, columns, depth)
     if layout.predictor == _FLOATING:
@@ -291,20 +278,18 @@ def _split(rows: np.ndarray, count: int, bits: int) -> np.ndarray:
     return values.astype(np.uint8 if bits <= 8 else np.uint16)
 
 
-def _unpacked(
-    chunk: np.ndarray, rows: int, row: int, compression: int, opened: Callable[[np.ndarray], Any]
-) -> np.ndarray:
+def _unpacked(chunk: np.ndarray, rows: int, row: int, compression: int) -> np.ndarray:
     """The bytes of a chunk: `rows` rows of `row` bytes. ValueError if there are fewer."""
     if compression == _NONE:
-        found: Any = chunk[: rows * row]
+        unpacked: Any = chunk[: rows * row]
     elif compression in _DEFLATE:
-        found = np.frombuffer(zlib.decompressobj().decompress(chunk.data, rows * row), np.uint8)
+        unpacked = np.frombuffer(zlib.decompressobj().decompress(chunk.data, rows * row), np.uint8)
     else:
-        with opened(_alone(chunk, rows, row, compression)) as picture:
-            found = np.asarray(picture).reshape(-1)
-    if len(found) != rows * row:
+        with pillow.opened(_alone(chunk, rows, row, compression), "tiff") as picture:
+            unpacked = np.asarray(picture).reshape(-1)
+    if len(unpacked) != rows * row:
         raise ValueError("a chunk is too short")
-    return np.ascontiguousarray(found).reshape(rows, row)
+    return np.ascontiguousarray(unpacked).reshape(rows, row)
 
 
 def _alone(chunk: np.ndarray, rows: int, row: int, compression: int) -> np.ndarray:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ndd.decoders.headers import orientation as _orientation
-from ndd.decoders.headers.header import Header
+from ndd.decoders.formats import orientation as _orientation
+from ndd.decoders.formats.header import Header
 
 _SIGNATURE_BYTES = 8
 _CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}  # by colour type
@@ -50,7 +50,7 @@ def read_header(data: memoryview) -> Header | None:
     return Header(height, width, channels, turned, np.uint16 if bits == 16 else np.uint8)
 
 
-def bare(data: np.ndarray) -> np.ndarray | None:
+def stripped(data: np.ndarray) -> np.ndarray | None:
     """The chunks that pixels need, and no others; None if one is missing or its checksum is wrong (libpng would say so on
     stderr).
 

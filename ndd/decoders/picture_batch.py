@@ -1,4 +1,4 @@
-"""Decoding a whole batch: headers first where windows follow from them, then the pixels, then what becomes of bad samples."""
+"""The encoded pictures of one call: headers, windows, pixels, errors; and `decodes`, which makes an operator a decoder."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from ndd._operator import Call, Operand
 from ndd._tensor import Store
 from ndd._tensor.no_samples import inferred, no_samples
 from ndd._tensor.small_arrays import equal_rows, few_zeros
-from ndd.decoders._policy import judged_pictures, options_of
-from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of, too_large
-from ndd.decoders.headers.header import Header
+from ndd.decoders.backend import Options, Window
+from ndd.decoders.formats.header import Header
 from ndd.decoders.jpeg import backend as _jpeg
-from ndd.decoders.jpeg.headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH, look
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.on_error import resolve_pictures
+from ndd.decoders.picture import bad_picture, check_size, decode, too_large
+from ndd.decoders.registry import read_header
 from ndd.types import DALIImageType
 
-_UNKNOWN = 1 << 20  # stands in for the extents of a picture whose header cannot be read: every window fits
-_ANY = np.zeros(1, np.uint8)
+_UNKNOWN = 1 << 20  # stands for the extents of a picture whose header cannot be read: every window fits
 
 
-class Encoded:
-    """The encoded pictures of one call, and what is known of each: header, window, pixels or error.
-
-    Args:
-        arguments: those of the decoder, by name.
-        facts: int64 `[N, FACTS]`, what the headers say; where `facts[:, GOOD]`, compiled code has read them.
+class PictureBatch:
+    """The encoded pictures of one call, and what is known of each.
 
     Attributes:
-        windows_of: where the windows begin and how large they are, in pictures of these extents; None for whole ones.
+        facts: int64 `[N, FACTS]`, the headers; where `facts[:, GOOD]`, compiled code has read them.
+        windows_of: gives, for pictures of these extents, where the windows begin and how large they are; None for whole
+            pictures.
         windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
-        seen: the same for the part of a whole picture that anybody will look at; None if that is all of it.
-        images: the pixels of each picture, once they are made; not where they are `together`.
-        together: the pixels of all pictures behind each other, if they were made so.
+        seen: the same for the part of a whole picture that anybody looks at; None for all of it.
+        images: the pixels of single pictures, by number.
+        block: the pixels of all pictures, one behind the other, if a backend made them so; `images` is then empty.
+        errors: of the bad pictures, by number.
     """
 
-    def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any], facts: np.ndarray | None = None):
+    def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any]):
         self.call = call
         self.operand = operand
         self.arguments = arguments
-        self.options = options_of(**arguments)
+        self.options = Options.of(**arguments)
         self.sources = operand.source_info
-        self.facts = few_zeros((operand.n, FACTS), np.int64) if facts is None else facts
+        self.facts = few_zeros((operand.n, FACTS), np.int64)
         self.windows: np.ndarray | None = None
         self.windows_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
         self.seen: np.ndarray | None = None
         self.images: dict[int, np.ndarray] = {}
-        self.together: np.ndarray | None = None
+        self.block: np.ndarray | None = None
         self.errors: dict[int, BaseException] = {}
         self._data: list[np.ndarray] | None = None
         self._headers: dict[int, Header] = {}
@@ -63,25 +63,19 @@ class Encoded:
             self._data = [data.reshape(-1) for data in self.operand.arrays]
         return self._data
 
-    def look(self) -> None:
-        """Fills `facts` of those pictures whose headers compiled code can read. Too large a picture is the error of its
-        sample."""
-        addresses = np.ascontiguousarray(self.operand.pointers())
-        look(addresses, np.ascontiguousarray(self.operand.sizes), _ANY, self.facts)
-        self._refuse_large()
-
-    def _refuse_large(self) -> None:
+    def refuse_large(self) -> None:
+        """A picture of too many pixels is the error of its sample."""
         pixels = self.facts[:, HEIGHT] * self.facts[:, WIDTH]
         for i in np.flatnonzero(pixels > self.options.limit()).tolist():
             if i not in self.errors:
                 self.errors[i] = too_large(self.header(i), self.options)
 
     def read_headers(self) -> None:
-        """Fills `facts`, but for the good ones. What is wrong with a header, or too large a picture, is the error of its
+        """Fills `facts` where no compiled code has. A bad header, or one of too large a picture, is the error of its
         sample."""
         for i in np.flatnonzero(self.facts[:, GOOD] == 0).tolist():
             try:
-                header = self._headers[i] = header_of(self.data[i])
+                header = self._headers[i] = read_header(self.data[i])
                 check_size(header, self.options)  # before it becomes a number of 64 bits, which some claims exceed
                 self.facts[i, HEIGHT : ORIENTATION + 1] = (
                     header.height,
@@ -91,35 +85,36 @@ class Encoded:
                 )
             except RuntimeError as error:
                 self.errors[i] = error
-        self._refuse_large()
+        self.refuse_large()
 
     def header(self, i: int) -> Header:
-        """The header of a picture. RuntimeError if it has none."""
-        found = self._headers.get(i)
-        if found is None:
-            found = self._headers[i] = header_of(self.data[i])
-        return found
+        """The header of a picture. RuntimeError if it is bad."""
+        header = self._headers.get(i)
+        if header is None:
+            header = self._headers[i] = read_header(self.data[i])
+        return header
 
     def extents(self) -> np.ndarray:
-        """Height and width of each picture as it will be decoded, int64 `[N, 2]`; of bad ones something large."""
-        found = self.facts[:, HEIGHT : WIDTH + 1].copy()
+        """Height and width of each picture as it comes out, int64 `[N, 2]`; something large for bad ones."""
+        extents = self.facts[:, HEIGHT : WIDTH + 1].copy()
         if self.options.adjust_orientation:
             swapped = self.facts[:, ORIENTATION] >= FIRST_SWAPPED
             if swapped.any():
-                found[swapped] = found[swapped][:, ::-1]
+                extents[swapped] = extents[swapped][:, ::-1]
         if self.errors:
-            found[list(self.errors)] = _UNKNOWN
-        return found
+            extents[list(self.errors)] = _UNKNOWN
+        return extents
 
     def cut(self, starts: np.ndarray, shapes: np.ndarray) -> None:
-        """Sets the windows (`[N, 2]`, rows and columns). One that reaches outside is the error of its sample."""
+        """Sets the windows, by their starts and shapes, int64 `[N, 2]`. One that reaches outside is the error of its
+        sample."""
         ends, extents = starts + shapes, self.extents()
         self.windows = np.concatenate((starts, ends), axis=1)
         wrong = ((starts < 0) | (ends > extents) | (shapes < 1)).any(axis=1)
         for i in np.flatnonzero(wrong).tolist():
             if i not in self.errors:
                 (y0, x0), (y1, x1), (height, width) = starts[i], ends[i], extents[i]
-                error = bad_image(
+                error = bad_picture(
                     f"the window of rows {y0}..{y1} and columns {x0}..{x1} is not valid for the picture of "
                     f"{height}x{width} pixels"
                 )
@@ -134,65 +129,65 @@ class Encoded:
     def shapes(self) -> np.ndarray:
         """The shapes of the results, HWC as int64 `[N, 3]`; zeros for bad samples."""
         kind = self.options.output_type
-        found = np.empty((len(self), 3), np.int64)
-        found[:, :2] = self.extents() if self.windows is None else self.windows[:, 2:] - self.windows[:, :2]
-        found[:, 2] = 1 if kind == DALIImageType.GRAY else 3
+        shapes = np.empty((len(self), 3), np.int64)
+        shapes[:, :2] = self.extents() if self.windows is None else self.windows[:, 2:] - self.windows[:, :2]
+        shapes[:, 2] = 1 if kind == DALIImageType.GRAY else 3
         if kind == DALIImageType.ANY_DATA:
-            found[:, 2] = np.maximum(self.facts[:, CHANNELS], 1)  # a damaged header may say 0
+            shapes[:, 2] = np.maximum(self.facts[:, CHANNELS], 1)  # a damaged header may say 0
         if self.errors:
-            found[list(self.errors)] = 0
-        return found
+            shapes[list(self.errors)] = 0
+        return shapes
 
     def decode(self, samples: list[int], nbytes: int | None = None) -> None:
-        """Decodes these samples on the CPU's threads, but for those that are known to be bad."""
-        tried = self._decode_plain(samples)
-        if self.together is not None:
+        """Decodes these samples on the CPU's threads, but for the bad ones: the common JPEGs as a batch, the rest one by
+        one."""
+        failed = self._decode_common(samples)
+        if self.block is not None:
             return
-        # The large ones first, so that no thread comes to the end with one of them while the others have nothing to do.
+        # The large ones first, so that no thread ends with one of them while the others are idle.
         sizes = self.operand.sizes.tolist()
         samples = [i for i in samples if i not in self.images and i not in self.errors]
         samples.sort(key=sizes.__getitem__, reverse=True)
 
-        def one(k: int) -> None:
+        def decode_next(k: int) -> None:
             i = samples[k]
-            known = self._headers.get(i)
-            if known is None and self.facts[i, HEIGHT]:
-                known = self.header(i)
+            header = self._headers.get(i)
+            if header is None and self.facts[i, HEIGHT]:
+                header = self.header(i)
             seen = None if self.seen is None else tuple(self.seen[i].tolist())
-            self.images[i] = decode(self.data[i], self.options, known, self.window(i), seen, i in tried)
+            self.images[i] = decode(self.data[i], self.options, header, self.window(i), seen, i in failed)
 
-        found = self.call.spread(one, len(samples), nbytes)
-        self.errors.update({samples[k]: error for k, error in found.items()})
+        errors = self.call.spread(decode_next, len(samples), nbytes)
+        self.errors.update({samples[k]: error for k, error in errors.items()})
 
-    def _decode_plain(self, samples: list[int]) -> set[int]:
-        """Decodes the common JPEGs among these samples without a step of Python for each: their numbers."""
+    def _decode_common(self, samples: list[int]) -> set[int]:
+        """Decodes as many of these samples as the JPEG kernel can; gives those that it tried, some of which may have
+        failed."""
         if len(self) == 1:
-            return set()
-        chosen = _jpeg.plain(self.facts, self.options)
+            return set()  # one picture alone costs less in `decode`
+        chosen = _jpeg.suitable(self.facts, self.options)
         if self.errors or len(samples) != len(self):
             wanted = set(samples).difference(self.errors)
             chosen = np.array([i for i in chosen.tolist() if i in wanted], np.int64)
         if not len(chosen):
             return set()
-        shapes = self.shapes()
-        out, starts, done = _jpeg.decode_batch(
-            self.call, self.operand, chosen, self.facts, shapes, self.windows, self.seen
-        )
+        memory, starts, done = _jpeg.decode_batch(self, chosen)
         if done.all():
-            self.together = out
+            self.block = memory
             return set()
+        shapes = self.shapes()
         for i in chosen[done[chosen]].tolist():
             start, shape = starts[i], shapes[i].tolist()
-            self.images[i] = out[start : start + shape[0] * shape[1] * shape[2]].reshape(shape)
+            self.images[i] = memory[start : start + shape[0] * shape[1] * shape[2]].reshape(shape)
         return set(chosen.tolist()) if done.any() else set()
 
     def result(self) -> Store:
-        """The pictures as a value in host memory; `on_error` says what becomes of bad ones."""
-        kept, dropped = judged_pictures(self)
+        """The pictures in host memory, after `on_error`."""
+        kept, dropped = resolve_pictures(self)
         spec = self.call.outs[0]
-        if self.together is not None:
+        if self.block is not None:
             shapes = self.shapes()
-            store = Store(spec.dtype, spec.layout, spec.device, shapes, flat=self.together)
+            store = Store(spec.dtype, spec.layout, spec.device, shapes, flat=self.block)
             if equal_rows(shapes):
                 store.dense()
         else:
@@ -202,7 +197,7 @@ class Encoded:
         return self.labelled(store, kept, dropped)
 
     def labelled(self, store: Store, kept: list[int], dropped: Any) -> Store:
-        """The result, with what was left out of it and where its samples came from."""
+        """The result, with the samples that were dropped, and the sources of the others."""
         if not kept:
             store = no_samples(store.dtype, store.layout, store.device, self._extents_of_any())
         store.dropped = dropped
@@ -211,7 +206,7 @@ class Encoded:
         return store
 
     def _extents_of_any(self) -> tuple[int, ...]:
-        """What is known of the shape of a picture where none could be decoded: (H, W, C), 0 for the others."""
+        """What is known of the shape of any picture where none could be decoded: (H, W, C), 0 for unknown extents."""
         channels = 1 if self.options.output_type == DALIImageType.GRAY else 3
         if self.options.output_type == DALIImageType.ANY_DATA:
             channels = 0
@@ -223,25 +218,26 @@ class Encoded:
 
 
 def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None) -> None:
-    """What computes a decoder, on the CPU and on a GPU.
+    """Makes an operator a decoder of pictures on the CPU and on GPUs.
 
-    `windows(call, extents, *inputs, **arguments)` gives where the windows begin and how large they are, int64 `[N, 2]`
-    each as (y, x), from the extents of the pictures and the operator's further inputs. Without it pictures are decoded whole.
+    `windows(call, extents, *inputs, **arguments)` gives where the windows begin and how large they are, int64 `[N, 2]` as
+    (y, x) each, from the extents of the pictures and the operator's further inputs. Without it whole pictures are decoded.
     """
 
     op.operator.empty_ndim = 1
 
-    def cut(batch: Encoded, further: tuple[Any, ...], arguments: dict[str, Any]) -> None:
+    def cut(batch: PictureBatch, further: tuple[Any, ...], arguments: dict[str, Any]) -> None:
         chosen = windows
         if chosen is not None:
             batch.windows_of = lambda extents: chosen(batch.call, extents, *further, **arguments)
             batch.cut(*batch.windows_of(batch.extents()))
 
+    # A batch at once: the JPEG kernel takes pictures in turn from all threads, with no step of Python for each.
     @op.batch
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
-        batch = Encoded(call, operand, arguments)
-        if len(batch) > 1:  # one picture alone has less to do in Python
-            batch.look()
+        batch = PictureBatch(call, operand, arguments)
+        if len(batch) > 1:  # Python reads the header of one picture in less time
+            _jpeg.describe(batch)
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)
@@ -253,6 +249,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
 
     @op.cuda
     def _(launch: Any, operand: Operand, *further: Any, **arguments: Any) -> Store:
-        from ndd.decoders.nvimgcodec.gpu import decode_batch
+        from ndd.decoders.nvimgcodec.gpu import decode_on_gpu
 
-        return decode_batch(launch.call, operand, arguments, lambda batch: cut(batch, further, arguments))
+        batch = PictureBatch(launch.call, operand, arguments)
+        return decode_on_gpu(batch, lambda: cut(batch, further, arguments))

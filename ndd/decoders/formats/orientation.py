@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ndd.decoders.headers.tiff_directory import ORIENTATION, SHORT, Directory
+from ndd.decoders.formats.tiff_directory import ORIENTATION, SHORT, Directory
 from ndd.decoders.jpeg.segments import segments
 
 _MARK = b"Exif\0\0"

@@ -1,4 +1,4 @@
-"""What becomes of samples that cannot be decoded."""
+"""The argument `on_error`: bad samples are raised, skipped or filled."""
 
 from __future__ import annotations
 
@@ -7,60 +7,45 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ndd._tensor import DType
 from ndd._tensor.secrets import error_text, without_secrets
-from ndd.decoders._sample import Options
+from ndd.decoders.backend import Options
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
-    from ndd.decoders._batch import Encoded
+    from ndd.decoders.picture_batch import PictureBatch
 
 
 class BadSample(NamedTuple):
-    """A sample that was left out ("skip") or replaced by zeros ("fill"), as `batch.dropped` lists them."""
+    """A sample that was left out ("skip") or replaced by zeros ("fill"). `batch.dropped` lists them."""
 
     index: int
-    """Its place in the batch that went in."""
+    """Its number in the input batch."""
     source: Any
-    """Where it came from (a reader says the file), without the secrets of a URL; or None."""
+    """Where it comes from (a reader says the file), without the secrets of a URL; or None."""
     error: str
     """What is wrong with it."""
 
 
-def options_of(
-    *,
-    output_type: DALIImageType,
-    dtype: DType,
-    adjust_orientation: bool,
-    max_pixels: int | None,
-    use_fast_idct: bool,
-    **_others: Any,
-) -> Options:
-    """Those arguments of a decoder that matter for one sample."""
-    return Options(output_type, np.dtype(dtype.numpy), adjust_orientation, max_pixels, use_fast_idct)
-
-
-def judged(
+def resolve(
     errors: dict[int, BaseException],
     count: int,
     sources: list[Any] | None,
     policy: str,
     fill: Callable[[int, BaseException], None],
 ) -> tuple[list[int], list[BadSample] | None]:
-    """`on_error`: raises with every bad sample named, or gives the numbers of the samples to keep, and what was bad.
+    """Raises an error that names every bad sample; or gives the numbers of the samples to keep, and the bad ones.
 
-    Only what is wrong with the data of a sample counts as bad: any other exception, such as MemoryError, is raised as
-    it is.
+    A sample is bad only if its data is: any other exception, such as MemoryError, is raised as it is.
 
     Args:
         errors: of the bad samples, by their number among the `count`.
-        sources: where each sample came from.
+        sources: where each sample comes from.
         policy: "raise", "skip" or "fill".
         fill: puts something in the place of a bad sample.
     """
-    every = list(range(count))
+    numbers = list(range(count))
     if not errors:
-        return every, None
+        return numbers, None
     for i in sorted(errors):
         if not isinstance(errors[i], RuntimeError):
             errors[i].sample = i  # type: ignore[attr-defined]
@@ -77,9 +62,9 @@ def judged(
     if policy == "fill":
         for i, error in errors.items():
             fill(i, error)
-        return every, bad
+        return numbers, bad
     if policy == "skip":
-        return [i for i in every if i not in errors], bad
+        return [i for i in numbers if i not in errors], bad
     first = errors[bad[0].index]
     if len(bad) == 1:
         first.sample = bad[0].index  # type: ignore[attr-defined]
@@ -87,8 +72,8 @@ def judged(
     raise RuntimeError(_all_named(bad, count))
 
 
-def judged_pictures(batch: Encoded) -> tuple[list[int], list[BadSample] | None]:
-    """`judged`, for pictures: "fill" gives zeros in the size that the header states."""
+def resolve_pictures(batch: PictureBatch) -> tuple[list[int], list[BadSample] | None]:
+    """`resolve` for pictures: "fill" makes zeros in the size that the header states."""
 
     def fill(i: int, error: BaseException) -> None:
         batch.images[i] = np.zeros(_fill_shape(error, batch.options), batch.options.dtype)
@@ -96,7 +81,7 @@ def judged_pictures(batch: Encoded) -> tuple[list[int], list[BadSample] | None]:
     policy = batch.arguments["on_error"]
     if policy == "skip" and not batch.call.batched:
         policy = "raise"
-    return judged(batch.errors, len(batch), batch.sources, policy, fill)
+    return resolve(batch.errors, len(batch), batch.sources, policy, fill)
 
 
 def _fill_shape(error: BaseException, options: Options) -> tuple[int, int, int]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ndd.decoders._pixels import upright
-from ndd.decoders.headers import orientation as _orientation
+from ndd.decoders.formats import orientation as _orientation
+from ndd.decoders.pixels import upright
 
 _BRANDS = (b"avif", b"avis")
 _MOST_BRANDS = 64

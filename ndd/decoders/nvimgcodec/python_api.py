@@ -1,22 +1,21 @@
-"""The only importer of nvidia.nvimgcodec: decoding on the CPU (no driver needed) and on GPUs.
+"""nvImageCodec by its Python module, on the CPU (without a driver) and on GPUs. The only importer of nvidia.nvimgcodec.
 
-Before 0.9 its module was another one, which is not used: then other libraries decode on the CPU, and GPUs by the C library
-alone (`library.py`).
+Versions before 0.9 have another module, which is not used: other libraries then decode on the CPU, and the C library alone
+(`c_api.py`) on GPUs.
 
 Facts about the library (0.9) that shape this file:
 
-* On a machine without a driver a decoder works only if it is told so twice: `device_id=NVIMGCODEC_DEVICE_CPU_ONLY`
-  and `backends=[CPU_ONLY]`.
-* A decoder must not be used by two threads at once, and makes no threads of its own for single images: one for each
-  thread. Making one costs 12 us.
-* It gets JPEGs alone. Its parsers and decoders of JPEG 2000, PNM and BMP die of damaged files (SIGSEGV, SIGFPE); those of
-  PNG and WebP follow a chunk's length of nearly 2^32 in a circle, refuse chunks behind an odd one, and where alpha is kept
-  in a turned picture give back memory that was never written: OpenCV leaves the picture as it is, in the other shape.
-* At some ends of cut-off JPEGs it loses a decoder's memory: `_header.jpeg_with_end`.
-* It does not copy the encoded bytes: they must stay as they are until the decode returns.
-* What it cannot decode comes back as None. It talks about that on stderr unless told otherwise before its import.
-* Regions decode to the same pixels as a full decode cut afterwards.
-* A GPU decode waits (by events, not on the CPU) for the stream it is given, and that stream for the decode.
+* On a machine without a driver a decoder works only with both `device_id=NVIMGCODEC_DEVICE_CPU_ONLY` and
+  `backends=[CPU_ONLY]`.
+* Two threads must not use a decoder at once, and it makes no threads of its own for single images: so each thread has one.
+  Making one costs 12 us.
+* It gets JPEGs alone. Its parsers and decoders of JPEG 2000, PNM and BMP crash on damaged files (SIGSEGV, SIGFPE). Those of
+  PNG and WebP loop for ever on a chunk's length of nearly 2^32, refuse chunks behind one of odd length, and give memory that
+  was never written where alpha is kept in a turned picture: OpenCV leaves the picture unturned, in the other shape.
+* At some ends of cut-off JPEGs it leaks a decoder's memory: see `jpeg.header.with_end`.
+* It does not copy the encoded bytes: they must not change until the decode returns.
+* It gives None for what it cannot decode, and writes to stderr about it unless told otherwise before its import.
+* A GPU decode waits (by events, not on the CPU) for the stream that it gets, and that stream for the decode.
 """
 
 from __future__ import annotations
@@ -29,23 +28,21 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ndd._execution.fork import whole
 from ndd._execution.memoize import Memoized
 from ndd._tensor.memory import host_empty
-from ndd.decoders.headers import orientation as _orientation
-from ndd.decoders.headers.header import Header, jpeg_with_end
+from ndd.decoders.backend import Options, Window
+from ndd.decoders.formats import orientation as _orientation
+from ndd.decoders.formats.header import Header
+from ndd.decoders.jpeg.header import with_end
 from ndd.decoders.jpeg.segments import without_junk
+from ndd.decoders.pixels import to_gray
 from ndd.installation import install_command
 from ndd.types import DALIImageType
-
-if TYPE_CHECKING:
-    from ndd.decoders._sample import Options
-
-Window = tuple[int, int, int, int]  # y0, x0, y1, x1
 
 _module: list[Any] = []  # empty: not tried; [None]: not installed, or too old
 
@@ -122,11 +119,24 @@ def without_load_complaints() -> Iterator[None]:
                 os.write(2, text + b"\n")
 
 
-def decode_cpu(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
-    """A JPEG (or the window of it) as stored, HWC in the depth of the file (u8, u16), or None if it cannot be decoded.
+def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    """The backend, for JPEGs on the CPU. It decodes windows, and to the same pixels as a whole picture that is cut later."""
+    if library() is None:
+        return None
+    image = _decoded(data, header, options, window)
+    if image is not None:
+        return image
+    # Lossless JPEGs: the library gives one component only as gray, and three only as colours.
+    if options.output_type == DALIImageType.GRAY and header.channels == 3:
+        rgb = _decoded(data, header, options._replace(output_type=DALIImageType.RGB), window)
+        return None if rgb is None else to_gray(rgb, by_opencv=options.is_turned(header), rounded=False)
+    if options.output_type in (DALIImageType.RGB, DALIImageType.BGR) and header.channels == 1:
+        gray = _decoded(data, header, options._replace(output_type=DALIImageType.GRAY), window)
+        return None if gray is None else np.repeat(gray, 3, axis=2)
+    return None
 
-    YCbCr is not among what the library gives: RGB comes back, as for RGB.
-    """
+
+def _decoded(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
     module = library()
     decoder = _cpu_decoders(options.fast_idct)
     channels = header.out_channels(options.output_type)
@@ -138,7 +148,7 @@ def decode_cpu(data: np.ndarray, header: Header, options: Options, window: Windo
     if source is None:
         return None
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
-    # Into memory of ours, which is used again: its own costs a page fault for every 4 kB. What it may leave out is zero.
+    # Our memory is reused: the library's own costs a page fault for every 4 kB. What it may leave out is zero.
     out = host_empty((y1 - y0, x1 - x0, channels), header.dtype)
     out.fill(0)
     try:
@@ -171,7 +181,7 @@ def _stream(data: np.ndarray, window: Window | None) -> Any:
     """The picture (or the window of it) for a decoder, or None if the library's parser refuses it."""
     module = library()
     try:
-        stream = module.CodeStream(jpeg_with_end(harmless(data)))
+        stream = module.CodeStream(with_end(harmless(data)))
         return stream if window is None else stream.get_sub_code_stream(region=module.Region(*window))
     except RuntimeError:
         return None

@@ -28,7 +28,7 @@ from ndd._compiled.thread_team import ALONE, joined
 from ndd._execution.lookahead import is_ahead
 from ndd._execution.memoize import Memoized
 from ndd._operator import Call
-from ndd.decoders.nvimgcodec import calls, single as _nvimgcodec
+from ndd.decoders.nvimgcodec import calls, python_api
 from ndd.types import DALIImageType
 
 _VERSIONS = (800, 900)  # with which the structures below were compared
@@ -127,7 +127,7 @@ class Library:
             extension_modules_path=os.environ.get("NVIMGCODEC_EXTENSIONS_PATH", str(extensions)).encode(),
         )  # fmt: skip
         handle = ctypes.c_void_p()
-        with _nvimgcodec.without_load_complaints():
+        with python_api.without_load_complaints():
             _check(self.functions.nvimgcodecInstanceCreate(ctypes.byref(handle), ctypes.byref(info)), "InstanceCreate")
         self.instance = handle.value
         self.params = {
@@ -142,7 +142,7 @@ def _check(status: int, what: str) -> None:
 
 
 def _loaded() -> Library | None:
-    folder = _nvimgcodec.folder()
+    folder = python_api.folder()
     if folder is None:
         return None
     try:
@@ -233,7 +233,7 @@ class Pictures:
             call.in_turns(_prepare, what, self.count, self.count * _WORTH, what)
 
     def decode(self, decoders: np.ndarray, mine: int, idle: tuple[int, int]) -> tuple[int, int]:
-        """Decodes what is prepared: the status and the number of the decoder, see `codec_calls.decode`; `decoded` says which."""
+        """Decodes what is prepared: the status and the number of the decoder, see `calls.decode`; `decoded` says which."""
         sizes, windows = self._batch[2], self._batch[5]
         which = int(windows.shape[1] > 0)
         self._decoded = self._failed.ravel().copy()

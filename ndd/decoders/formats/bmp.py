@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ndd.decoders.headers.bmp_runs import unpack_runs
-from ndd.decoders.headers.header import Header
+from ndd.decoders.backend import Options, Window
+from ndd.decoders.formats.bmp_runs import unpack_runs
+from ndd.decoders.formats.header import Header
+from ndd.decoders.pixels import channels_as, cut
 
 _FILE_BYTES = 14
 _OS2, _INFO, _OS2_V2, _LARGEST = 12, 40, 64, 124  # headers, by their length
@@ -89,8 +91,16 @@ def _is_run(mask: int) -> bool:
     return mask & (mask + low) == 0
 
 
-def decode(data: np.ndarray) -> np.ndarray | None:
-    """Height x width x gray, RGB or RGBA; None for a file that is cut off."""
+def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    """The backend: None for a file that is cut off."""
+    image = _colours(data)
+    if image is None:
+        return None
+    return cut(channels_as(image, options.output_type, by_opencv=True), window)
+
+
+def _colours(data: np.ndarray) -> np.ndarray | None:
+    """Height x width x gray, RGB or RGBA."""
     layout = _layout(data.data)
     if layout is None:
         return None

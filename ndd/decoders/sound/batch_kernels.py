@@ -20,11 +20,11 @@ from ndd._cpu.byte_order import big_endian, little_endian
 from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.windowed_sinc import resampled
 from ndd.decoders.sound.flac import frames as flac_frames
+from ndd.decoders.sound.libsndfile import CHANNELS as _CHANNELS, FORMAT as _FORMAT, RATE as _RATE, opened, read
 from ndd.decoders.sound.mpeg import TRIMMED, sound_length
 from ndd.decoders.sound.ogg import stream
 from ndd.decoders.sound.vorbis import samples as vorbis_decoded
 from ndd.decoders.sound.vorbis_setup import MOST_CHANNELS
-from ndd.decoders.sound.wav import CHANNELS as _CHANNELS, FORMAT as _FORMAT, RATE as _RATE, opened, read
 
 # What a row of `facts` says of a file. BITS: of a sample; of a file that libsndfile has opened, its format. SETUP: where the setup
 # header of Vorbis is.
