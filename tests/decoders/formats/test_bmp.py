@@ -32,7 +32,7 @@ from picture_writers.bmp import (
 from PIL import Image
 
 import ndd
-from ndd.decoders.headers.bmp_runs import unpack_runs
+from ndd.decoders.formats.bmp_runs import unpack_runs
 
 RNG = np.random.default_rng(1)
 PALETTE = RNG.integers(0, 256, (256, 3), np.uint8)

@@ -9,10 +9,11 @@ import pytest
 from encoded import KINDS, banded_tiff, encode, made, photo, rare
 
 import ndd
-from ndd.decoders import _portable
-from ndd.decoders.headers.header import jpeg, may_be_decoded
-from ndd.decoders.headers.orientation import with_plain_exif
-from ndd.decoders.nvimgcodec import single as _nvimgcodec
+from ndd.decoders.backends import opencv, pillow
+from ndd.decoders.formats.orientation import with_plain_exif
+from ndd.decoders.jpeg.header import read_header as jpeg
+from ndd.decoders.nvimgcodec import python_api
+from ndd.decoders.registry import may_be_decoded
 
 
 def pixels(data, kind="RGB", **arguments):
@@ -52,8 +53,8 @@ def test_no_library_but_ours_sees_them(monkeypatch):
     def dies(*_arguments, **_named):
         raise AssertionError("nvImageCodec got the bytes")
 
-    for name in ("_stream", "decode_cpu"):
-        monkeypatch.setattr(_nvimgcodec, name, dies)
+    for name in ("_stream", "decode"):
+        monkeypatch.setattr(python_api, name, dies)
     of_these = ("tif", "tiff", "bmp", "ppm", "pgm", "jp2", "png", "webp")
     for name, data in (rare() | {n: d for n, d in made().items() if n.endswith(of_these)}).items():
         assert pixels(data).ndim == 3, name
@@ -64,7 +65,7 @@ def test_no_library_but_ours_sees_them(monkeypatch):
 @pytest.mark.parametrize(("name", "chunk"), [("rgb.png", ">I4s"), ("turned_6.webp", "<4sI")])
 def test_a_chunk_that_ends_where_it_begins(name, chunk, monkeypatch):
     """nvImageCodec would look at it for ever."""
-    monkeypatch.setattr(_nvimgcodec, "_stream", lambda *_: pytest.fail("nvImageCodec got the bytes"))
+    monkeypatch.setattr(python_api, "_stream", lambda *_: pytest.fail("nvImageCodec got the bytes"))
     data = made()[name].tobytes()
     values = (2**32 - 12, b"eXIf") if chunk[0] == ">" else (b"ICCP", 2**32 - 8)
     place = 33 if chunk[0] == ">" else 30
@@ -146,7 +147,7 @@ def test_refused_headers(name, monkeypatch):
     def dies(*_arguments, **_named):
         raise AssertionError("a library got the bytes")
 
-    for module, function in ((_nvimgcodec, "_stream"), (_portable, "_imdecode"), (_portable, "_opened")):
+    for module, function in ((python_api, "_stream"), (opencv, "_imdecode"), (pillow, "opened")):
         monkeypatch.setattr(module, function, dies)
     with pytest.raises(RuntimeError, match=r"image: sample 0: expected (an encoded image|at most)"):
         pixels(REFUSED[name])

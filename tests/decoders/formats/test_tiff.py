@@ -24,8 +24,8 @@ from picture_writers.tiff import (
 )  # fmt: skip
 
 import ndd
-from ndd.decoders import _portable
-from ndd.decoders.headers import tiff as _tiff
+from ndd.decoders.backends import opencv
+from ndd.decoders.formats import tiff as _tiff
 
 HEIGHT, WIDTH = 37, 29
 
@@ -316,7 +316,7 @@ def test_a_wrong_size_of_a_single_strip(dali):
 
 def test_opencv_sees_nothing_but_lab(monkeypatch):
     """It leaves memory as it was where planes of 16 bits should be."""
-    monkeypatch.setattr(_portable, "_imdecode", lambda *_: pytest.fail("OpenCV got the bytes"))
+    monkeypatch.setattr(opencv, "_imdecode", lambda *_: pytest.fail("OpenCV got the bytes"))
     for bits in (8, 12, 16):
         for planes in (False, True):
             data = tiff(numbers(3, bits), bits=bits, colours=RGB, planes=planes)
