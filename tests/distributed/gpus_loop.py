@@ -1,8 +1,7 @@
-"""The main loop on two GPUs, as torchrun starts it: `two_gpus_loop.py FOLDER IMAGES SECONDS ROUNDS CORES BATCH` prints JSON.
+"""The main loop on several GPUs, as torchrun starts it: `gpus_loop.py FOLDER IMAGES SECONDS ROUNDS CORES BATCH` prints JSON.
 
-Each process keeps CORES cores, half of the machine's, also while it works alone: what is compared is one GPU with its cores
-and two GPUs with theirs. In each round rank 0 works alone, then rank 1 alone, then both; who has nothing to do sleeps in a
-barrier of gloo.
+Each process keeps CORES cores, its share of the machine's, also while it works alone: one GPU with its cores is compared with
+all GPUs with theirs. In each round every rank works alone in turn, then all work; a rank without work sleeps in a barrier of gloo.
 """
 
 import hashlib
@@ -105,18 +104,19 @@ def main(folder, images, seconds, rounds, cores, batch_size):
     # Two epochs of half the images each: kernels are compiled, buffers have their sizes.
     for _ in range(images // batch_size):
         next(loop)
-    rates = {"rank 0 alone": [], "rank 1 alone": [], "both": []}
+    world = dist.get_world_size()
+    rates = {**{f"rank {other} alone": [] for other in range(world)}, "all": []}
     busy = {name: [] for name in rates}
     for _ in range(rounds):
         for at_work, name in enumerate(rates):
             dist.barrier()
-            found = everybody(rate(loop, seconds) if at_work in (rank, 2) else (0.0, 0.0))
+            found = everybody(rate(loop, seconds) if at_work in (rank, world) else (0.0, 0.0))
             rates[name].append(sum(own for own, _ in found))
             busy[name].append([round(own, 1) for _, own in found])
     cores_alone = []
-    for at_work in (0, 1, 2):
+    for at_work in range(world + 1):
         dist.barrier()
-        cores_alone.append(sum(everybody(hashed(cores) if at_work in (rank, 2) else 0.0)))
+        cores_alone.append(sum(everybody(hashed(cores) if at_work in (rank, world) else 0.0)))
     facts = {
         "hashed": cores_alone,
         "busy": busy,
