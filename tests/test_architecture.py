@@ -56,7 +56,7 @@ MORE_IMPORTERS = {
         "decoders/sound/ffmpeg.py",
     },  # pictures, and sound that libsndfile cannot read
     # decoding in one place, encoding in another, drawing in a third
-    "PIL": {"decoders/_portable.py", "_tensor/encoded_picture.py", "picture.py"},
+    "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py", "picture.py"},
     # the compiler, its cache, and instructions that it lacks or does not find
     "numba": {
         "_compiled/atomics.py",
