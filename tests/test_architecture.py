@@ -75,7 +75,6 @@ MORE_IMPORTERS = {
         "experimental/medians.py",
         "ops/audio/moving_sums.py",
         "ops/color/bayer.py",
-        "readers/formats/mapped_files.py",
     },
 }
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}

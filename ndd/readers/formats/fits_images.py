@@ -15,7 +15,6 @@ from ndd._compiled.jit import External, kernel
 from ndd._cpu.byte_order import big_endian
 from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.files import read_range
-from ndd.readers.formats.mapped_files import copy_past_caches
 
 KINDS = ("u1", "i1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
 """The element types of images, as NumPy names them; `KIND` is a place in this list."""
@@ -324,7 +323,7 @@ def _pixels(handle, head, begin, have, offset, target, points, kind, said, scale
         if scaled:
             _scale(scratch, target + first * wide, n, said, scales)
         else:
-            copy_past_caches(target + first * width, here, nbytes)
+            copy_bytes(target + first * width, here, nbytes)
     return True
 
 
