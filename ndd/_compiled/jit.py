@@ -21,7 +21,7 @@ import numpy as np
 
 from ndd._compiled import kernel_file, linking as inner_code
 from ndd._compiled.background import background, stand_in
-from ndd._compiled.kernel_cache import KernelCache, described, source_digest, writable_folder
+from ndd._compiled.kernel_cache import KernelCache, described, libraries, source_digest, writable_folder
 from ndd._execution.compile_notice import compiling
 from ndd._execution.errors import raise_signalled
 from ndd._execution.fork import whole
@@ -154,7 +154,15 @@ class Kernel(Compiled):
                     self._inner = self._dispatcher(inner=True)
         return self._inner
 
-    def _dispatcher(self, inner: bool) -> Any:
+    def compile_for_target(self) -> None:
+        """Compiles and keeps what was called here, for the processor that numba compiles for: another one than this, where
+        the package's kernels answer the calls."""
+        if self._compiled is not None:
+            dispatcher = self._dispatcher(inner=False, packaged=False)
+            for kinds in list(self._compiled.overloads):
+                dispatcher.compile(kinds)
+
+    def _dispatcher(self, inner: bool, packaged: bool = True) -> Any:
         try:
             import numba
         except ImportError as error:
@@ -175,7 +183,7 @@ class Kernel(Compiled):
         if text is not None:
             name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
             load = functools.partial(inner_code.loaded, function=original)
-            dispatcher._cache = KernelCache(name, text, inner_code.parts, load)
+            dispatcher._cache = KernelCache(name, text, inner_code.parts, load, packaged and not inner)
         dispatcher.typeof_pyval = _typed(dispatcher)
         dispatcher._compile_for_args = _one_at_a_time(dispatcher, text is not None)
         if self._meanwhile is not None and text is not None and not inner:
@@ -213,13 +221,12 @@ class Kernel(Compiled):
 
     def _text(self) -> bytes | None:
         """All that its machine code follows from beside the types of its arguments; None if that is not known."""
-        import llvmlite
         import numba
 
         if self.function.__closure__:  # type: ignore[attr-defined]
             return None
         parts = [
-            f"{numba.__version__} {llvmlite.__version__} {sys.version} {numba.config.BOUNDSCHECK}".encode(),
+            f"{libraries()} {numba.config.BOUNDSCHECK}".encode(),
             source_digest(inner_code.__file__),
             source_digest(kernel_file.__file__),
         ]
