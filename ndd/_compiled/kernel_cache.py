@@ -168,12 +168,12 @@ def libraries() -> dict[str, str]:
 def _archives(codegen: Any) -> list[KernelArchive]:
     """The package's kernels that run here, those of the highest level first."""
     brought = [files for level in reversed(LEVELS) if (files := archive(level)) is not None]
-    of_others = [files.header["libraries"] for files in brought if files.header["libraries"] != libraries()]
     fitting = [files for files in brought if runs_on(files.header["target"], _target(codegen))]
-    if of_others:
-        versions = [", ".join(f"{name} {version}" for name, version in each.items()) for each in (of_others[0], libraries())]
-        refuse(f"the kernels of this package are for {versions[0]}; here is {versions[1]}")
-    elif brought and not fitting:
+    for made_by in [files.header["libraries"] for files in brought][:1]:
+        for name, version in libraries().items():
+            if made_by.get(name) != version:
+                refuse(f"the kernels of this package are for {name} {made_by.get(name)}, and here is {version}")
+    if brought and not fitting:
         refuse(f"the kernels of this package need a processor of level {next(iter(LEVELS))}")
     return [files for files in fitting if files.header["libraries"] == libraries()]
 

@@ -16,7 +16,7 @@ from ndd.bench.loop_sides import PICTURES
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "augment", "detection", "speech", "ops", "import")
-_ON_REQUEST = ("soak", "readers", "video", "first")  # an hour; gigabytes of disk; needs PyAV; 20 minutes
+_ON_REQUEST = ("soak", "readers", "video", "first", "cold")  # an hour; gigabytes of disk; needs PyAV; 20 minutes; 2 minutes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -128,6 +128,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import start
 
         yield from start.measure_first_calls(setting, args.only)
+    if "cold" in wanted:
+        from ndd.bench import cold
+
+        yield from cold.measure(setting, args.data, args.batch_size)
     if "soak" in wanted:
         from ndd.bench import soak
 
