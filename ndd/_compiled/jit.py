@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ndd._compiled import dispatcher, kernel_file, linking
-from ndd._compiled.kernel_cache import KernelCache, described, source_digest, writable_folder
+from ndd._compiled.kernel_cache import KernelCache, described, libraries, source_digest, writable_folder
 from ndd._execution.compile_notice import compiling
 from ndd._execution.errors import raise_signalled
 from ndd._execution.fork import whole
@@ -157,7 +157,15 @@ class Kernel(Compiled):
                     self._inner = self._dispatcher(inner=True)
         return self._inner
 
-    def _dispatcher(self, inner: bool) -> Any:
+    def compile_for_target(self) -> None:
+        """Compiles and keeps what was called here, for the processor that numba compiles for: another one than this, where
+        the package's kernels answer the calls."""
+        if self._compiled is not None:
+            own = self._dispatcher(inner=False, packaged=False)
+            for kinds in list(self._compiled.overloads):
+                own.compile(kinds)
+
+    def _dispatcher(self, inner: bool, packaged: bool = True) -> Any:
         try:
             import numba
         except ImportError as error:
@@ -176,7 +184,7 @@ class Kernel(Compiled):
         if text is not None:
             name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
             load = functools.partial(linking.loaded, function=original)
-            cache = KernelCache(name, text, linking.parts, load)
+            cache = KernelCache(name, text, linking.parts, load, packaged and not inner)
         return dispatcher.make_dispatcher(
             copy, self.options, inner=inner, cache=cache, meanwhile=self._meanwhile,
             around_compile=functools.partial(self._said_aloud, scope=copy.__globals__),
@@ -210,13 +218,12 @@ class Kernel(Compiled):
 
     def _text(self) -> bytes | None:
         """All that its machine code follows from beside the types of its arguments; None if that is not known."""
-        import llvmlite
         import numba
 
         if self.function.__closure__:  # type: ignore[attr-defined]
             return None
         parts = [
-            f"{numba.__version__} {llvmlite.__version__} {sys.version} {numba.config.BOUNDSCHECK}".encode(),
+            f"{libraries()} {numba.config.BOUNDSCHECK}".encode(),
             *[source_digest(module.__file__) for module in (linking, kernel_file, dispatcher)],
         ]
         for one in self._reached({}):
