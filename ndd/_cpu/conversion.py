@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from functools import partial
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from ndd._compiled.intrinsics import each
 from ndd._compiled.jit import kernel
-from ndd._tensor.convert import convert_array, limits_of_float, limits_of_int, numpy_type, rounded
+from ndd._tensor.conversion_rules import rounded
 
 
 @kernel
@@ -114,42 +110,3 @@ def float_to_bfloat16(array, out):
 def _(array, out):
     rounded = (array + np.uint32(0x7FFF) + ((array >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     out[:] = np.where(np.isnan(array.view(np.float32)), np.uint32(0x7FFF), rounded)
-
-
-class Conversion(NamedTuple):
-    """A kernel `f(array, out)` for elements, and the types as which it takes the memory of both; None: as they are."""
-
-    kernel: Any
-    sees: Any = None
-    makes: Any = None
-
-
-_LIMITS = ("half", "low", "high", "above", "top", "nan")  # of `float_to_int`
-
-
-@functools.cache
-def conversion(src: str, dst: str) -> Conversion:
-    """What converts elements of type `src` to `dst` (short names) by the rule of `cast`."""
-    source, target = numpy_type(src), numpy_type(dst)
-    kernel: Any = partial(_by_numpy, source=src, target=dst)
-    sees: Any = None
-    makes: Any = None
-    if (src, dst) == ("f16", "f32"):
-        kernel, sees = half_to_float, np.uint16
-    elif (src, dst) in (("f32", "f16"), ("f32", "bfloat16")):
-        kernel, sees, makes = float_to_half if dst == "f16" else float_to_bfloat16, np.uint32, np.uint16
-    elif not {src, dst} & {"f16", "bfloat16"} and source.kind in "iuf" and target.kind in "iuf":
-        if source.kind == "f" and target.kind != "f":
-            kernel = partial(float_to_int, **dict(zip(_LIMITS, limits_of_float(source, target, "cast"), strict=True)))
-        elif target.kind == "f" or source == target or limits_of_int(source, target) == (None, None):
-            kernel = int_to_float
-        else:
-            least, most = np.iinfo(source).min, np.iinfo(source).max
-            low, high = limits_of_int(source, target)
-            low, high = source.type(least) if low is None else low, source.type(most) if high is None else high
-            kernel = partial(int_to_int, low=low, high=high)
-    return Conversion(kernel, sees, makes)
-
-
-def _by_numpy(array: np.ndarray, out: np.ndarray, source: str, target: str) -> None:
-    convert_array(array, source, target, out)

@@ -13,7 +13,6 @@ import numpy as np
 from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
 from ndd._operator import on_cpu, turns
-from ndd._operator.ahead import follow
 from ndd._operator.arguments import values_of
 from ndd._operator.call_cache import FEW, CachedCall, CachedPlan
 from ndd._operator.empty_batch import ranked, results_without_samples
@@ -196,10 +195,6 @@ class Call:
         first = maker_of(self.handles[0])
         if first is not None and self.device.device_id is None:
             first.taker = self
-
-    def follow(self, invocation: Invocation) -> bool:
-        """Whether the result of this call is being made ahead."""
-        return follow(self, invocation)
 
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
