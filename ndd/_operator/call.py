@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,11 +11,12 @@ import numpy as np
 
 from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
-from ndd._operator import on_cpu, turns
+from ndd._operator import fusion, on_cpu, turns
 from ndd._operator.arguments import values_of
 from ndd._operator.call_cache import FEW, CachedCall, CachedPlan
 from ndd._operator.empty_batch import ranked, results_without_samples
 from ndd._operator.frames import FrameMap, is_video, unroll
+from ndd._operator.inputs import InputFailed, stored
 from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.values import Values
@@ -35,15 +35,7 @@ _LONG_NS = 100_000
 
 _CHANNELS = 4  # images that have more are rare enough to ask
 
-_HELD_HERE = 2  # references to an input that only its call holds, while they are counted
 _FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
-
-
-class InputFailed(Exception):
-    """An input of this invocation could not be computed: its error is this invocation's error too."""
-
-    def __init__(self, origin: Invocation):
-        self.origin = origin
 
 
 class Call:
@@ -74,8 +66,8 @@ class Call:
         self.stores: list[Any] = []
         self.stream: Any = None
         self.context: Any = None
-        self.taker: Any = None  # the call whose input 0 is the output of this one, see `announce`
-        self.ready_made: Store | None = None  # the output, by the call before (`continued.py`)
+        self.taker: Any = None  # the call whose input 0 is the output of this one, see `fusion.announce`
+        self.ready_made: Store | None = None  # the output, by the call before (`fusion.py`)
 
     # ---- for operators
 
@@ -128,30 +120,6 @@ class Call:
         key = (of, specs[0] and specs[0].dtype if specs else None, self.outs[0].dtype)
         return self.op.paces.get(key) or self.op.paces.setdefault(key, turns.Pace())
 
-    def looked_at(self, shapes: np.ndarray) -> np.ndarray | None:
-        """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0,
-        x0, y1, x1 of each. None for all of them: somebody holds them, or it is not known. The rest may hold anything."""
-        taker = self.taker
-        if taker is None or self.settled.fewer or taker.n != self.n or not taker.holds_its_input_alone():
-            return None
-        try:
-            if any([h._store is None for h in taker.settled.handles]):  # their values may have to wait for this
-                return None
-            if any([h is not None for h in taker.handles[1:]]):
-                return None
-            spec = taker.settled.specs[0]
-            if spec.layout != "HWC":
-                return None
-            operand = Operand(Store(spec.dtype, spec.layout, spec.device, shapes), spec, self.n)
-            operands = [operand] + [None] * (len(taker.op.inputs) - 1)
-            starts, ends = taker.op.looks_at[0](operand, taker._plan(operands, taker.arguments(), self.n, False))
-        except Exception as error:  # the taker itself meets it too
-            raise_signalled(error)
-            return None
-        # Where all lies outside, it is the pixels at the edge that count.
-        starts = np.clip(starts, 0, shapes[:, :2] - 1)
-        return np.concatenate((starts, np.clip(ends, starts + 1, shapes[:, :2])), axis=1).astype(np.int64)
-
     def once(self, make: Callable[[], Any]) -> Any:
         """What `make` gives. In a call with nothing but constants it can follow from these alone (and from `n`): then it
         is made once for all calls with the same, which must not write to it."""
@@ -183,19 +151,6 @@ class Call:
 
     # ---- for the framework
 
-    def holds_its_input_alone(self) -> bool:
-        """Whether nobody else can look at input 0."""
-        return sys.getrefcount(self.handles[0]) <= _HELD_HERE
-
-    def announce(self) -> None:
-        """Tells the call that makes input 0, while it has not begun, that this one will take it and look at a part of it."""
-        named, (_, given) = self.settled.named, self.op.looks_at  # type: ignore[misc]
-        if given and all([named[name] is None for name in given]):
-            return
-        first = maker_of(self.handles[0])
-        if first is not None and self.device.device_id is None:
-            first.taker = self
-
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
@@ -226,10 +181,11 @@ class Call:
 
     def _compute(self) -> list[Store]:
         op = self.op
-        if op.joins is not None:
-            found = self._joined()
-            if found is not None:
-                return found
+        if self.stream is not None and op.fuses:
+            made = fusion.joined(self, _gpu_rooms().on_gpu.joined)
+            if made is not None:
+                self.stores = [made[1]]
+                return self._labelled([made[0]], None)
         if not self.n:  # operators never see an empty batch
             return results_without_samples(self, [None if h is None else stored(h) for h in self.handles])
         stores = self._inputs()
@@ -266,54 +222,6 @@ class Call:
             if handle._store is None:
                 stored(handle)
         return stores
-
-    def _joined(self) -> list[Store] | None:
-        """The output without the input in between, if nobody but this call holds that, it has not been made, and the
-        kernels that make it can do both (`.joins` of the operator). None if that cannot be, or would fail."""
-        first = self.before(self.handles[0])
-        if first is None or not self.holds_its_input_alone():
-            return None
-        try:
-            first.context, first.stream = self.context, self.stream
-            for handle in self.settled.handles:  # before a decoder, say, is waited for
-                stored(handle)
-            stores = [None if s is None else s.contiguous() for s in first._inputs()]
-            operands = first._operands(stores)
-            plan = first._plan(operands, first.arguments(), first.n, False)
-            spec = self.settled.specs[0]
-            made = Store(spec.dtype, spec.layout, spec.device, np.asarray(plan.shapes))
-            made.source_info = source_info_of(stores)
-            operand = Operand(made, spec, self.n)
-            own = self._plan([operand], self.arguments(), self.n, False)
-            if not self.op.joins[1](operand, own):  # type: ignore[index]
-                return None
-            result = _gpu_rooms().on_gpu.joined(first, plan, operands, operand, own, self.outs[0])
-        except Exception as error:  # the way step by step says what is wrong, and whose fault it is
-            raise_signalled(error)
-            return None
-        self.stores = [made]
-        return self._labelled([result], None)
-
-    def before(self, handle: Any) -> Call | None:
-        """The call whose output this one could make along with its own, if it has not run and nobody else holds it."""
-        pending = handle._pending
-        if pending is None or pending.queued or self.device.device_id is None:
-            return None
-        first = maker_of(handle)
-        fits = (
-            first is not None
-            and first.op.ours
-            and first.op.cuda_source == self.op.joins[0]  # type: ignore[index]
-            and first.op.cuda is not None
-            and first.settled.single
-            and not first.settled.fewer
-            and first.device == self.device
-            and first.n == self.n
-            and first.batched == self.batched
-            and first.outs[0].layout == self.settled.specs[0].layout
-            and (first.op.frames is False or "F" not in (first.outs[0].layout or ""))
-        )
-        return first if fits else None
 
     def arguments(self) -> dict[str, Any]:
         """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""
@@ -478,26 +386,6 @@ def _gpu_rooms() -> _GpuRooms:
     return _GpuRooms(scope, on_gpu)
 
 
-def maker_of(handle: Any) -> Call | None:
-    """The call that will make this value; None if it has begun, or if no operator makes it."""
-    pending = handle._pending
-    if pending is None or pending.begun:
-        return None
-    call = getattr(pending.work, "__self__", None)  # `work` is `Call.run` of the call
-    return call if call.__class__ is Call else None
-
-
-def stored(handle: Any) -> Store:
-    """The value of an input; its failure is passed on as it is."""
-    pending = handle._pending
-    if pending is not None:  # another thread may put the store there at any time, and then forgets `_pending`
-        if not pending.finished:
-            pending.context.finish(pending)
-        if pending.error is not None:
-            raise InputFailed(pending)
-    return handle._value()
-
-
 def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:
     """For an operator without a plan: the shapes of input 0; what may differ between samples is per sample."""
     per_sample, shared = {}, {}
@@ -519,4 +407,4 @@ def _repeat(store: Store, n: int) -> Store:
     return repeated
 
 
-__all__ = ["Call", "InputFailed", "maker_of", "stored"]
+__all__ = ["Call", "InputFailed", "stored"]

@@ -132,7 +132,7 @@ def _(call, plan, stores, results):
     return along_in_turns(call, stores[0], results[0], plan.shared["axis"], plan.shared["triangles"])
 
 
-@mel_filter_bank.continues("spectrogram")
+@mel_filter_bank.fuses("spectrogram")
 def _(spectrogram, plan):
     """What makes mel bands of some columns of spectrograms `[f, t]`."""
     if plan.shared["axis"] != 0:

@@ -121,5 +121,5 @@ def bounded_plan(input, starts, shapes, policy: str, fill_values, dtype: DType, 
 
 crop.cpu_turns(cut_in_turns)
 crop.cpu(cut)
-crop.looks_at(cut_part, "crop", "crop_h")
+crop.fuses("decoders", "crop", "crop_h")(cut_part)
 crop.cuda("window.cu")(cut_on_gpu)

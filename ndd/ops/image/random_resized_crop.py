@@ -82,5 +82,5 @@ def _(call, input, *, num_attempts, random_area, random_aspect_ratio, size, **ar
 
 random_resized_crop.cpu(resample)
 random_resized_crop.cpu_turns(resample_in_turns)
-random_resized_crop.looks_at(resampled_part)
+random_resized_crop.fuses("decoders")(resampled_part)
 random_resized_crop.cuda("resize.cu")(resample_batch)

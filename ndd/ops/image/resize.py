@@ -121,7 +121,7 @@ def _(image, out, attrs, axes, start, end, kind, radius):
 
 
 resize.cpu_turns(resample_in_turns)
-resize.looks_at(resampled_part, "roi_start")
+resize.fuses("decoders", "roi_start")(resampled_part)
 
 
 @resize.cuda("resize.cu")

@@ -101,5 +101,5 @@ def _(input, *, mirror, rounding, **arguments):
 
 resize_crop_mirror.cpu(resample)
 resize_crop_mirror.cpu_turns(resample_in_turns)
-resize_crop_mirror.looks_at(resampled_part, "crop", "crop_h", "roi_start")
+resize_crop_mirror.fuses("decoders", "crop", "crop_h", "roi_start")(resampled_part)
 resize_crop_mirror.cuda("resize.cu")(resample_batch)

@@ -215,5 +215,5 @@ def _(image, anchor, shape_input, out, start, fill, channel, types):
     cut(image, out, start, fill, channel, types)
 
 
-slice.looks_at(cut_part)
+slice.fuses("decoders")(cut_part)
 slice.cuda("window.cu")(cut_on_gpu)
