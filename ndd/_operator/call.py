@@ -13,16 +13,16 @@ from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
 from ndd._operator import fusion, on_cpu, turns
 from ndd._operator.arguments import values_of
-from ndd._operator.call_cache import FEW, CachedCall, CachedPlan
+from ndd._operator.call_cache import CachedCall, CachedPlan, shapes_key
 from ndd._operator.empty_batch import ranked, results_without_samples
 from ndd._operator.frames import FrameMap, is_video, unroll
 from ndd._operator.inputs import InputFailed, stored
 from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
+from ndd._operator.unit_warnings import warn_of_planes
 from ndd._operator.values import Values
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
-from ndd._tensor.warn_once import warn_once
 
 if TYPE_CHECKING:
     from ndd._compiled.jit import Kernel
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 # long: a hand-over costs about 10 us, in which one core copies some 100 kB; what is short is Python, which threads share.
 _WORTH_THREADS = 1 << 17
 _LONG_NS = 100_000
-
-_CHANNELS = 4  # images that have more are rare enough to ask
-
-_FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
 
 
 class Call:
@@ -125,7 +121,7 @@ class Call:
         is made once for all calls with the same, which must not write to it."""
         if self.op.random or self.settled.handles or any([h is not None for h in self.handles]):
             return make()
-        return self._kept_here(self.n, make)
+        return self.settled.once(self.n, make)
 
     def kept(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
         """What `make` gives, for a plan in which the values of argument `aside` have no part: made once for all calls with
@@ -136,18 +132,7 @@ class Call:
         key = shapes.tobytes()
         if key != key[: shapes.shape[1] * 8] * len(shapes):
             return make()
-        return self._kept_here(key, make)
-
-    def _kept_here(self, key: Any, make: Callable[[], Any]) -> Any:
-        made = self.settled.made_once
-        try:
-            return made[key]
-        except KeyError:
-            found = make()
-        if len(made) > FEW:
-            made.clear()
-        made[key] = found
-        return found  # not `made[key]`: another thread may have cleared it meanwhile
+        return self.settled.once(key, make)
 
     # ---- for the framework
 
@@ -155,7 +140,8 @@ class Call:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
         if self.settled.assumed:
-            self._warn_of_planes(invocation)
+            handle = self.handles[0]
+            warn_of_planes(self.op.name, (handle._store or stored(handle)).shapes, invocation.call)
         if self.device.device_id is None:
             return self._compute()
         stream = self.stream = invocation.stream = invocation.context.stream_on(self.device.device_id)
@@ -165,19 +151,6 @@ class Call:
                 if store.stream is None and store.device.device_id is not None:
                     store.stream = stream._torch
         return results
-
-    def _warn_of_planes(self, invocation: Invocation) -> None:
-        """Warns of an image without a layout that looks like CHW: it is taken as HWC, as in DALI."""
-        handle = self.handles[0]
-        shapes = (handle._store or stored(handle)).shapes
-        if shapes and shapes[0][-1] > _CHANNELS and shapes[0][0] in (1, 3, 4):
-            name = self.op.name
-            warn_once(
-                f"{name}: planes",
-                f"{name}: an array of shape {shapes[0]} without a layout is taken as HWC, an image of {shapes[0][-1]} "
-                'channels. If it is CHW, say so when you make the value: ndd.as_tensor(..., layout="CHW")',
-                invocation.call,
-            )
 
     def _compute(self) -> list[Store]:
         op = self.op
@@ -200,7 +173,8 @@ class Call:
                 return found
         # Kernels read samples without gaps: what is strided is copied, for this call.
         stores = [None if s is None else s.contiguous() for s in stores]
-        key = self._shapes_key(stores)
+        constant = not (op.random or self.settled.handles)
+        key = shapes_key(stores, self.n, self.device.device_id is not None) if constant else None
         planned = self.settled.plans.get(key) if key is not None else None
         if planned is not None:
             self.settled.missed = 0
@@ -275,30 +249,6 @@ class Call:
             raise_named(error, op, stores)
         return self._labelled(results, None)
 
-    def _shapes_key(self, stores: list[Any]) -> Any:
-        """What a plan depends on beside the call: the shapes. None if it is not worth keeping or depends on more."""
-        if self.op.random or self.settled.handles or not stores:
-            return None
-        key: list[Any] = [self.n]
-        for s in stores:
-            if s is None:
-                key.append(None)
-                continue
-            if s.whole is None and self.device.device_id is not None and 1 < s.n <= _FEW_RAGGED:
-                extents = s.shape_array
-                key.append((extents.shape[1], extents.tobytes()))
-                continue
-            if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
-                return None
-            shapes = s.shapes
-            if s.whole is None and len(shapes) > FEW:
-                return None
-            first = shapes[0] if shapes else None
-            if s.whole is None and shapes and shapes.count(first) != len(shapes):
-                return None
-            key.append((len(shapes), first))
-        return tuple(key)
-
     def _planned_now(self, stores: list[Any], key: Any) -> list[Store]:
         op = self.op
         operands = self._operands(stores)
@@ -354,22 +304,8 @@ class Call:
             if store.source_info is None and info is not None and len(info) == store.n:
                 store.source_info = info
             if self.stores and self.stores[0] is not None and self.stores[0].scales is not None:
-                self._scale(self.stores[0], store)
+                store.scales = _scales(self, self.stores[0], store)
         return results
-
-    def _scale(self, source: Store, store: Store) -> None:
-        """What the axes of a result stand for. A sound of the same shape is one of the same rate."""
-        known = source.scales or []
-        if self.op.scale is not None:
-            named = self.settled.named
-            made = {one: self.op.scale(one, **named) for one in set(known)}  # recordings have few rates
-            store.scales = [made[one] for one in known] if len(known) == store.n else None
-        elif (
-            store.scales is None
-            and store.layout == source.layout
-            and np.array_equal(store.shape_array, source.shape_array)
-        ):
-            store.scales = source.scales
 
 
 class _GpuRooms(NamedTuple):
@@ -384,6 +320,16 @@ def _gpu_rooms() -> _GpuRooms:
     from ndd._operator import on_gpu
 
     return _GpuRooms(scope, on_gpu)
+
+
+def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
+    """What the axes of a result stand for. A sound of the same shape is one of the same rate."""
+    known = source.scales or []
+    if call.op.scale is not None:
+        made = {one: call.op.scale(one, **call.settled.named) for one in set(known)}  # recordings have few rates
+        return [made[one] for one in known] if len(known) == store.n else None
+    alike = store.layout == source.layout and np.array_equal(store.shape_array, source.shape_array)
+    return source.scales if store.scales is None and alike else store.scales
 
 
 def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:

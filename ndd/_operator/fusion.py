@@ -36,7 +36,7 @@ _HELD_HERE = 2  # references to an input that only its call holds, while they ar
 
 
 class Waiting(NamedTuple):
-    """The one call that holds an output that is to be made, its input, without memory, its plan, and what `.fuses` says of these."""
+    """The one call that holds an output that is to be made, its input, without memory, its plan, and what `.fuses` says."""
 
     call: Call
     input: Operand
@@ -45,8 +45,8 @@ class Waiting(NamedTuple):
 
 
 def announce(call: Call, pending: Any) -> bool:
-    """Tells the call that makes input 0, while it has not begun, that this one will take it. Gives whether this one is to make both,
-    as on a GPU, where the other has not been queued yet."""
+    """Tells the call that makes input 0, while it has not begun, that this one will take it. Gives whether this one is to make
+    both, as on a GPU, where the other has not been queued yet."""
     maker, fuses = _maker_of(pending), call.op.fuses
     if maker is None:
         return False
