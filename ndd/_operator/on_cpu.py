@@ -91,7 +91,8 @@ class _Bound:
         if self._compiled:
             self._numbers = [(bits_of(value), each) for value, each in self._numbers]
         self._varies = any([each for _, each in self._numbers])
-        self._cut, self._samples, self._work = "whole" if samples is not None else op.cut, samples, plan.work
+        self._cut = "whole" if samples is not None else plan.cut or op.cut
+        self._samples, self._work = samples, plan.work
         self._views = plan.views(names, len(self._operands))
         if self._compiled and self._cut == "elements":
             self._views = [View("flat", view and view.dtype) for view in self._views]

@@ -130,9 +130,10 @@ def _place(k: int, counts: np.ndarray) -> tuple[int, int]:
     return i, int(k - ends[i] + counts[i])
 
 
-@inflate.cpu_turns
-def _(call, plan, stores, results):
-    (input,), (out,), shared = stores, results, plan.shared
+# `.batch`: threads share the chunks, of which a sample may have one or thousands.
+@inflate.batch
+def _(call, plan, input, out):
+    shared = plan.shared
     rooms, counts = plan.per_sample["rooms"], plan.per_sample["counts"]
     chunk = numbers_below(len(shared["begins"])) - np.repeat(np.add.accumulate(counts) - counts, counts)
     each = np.repeat(rooms, counts)
@@ -143,7 +144,6 @@ def _(call, plan, stores, results):
         len(each), _WORK * out.nbytes(), (input, out),
     )  # fmt: skip
     _check(made, (made < 0) | (made < each) & shared["check"], rooms, counts)
-    return ()
 
 
 def _check(made: np.ndarray, wrong: np.ndarray, rooms: np.ndarray, counts: np.ndarray) -> None:
