@@ -9,7 +9,7 @@ import numpy as np
 from ndd._compiled.intrinsics import empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes, fill_line, filled
-from ndd._operator import PerSample, Plan, Rows, Values, bad_sample, bytes_of, each_sample, like, operator
+from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor.store import volumes
 from ndd.ops.image.window import elements_of, fill_axis, numbers_of
@@ -98,7 +98,14 @@ def _(
     fill = elements_of(values if values.size else np.zeros((1, 1)), input.dtype)
     channel = fill_axis(fill.shape[1], layout, input.shapes)
     fill = np.broadcast_to(fill, (n, fill.shape[1]))
-    return Plan(input.shapes, {"bounds": bounds, "fill": fill}, {"channel": channel})
+    inner = volumes(input.shapes[:, channel + 1 :]) if channel >= 0 else np.ones(n, np.int64)
+    per_sample = {
+        "extents": input.shapes,
+        "bounds": bounds,
+        "fill": np.ascontiguousarray(fill).view(np.uint8),
+        "inner": inner,
+    }
+    return Plan(input.shapes, per_sample, {"channel": channel, "item": input.dtype.bytes}, view="bytes")
 
 
 def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -119,29 +126,20 @@ def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tu
     return np.broadcast_to(regions, (n, *regions.shape[1:])), np.broadcast_to(sizes, n)
 
 
-@erase.cpu_turns
-def _(call, plan, stores, results):
-    bounds, fill, shapes = plan.per_sample["bounds"], plan.per_sample["fill"], results[0].shape_array
-    channel, item = plan.shared["channel"], results[0].dtype.bytes
-    inner = volumes(shapes[:, channel + 1 :]) if channel >= 0 else np.ones(len(shapes), np.int64)
-    fill = np.ascontiguousarray(fill).view(np.uint8)
-    what = bytes_of(stores[0]), bytes_of(results[0]), Rows(shapes), Rows(bounds), Rows(fill), item, Rows(inner)
-    return each_sample(call, _erased, *what)
-
-
+@erase.cpu
 @kernel
-def _erased(image, out, shape, bounds, fill, item, inner):
+def _erased(image, out, extents, bounds, fill, item, inner):
     """A copy, of bytes, with the regions `bounds` `[regions, 2, axes]` filled (`fill_line`)."""
     if not out.size:
         return
     target = np.uintp(out.ctypes.data)
     copy_bytes(target, image.ctypes.data, np.uintp(image.size))
-    axes = len(shape)
+    axes = len(extents)
     index = zeros(axes + 1, np.int64)
     for low, high in bounds:
         axis, step = axes - 1, 1  # the last axis that is not filled from end to end, and its step in elements
-        while axis > 0 and low[axis] == 0 and high[axis] == shape[axis]:
-            step *= shape[axis]
+        while axis > 0 and low[axis] == 0 and high[axis] == extents[axis]:
+            step *= extents[axis]
             axis -= 1
         lines, start, length = 1, 0, step
         for k in range(axis):
@@ -155,8 +153,8 @@ def _erased(image, out, shape, bounds, fill, item, inner):
         for _ in range(lines):
             row = 0
             for k in range(axis):
-                row = row * shape[k] + low[k] + index[k]
-            first = start + (row * shape[axis] * step if axis > 0 else 0)
+                row = row * extents[k] + low[k] + index[k]
+            first = start + (row * extents[axis] * step if axis > 0 else 0)
             made = fill_line(line, fill, item, first, inner, made)
             copy_bytes(target + np.uintp(first * item), line.ctypes.data, np.uintp(line.size))
             k = axis - 1
@@ -169,9 +167,9 @@ def _erased(image, out, shape, bounds, fill, item, inner):
 
 
 @_erased.meanwhile
-def _(image, out, shape, bounds, fill, item, inner):
+def _(image, out, extents, bounds, fill, item, inner):
     out[...] = image
-    elements, made = out.reshape(*shape.tolist(), item), filled(out.size // item, fill, item, inner)
+    elements, made = out.reshape(*extents.tolist(), item), filled(out.size // item, fill, item, inner)
     made = made.reshape(elements.shape)
     for low, high in bounds.tolist():
         region = tuple([slice(a, max(a, b)) for a, b in zip(low, high, strict=True)])
@@ -180,4 +178,5 @@ def _(image, out, shape, bounds, fill, item, inner):
 
 @erase.cuda("erase.cu")
 def _(launch, input, out, fill):
-    launch("erase", per_sample={"fill": numbers_of(fill, input.dtype)})
+    elements = fill.view(np.uint16 if input.dtype.name == "bfloat16" else input.dtype.numpy)
+    launch("erase", per_sample={"fill": numbers_of(elements, input.dtype)})

@@ -9,7 +9,8 @@ import numpy as np
 from ndd._cpu.filter_taps import CUBIC, NN, NN_FUSED, TRIANGULAR
 from ndd._cpu.resample import MADE, REGISTER, filter_turns, pick_image, range_of
 from ndd._cpu.rgb_sampling import LEAST
-from ndd._operator import Rows, Seen, each_sample
+from ndd._operator import Seen
+from ndd._operator.partition import Rows, each_sample
 from ndd._tensor.store import volumes
 
 

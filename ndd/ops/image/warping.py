@@ -9,7 +9,8 @@ import numpy as np
 
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._cpu.sampling import BORDERS, store_limits
-from ndd._operator import Operand, Plan, Rows, Values, each_sample
+from ndd._operator import Operand, Plan, Values
+from ndd._operator.partition import Rows, each_sample
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import volumes

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._cpu.windows import cut_bytes, first_outside, join_axes, place_windows
-from ndd._operator import Operand, Plan, Rows, Values, bad_sample, bytes_of, each_sample
+from ndd._operator import Operand, Plan, Values, bad_sample, bytes_of
+from ndd._operator.partition import Rows, each_sample
 from ndd._operator.unit_warnings import warn_of_whole_extent
 from ndd._tensor import DType, Store
 from ndd._tensor.convert import convert_array, converter
