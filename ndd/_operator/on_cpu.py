@@ -87,7 +87,7 @@ class _Bound:
         inputs = range(max(len(op.inputs), count)) if plan.inputs is None else plan.inputs
         self._operands = [k if k < count else None for k in inputs] + [count + k for k in range(len(call.outs))]
         lead = 1 + len(call.outs) if op.variadic and not self._compiled else len(self._operands)
-        self._numbers = [(bound[name], False) if name in bound else plan.field(name) for name in names[lead:]]
+        self._numbers = [_bound(bound[name]) if name in bound else plan.field(name) for name in names[lead:]]
         if self._compiled:
             self._numbers = [(bits_of(value), each) for value, each in self._numbers]
         self._varies = any([each for _, each in self._numbers])
@@ -161,6 +161,11 @@ class _Bound:
             raise_first(call.spread(lambda i: kernel(*rows[i]), n, nbytes))
         else:
             raise_first(call.spread(lambda i: _nothing(kernel(*rows[i])), n, nbytes))
+
+
+def _bound(value: Any) -> tuple[Any, bool]:
+    """A value of a `functools.partial`, and whether it has a row for each sample."""
+    return (value.values, True) if value.__class__ is Rows else (value, False)
 
 
 def _names(kernel: Any) -> list[str]:

@@ -63,9 +63,8 @@ class Plan:
             or a `View`, which says what these are; a dict has those of single parameters of the kernel, by name. Default: as
             they are.
         kernel: what computes a sample on the CPU, where that follows from types or shapes: in place of the role `.cpu`. A
-            `functools.partial` of one gives it numbers of its own. A dict of kernels says by a mask `[N]` which samples each
-            is for.
-        cut: what may be cut, where that is not what the operator's `cut` says of all calls.
+            `functools.partial` of one gives it numbers of its own (`Rows`: of each sample), which a GPU does not get. A dict of
+            kernels says by a mask `[N]` which samples each is for.
         inputs: the numbers of the inputs that the CPU kernel takes. Default: all.
         work: about how many bytes the work of each sample is worth on the CPU, `[N]`, or that of all. Default: those of its arrays.
     """

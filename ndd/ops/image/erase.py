@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ndd._compiled.intrinsics import empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes, fill_line, filled
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
+from ndd._operator.partition import Rows
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor.store import volumes
 from ndd.ops.image.window import elements_of, fill_axis, numbers_of
@@ -99,13 +101,11 @@ def _(
     channel = fill_axis(fill.shape[1], layout, input.shapes)
     fill = np.broadcast_to(fill, (n, fill.shape[1]))
     inner = volumes(input.shapes[:, channel + 1 :]) if channel >= 0 else np.ones(n, np.int64)
-    per_sample = {
-        "extents": input.shapes,
-        "bounds": bounds,
-        "fill": np.ascontiguousarray(fill).view(np.uint8),
-        "inner": inner,
-    }
-    return Plan(input.shapes, per_sample, {"channel": channel, "item": input.dtype.bytes}, view="bytes")
+    elements = np.ascontiguousarray(fill).view(np.uint8)
+    kernel = functools.partial(
+        _erased, extents=Rows(input.shapes), fill=Rows(elements), item=input.dtype.bytes, inner=Rows(inner)
+    )
+    return Plan(input.shapes, {"bounds": bounds, "fill": fill}, {"channel": channel}, kernel=kernel, view="bytes")
 
 
 def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -126,7 +126,6 @@ def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tu
     return np.broadcast_to(regions, (n, *regions.shape[1:])), np.broadcast_to(sizes, n)
 
 
-@erase.cpu
 @kernel
 def _erased(image, out, extents, bounds, fill, item, inner):
     """A copy, of bytes, with the regions `bounds` `[regions, 2, axes]` filled (`fill_line`)."""
@@ -178,5 +177,4 @@ def _(image, out, extents, bounds, fill, item, inner):
 
 @erase.cuda("erase.cu")
 def _(launch, input, out, fill):
-    elements = fill.view(np.uint16 if input.dtype.name == "bfloat16" else input.dtype.numpy)
-    launch("erase", per_sample={"fill": numbers_of(elements, input.dtype)})
+    launch("erase", per_sample={"fill": numbers_of(fill, input.dtype)})

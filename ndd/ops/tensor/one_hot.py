@@ -10,7 +10,6 @@ from ndd._operator import Plan, bad_sample, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import float32
 
-
 _LAYOUT_EXPECTED = "Input layout mismatch - expected input layout to be of size {}, for `axis_name`, but got ''"
 
 _TYPES = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64")

@@ -11,7 +11,7 @@ from ndd._operator import Operand, PerSample, Values, bad_sample, like, operator
 from ndd._operator.on_cpu import allocated
 from ndd._operator.runs import aligned_places, each_run_in_turns, flat_of, run_edges
 from ndd._tensor import bind_operations
-from ndd.ops.image.window import cut_in_turns, cut_on_gpu, elements_of, window_plan
+from ndd.ops.image.window import cut_on_gpu, elements_of, window_plan
 from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
 
 # By element size: a kernel moves bits, whatever they mean.
@@ -80,9 +80,6 @@ def _rows(value: Values | None, axes: np.ndarray, default: int) -> np.ndarray:
     if value is None:
         return np.full((1, 1), default)
     return np.ascontiguousarray(value.rows(axes.shape[1], repeat=True))
-
-
-pad.cpu_turns(cut_in_turns)
 
 
 @pad.batch
