@@ -230,7 +230,7 @@ class Pictures:
         if is_ahead():
             joined(_prepare)(ALONE, 0, np.array([0]), self.count, what)
         else:
-            call.in_turns(_prepare, what, self.count, self.count * _WORTH, what)
+            call.parallel_for(_prepare, what, self.count, self.count * _WORTH, what)
 
     def decode(self, decoders: np.ndarray, mine: int, idle: tuple[int, int]) -> tuple[int, int]:
         """Decodes what is prepared: the status and the number of the decoder, see `calls.decode`; `decoded` says which."""

@@ -196,7 +196,7 @@ class Staging:
         if is_ahead():
             joined(_take)(ALONE, 0, np.array([0]), operand.n, what)
         else:
-            call.in_turns(_take, what, operand.n, total, (operand, self._buffer))
+            call.parallel_for(_take, what, operand.n, total, (operand, self._buffer))
         return facts
 
     def put(self, i: int, data: np.ndarray) -> None:
