@@ -122,7 +122,7 @@ def _(spectrogram, *, freq_high, freq_low, mel_formula, nfilter, normalize, samp
     return sums_plan(spectrogram, shapes, axis, triangles, {"axis": axis, "triangles": triangles})
 
 
-@mel_filter_bank.continues("spectrogram")
+@mel_filter_bank.fuses("spectrogram")
 def _(spectrogram, plan):
     """What makes mel bands of some columns of spectrograms `[f, t]`."""
     if plan.shared["axis"] != 0:

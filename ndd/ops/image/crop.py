@@ -117,5 +117,5 @@ def bounded_plan(input, starts, shapes, policy: str, fill_values, dtype: DType, 
     return window_plan(input, starts, shapes, np.atleast_2d(fill_values), dtype, layout)
 
 
-crop.looks_at(cut_part, "crop", "crop_h")
+crop.fuses("decoders", "crop", "crop_h")(cut_part)
 crop.cuda("window.cu")(cut_on_gpu)

@@ -223,7 +223,7 @@ def _part(image, plan):
     return start, start + size
 
 
-crop_mirror_normalize.looks_at(_part, "crop", "crop_h")
+crop_mirror_normalize.fuses("decoders", "crop", "crop_h")(_part)
 
 
 @crop_mirror_normalize.cuda("crop_mirror_normalize.cu")
@@ -234,7 +234,7 @@ def _(launch, image, out, geometry, fill):
     launch("crop_mirror_normalize", groups, shared=shared, macros={"GROUP": _GROUP})
 
 
-@crop_mirror_normalize.joins("resize.cu")
+@crop_mirror_normalize.fuses("resize.cu")
 def _(image, plan):
     """Whether the kernels of resize.cu can do this with the pixels they make (normalized.cuh): HWC, a window inside."""
     geometry = plan.per_sample["geometry"]

@@ -81,5 +81,5 @@ def _(call, input, *, num_attempts, random_area, random_aspect_ratio, size, **ar
 
 # A batch: the two passes of all images are one compiled loop, which plans them too.
 random_resized_crop.batch(resample_on_cpu)
-random_resized_crop.looks_at(resampled_part)
+random_resized_crop.fuses("decoders")(resampled_part)
 random_resized_crop.cuda("resize.cu")(resample_batch)

@@ -119,7 +119,7 @@ def _(call, plan, image, out, attrs=None):
     resample_on_cpu(call, plan, image, out)
 
 
-resize.looks_at(resampled_part, "roi_start")
+resize.fuses("decoders", "roi_start")(resampled_part)
 
 
 @resize.cuda("resize.cu")

@@ -100,5 +100,5 @@ def _(input, *, mirror, rounding, **arguments):
 
 # A batch: the two passes of all images are one compiled loop, which plans them too.
 resize_crop_mirror.batch(resample_on_cpu)
-resize_crop_mirror.looks_at(resampled_part, "crop", "crop_h", "roi_start")
+resize_crop_mirror.fuses("decoders", "crop", "crop_h", "roi_start")(resampled_part)
 resize_crop_mirror.cuda("resize.cu")(resample_batch)

@@ -207,5 +207,5 @@ def _refuse(wrong: np.ndarray, text: str) -> None:
         raise bad_sample(int(wrong.any(axis=1).argmax()), text)
 
 
-slice.looks_at(cut_part)
+slice.fuses("decoders")(cut_part)
 slice.cuda("window.cu")(cut_on_gpu)
