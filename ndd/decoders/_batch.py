@@ -256,4 +256,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
     def _(launch: Any, operand: Operand, *further: Any, **arguments: Any) -> Store:
         from ndd.decoders.nvimgcodec.gpu import decode_batch
 
-        return decode_batch(launch.call, operand, arguments, lambda batch: cut(batch, further, arguments))
+        def pictures(memory: Any) -> Encoded:
+            return Encoded(launch.call, operand, arguments, memory)
+
+        return decode_batch(launch.call, operand, pictures, lambda batch: cut(batch, further, arguments))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from ndd._tensor import Store
 from ndd._tensor.memory import device_empty
 from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import _pixels
-from ndd.decoders._batch import Encoded
 from ndd.decoders._policy import judged_pictures
 from ndd.decoders._sample import Options
 from ndd.decoders.headers.header import may_be_decoded
@@ -28,17 +27,23 @@ from ndd.decoders.nvimgcodec import library as _codec_library, single as _nvimgc
 from ndd.decoders.nvimgcodec.decoder_pool import Place, decoders, huffman_threshold, places, share
 from ndd.types import DALIImageType
 
+if TYPE_CHECKING:
+    from ndd.decoders._batch import Encoded
+
 # Bytes from which on torch's allocator keeps a block for each size: then there are eight sizes from one power of two to the
 # next, or each batch that is larger than all before it would add a block to what is kept, on every stream.
 _LARGE = 10 << 20
 
 
-def decode_batch(call: Call, operand: Operand, arguments: dict[str, Any], cut: Callable[[Encoded], None]) -> Store:
-    """The value of a decoder call on a GPU; `cut` sets the windows, once the headers are known. Runs with the stream of
+def decode_batch(
+    call: Call, operand: Operand, pictures: Callable[[Any], Encoded], cut: Callable[[Encoded], None]
+) -> Store:
+    """The value of a decoder call on a GPU. `pictures` gives them, with memory that holds their bytes, if there is any;
+    `cut` sets the windows, once the headers are known. Runs with the stream of
     the call current."""
     codec = _codec_library.library()
     with contextlib.nullcontext() if codec is None else places().using(codec, call.stream) as place:
-        batch = Encoded(call, operand, arguments, None if place is None else place.staging.take(operand, call))
+        batch = pictures(None if place is None else place.staging.take(operand, call))
         batch.read_headers()
         cut(batch)
         shapes = batch.shapes()
