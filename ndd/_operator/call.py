@@ -238,7 +238,7 @@ class Call:
             return self._labelled([made], None)
         if op.views is not None:
             return self._view(stores)
-        if op.batch is not None and (op.plan is None or self.device.device_id is None):
+        if op.batch is not None and not op.batch_takes_plan and (op.plan is None or self.device.device_id is None):
             found = self._batch(stores)
             if found is not None:
                 return found
@@ -403,7 +403,7 @@ class Call:
             else:
                 args = self.arguments()
             plan = self._plan(operands, args, n, frames is not None)
-            planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else CachedPlan(plan, [], None)
+            planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else CachedPlan(plan, [])
             if key is not None and frames is None and not any([o is not None and o.touched for o in operands]):
                 self.settled.keep(key, planned)
             seen = stores if frames is None else [None if o is None else o._store_ for o in operands]

@@ -13,6 +13,7 @@ make and slice; `torch_whole` views the same memory. On a GPU they are torch ten
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -85,6 +86,15 @@ def volumes(shapes: np.ndarray) -> np.ndarray:
     found = shapes[:, 0].copy() if columns == 1 else shapes[:, 0] * shapes[:, 1]
     for axis in range(2, columns):
         found *= shapes[:, axis]
+    return found
+
+
+def grouped(shapes: np.ndarray, *ends: int) -> np.ndarray:
+    """Shapes `[N, ndim]` with neighbouring axes as one: the product of those before `ends[0]`, from there to before `ends[1]`, and
+    so on, and of the last ones, int64 `[N, len(ends) + 1]`. `grouped(shapes, 2)` of images HWC is pixels and channels."""
+    found = np.empty((len(shapes), len(ends) + 1), np.int64)
+    for k, (first, last) in enumerate(pairwise([0, *ends, shapes.shape[1]])):
+        found[:, k] = shapes[:, first] if last == first + 1 else volumes(shapes[:, first:last])
     return found
 
 

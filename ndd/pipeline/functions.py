@@ -14,6 +14,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline import current
+from ndd.pipeline.array_regions import REGION_ARGUMENTS, regions_of_samples
 from ndd.pipeline.function_call import noted
 from ndd.pipeline.node import DataNode, as_constant, contains_node, made, shapes_of
 from ndd.pipeline.operator_states import OperatorState
@@ -280,16 +281,16 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
         seeded = plain.get("seed", -1) in (-1, None)
         nodes = {k: v for k, v in sorted(plain.items()) if contains_node(v)}
-        for argument in set(nodes) - set(kind.of_each_sample):
+        for argument in set(nodes) - set(REGION_ARGUMENTS if kind is ndd.readers.Numpy else ()):
             raise TypeError(f"fn.{path}: {argument}: expected one value for all samples, got a node of the pipeline")
-        plain, finish = kind.for_each_sample(plain) if nodes else (plain, None)
+        plain, finish = regions_of_samples(plain) if nodes else (plain, None)
 
         def make(pipeline: Any, word: int | None) -> Any:
             return pipeline.new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
 
         def step(run: Any, reader: Any) -> Any:
-            found = run.pipeline.batch_of(reader)
-            return found if finish is None else finish(found, run.unwrapped)
+            outputs = run.pipeline.batch_of(reader)
+            return outputs if finish is None else finish(outputs, run.unwrapped)
 
         kept = OperatorState(f"reader {path}", make, name=name, seeded=seeded)
         names = [output.name for output in kind.outputs(*positional, **plain)]

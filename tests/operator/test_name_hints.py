@@ -91,7 +91,7 @@ def test_errors_without_a_text(mode):
 
 
 def test_records_whose_error_has_no_text(monkeypatch):
-    store = importlib.import_module("ndd.readers.file_store").FileStore
+    store = importlib.import_module("ndd.readers.stores.file_store").FileStore
     read = store.records
 
     def records(self, numbers):
