@@ -53,7 +53,7 @@ class Operator:
     scale: Callable[..., Any] | None = None
     plan_takes_call = False
     # Whether what a sample becomes depends on that sample alone; or a function of the arguments that says so.
-    apart: bool | Callable[..., bool] = True
+    independent_samples: bool | Callable[..., bool] = True
     empty_ndim: int | None = None
     """How many axes the samples of an empty list have for this operator, where it takes no numbers alone: 1 if it takes bytes.
     Such a batch says 0 of itself, as DALI's does."""

@@ -212,4 +212,4 @@ def _hidden(regions, k):
     return False
 
 
-multi_paste.operator.apart = False  # it pastes from other samples
+multi_paste.operator.independent_samples = False  # it pastes from other samples

@@ -131,4 +131,4 @@ def _(start, stop, places, before, out, starts, after, fill):
 pad.cuda("../image/window.cu")(cut_on_gpu)
 
 bind_operations(pad=pad)
-pad.operator.apart = False  # it fills up to the largest
+pad.operator.independent_samples = False  # it fills up to the largest
