@@ -23,6 +23,7 @@ LEVELS = [
     {"types", "installation", "tfrecord", "atomic_file", "pickling", "plugin_manager", "_absent_modules"},
     {"_tensor", "_typing"},
     {"_execution"},
+    {"read_ahead"},
     {"_compiled"},
     {"_cpu"},
     {"_cuda"},
