@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 import torch.utils.data
 
-from ndd._operator.captured import CapturedLoop, running
+from ndd._lookahead.captured_loop import CapturedLoop, current_loop
 from ndd._tensor import Batch, Tensor, batch, tensor
 from ndd._tensor.construct import from_pipeline
 from ndd.read_ahead import ReadAhead
@@ -122,7 +122,7 @@ class ExternalSource:
             raise TypeError(f"ExternalSource: batch_size: expected an integer, got {batch_size!r}") from None
         if size is not None and size < 0:
             raise ValueError(f"ExternalSource: batch_size must not be negative, got {batch_size}")
-        loop = running()
+        loop = current_loop()
         if loop is not None:
             return self._fed_to(loop, size)
         if self._loop is not None:

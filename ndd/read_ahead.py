@@ -75,14 +75,14 @@ class ReadAhead(Generic[T]):
         self._coming: deque[Pending[T]] = deque()
         self._taken: Pending[T] | None = None  # on its way to the caller
         self._paused = True  # until somebody asks
-        self._finalizer = None if owner is None else weakref.finalize(owner, self.stop)
-        if self._finalizer is not None:
-            self._finalizer.atexit = False  # `_running` ends all of them, and waits
+        self._finalizer: weakref.finalize[..., Any] | None = None
         self._new_process()
+        if owner is not None:
+            self._finalizer = weakref.finalize(owner, self.stop)
+            self._finalizer.atexit = False  # `_running` ends all of them, and waits
 
     def _new_process(self) -> None:
         """Sets up what belongs to a process. In a forked child the threads are gone, and locks may be held for ever."""
-        self._process = os.getpid()
         self._lock = threading.RLock()  # a finaliser, which the collector may run on any of the threads, calls `stop`
         self._task = threading.Condition(self._lock)  # for the threads: there is something to do
         self._ready = SignalSafeCondition(self._lock)  # for who asks: a result is ready
@@ -90,6 +90,7 @@ class ReadAhead(Generic[T]):
         self._working = False
         self._stopped = _running.over
         _running.add(self)
+        self._process = os.getpid()
 
     def next(self) -> T:
         """The next result; waits for it."""
@@ -122,13 +123,13 @@ class ReadAhead(Generic[T]):
         """Ends the threads; each finishes what it works on. Does not wait for them."""
         if os.getpid() != self._process:  # a forked child has no threads here
             return
-        if self._finalizer is not None:
-            self._finalizer.detach()
         with self._lock:
             self._stopped = True
             self._coming.clear()
             self._task.notify_all()
             self._ready.notify_all()
+        if self._finalizer is not None:
+            self._finalizer.detach()
 
     def join(self, seconds: float | None = None) -> None:
         """Waits until each thread has ended, for so long at most; default: as long as the program's end waits."""

@@ -124,14 +124,14 @@ def _exists(home: Any, path: str, name: str) -> bool:
 
 def _experimental(path: str) -> Any:
     """`fn.experimental.<path>`: ndd's experimental operator of that name, or the one that it has become."""
-    room: Any = getattr(ndd, "experimental", None)
+    home: Any = getattr(ndd, "experimental", None)
     names = path.split(".")[1:]
     if not names:
-        return Namespace(room or ndd, path)
+        return Namespace(home or ndd, path)
     for name in names[:-1]:
-        room = getattr(room, name, None)
-    if room is not None and hasattr(room, names[-1]):
-        found = getattr(room, names[-1])
+        home = getattr(home, name, None)
+    if home is not None and hasattr(home, names[-1]):
+        found = getattr(home, names[-1])
         return Namespace(found, path) if type(found).__name__ == "module" else _operator_function(found, path)
     found = fn
     for name in names:
@@ -269,7 +269,7 @@ def _input_sets(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 def _reader_function(home: Any, path: str, name: str) -> Any:
     wanted = name.replace("_", "")
     homes = (home, ndd.readers)  # fn.experimental.readers has those that are no longer experimental too
-    kinds = (getattr(room, n) for room in homes for n in dir(room) if n.lower() == wanted)
+    kinds = (getattr(home, n) for home in homes for n in dir(home) if n.lower() == wanted)
     kind = next((kind for kind in kinds if isinstance(kind, type)), None)
     if kind is None:
         raise AttributeError(f"fn has no {path!r}: ndd.readers has no reader of that name")

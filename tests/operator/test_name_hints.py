@@ -8,12 +8,12 @@ import re
 import numpy as np
 import pytest
 import torch
-from calling import load_every_room
+from calling import load_every_module
 
 import ndd
 from ndd._operator import name_hints as hints
 
-OPERATORS = load_every_room()
+OPERATORS = load_every_module()
 X = ndd.batch([np.zeros((9, 8, 3), np.uint8)] * 2, layout="HWC")
 
 

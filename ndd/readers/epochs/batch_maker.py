@@ -6,7 +6,8 @@ import contextlib
 import weakref
 from typing import Any
 
-from ndd._execution.lookahead import Following
+from ndd._lookahead.matching import follow_reader
+from ndd._lookahead.recording import LoopRecording
 from ndd._tensor import Device, make_batch, make_tensor
 from ndd.readers.definition import Definition
 from ndd.readers.epochs.broken_records import BrokenRecords
@@ -38,7 +39,7 @@ class BatchMaker:
     dataset: Dataset
     ahead: RecordReadAhead | None
     peeked: PeekedBatches
-    memories: dict[Any, dict[str, Any]]  # of each output: how the batch before was used
+    recordings: dict[Any, LoopRecording]  # of each output: what loops do with its batches
 
     def __init__(self, reader: Definition, outputs: tuple[Output, ...]):
         self._reader = weakref.ref(reader)
@@ -99,7 +100,7 @@ class BatchMaker:
                 alive = session()
                 return None if alive is None else alive.peeked_store(place, distance, generation)
 
-            value._value().following = Following(peek, self.memories.setdefault(place, {}))
+            follow_reader(value._value(), peek, self.recordings.setdefault(place, LoopRecording()))
 
     def made_of(self, step: Step, size: int | None) -> tuple[Any, ...]:
         """The arrays of the records as Batches, or as Tensors where `size` is None."""

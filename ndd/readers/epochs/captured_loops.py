@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ndd._operator.captured import CapturedLoop
+from ndd._lookahead.captured_loop import CapturedLoop
 from ndd.readers.epochs.epoch import Epoch
 from ndd.readers.sampling.sampler import LastBatch
 
