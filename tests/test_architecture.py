@@ -188,6 +188,21 @@ def test_the_upper_layers_use_public_names_alone(path):
     assert not private, f"{path.name} uses what is private to ndd: {private}"
 
 
+READER_FOLDERS = ["epochs", "sampling", "formats", "stores", "files"]  # each may import those behind it
+
+
+@pytest.mark.parametrize("folder", READER_FOLDERS)
+def test_the_folders_of_readers_import_one_way(folder):
+    above = READER_FOLDERS[: READER_FOLDERS.index(folder)]
+    upwards = [
+        f"{path.name}: {name}"
+        for path in (PACKAGE / "readers" / folder).glob("*.py")
+        for name, _, _ in imports_of(path)
+        if name.startswith(tuple(f"ndd.readers.{other}" for other in above))
+    ]
+    assert not upwards
+
+
 @pytest.mark.parametrize("library", ONE_IMPORTER)
 def test_each_library_has_one_importer(library):
     importers = {

@@ -13,17 +13,17 @@ from ndd.readers.sampling.sampler import NumberStream, Position
 from ndd.readers.stores.records import MOST_THREADS, Jobs, Records, RecordStore
 
 _WAITS_FOR_A_THREAD = 3
-# Records that take less are mostly Python's work, which threads only take from each other: 256 records of 1 kB in a
+# Seconds. Faster records are mostly work of the interpreter, which threads cannot share: 256 records of 1 kB in a
 # container take 1.5 to 2.5 us each, small files 8, photographs 17, a disk with latency 50 and more.
 _WORTH_A_THREAD = 5e-6
-_THREADS_TO_PEEK = 2  # so many for a GPU's lookahead that finds nothing yet: one reads 64 photographs in 2.5 ms
+_THREADS_TO_PEEK = 2  # for a GPU's lookahead that comes too early: one thread reads 64 photographs in 2.5 ms
 _BEYOND_PEEKING = 3  # batches read beyond what lookahead looks for: reading one may take as long as an iteration
-# The least that a thread reads of a batch: 256 records of 1 kB take 0.2 ms by one thread, 1.5 ms of all in four parts.
+# The least that a thread reads of a batch: 256 records of 1 kB take 0.2 ms on one thread, but 1.5 ms in four parts.
 _SECONDS_OF_A_PART = 2e-3
-_SAMPLES_AT_ONCE = 16  # in sample mode, so that a hand-over between threads serves many samples
+_SAMPLES_AT_ONCE = 16  # in sample mode: one hand-over between threads for many samples
 _BYTES_AT_ONCE = 1 << 26  # of batches that are read together or ahead because their store wants many records at once
-# Times what such a store wants at once is read ahead: where one request in a hundred takes ten times as long as the
-# others, with less the connections have nothing to do while its batch waits for it.
+# So many times `at_once` records are read ahead. One request in a hundred takes ten times as long as the others; with less
+# read ahead the connections would be idle while its batch waits for it.
 _TIMES_AHEAD = 8
 
 
@@ -52,7 +52,7 @@ class _Group(Pending[Any]):
         self.peeked: deque[Step] = deque()  # the next steps, as far as somebody looked
 
     def parts(self, count: int) -> list[tuple[_Group, int, int]]:
-        """What several threads read: the group, the first record and the one after the last."""
+        """The parts for several threads: the group, the first record and the one after the last."""
         size = max(1, -(-len(self.numbers) // count))
         parts: list[tuple[_Group, int, int]] = [
             (self, start, start + size) for start in range(0, len(self.numbers), size)
@@ -74,7 +74,7 @@ class _Group(Pending[Any]):
         return self.read[0]
 
     def peek(self, distance: int = 0) -> Step:
-        """What `step` will give after so many others: the same object."""
+        """The object that `step` will return after `distance` others."""
         while len(self.peeked) <= distance:
             (numbers, position), records = self.cuts[len(self.peeked)], self.records()
             if len(numbers) < len(records):
@@ -139,9 +139,10 @@ class RecordReadAhead(ReadAhead[Any]):
             return step
 
     def peek(self, distance: int = 1) -> Step | None:
-        """What `next` will give after so many calls, if all of that has been read; does not wait. Batches only.
+        """The step that `next` will return at its call number `distance` from now, if it has been read; does not wait. Batches
+        only.
 
-        From then on some batches more than that are read ahead, for who looks so far will do so again.
+        From then on a few more batches than `distance` are read ahead, since the caller will look that far again.
         """
         with self._lock:
             if self._depth < distance + _BEYOND_PEEKING:
@@ -175,7 +176,7 @@ class RecordReadAhead(ReadAhead[Any]):
         self._ask_for_thread(MOST_THREADS)
 
     def _ask_for_thread(self, most: int) -> None:
-        """A batch was not there in time; every third time another thread comes, up to so many, if that can help."""
+        """Called when a batch is late: every third time it starts another thread, up to `most`, if that can help."""
         self._waits += 1
         wanted = self._waits % _WAITS_FOR_A_THREAD == 0 and self._seconds > _WORTH_A_THREAD
         if wanted and len(self._threads) < most:

@@ -1,4 +1,4 @@
-"""`Session`: a reader at work. What `Reader` does for its users, and `Epoch` for their loops, happens here."""
+"""`Session`: a reader at work. `Reader` and `Epoch` are thin: they call it."""
 
 from __future__ import annotations
 
