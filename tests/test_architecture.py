@@ -23,6 +23,7 @@ LAYERS = [
     {"types", "installation", "tfrecord", "atomic_file", "pickling", "plugin_manager", "_absent_modules"},
     {"_tensor", "_typing"},
     {"_execution"},
+    {"read_ahead"},
     {"_compiled"},
     {"_cpu"},
     {"_cuda"},
@@ -185,6 +186,21 @@ def test_no_circle_of_imports():
 def test_the_upper_layers_use_public_names_alone(path):
     private = [name for name, _, _ in imports_of(path) if name.startswith("ndd._")]
     assert not private, f"{path.name} uses what is private to ndd: {private}"
+
+
+READER_FOLDERS = ["epochs", "sampling", "formats", "stores", "files"]  # each may import those behind it
+
+
+@pytest.mark.parametrize("folder", READER_FOLDERS)
+def test_the_folders_of_readers_import_one_way(folder):
+    above = READER_FOLDERS[: READER_FOLDERS.index(folder)]
+    upwards = [
+        f"{path.name}: {name}"
+        for path in (PACKAGE / "readers" / folder).glob("*.py")
+        for name, _, _ in imports_of(path)
+        if name.startswith(tuple(f"ndd.readers.{other}" for other in above))
+    ]
+    assert not upwards
 
 
 @pytest.mark.parametrize("library", ONE_IMPORTER)
