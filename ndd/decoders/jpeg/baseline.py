@@ -17,8 +17,9 @@ from ndd._compiled.atomics import put, seated
 from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.simd_jpeg import COPIED, PIXELS, copy_plain, store_pixels, transform
+from ndd._compiled.unaligned import load_bits
 from ndd.decoders.jpeg.huffman import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
-from ndd.decoders.jpeg.intrinsics import COPIED, PIXELS, copy_plain, load_bits, store_pixels, transform
 
 BORDER = 32  # bytes that must be there around a plane's rows
 _UNIT = 1536  # bytes that the codes of a unit take at most: they are read before it is known whether so many are there

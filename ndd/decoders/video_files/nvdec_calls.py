@@ -13,15 +13,14 @@ is decoded, with -1 as `progressive`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ndd._compiled.c_functions import c_functions
 from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import External, kernel
-from ndd._execution.fork import whole
 
 _EVENTS = 128  # more than a packet, or the end of a stream, makes: a session has 32 surfaces at most
 _HANDLE, _STATUS, _COUNT, _FIRST = range(4)
@@ -30,13 +29,14 @@ _DECODED = -1
 _FUNCTIONS = {
     "cuvidParseVideoData": "int32(uintp, uintp)",
     "cuvidMapVideoFrame64": "int32(uintp, int32, uintp, uintp, uintp)",
-    "cuvidUnmapVideoFrame64": "int32(uintp, uint64)",
+    "cuvidUnmapVideoFrame64": "int32(uintp, uintp)",
     "cuvidGetDecodeStatus": "int32(uintp, int32, uintp)",
     "cuMemcpy2DAsync_v2": "int32(uintp, uintp)",
     "cuStreamSynchronize": "int32(uintp)",
 }
 _functions = [External(name, signature) for name, signature in _FUNCTIONS.items()]
 _parse, _map, _unmap, _ask_status, _copy_rows, _wait = _functions
+_decode = External("cuvidDecodePicture", "int32(uintp, uintp)")  # the callbacks below call it
 # In `CUDA_MEMCPY2D`, as 8-byte numbers.
 _SOURCE, _SOURCE_ROW, _TARGET = 4, 6, 11
 _UNDER_WAY, _DAMAGED, _PAINTED_OVER = 1, 8, 9  # how decoding a picture went; the driver says it for H.264 and HEVC only
@@ -65,40 +65,19 @@ class State:
 
 def connect(video: object, cuda: object) -> None:
     """Makes the functions of the driver's loaded libraries (of ctypes) known to compiled code."""
-    import ctypes
-
-    from llvmlite import binding
-
-    for name in (*_FUNCTIONS, "cuvidDecodePicture"):
-        function = getattr(video if name.startswith("cuvid") else cuda, name)
-        binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    for external in (*_functions, _decode):
+        external.connect(getattr(video if external.name.startswith("cuvid") else cuda, external.name))
 
 
 def callbacks() -> tuple[int, int]:
     """The addresses of what the parser calls for a picture to decode, and for one to show; it gets those of a `State`."""
-    with whole:
-        engine = _engine()
-    return engine.get_function_address("decode"), engine.get_function_address("show")
+    decode, show = c_functions(_write_callbacks, "decode", "show")
+    return decode, show
 
 
-@functools.cache
-def _engine() -> Any:
-    from llvmlite import binding
-
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(str(_written())), machine)
-    engine.finalize_object()
-    return engine
-
-
-def _written() -> Any:
-    """The two functions. Numba's way to such ones (`cfunc`) takes 0.4 s in each process, this 10 ms."""
-    from llvmlite import ir
-
+def _write_callbacks(ir: Any, module: Any) -> None:
+    """The two functions."""
     whole_number, number, pointer = ir.IntType(32), ir.IntType(64), ir.IntType(64).as_pointer()
-    module = ir.Module()
     callback = ir.FunctionType(whole_number, [pointer, pointer])
     driver = ir.Function(module, ir.FunctionType(whole_number, [number, pointer]), "cuvidDecodePicture")
 
@@ -137,7 +116,6 @@ def _written() -> Any:
     with builder.if_then(builder.not_(ends)):
         note(builder, state, lambda k: builder.load(at(builder, shown, k)))
     builder.ret(whole_number(1))
-    return module
 
 
 @kernel
