@@ -52,10 +52,6 @@ ONE_IMPORTER = (
     "astropy", "msgspec", "obstore", "lz4", "kvikio",
 )  # fmt: skip
 MORE_IMPORTERS = {
-    "av": {
-        "decoders/video_files/index.py",
-        "decoders/sound/ffmpeg.py",
-    },  # pictures, and sound that libsndfile cannot read
     # decoding in one place, encoding in another, drawing in a third
     "PIL": {"decoders/backends/pillow.py", "_tensor/picture.py", "picture.py"},
     # the compiler, its cache, and instructions that it lacks or does not find

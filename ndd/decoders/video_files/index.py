@@ -4,7 +4,6 @@ PyAV (FFmpeg) says it, and is imported here."""
 from __future__ import annotations
 
 import bisect
-import threading
 import zlib
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -15,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._execution.errors import is_shortage
+from ndd.decoders import pyav
 from ndd.decoders.size_limits import get_max_pixels
 from ndd.decoders.video_files.color import FULL_RANGE, PLANAR
-from ndd.decoders.video_files.metadata import any_metadata
 from ndd.decoders.video_files.packets import Places, rows_of
 
 Index = dict[str, np.ndarray]
@@ -52,12 +51,12 @@ def key_before(keys: Sequence[int] | np.ndarray, frame: int) -> int:
 
 def opened(source: str | np.ndarray) -> Any:
     """Open a file, or the bytes of one, with PyAV."""
-    av = library()
+    library()
     if not isinstance(source, str) and not len(source):
         raise RuntimeError("expected a video, got 0 bytes: an empty file, or one that cannot be read")
     try:
         file = source if isinstance(source, str) else _Bytes(source)
-        return av.open(file, container_options=_OPTIONS, **any_metadata(av))
+        return pyav.opened(file, container_options=_OPTIONS)
     except FileNotFoundError:
         raise
     except faults() as error:
@@ -225,19 +224,14 @@ class _Bytes:
         return self._place
 
 
-_import_lock = threading.Lock()
-
-
 def faults() -> tuple[type[Exception], ...]:
     """What PyAV raises for a broken file: FFmpeg's errors, of which some are Python's too, and its own."""
     return (library().error.FFmpegError, OSError, ValueError, EOFError, MemoryError, NotImplementedError)
 
 
 def library() -> Any:
-    """PyAV; ImportError, with what to install, where it is missing."""
-    with _import_lock:
-        try:
-            import av
-        except ImportError as error:
-            raise ImportError('Decoding video needs PyAV: pip install "ndd-dataloading[video]"') from error
+    """PyAV. ImportError, with what to install, where it is missing."""
+    av = pyav.library()
+    if av is None:
+        raise ImportError('Decoding video needs PyAV: pip install "ndd-dataloading[video]"')
     return av
