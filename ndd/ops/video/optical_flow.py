@@ -192,7 +192,7 @@ def _(launch, input_0, input_1, out, grid, hint_grid, image_type, preset, tempor
 
 
 def _by_engine(launch: Any, key: tuple[Any, ...], videos: list[tuple[Any, Any, Any]], temporal: bool) -> None:
-    """Computes on the optical flow engine, in the order of the call's stream. `videos`: gray frames, hints and flow, of one size."""
+    """Computes on the optical flow engine, in the order of the stream. `videos`: gray frames, hints and flow, of one size."""
     from ndd.ops.video import _engine
 
     _engine.functions()
