@@ -9,8 +9,9 @@ import numpy as np
 
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
-from ndd._tensor.no_samples import inferred, no_samples
+from ndd._tensor.no_samples import inferred
 from ndd._tensor.small_arrays import equal_rows, few_zeros
+from ndd._tensor.store import no_samples
 from ndd.decoders.backend import Options, Window
 from ndd.decoders.formats.header import Header
 from ndd.decoders.jpeg import backend as _jpeg

@@ -3,9 +3,9 @@
 Files of a second of speech take 20 to 300 us, and some 100 us of Python each if it is Python that reads the headers: for it
 16 threads wait in turn. Here it is one call, and threads take files until none is left (`turns.py`).
 
-Plain WAV files are converted where they lie (libsndfile takes five times as long, or has to be opened first), FLAC files
-are decoded by `flac.py`, Ogg files of Vorbis by `vorbis.py`, all others by libsndfile (`wav.py`). Whatever is not as it
-should be is left out.
+Plain WAV files are converted where they lie: with libsndfile instead, the speech loop falls from 487 to 370 files/s, and a file
+costs 0.39 ms of CPU instead of 0.18 to decode. FLAC files are decoded by `flac.py`, Ogg files of Vorbis by `vorbis.py`, all
+others by libsndfile (`wav.py`). Whatever is not as it should be is left out.
 """
 
 from __future__ import annotations
