@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from ndd.decoders.jpeg.batch_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGH
 from ndd.decoders.nvimgcodec import c_api, python_api
 from ndd.decoders.nvimgcodec.decoder_pool import Place, decoders, huffman_threshold, places, share
 from ndd.decoders.on_error import resolve_pictures
-from ndd.decoders.picture_batch import PictureBatch
 from ndd.decoders.registry import may_be_decoded
 from ndd.types import DALIImageType
+
+if TYPE_CHECKING:
+    from ndd.decoders.picture_batch import PictureBatch
 
 # Bytes from which on torch's allocator keeps a block for each size. Sizes are rounded up to one of eight from each power of
 # two to the next: else each batch that is larger than all before it would add a block to those kept, on every stream.
