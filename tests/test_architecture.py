@@ -52,20 +52,10 @@ ONE_IMPORTER = (
     "astropy", "msgspec", "obstore", "lz4", "kvikio",
 )  # fmt: skip
 MORE_IMPORTERS = {
-    "av": {
-        "decoders/video_files/index.py",
-        "decoders/sound/ffmpeg.py",
-    },  # pictures, and sound that libsndfile cannot read
     # decoding in one place, encoding in another, drawing in a third
     "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py", "picture.py"},
 }
 COMPILER = ("numba", "llvmlite")  # imported by files of `_compiled` alone
-NOT_YET_MOVED = {
-    "decoders/jpeg/intrinsics.py",
-    "decoders/sound/decode.py",
-    "decoders/video_files/nvdec_calls.py",
-    "decoders/video_files/yuv.py",
-}
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
 
 
@@ -223,7 +213,7 @@ def test_the_compiler_is_imported_in_one_package(library):
         if name.split(".")[0] == library and part_of(p) not in COMMANDS
     }
     outside = {name for name in importers if not name.startswith("_compiled/")}
-    assert outside <= NOT_YET_MOVED, f"{library}: {sorted(outside)}"
+    assert not outside, f"{library}: {sorted(outside)}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
