@@ -1,5 +1,8 @@
 """`EvalContext`: the thread, thread pool, device and stream that operators run with."""
 
+# Arguments of users are checked, whatever their annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import atexit
@@ -7,7 +10,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, run_with_inputs, serving
@@ -18,6 +21,9 @@ from ndd._execution.stream import Stream, chosen_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
 from ndd._execution.weak_registry import WeakRegistry
 from ndd._tensor.device import Device, current_gpu
+
+if TYPE_CHECKING:
+    from ndd.checkpoint import Checkpoint
 
 _LOOK_AGAIN_SECONDS = 0.5  # a waiter is woken by the result; it looks up in case the thread behind it has died
 _FORK_SECONDS = 5.0  # a fork waits so long for an operator that is at work
@@ -170,7 +176,9 @@ def _serve(reference: weakref.ref[Turn]) -> None:
             grace = min(2 * grace, _LONGEST_GRACE_SECONDS)
             continue
         turn.asleep = True
-        if turn.queue and not turn.closed:  # came in just now, perhaps before `asleep` was seen
+        with _starting:  # without a GIL only a lock keeps `asleep` from being seen after the look at the queue
+            waiting = bool(turn.queue)
+        if waiting and not turn.closed:  # came in just now, perhaps before `asleep` was seen
             turn.asleep = False
             continue
         wake = turn.wake
@@ -259,14 +267,20 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def _new_checkpoint(context: Any) -> Any:
+def _new_checkpoint(context: EvalContext) -> Checkpoint:
     from ndd.checkpoint import Checkpoint
 
     return Checkpoint()
 
 
 _checkpoints = Memoized(_new_checkpoint, per="owner")
-_own_streams = Memoized(lambda context, device_id: Stream(device_id=device_id), per="owner")
+
+
+def _new_stream(context: EvalContext, device_id: int) -> Stream:
+    return Stream(device_id=device_id)
+
+
+_own_streams = Memoized(_new_stream, per="owner")
 
 
 class EvalContext:
@@ -364,7 +378,7 @@ class EvalContext:
         return _own_streams(self, device_id)
 
     @property
-    def checkpoint(self) -> Any:
+    def checkpoint(self) -> Checkpoint:
         """This context's `Checkpoint`, empty at first. `clear()` it before another loop uses the same context."""
         return _checkpoints(self)
 

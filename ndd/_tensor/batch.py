@@ -1,5 +1,8 @@
 """`Batch`: N samples of one element type, rank and layout, whose shapes may differ."""
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import builtins
@@ -12,6 +15,7 @@ from ndd._tensor.device import DeviceLike
 from ndd._tensor.handle import Handle, operation
 from ndd._tensor.store import as_torch
 from ndd._tensor.tensor import Tensor, check_numpy, hand_over
+from ndd._tensor.type_guards import is_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,11 +53,9 @@ class Batch(Arithmetic, Handle):
     ):
         from ndd._tensor.construct import build_batch
 
-        source = (
-            invocation_result if invocation_result is not None else build_batch(tensors, dtype, device, layout, copy)
-        )
-        for slot in ("_spec", "_store", "_pending", "_index", "_n", "_external"):
-            setattr(self, slot, getattr(source, slot))
+        if invocation_result is None:
+            invocation_result = build_batch(tensors, dtype, device, layout, copy)
+        self._adopt(invocation_result)
 
     @staticmethod
     def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
@@ -139,7 +141,7 @@ class Batch(Arithmetic, Handle):
             return self
         if isinstance(sample_range, slice):
             return self._chosen(list(range(self.batch_size))[sample_range])
-        if isinstance(sample_range, list):
+        if is_list(sample_range):
             return self._chosen([_position(i, self.batch_size) for i in sample_range])
         return self._sample(_position(sample_range, self.batch_size))
 
@@ -263,13 +265,6 @@ class Samples:
     def __len__(self) -> int:
         return len(self._indices)
 
-    @overload
-    def __getitem__(self, selection: SupportsIndex) -> Tensor: ...
-    @overload
-    def __getitem__(self, selection: slice | list[Any]) -> Samples: ...
-    def __getitem__(self, selection: Any) -> Any:
-        return self.select(selection)
-
     def __iter__(self) -> Iterator[Tensor]:
         return (self._batch._sample(i) for i in self._indices)
 
@@ -281,9 +276,11 @@ class Samples:
         """A Tensor for a number, a part of this sequence for a slice or a list."""
         if isinstance(selection, slice):
             return Samples(self._batch, self._indices[selection])
-        if isinstance(selection, list):
+        if is_list(selection):
             return Samples(self._batch, [self._indices[_position(i, len(self))] for i in selection])
         return self._batch._sample(self._indices[_position(selection, len(self))])
+
+    __getitem__ = select
 
     def tolist(self) -> list[Tensor]:
         """The samples as a list of Tensors."""
