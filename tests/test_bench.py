@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from ndd.__main__ import main
 from ndd._operator import all_operators
 from ndd.bench import (
     augment,
+    cold,
     command,
     detection,
     dispatch,
@@ -31,6 +33,7 @@ from ndd.bench import (
 )  # fmt: skip
 from ndd.bench.libraries import Setting, enumerations, finish, make_setting
 from ndd.bench.operator_table import TABLE, WITHOUT_A_LINE
+from ndd.demo import folder as demo_folder
 
 GPU_ONLY = {
     "jitter", "experimental.remap", "experimental.median_blur", "experimental.dilate", "experimental.erode",
@@ -52,6 +55,38 @@ def test_dispatch(alone, monkeypatch):
     assert [r.unit for r in found] == ["us"] * 4
     assert all(0 < r.ndd < 1e5 for r in found)
     assert all(r.ratio is None for r in found)
+
+
+def test_cold(alone, monkeypatch, capsys):
+    """The loop of one side; and what is told of the times of several."""
+    common = ["--threads", "1", "--batch-size", "2", "--data", str(demo_folder.PHOTOS), "--device", "cpu"]
+    cold.main(["ndd", "--begun", str(time.monotonic()), "--seconds", "0.2", *common])
+    times = json.loads(capsys.readouterr().out)
+    assert times == sorted(times)
+    assert times[-1] > 0.2
+
+    asked = []
+
+    def faked(side, setting, data, batch_size, environment):
+        asked.append((side, environment.get("NDD_COMPILE_IN_BACKGROUND")))
+        speed = 20 if len(asked) == 4 else 10  # batches a second
+        return [k / speed for k in range(1, 31 * speed)]
+
+    monkeypatch.setattr(cold, "_times", faked)
+    alone.libraries["DALI"] = None
+    found = list(cold.measure(alone, None))
+    assert asked == [("ndd", None), ("DALI", None), ("ndd", "0"), ("ndd", None)]
+    assert [r.ndd for r in found] == [0.1, 50, 100, 200, 300, None, 0.05, 100, 200, 400, 600, 0.05]
+    assert [r.dali for r in found] == 2 * [0.1, 50, 100, 200, 300, 0.1]
+    assert found[5].name == "to 80 % of the warm rate; empty cache, CPU, 2 threads"
+
+
+def test_a_rate_is_reached_when_it_lasts():
+    slow, fast = [0.5 * k for k in range(1, 11)], [5 + 0.1 * k for k in range(1, 101)]
+    assert cold.warm_rate(slow + fast) == pytest.approx(10, rel=0.05)
+    assert cold.seconds_to(slow + fast, 10.0) == 4.5  # most of the two seconds that follow
+    assert cold.seconds_to(slow, 10.0) is None
+    assert cold.seconds_to([1.0], 10.0) is None
 
 
 def test_speech(alone):

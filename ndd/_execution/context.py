@@ -10,7 +10,8 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, run_with_inputs, serving
@@ -21,9 +22,6 @@ from ndd._execution.stream import Stream, chosen_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
 from ndd._execution.weak_registry import WeakRegistry
 from ndd._tensor.device import Device, current_gpu
-
-if TYPE_CHECKING:
-    from ndd.checkpoint import Checkpoint
 
 _LOOK_AGAIN_SECONDS = 0.5  # a waiter is woken by the result; it looks up in case the thread behind it has died
 _FORK_SECONDS = 5.0  # a fork waits so long for an operator that is at work
@@ -267,19 +265,23 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def _new_checkpoint(context: EvalContext) -> Checkpoint:
-    from ndd.checkpoint import Checkpoint
-
-    return Checkpoint()
+_make_checkpoint: list[Callable[[], Any]] = []
 
 
-_checkpoints = Memoized(_new_checkpoint, per="owner")
+def bind_checkpoint(make: Callable[[], Any]) -> None:
+    """Tells the contexts what makes their checkpoints; `ndd.checkpoint` calls this on import."""
+    _make_checkpoint[:] = [make]
+
+
+def _new_checkpoint(context: EvalContext) -> Any:
+    return _make_checkpoint[0]()
 
 
 def _new_stream(context: EvalContext, device_id: int) -> Stream:
     return Stream(device_id=device_id)
 
 
+_checkpoints = Memoized(_new_checkpoint, per="owner")
 _own_streams = Memoized(_new_stream, per="owner")
 
 
@@ -378,7 +380,7 @@ class EvalContext:
         return _own_streams(self, device_id)
 
     @property
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self) -> Any:
         """This context's `Checkpoint`, empty at first. `clear()` it before another loop uses the same context."""
         return _checkpoints(self)
 

@@ -7,13 +7,13 @@ operators that methods such as `to_device` or `+` stand for (`bind_operations`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType, bool_
+from ndd._tensor.operations import operation
 from ndd._tensor.store import Store
 from ndd._tensor.type_guards import is_array, is_list, is_numpy, is_tuple
 from ndd._tensor.warn_once import warn_once
@@ -57,19 +57,6 @@ class Pending(Protocol):
     def result(self, index: int) -> Store:
         """Waits for output `index`; raises what the operator raised."""
         ...
-
-
-_operations: dict[str, Callable[..., Any]] = {}
-
-
-def bind_operations(**functions: Callable[..., Any]) -> None:
-    """Tells the values which operators their methods stand for (the operator rooms call this on import)."""
-    _operations.update(functions)
-
-
-def operation(name: str) -> Callable[..., Any]:
-    """The operator bound to `name`."""
-    return _operations[name]
 
 
 # What NumPy calls for `array + value`: its function, and our operator.
@@ -173,7 +160,9 @@ class Handle:
                 ndim = store.ndim if store.n else spec.ndim
                 self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
             self._n = store.n
-            self._store = store  # a thread that sees the store sees what it is, and one that sees no work sees the store
+            self._store = (
+                store  # a thread that sees the store sees what it is, and one that sees no work sees the store
+            )
             self._pending = None
         return store
 

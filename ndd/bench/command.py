@@ -16,8 +16,8 @@ from ndd.bench.loop_sides import PICTURES
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "augment", "detection", "speech", "ops", "import")
-# an hour; gigabytes of disk; needs PyAV; 20 minutes; 15 minutes on a GPU
-_ON_REQUEST = ("soak", "readers", "video", "first", "train")
+# an hour; gigabytes of disk; needs PyAV; 20 minutes; 2 minutes; 15 minutes on a GPU
+_ON_REQUEST = ("soak", "readers", "video", "first", "cold", "train")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -139,6 +139,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import start
 
         yield from start.measure_first_calls(setting, args.only)
+    if "cold" in wanted:
+        from ndd.bench import cold
+
+        yield from cold.measure(setting, args.data, args.batch_size)
     if "soak" in wanted:
         from ndd.bench import soak
 

@@ -41,7 +41,7 @@ def main(given: list[str] | None = None) -> None:
     files = scan(args.data).repeated(args.images)
     more = {} if args.hw_load is None or args.device == "cpu" else {"hw_decoder_load": args.hw_load}
     make = {
-        "ndd": _dynamic, "DALI dynamic": _dynamic, "DALI pipeline": _pipeline, "torchvision": _torchvision,
+        "ndd": dynamic, "DALI dynamic": dynamic, "DALI pipeline": _pipeline, "torchvision": _torchvision,
         "DataLoader": _data_loader,
     }[args.side]  # fmt: skip
     epochs = make(args, files, more)
@@ -49,13 +49,13 @@ def main(given: list[str] | None = None) -> None:
     rates, spent = [], []
     before: dict[str, float] = {}
     for k in range(args.rounds + 1):
-        _settle(args.device)
+        settle(args.device)
         if k == 1:
             before = _cpu_of_threads()
         start, own = time.perf_counter(), time.thread_time()
         count = sum(next(epochs) for _ in range(batches))
         spent.append((time.thread_time() - own) / batches * 1000)
-        _settle(args.device)
+        settle(args.device)
         rates.append(count / (time.perf_counter() - start))
     each = args.rounds * batches / 1000
     others = {name: (seconds - before.get(name, 0.0)) / each for name, seconds in _cpu_of_threads().items()}
@@ -73,14 +73,16 @@ def _cpu_of_threads() -> dict[str, float]:
     return found
 
 
-def _settle(device: str) -> None:
+def settle(device: str) -> None:
+    """Waits for what the GPU has to do."""
     if device == "gpu":
         import torch
 
         torch.cuda.synchronize()
 
 
-def _dynamic(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
+def dynamic(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
+    """Epoch after epoch of a library's loop: how many samples each batch has, when it is there."""
     if args.side == "ndd":
         import ndd as library
     else:
