@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from ndd._execution.kernel_archives import refused
@@ -21,7 +21,7 @@ in_background = threading.Event()
 
 
 @contextlib.contextmanager
-def compiling(what: str, folder: Path | None) -> Iterator[None]:
+def compiling(what: str, folder: Path | None) -> Generator[None, None, None]:
     """Around the compilation of one kernel, `what`, which is kept in `folder`.
 
     One line of the logger "ndd" says once a process what is going on, if it takes more than a second in all. A kernel

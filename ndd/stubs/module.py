@@ -102,7 +102,7 @@ def _reader(name: str, reader: type[Reader], names: Names) -> list[str]:
 
 def _methods(name: str, kind: type, names: Names) -> list[str]:
     """`Arithmetic`: each method is an operation on elements, and gives what it is called on, or a Batch."""
-    lines = [f"class {name}:"]
+    lines = ["# `==` gives a value, not a bool.", "# pyright: reportIncompatibleMethodOverride=false", f"class {name}:"]
     for method, value in vars(kind).items():
         if inspect.isfunction(value):
             for text in elementwise_overloads(method, value, names, names.add("typing_extensions", "Self")):
