@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from hatchling import build as hatchling
-from hatchling.build import build_editable, build_sdist, build_wheel, get_requires_for_build_editable, get_requires_for_build_sdist
+from hatchling.build import (
+    build_editable,
+    build_sdist,
+    build_wheel,
+    get_requires_for_build_editable,
+    get_requires_for_build_sdist,
+)
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.core import ProjectMetadata
 from hatchling.plugin.manager import PluginManager

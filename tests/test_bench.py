@@ -29,6 +29,7 @@ from ndd.bench import (
     rounds,
     soak,
     start,
+    train,
 )  # fmt: skip
 from ndd.bench.libraries import Setting, enumerations, finish, make_setting
 from ndd.bench.operator_table import TABLE, WITHOUT_A_LINE
@@ -402,3 +403,36 @@ def test_what_readers_are_measured_on_is_what_was_written(tmp_path):
     assert samples.shape == [(384,), (127,)]
     assert rate.torch().tolist() == [16_000, 16_000]
     assert bytes(text.tensors[1].numpy()) == b"1"
+
+
+def test_train(alone):
+    found = list(train.measure(alone, None, sides="synthetic, ndd", steps=2))
+    rate, share = found[0], next(r for r in found if "share of synthetic, ndd" in r.name)
+    assert (rate.name[:23], rate.unit) == ("small network, batch 32", "images/s")
+    assert rate.ndd > 0
+    assert share.ndd == pytest.approx(rate.ndd / found[1].dali)
+    assert {"cores", "GiB", "ms", "s"} <= {r.unit for r in found}
+
+
+def test_train_tells_the_kernels_of_loading_from_those_of_the_network():
+    measured = {
+        "synthetic": {"kernels": {"conv": 200.0}},
+        "ndd": {"kernels": {"conv": 203.0, "resample": 2.0, "Memcpy HtoD": 13.0, "rare": 0.001}},
+        "DALI pipeline": {"kernels": {"conv": 201.0, "warp": 30.0}},
+    }
+    found = list(train._kernel_rows(measured))
+    assert (found[0].ndd, found[0].dali) == (pytest.approx(15.001), 30.0)
+    assert (found[1].ndd, found[1].dali) == (203.0, 200.0)
+    assert [(r.name.strip(), r.ndd) for r in found[2:]] == [("Memcpy HtoD", 13.0), ("resample", 2.0)]
+
+
+def test_train_knows_its_sides(alone):
+    with pytest.raises(ValueError, match="--sides: 'tensorflow' is none of synthetic, ndd"):
+        list(train.measure(alone, None, sides="ndd,tensorflow"))
+
+
+def test_networks_have_as_many_weights_as_published():
+    from ndd.bench.residual_networks import network
+
+    counts = {name: sum(p.numel() for p in network(name).parameters()) for name in ("resnet18", "resnet50")}
+    assert counts == {"resnet18": 11_689_512, "resnet50": 25_557_032}

@@ -13,11 +13,11 @@ import zlib
 
 import numpy as np
 import pytest
-from calling import call_with, cases_of, layouts_of, load_every_room, public, samples
+from calling import call_with, cases_of, layouts_of, load_every_module, public, samples
 
 import ndd
 
-OPERATORS = load_every_room()
+OPERATORS = load_every_module()
 PATHS = [path for path, op in sorted(OPERATORS.items()) if cases_of(path, op)]
 COUNT = int(os.environ.get("NDD_EXTREMES", "25"))
 EXPECTED = (TypeError, ValueError, RuntimeError, IndexError, OverflowError, MemoryError, NotImplementedError)

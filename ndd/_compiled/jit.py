@@ -43,6 +43,10 @@ class Compiled:
         return source_digest(sys.modules[type(self).__module__].__file__ or "")
 
 
+REPLACED: dict[str, Compiled] = {}
+"""What stands in kernels for Python's functions of these names; `intrinsics.py` puts them here."""
+
+
 class Intrinsic(Compiled):
     """What numba is told by hand.
 
@@ -82,6 +86,7 @@ class Kernel(Compiled):
         self._inner: Any = None
         self._meanwhile: Callable[..., Any] | None = None
         self._written: Callable[..., Any] | None = None
+        self._text_run: Callable[..., Any] | None = None
 
     def meanwhile(self, function: Callable[..., Any] | None = None) -> Any:
         """Declares what is called while this is compiled in the background (`background.py`): `function`, else the
@@ -112,7 +117,9 @@ class Kernel(Compiled):
 
     def interpreted(self, *args: Any) -> Any:
         """Answers by Python's interpreter, which is for few numbers."""
-        return _silent(self._by_python())(*args)
+        if self._text_run is None:
+            self._text_run = _silent(self._by_python())
+        return self._text_run(*args)
 
     def waited_for(self, *args: Any) -> Any:
         """Answers when it is compiled: for a stand-in that would take longer than that."""
@@ -213,9 +220,7 @@ class Kernel(Compiled):
 
     def _called(self) -> list[tuple[str, Compiled]]:
         """What it calls that must be compiled before, by name."""
-        from ndd._compiled.intrinsics import EXTREMES
-
-        scope = EXTREMES | self.function.__globals__  # type: ignore[attr-defined]
+        scope = REPLACED | self.function.__globals__  # type: ignore[attr-defined]
         names = sorted(_names(self.function.__code__))  # type: ignore[attr-defined]
         return [(name, found) for name in names if isinstance(found := scope.get(name), Compiled)]
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ndd._cuda.cupy_module import cupy
 from ndd._cuda.driver import call
 from ndd._execution.cache_folders import (
     chosen_folder,
@@ -25,7 +26,6 @@ from ndd._execution.cache_folders import (
 from ndd._execution.compile_notice import compiling
 from ndd._execution.kernel_archives import archive, refuse, targets
 from ndd.atomic_file import atomic_file
-from ndd.installation import install_command
 
 _KERNELS = "kernels compiled for GPUs"
 OPTIONS = ("--std=c++17", "-default-device")
@@ -33,18 +33,6 @@ _three = struct.Struct("3Q").pack  # a third of the time of an array of ctypes
 _lock = threading.Lock()
 _loaded: dict[tuple[str, str, int], Kernel] = {}
 _loading: dict[tuple[str, str, int], threading.Lock] = {}
-
-
-def cupy() -> Any:
-    """The cupy module, or an ImportError that says what to install."""
-    try:
-        import cupy as module
-    except ImportError as error:
-        raise ImportError(
-            "GPU operators need cupy, which is not installed. Install what fits the driver: "
-            f"`{install_command('cuda13')}` or `{install_command('cuda12')}` (`python -m ndd doctor` says which)"
-        ) from error
-    return module
 
 
 class Kernel(NamedTuple):

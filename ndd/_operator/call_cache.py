@@ -78,12 +78,13 @@ class CachedCall:
 class CachedPlan:
     """A plan worked out for inputs of certain shapes, with what follows from it; kept if no data went into it."""
 
-    __slots__ = ("columns", "kept", "plan", "recorded", "rooms", "shapes")
+    __slots__ = ("columns", "kept", "kernels", "plan", "recorded", "rooms", "shapes")
 
-    def __init__(self, plan: Plan, shapes: list[Any], columns: list[Any] | None):
+    def __init__(self, plan: Plan, shapes: list[Any]):
         self.plan = plan
         self.shapes = shapes
-        self.columns = columns  # CPU: what the kernel gets of the plan for each sample
+        self.columns: list[Any] | None = None
+        self.kernels: list[Any] | None = None  # CPU: the kernels, with what they get of the plan
         self.rooms: Any = None  # GPU: what the outputs need
         self.recorded: Any = None  # GPU: the launches, to be made again without asking the operator
         self.kept = False  # whether it serves later batches of these shapes

@@ -21,6 +21,7 @@ def operator(
     random: bool = False,
     reads: str | dict[str, str] = "device",
     outputs: int | Callable[..., int] = 1,
+    cut: str = "whole",
     elementwise: bool = False,
     masks: bool = False,
     paths: bool = False,
@@ -42,7 +43,10 @@ def operator(
             memory, also when the work is on a GPU), "anywhere" (where they lie).
         outputs: how many outputs there are, or a function that says so; its parameters name the arguments that it
             needs, or inputs, which are True if given.
-        elementwise: the CPU kernel may get several samples, or a part of one, as one array: it looks at elements only.
+        cut: what the CPU kernel may get as one array in place of a sample: "whole", nothing else; "elements", several samples or a
+            part of one, since it looks at single elements (arrays of one axis, if it is compiled); "rows", the same along the first
+            axis of its views.
+        elementwise: True is `cut="elements"`.
         masks: an image HW is taken as HWC with one channel, and comes out as HW. The operator never sees it.
         paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.
         register: list the operator among those that the registry-wide tests walk.
@@ -75,7 +79,7 @@ def operator(
     """
     options = {
         "layouts": layouts, "types": types, "dtypes": dtypes, "frames": frames, "random": random, "reads": reads,
-        "outputs": outputs, "elementwise": elementwise, "masks": masks, "paths": paths,
+        "outputs": outputs, "cut": "elements" if elementwise else cut, "masks": masks, "paths": paths,
     }  # fmt: skip
 
     def declare(declared: Callable[..., Any]) -> Any:
@@ -132,7 +136,7 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.operator = found
     wrapper.plan = lambda f: _set_plan(found, f)
     wrapper.views = lambda f: _set(found, "views", f)
-    wrapper.batch = lambda f: _set(found, "batch", f)
+    wrapper.batch = lambda f: _set_batch(found, f)
     wrapper.scale = lambda f: _set(found, "scale", f)
     wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
     wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
@@ -152,6 +156,11 @@ def _set(found: Operator, role: str, function: Any) -> Any:
 def _set_plan(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
     found.plan_takes_call = next(iter(inspect.signature(function).parameters), None) == "call"
     return _set(found, "plan", function)
+
+
+def _set_batch(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    found.batch_takes_plan = list(inspect.signature(function).parameters)[1:2] == ["plan"]
+    return _set(found, "batch", function)
 
 
 def _set_kernel(found: Operator, role: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -151,7 +151,7 @@ def _pipeline(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
             yield len(batch["labels"])
 
 
-class _Files:
+class Files:
     """A torch data set: what `load` makes of a file, and its label."""
 
     def __init__(self, files: Folder, load: Callable[[str], Any]):
@@ -177,10 +177,10 @@ def _torchvision(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int
 
     device = "cuda" if args.device == "gpu" else "cpu"
     loader = torch.utils.data.DataLoader(
-        _Files(files, _bytes_of), args.batch_size, shuffle=True, num_workers=_workers(), collate_fn=list,
+        Files(files, _bytes_of), args.batch_size, shuffle=True, num_workers=_workers(), collate_fn=list,
         persistent_workers=True, drop_last=True,
     )  # fmt: skip
-    work = _transforms(v2, args.loop)
+    work = transforms(v2, args.loop)
     while True:
         for batch in loader:
             encoded = [torch.frombuffer(data, dtype=torch.uint8) for data, _ in batch]
@@ -199,7 +199,7 @@ def _data_loader(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int
     import torch
 
     loader = torch.utils.data.DataLoader(
-        _Files(files, _Pillow(args.loop)), args.batch_size, shuffle=True, num_workers=_workers(), drop_last=True,
+        Files(files, _Pillow(args.loop)), args.batch_size, shuffle=True, num_workers=_workers(), drop_last=True,
         persistent_workers=True, pin_memory=args.device == "gpu", **({"collate_fn": list} if args.loop == "decode" else {}),
     )  # fmt: skip
     while True:
@@ -213,7 +213,7 @@ class _Pillow:
     def __init__(self, loop: str):
         from torchvision.transforms import v2
 
-        self._work = _transforms(v2, loop)
+        self._work = transforms(v2, loop)
         self._to_tensor = v2.functional.pil_to_tensor
 
     def __call__(self, name: str) -> Any:
@@ -224,7 +224,8 @@ class _Pillow:
         return tensor if self._work is None else self._work(tensor)
 
 
-def _transforms(v2: Any, loop: str) -> Any:
+def transforms(v2: Any, loop: str) -> Any:
+    """What torchvision's users write for a loop; None where it only decodes."""
     import torch
 
     mean, std = [m / 255 for m in MEAN], [s / 255 for s in STD]

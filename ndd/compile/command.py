@@ -221,7 +221,9 @@ def _compile_for_gpu(calls: list[str], architectures: list[str], jobs: int) -> d
     bar = Bar("GPU", len(texts) * len(architectures), each=True)
     codes: dict[str, dict[str, bytes]] = {architecture: {} for architecture in architectures}
     with ThreadPoolExecutor(jobs) as threads:
-        waiting = {threads.submit(binary, text, name, a): (text, a) for text, name in texts.items() for a in architectures}
+        waiting = {
+            threads.submit(binary, text, name, a): (text, a) for text, name in texts.items() for a in architectures
+        }
         for done in as_completed(waiting):
             text, architecture = waiting[done]
             codes[architecture][text] = done.result()

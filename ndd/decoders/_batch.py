@@ -9,8 +9,9 @@ import numpy as np
 
 from ndd._operator import Call, Operand
 from ndd._tensor import Store
-from ndd._tensor.no_samples import inferred, no_samples
+from ndd._tensor.no_samples import inferred
 from ndd._tensor.small_arrays import equal_rows, few_zeros
+from ndd._tensor.store import no_samples
 from ndd.decoders._policy import judged_pictures, options_of
 from ndd.decoders._sample import Window, bad_image, check_size, decode, header_of, too_large
 from ndd.decoders.headers.header import Header

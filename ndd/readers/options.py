@@ -14,7 +14,7 @@ from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.invariant import unmarked
 from ndd._tensor.limits import check_sample_count
-from ndd.readers.sampler import Buffered, Global, Order, Reshuffled, Sampled, Shards, check_sampler
+from ndd.readers.sampling.sampler import Buffered, Global, Order, Reshuffled, Sampled, Shards, check_sampler
 
 DEFAULT_EPOCH_SEED = 524287  # what DALI uses when shuffle_after_epoch_seed is not given
 

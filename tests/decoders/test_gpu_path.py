@@ -12,7 +12,7 @@ from encoded import KINDS, cmyk, made
 
 import ndd
 from ndd._compiled.sample_loops import _by_stand_in
-from ndd._execution import lookahead
+from ndd._lookahead.threads import gpu_threads
 from ndd.decoders._sample import Options, decode
 from ndd.decoders.jpeg import headers as jpeg_headers
 from ndd.decoders.nvimgcodec import (
@@ -124,7 +124,7 @@ def test_a_call_that_nobody_foresaw_has_the_threads_of_all_decoders(emulated_gpu
     def asked(count, nbytes):
         _decoder_pool.decoders(0, count, nbytes, 16, 0.65, "")
 
-    for work in (asked, lambda *a: lookahead.threads().submit(asked, *a).result()):
+    for work in (asked, lambda *a: gpu_threads().submit(asked, *a).result()):
         for count, nbytes in ((8, 1 << 20), (64, 1 << 23), (256, 1 << 25), (64, 1 << 28)):
             work(count, nbytes)
     pair, one = _decoder_pool._PAIR, _decoder_pool._ONE
@@ -143,7 +143,7 @@ def test_the_share_of_the_engines_is_measured_where_nobody_says_it(decoders):
             for t in threads
         }
 
-    unforeseen, ahead = of(given), lookahead.threads().submit(of, given).result()
+    unforeseen, ahead = of(given), gpu_threads().submit(of, given).result()
     for asked in (unforeseen, ahead):
         assert [asked[n, large, t] for n in (8, 64, 256) for t in threads] == [1, 1, 0.8, 0.8, 0.65, 0.65, 0.4, 0.4] * 3
         small = {key: share for key, share in asked.items() if key[1] != large}

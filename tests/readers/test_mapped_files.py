@@ -10,8 +10,8 @@ import pytest
 import warm_interpreter
 
 import ndd
-from ndd.readers import file_reading
-from ndd.readers.file_reading import OpenFiles
+from ndd.readers.files import file_reading
+from ndd.readers.files.file_reading import OpenFiles
 from ndd.readers.formats import mapped_files
 from ndd.readers.formats.mapped_files import LEAST, Mapping
 
@@ -103,7 +103,7 @@ def test_a_record_file_that_is_cut_off_under_its_reader(tmp_path):
         path.write_bytes(whole)
         reader = ndd.readers.MXNet(path=path, index_path=index, dont_use_mmap=dont_use_mmap, on_error="skip")
         assert (reader[5][0].torch().numpy() == bodies[5]).all()
-        file = reader._opened()[0]._files(str(path), not dont_use_mmap)
+        file = reader._session.opened()[0]._files(str(path), not dont_use_mmap)
         assert (file._mapping is None) == dont_use_mmap
         os.truncate(path, 4 * size + LEAST)
         assert [batch[0].batch_size for batch in reader.next_epoch(batch_size=3)] == [3, 1]
@@ -117,7 +117,7 @@ import ctypes, faulthandler, json, mmap, os, signal, sys, threading, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 from ndd.readers.formats import mapped_files
-from ndd.readers.file_reading import OpenFiles
+from ndd.readers.files.file_reading import OpenFiles
 
 none = np.zeros(1, np.int64)
 mapped_files._read_mapped(0, 0, 0, none, none, none, np.zeros(1, np.uint8), none, np.zeros(3, np.int64))  # compiles, once

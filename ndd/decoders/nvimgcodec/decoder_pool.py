@@ -16,8 +16,8 @@ from ndd._compiled.sample_loops import each_in_turn
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._cuda.event import recorded
 from ndd._cuda.launch import pinned_empty
-from ndd._execution.lookahead import is_ahead
 from ndd._execution.memoize import Memoized
+from ndd._lookahead.threads import is_ahead
 from ndd._operator import Call, Operand
 from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders.jpeg import headers as jpeg_headers

@@ -25,8 +25,8 @@ import numpy as np
 
 from ndd._compiled.sample_loops import each_in_turn
 from ndd._compiled.thread_team import ALONE, joined
-from ndd._execution.lookahead import is_ahead
 from ndd._execution.memoize import Memoized
+from ndd._lookahead.threads import is_ahead
 from ndd._operator import Call
 from ndd.decoders.nvimgcodec import calls, single as _nvimgcodec
 from ndd.types import DALIImageType
