@@ -57,8 +57,8 @@ class KernelCache:
     Args:
         name: of the kernel: module and qualified name.
         text: what the code follows from beside the types of its arguments.
-        parts: gives what a file holds of a compilation result, as `inner_code.parts` does.
-        load: makes one of that, for a target and types of arguments, as `inner_code.loaded` does.
+        parts: gives what a file holds of a compilation result, as `linking.parts` does.
+        load: makes one of that, for a target and types of arguments, as `linking.loaded` does.
         packaged: whether the package's kernels serve.
     """
 

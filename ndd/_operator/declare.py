@@ -8,7 +8,8 @@ from typing import Any
 
 from ndd._execution.dynamo import OPERATOR_FILE, leave_alone
 from ndd._operator import registry
-from ndd._operator.operator import Operator
+from ndd._operator.arguments import Argument
+from ndd._operator.operator import LONGEST_KEPT, Operator
 
 
 def operator(
@@ -112,7 +113,7 @@ def wrapper_of(found: Operator) -> Any:
         tail.append("rng=None")
     tail.append("**_unknown")
     given = "".join(f"{p.name}, " for p in inputs) + (f"*{found.variadic}, " if found.variadic else "")
-    values = "".join(f"{a.name}, " for a in found.arguments)
+    values = "".join(f"{_value_of(a)}, " for a in found.arguments)
     rng = ", rng" if found.random else ""
     surplus = "" if found.variadic else "    if _surplus:\n        raise _op.surplus(_surplus)\n"
     text = (
@@ -146,6 +147,15 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.continues = lambda name: lambda f: _set(found, "continues", (name, f))
     wrapper.looks_at = lambda f, *given: _set(found, "looks_at", (f, given))
     return wrapper
+
+
+def _value_of(argument: Argument) -> str:
+    """Source text for an argument's value. A short list becomes a tuple, by which a call can be looked up, and which no
+    later change of the list reaches. `type`, not `__class__`: a list that `invariant` has marked keeps its mark."""
+    name = argument.name
+    if not argument.vector:
+        return name
+    return f"tuple({name}) if type({name}) is list and len({name}) <= {LONGEST_KEPT} else {name}"
 
 
 def _set(found: Operator, role: str, function: Any) -> Any:

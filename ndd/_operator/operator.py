@@ -21,6 +21,7 @@ from ndd._operator.plan import Samples
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
 from ndd._tensor.construct import build_batch, build_tensor, characters, from_pipeline
 from ndd._tensor.device import device as to_device_object
+from ndd._tensor.dtype import DType, InterpType
 from ndd._tensor.identity import Constants, comes_again, content, never_changes
 from ndd._tensor.invariant import shown, watched
 from ndd._tensor.limits import sample_count
@@ -28,8 +29,9 @@ from ndd._tensor.operations import operation
 from ndd._tensor.warn_once import warn_once
 
 _KEPT_CALLS = 256
-_KEPT_LENGTH = 256  # of a list: to compare the 34,928 numbers of SSD's anchors took 36 ms, to convert them takes 4
+LONGEST_KEPT = 256  # of a list: to compare the 34,928 numbers of SSD's anchors took 36 ms, to convert them takes 4
 _HANDLES = (Tensor, Batch)
+_PLAIN = frozenset({type(None), bool, int, float, str, DType, InterpType})  # hashable, and never changed
 _UNKNOWN_LAYOUT = object()
 
 
@@ -250,9 +252,8 @@ class Operator:
         key = values
         try:
             settled = self._settled.get((key, device, *specs))
-        except TypeError:  # a list, an array or a handle among the values
-            values = tuple([tuple(v) if v.__class__ is list and len(v) <= _KEPT_LENGTH else v for v in values])
-            key = tuple([_stand_in(v) for v in values])
+        except TypeError:  # a list in a list, an array or a handle among the values
+            key = tuple([v if v.__class__ in _PLAIN else _stand_in(v) for v in values])
             try:
                 settled = self._settled.get((key, device, *specs))
             except TypeError:
@@ -482,12 +483,14 @@ def _stand_in(value: Any) -> Any:
         return (value.__class__, value._spec) if value._spec.ndim == 0 else value
     if value.__class__ is np.ndarray:
         return content(value) or value
-    return _hashable(value) if value.__class__ is tuple else value
+    if value.__class__ in (tuple, list) and len(value) <= LONGEST_KEPT:
+        return _hashable(value)
+    return value
 
 
 def _hashable(values: Any) -> tuple[Any, ...]:
     """A matrix, say, as tuples: one that is not found again takes `warp_affine` on a GPU 190 of 260 us at every call."""
-    most = _KEPT_LENGTH // max(len(values), 1)
+    most = LONGEST_KEPT // max(len(values), 1)
     return tuple([_hashable(v) if v.__class__ is list and len(v) <= most else v for v in values])
 
 

@@ -15,7 +15,7 @@ from ndd._tensor import DType
 from ndd._tensor.dtype import float32, int16, int32, int64, uint8
 from ndd._tensor.packed import Packed
 from ndd._tensor.secrets import without_secrets
-from ndd.decoders.sound.files import Wanted, decode, decode_one, decode_several
+from ndd.decoders.sound.decode import Wanted, decode, decode_one, decode_several
 from ndd.io.object_store import connections, is_remote, without_query
 from ndd.readers.files.file_reading import OpenFiles, read_files
 from ndd.readers.files.file_tree import FilePath, listed_names, read_lines

@@ -13,38 +13,10 @@ import pytest
 import soundfile
 from cases import I16, each_of
 from compare import arrays_of, assert_same_values, check_same
+from sounds import encoded, ffmpeg_file, is_tone, sound
 from waiting import let_read_on
 
 import ndd
-from ndd.decoders.sound.mpeg import sound_length
-
-
-def encoded(samples, rate=16000, format="WAV", subtype="PCM_16"):
-    file = io.BytesIO()
-    soundfile.write(file, samples, rate, format=format, subtype=subtype)
-    return np.frombuffer(file.getvalue(), np.uint8)
-
-
-def sound(n, channels=2, seed=0):
-    x = np.random.default_rng(seed).uniform(-1, 1, (n, channels))
-    x[: min(n, 4)] = np.array([[1, 1], [-1, -1], [0.5, 0], [0, -0.5]])[: min(n, 4), :channels]
-    return x
-
-
-def ffmpeg_file(format, codec, rate=16000):
-    """A second of a tone of 440 Hz, in frames of 20 ms or more."""
-    av = pytest.importorskip("av")
-    file = io.BytesIO()
-    tone = (0.5 * np.sin(np.arange(rate) * (2 * np.pi * 440 / rate))).astype(np.float32)
-    with av.open(file, "w", format=format) as container:
-        stream = container.add_stream(codec, rate=rate, layout="mono")
-        if codec == "wmav2":  # the only one that does not know a rate by itself
-            stream.bit_rate = 64000
-        frame = av.AudioFrame.from_ndarray(tone[None], format="fltp", layout="mono")
-        frame.sample_rate = rate
-        container.mux([*stream.encode(frame), *stream.encode(None)])
-    return np.frombuffer(file.getvalue(), np.uint8)
-
 
 REGISTRY_INPUTS = {
     "wav": (lambda rng, i, dtype: encoded(sound(200 + 50 * i, seed=i), 8000 * (1 + i)), None),
@@ -167,86 +139,6 @@ def test_a_part_of_a_long_mapped_file_is_read_alone(tmp_path):
     assert peak < 2e6
 
 
-def test_a_header_that_claims_days_takes_little_memory(monkeypatch):
-    from ndd.decoders.sound import files as _sound_file
-
-    sizes = []
-    host_empty = _sound_file.host_empty
-    monkeypatch.setattr(_sound_file, "host_empty", lambda *a: sizes.append(a[0]) or host_empty(*a))
-    data = bytearray(encoded(sound(3000), format="FLAC").tobytes())
-    data[21] |= 0x0F  # the upper bits of the number of samples: 64 billion
-    with pytest.raises(RuntimeError, match=r"cut off: expected 644.* samples, got 3000"):
-        ndd.decoders.audio(ndd.tensor(np.frombuffer(bytes(data), np.uint8)))[0].evaluate()
-    assert max(np.max(n) for n in sizes) <= _sound_file._BLOCK
-
-
-def flac_signals(n):
-    """Signals for which encoders take all kinds of subframes: predicted ones, constant ones, plain numbers, half of a sum."""
-    rng, tones = np.random.default_rng(n), 0.5 * np.sin(np.arange(n)[:, None] * [0.01, 0.3])
-    yield tones
-    yield tones[:, :1]
-    yield tones[:, :1] + 1e-3 * rng.standard_normal((n, 2))
-    yield rng.uniform(-1, 1, (n, 8))
-    yield rng.choice([-1.0, 1.0], (n, 1))
-    yield np.zeros((n, 2))
-
-
-def by_own_decoder(data, count=None):
-    """What `decoders/sound/flac.py` makes of a file, int32 of full scale; None for what it leaves to libsndfile."""
-    from ndd.decoders.sound import files as _sound_file
-
-    connected = _sound_file._connected
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_sound_file, "_connected", lambda: False)
-        wanted = _sound_file.Wanted(np.dtype(np.int32), False, 0.0, 50.0)
-        duration = np.array([np.nan if count is None else (count + 0.5) / 16000])
-        none, places = np.zeros(1), np.array([[data.ctypes.data, data.size]])
-        files = _sound_file.Files(places, lambda _: data)
-        found = _sound_file.decode_batch(files, wanted, none, none, duration)
-    assert connected()
-    return found.parts()[0]
-
-
-@pytest.mark.parametrize("subtype", ["PCM_S8", "PCM_16", "PCM_24"])
-def test_flac_frames_bit_for_bit(subtype):
-    for n in (1, 17, 9000):
-        for x in flac_signals(n):
-            data = encoded(x, format="FLAC", subtype=subtype)
-            expected, _ = soundfile.read(io.BytesIO(data.tobytes()), dtype="int32", always_2d=True)
-            for count in (n, n // 2):
-                np.testing.assert_array_equal(by_own_decoder(data, count), expected[:count])
-
-
-@pytest.mark.parametrize("order", [4, 8, 12, 13, 32])
-def test_flac_with_many_coefficients(order):
-    """libFLAC takes up to 12; those up to 4, 8 and 12 are applied in ways of their own."""
-    av = pytest.importorskip("av")
-    rng, file, n = np.random.default_rng(order), io.BytesIO(), 6000
-    numbers = 8000 * np.sin(np.cumsum(rng.random((2, n)), axis=1)) + 99 * rng.standard_normal((2, n))
-    options = {"min_prediction_order": str(order), "max_prediction_order": str(order), "lpc_type": "cholesky"}
-    with av.open(file, "w", format="flac") as container:
-        stream = container.add_stream("flac", rate=16000, layout="stereo", options=options)
-        stream.format = "s16"
-        frame = av.AudioFrame.from_ndarray(numbers.astype(np.int16).T.reshape(1, -1), format="s16", layout="stereo")
-        frame.sample_rate = 16000
-        container.mux([*stream.encode(frame), *stream.encode(None)])
-    data = np.frombuffer(file.getvalue(), np.uint8)
-    expected, _ = soundfile.read(io.BytesIO(data.tobytes()), dtype="int32", always_2d=True)
-    np.testing.assert_array_equal(by_own_decoder(data), expected)
-
-
-def test_damaged_flac_is_left_to_libsndfile():
-    data = encoded(sound(9000, 1), format="FLAC", subtype="PCM_16")
-    rng, whole = np.random.default_rng(0), by_own_decoder(data)
-    for place in rng.integers(8300, len(data), 60):  # behind the headers, with 8 kB of padding
-        damaged = data.copy()
-        damaged[place] ^= 1 << rng.integers(8)
-        assert by_own_decoder(damaged) is None, place
-    for end in (len(data) - 1, 5000, 43, 42, 10, 0):
-        assert by_own_decoder(data[:end]) is None
-    np.testing.assert_array_equal(whole, soundfile.read(io.BytesIO(data.tobytes()), dtype="int32")[0][:, None])
-
-
 def test_bad_files_left_out_or_filled():
     good = [encoded(sound(n), 8000) for n in (30, 40)]
     files = ndd.batch([good[0], np.frombuffer(b"no sound at all", np.uint8), good[1]])
@@ -291,18 +183,6 @@ def test_files_that_are_cut_off(dali, kind):
         check_same(dali, lambda m: m.decoders.audio(m.tensor(data[: int(len(data) * share)])), 1e-6, share)
 
 
-def test_flac_cut_off_between_blocks(dali):
-    data = encoded(sound(9000), format="FLAC")
-    blocks = [i for i in range(42, len(data) - 4) if data[i] == 0xFF and data[i + 1] & 0xFE == 0xF8 and data[i + 4] < 3]
-    assert len(blocks) == 3
-    for end in (42, *blocks):
-        check_same(dali, lambda m: m.decoders.audio(m.tensor(data[:end])), 0.0, end)
-    live = data.copy()
-    live[21] &= 0xF0
-    live[22:26] = 0  # no length, as a stream has it
-    assert ndd.decoders.audio(ndd.tensor(live))[0].shape == (9000, 2)
-
-
 @pytest.mark.parametrize("kind", ["WAV PCM_16", "AIFF PCM_16"])
 def test_the_length_is_of_the_product_of_length_and_rate(dali, kind):
     """44100 samples of 44.1 kHz are 48000 of 48 kHz, though `44100 * (48000 / 44100)` is a little more."""
@@ -332,10 +212,6 @@ PACKED = [
 ]  # fmt: skip
 
 
-def is_tone(x, rate):
-    return abs(np.argmax(np.abs(np.fft.rfft(x))) * rate / len(x) - 440) < 5
-
-
 @pytest.mark.parametrize(("format", "codec", "rate"), PACKED)
 def test_what_ffmpeg_decodes_is_cut_off_or_has_a_bad_packet(format, codec, rate):
     """What is there is given: up to the cut, or but for some packets."""
@@ -354,77 +230,6 @@ def test_what_ffmpeg_decodes_is_cut_off_or_has_a_bad_packet(format, codec, rate)
         assert is_tone(x[2000:-2000], rate)
         resampled = ndd.decoders.audio(ndd.tensor(file), downmix=True, sample_rate=8000.0, start=0.1)[0]
         assert 0 <= resampled.shape[0] - (len(x) - 0.1 * rate) * 8000 / rate < 2
-
-
-@pytest.mark.parametrize("junk", ["random", "zeros", "ones"])
-@pytest.mark.parametrize("size", [10, 1000, 3000, 100_000])
-def test_mp3_with_something_else_between_frames(junk, size):
-    """libsndfile looks for the next frame through a kilobyte."""
-    av = pytest.importorskip("av")
-    data = encoded(0.5 * np.sin(np.arange(48000) * (2 * np.pi * 440 / 16000)), 16000, "MP3", "MPEG_LAYER_III")
-    with av.open(io.BytesIO(data.tobytes())) as container:
-        frames = [packet.pos for packet in container.demux(audio=0) if packet.size]
-    between = {"zeros": np.zeros, "ones": lambda n, t: np.full(n, 255, t)}.get(junk)
-    between = between(size, np.uint8) if between else np.random.default_rng(0).integers(0, 256, size).astype(np.uint8)
-    file = np.concatenate([data[: frames[20]], between, data[frames[20] :]])
-    x = np.asarray(ndd.decoders.audio(ndd.tensor(file), downmix=True)[0])
-    assert abs(len(x) - 48000) < 4 * 576
-    assert is_tone(x[:10000], 16000)
-    assert is_tone(x[16000:-2000], 16000)
-
-
-def mp3_frames(samples, level, mode="VARIABLE"):
-    """Without the tag that says how many."""
-    av, file = pytest.importorskip("av"), io.BytesIO()
-    soundfile.write(
-        file, samples, 16000, format="MP3", subtype="MPEG_LAYER_III", compression_level=level, bitrate_mode=mode
-    )
-    with av.open(io.BytesIO(file.getvalue())) as container:
-        first = next(container.demux(audio=0)).pos
-    return np.frombuffer(file.getvalue()[first:], np.uint8)
-
-
-def test_mp3_whose_length_libsndfile_guesses():
-    """By the bit rate of the first frame, or by the tag of the first of several files: most of it would be missing."""
-    tone, noise = 0.5 * np.sin(np.arange(48000) * (2 * np.pi * 440 / 16000)), sound(48000, 1)[:, 0]
-    for parts in ((tone, noise), (noise, tone), (tone,)):
-        data = np.concatenate([mp3_frames(part, 0.9 if part is tone else 0.0) for part in parts])
-        for more in ({}, {"dtype": ndd.int16}):
-            samples = ndd.decoders.audio(ndd.tensor(data), downmix=True, **more)[0]
-            assert 0 <= samples.shape[0] - 48000 * len(parts) < 3 * 1152 * len(parts)
-    behind = ndd.decoders.audio(ndd.tensor(data), downmix=True, start=2.0, duration=0.5)[0]
-    assert is_tone(np.asarray(behind), 16000)
-    whole = encoded(tone, 16000, "MP3", "MPEG_LAYER_III")
-    two = np.asarray(ndd.decoders.audio(ndd.tensor(np.concatenate([whole, whole])), downmix=True)[0])
-    assert abs(len(two) - 96000) < 5760
-    assert is_tone(two[60000:90000], 16000)
-    one = np.asarray(ndd.decoders.audio(ndd.tensor(whole), downmix=True)[0])
-    np.testing.assert_allclose(one, soundfile.read(io.BytesIO(whole.tobytes()), dtype="float32")[0], atol=1e-6)
-
-
-@pytest.mark.parametrize("codec", ["mp2", "libmp3lame"])
-@pytest.mark.parametrize("rate", [16000, 22050, 44100, 48000])
-def test_the_length_of_mpeg(codec, rate):
-    av = pytest.importorskip("av")
-    data = ffmpeg_file("mp2" if codec == "mp2" else "mp3", codec, rate)
-    with av.open(io.BytesIO(data.tobytes())) as container:
-        packets = [packet for packet in container.demux(audio=0) if packet.size]
-    frame = 1152 if codec == "mp2" or rate > 24000 else 576
-    tag = codec == "libmp3lame"  # a frame of its own
-    assert sound_length(data) == (len(packets) + tag) * frame
-    junk = np.concatenate(
-        [data[: packets[5].pos], np.full(777, 255, np.uint8), data[packets[5].pos :], np.zeros(99, np.uint8)]
-    )
-    assert sound_length(junk) == sound_length(data)
-    assert sound_length(data[:0]) == sound_length(np.zeros(50, np.uint8)) == 0
-
-
-def test_mpeg_that_libsndfile_ends_early():
-    data = ffmpeg_file("mp2", "mp2").copy()
-    data[len(data) // 2 :][:40] = np.random.default_rng(1).integers(0, 256, 40)
-    assert len(soundfile.read(io.BytesIO(data.tobytes()))[0]) < 9000
-    for more in ({}, {"sample_rate": 8000.0, "downmix": True}):
-        assert ndd.decoders.audio(ndd.tensor(data), **more)[0].shape[0] > 11000 / (2 if more else 1)
 
 
 TINY = [
@@ -474,7 +279,7 @@ def test_a_rate_from_which_a_file_would_become_gigabytes():
 
 def test_files_that_take_longest_are_decoded_first(monkeypatch):
     """A file of few bytes that is resampled takes longer than a long one that is copied."""
-    from ndd.decoders.sound import batch as sound_batch
+    from ndd.decoders.sound import batch_kernels as sound_batch
 
     seen = []
     real = sound_batch.wav_turns

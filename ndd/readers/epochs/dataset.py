@@ -36,7 +36,6 @@ class Dataset:
     def open(self, store: RecordStore) -> tuple[RecordStore, Order]:
         """Takes the store over. RuntimeError for more shards than samples, ValueError where it is not that of the restored
         state."""
-        store.may_map = not self._options.dont_use_mmap
         shards = self._options.shards(len(store))
         if shards.count > shards.size:
             raise RuntimeError(

@@ -1,5 +1,5 @@
-"""Bytes of files and of ranges of files: many in one call without the GIL, in shared pooled memory. Containers are mapped
-where that is faster (`ndd/readers/formats/mapped_files.py`).
+"""Bytes of files and of ranges of files: many in one call without the GIL, in shared pooled memory. Nothing is mapped: a
+mapped file that gets shorter ends the process, and a copy out of a mapping saves 2 to 4 us of a record of 100 kB.
 
 Paths may be URLs of objects (`ndd.io.object_store`): then ranges are requested in parallel.
 What cannot be read is an `OSError` in its place and harms nothing else. A file that is no regular file (a FIFO, a
@@ -11,8 +11,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from ndd._tensor import Packed
 from ndd._tensor.memory import host_empty
 from ndd._tensor.small_arrays import few_zeros
 from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
-from ndd.readers.formats.mapped_files import Mapping
-
-T = TypeVar("T")
 
 _ALIGNMENT = 64
 _GAP = 1 << 16  # bytes between two ranges that are read through: a read call costs as much as 64 kB
@@ -34,17 +31,14 @@ _REQUEST = 1 << 21  # the longest request that joins ranges of an object; severa
 class OpenFiles:
     """Some files, opened together; closed with this object, which is also a context manager.
 
-    `mapped` is for one file that much is read from: where that pays it is read out of a mapping.
-
     Attributes:
         paths: as given.
         sizes: in bytes, int64; -1 for what could not be opened.
 
     """
 
-    def __init__(self, paths: Sequence[str], mapped: bool = False):
+    def __init__(self, paths: Sequence[str]):
         self.paths = paths
-        self._mapping: Mapping | None = None
         self._remote = "://" in "\0".join(paths) and any(map(is_remote, paths))
         self.handles = np.full(len(paths), -1, np.int32)
         self._sizes = np.full(len(paths), -1, np.int64)
@@ -58,8 +52,6 @@ class OpenFiles:
         joined, status = np.frombuffer(b"".join(encoded), np.uint8), np.empty(compiled.STATUS_BYTES, np.uint8)
         compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self._sizes)
         self._open = True
-        if mapped and self.handles[0] >= 0:
-            self._mapping = Mapping.of(int(self.handles[0]), int(self._sizes[0]))
 
     @property
     def sizes(self) -> np.ndarray:
@@ -122,9 +114,7 @@ class OpenFiles:
         buffer = host_empty(int(room.sum()), np.uint8)
         done = np.empty(len(sizes), np.int64)
         self._open = not close  # before: whatever interrupts this, no handle is closed twice
-        incomplete = self._mapping.read(offsets, sizes, places, buffer, done) if self._mapping else None
-        if incomplete is None:
-            incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
+        incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
         return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
 
     def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
@@ -205,17 +195,11 @@ class OpenFiles:
             found[place] = _ends_early(path, offset, size, total) if self._remote else read_slowly(path, offset, size)
         return found
 
-    def look(self, at: Callable[[np.ndarray], T]) -> T | None:
-        """`at(bytes)` of the one file, if it is mapped."""
-        return self._mapping.look(at) if self._mapping else None
-
     def close(self) -> None:
         """Close the files. Nobody may be reading from them."""
         if not self._open:
             return
         self._open = False
-        if self._mapping:
-            self._mapping.close()
         if len(self.handles) > 1:
             compiled.close_files(self.handles)
         elif self.handles[0] >= 0:
@@ -339,19 +323,6 @@ def whole_file(path: str) -> bytes:
                 raise OSError(errno.EIO, "The file ends too early", path)
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def look_at(path: str, look: Callable[[np.ndarray], T]) -> T:
-    """`look(bytes)` of a whole file, u8, which it neither writes to nor keeps: mapped where that is possible, for 500 MB
-    that are read into new memory take a second. OSError as above."""
-    with OpenFiles([path], mapped=True) as file:
-        found = file.look(look)
-    if found is not None:
-        return found
-    text = read_slowly(path)
-    if isinstance(text, OSError):
-        raise text
-    return look(text)
 
 
 def _regular_size(handle: int, path: str) -> int:

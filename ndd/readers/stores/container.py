@@ -95,14 +95,14 @@ class ContainerStore(RecordStore):
 
     def ranges(self, container: int, offsets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray | OSError]:
         """Bytes of a container: for `parse`, where a record points at more of them."""
-        with self._files.using(self.paths[container], self.may_map) as file:
+        with self._files.using(self.paths[container]) as file:
             return file.read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def packed(
         self, container: int, offsets: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
         """Bytes of a container in one array, where in it each range begins, and the ranges that could not be read."""
-        with self._files.using(self.paths[container], self.may_map) as file:
+        with self._files.using(self.paths[container]) as file:
             return file.read_packed(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def _parsed(self, number: int, piece: np.ndarray | OSError) -> Record | Exception:
@@ -118,9 +118,9 @@ class ContainerStore(RecordStore):
         self._files.clear()
 
 
-def opened(path: str, mapped: bool) -> OpenFiles:
+def opened(path: str) -> OpenFiles:
     """A container."""
-    return OpenFiles([path], mapped)
+    return OpenFiles([path])
 
 
 def warn_of_unlisted(reader: str, index: str, path: str, end: int, size: int) -> None:

@@ -204,9 +204,6 @@ class RecordStore:
     in_turn = False
     """Whether a batch is begun only when those before have been read: where records are cheapest in their order."""
 
-    may_map = True
-    """Whether files may be mapped to read them; False where the user said `dont_use_mmap`."""
-
     def __len__(self) -> int:
         """How many records there are."""
         raise NotImplementedError

@@ -20,7 +20,7 @@ import numpy as np
 from ndd._execution.errors import is_no_fault_of_data
 from ndd._tensor.memory import host_empty
 from ndd._tensor.secrets import without_secrets
-from ndd.decoders._limit import get_max_pixels
+from ndd.decoders.size_limits import get_max_pixels
 from ndd.decoders.video_files.file import VideoFile
 from ndd.decoders.video_files.frames import padded
 from ndd.decoders.video_files.index import Index, key_before, scan
