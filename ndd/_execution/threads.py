@@ -68,8 +68,12 @@ def set_num_threads(n: int | None) -> None:
 
 
 # Threads that run Python while another one compiles: of 16 the compiler got the interpreter so rarely that a loop over JPEGs
-# came to its full speed after 47 s on two cores; of 5 after 37, of 3 after 31, of 2 after 29.
+# came to its full speed after 47 s on two cores; of 5 after 37, of 3 after 31, of 2 after 29. One core is the compiler's.
 _BESIDE_COMPILER = 3
+
+
+def _beside_compiler() -> int:
+    return max(1, min(_BESIDE_COMPILER, _default_count() - 1))
 
 
 class ThreadPool:
@@ -124,7 +128,7 @@ class ThreadPool:
         Returns the exceptions by index: one bad sample does not keep the others from being done.
         """
         errors: dict[int, BaseException] = {}
-        helpers = min(self._num_threads, count, _BESIDE_COMPILER if in_background.is_set() else count) - 1
+        helpers = min(self._num_threads, count, _beside_compiler() if in_background.is_set() else count) - 1
         if helpers <= 0:
             for i in range(count):
                 _guarded(function, i, errors)
