@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 sys.path.insert(0, str(Path(__file__).parent))
 # Programs that tests start: nothing is to be collected from them, and importing them takes seconds.
@@ -140,13 +142,57 @@ LONG_LIKE = re.compile(
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a GPU can be chosen by its mark, and is skipped where there is none."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="runs what takes long too, and every combination of parameters")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    import cases
+
+    cases.EVERYTHING = config.option.all
+    if interval := os.environ.get("NDD_TEST_SWITCH_INTERVAL"):  # threads that take turns at almost every step
+        sys.setswitchinterval(float(interval))
+
+
+def combinations(items: list[pytest.Item]) -> set[str]:
+    """The node ids that run: of a test with several parameters, combinations in which each value of each parameter occurs.
+
+    They are drawn by a seed that is the test's own, so that a run is like the one before it.
+    """
+    tests: dict[str, list[Any]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = set()
+    for name, its_items in tests.items():
+        random.Random(name).shuffle(its_items)
+        tried: set[Any] = set()
+        for item in its_items:
+            values = set(parameters(item))
+            if not values <= tried or not values:
+                chosen.add(item.nodeid)
+                tried |= values
+    return chosen
+
+
+def parameters(item: Any) -> Iterator[tuple[str, Any]]:
+    """Names of parameters, each with its value where that is plain, else with its place in the list of values."""
+    if hasattr(item, "callspec"):
+        for name, value in item.callspec.params.items():
+            plain = isinstance(value, str | int | float | tuple | list | dict | type | None)
+            yield name, repr(value) if plain else item.callspec.indices[name]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What needs a GPU can be chosen by its mark, and is skipped where there is none; what is long waits for `--all`."""
     for item in items:
         if any(name in item.nodeid for name in LONG) or LONG_LIKE.search(item.nodeid):
             item.add_marker(pytest.mark.long)
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
+    if not config.option.all and not any("::" in argument for argument in config.args):
+        chosen = combinations([item for item in items if not item.get_closest_marker("long")])
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+        items[:] = [item for item in items if item.nodeid in chosen]
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked:
         import torch
@@ -154,6 +200,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not torch.cuda.is_available():
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Tests have no examples to run: looking for some in each file takes a third of the time of collecting."""
+    return [file for file in (yield) if not isinstance(file, DoctestModule)]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -112,29 +112,32 @@ def imports_of(path):
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HOUSE)))
-def test_imports_go_one_way(path):
+def assert_none(faults):
+    """No (file, fault) is there; else all are told at once."""
+    told = [f"{path.relative_to(HOUSE)}: {fault}" for path, fault in faults]
+    assert not told, "\n".join(told)
+
+
+def test_imports_go_one_way():
+    unknown = {room_of(path) for path in FILES} - LEVEL_OF.keys() - {""}
+    assert not unknown, f"new rooms: give them a place in LEVELS: {sorted(unknown)}"
+    assert_none((path, wrong) for path in FILES if room_of(path) for wrong in upward_imports(path))
+
+
+def upward_imports(path):
     room = room_of(path)
-    if not room:
-        return
-    assert room in LEVEL_OF, f"a new room {room!r}: give it a place in LEVELS"
-    wrong = []
     for name, _, line in imports_of(path):
         parts = name.split(".")
         if parts[0] != "ndd" or len(parts) < 2 or parts[1] == room or parts[1] not in LEVEL_OF:
             continue
         where = (str(path.relative_to(HOUSE)), ".".join(parts[:2]))
         if LEVEL_OF[parts[1]] > LEVEL_OF[room] and where not in UPWARDS:
-            wrong.append(f"line {line}: {room} imports {name}")
-    assert not wrong, "\n".join(wrong)
+            yield f"line {line}: {room} imports {name}"
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in FILES if room_of(p) in ("pipeline", "fn", "plugin")], ids=lambda p: str(p.relative_to(HOUSE))
-)
-def test_the_upper_rooms_use_what_everybody_may_use(path):
-    private = [name for name, _, _ in imports_of(path) if name.startswith("ndd._")]
-    assert not private, f"{path.name} reaches behind the front door: {private}"
+def test_the_upper_rooms_use_what_everybody_may_use():
+    upper = [path for path in FILES if room_of(path) in ("pipeline", "fn", "plugin")]
+    assert_none((path, name) for path in upper for name, _, _ in imports_of(path) if name.startswith("ndd._"))
 
 
 @pytest.mark.parametrize("library", ONE_IMPORTER)
@@ -148,12 +151,15 @@ def test_each_library_has_one_importer(library):
     assert len(importers) <= 1 or importers == MORE_IMPORTERS.get(library), f"{library}: {sorted(importers)}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HOUSE)))
-def test_optional_and_heavy_libraries_are_imported_late(path):
+def test_optional_and_heavy_libraries_are_imported_late():
     """NumPy and torch may be imported by any file; whatever else is not needed to `import ndd` waits for its use."""
     late = (*ONE_IMPORTER, "torchvision", "scipy", "pandas", "matplotlib", "tqdm")
-    early = [name for name, top, _ in imports_of(path) if top and name.split(".")[0] in late]
-    assert not early, f"imported at the top: {early}"
+    assert_none(
+        (path, f"{name} is imported at the top")
+        for path in FILES
+        for name, top, _ in imports_of(path)
+        if top and name.split(".")[0] in late
+    )
 
 
 def test_names_say_what_is_inside():
@@ -161,20 +167,26 @@ def test_names_say_what_is_inside():
     assert not bad
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HOUSE)))
-def test_no_loose_ends(path):
+def test_no_loose_ends():
+    assert_none((path, end) for path in FILES for end in loose_ends(path))
+
+
+def loose_ends(path):
     text = path.read_text()
-    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text)
-    tree = ast.parse(text)
-    assert not [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Assert)], "asserts: raise an error with a text"
-    if room_of(path) not in COMMANDS:
-        prints = [
-            n.lineno
-            for n in ast.walk(tree)
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "print"
-        ]
-        assert not prints, f"prints at lines {prints}"
-    assert len(text.splitlines()) <= 600, "too long for one file"
+    if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text):
+        yield "a note of what is left to do"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Assert):
+            yield f"line {node.lineno} asserts: raise an error with a text"
+        calls = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if calls and node.func.id == "print" and room_of(path) not in COMMANDS:
+            yield f"line {node.lineno} prints"
+
+
+def test_no_file_is_longer_than_600_lines():
+    tests = sorted(Path(__file__).parent.rglob("*.py"))
+    lengths = {path: len(path.read_text().splitlines()) for path in (*FILES, *tests)}
+    assert not {str(path): length for path, length in lengths.items() if length > 600}
 
 
 def test_every_kernel_text_belongs_to_an_operator():
