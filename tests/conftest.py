@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from _pytest.doctest import DoctestModule
 
@@ -154,10 +155,14 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.setswitchinterval(float(interval))
 
 
+_TYPES = re.compile(r"((u?int|b?float)\d+|[uif](1|2|4|8|16|32|64)|bf16|bool)")
+_TYPES_TRIED = 3  # of one test: kernels are compiled for each
+
+
 def combinations(items: list[pytest.Item]) -> set[str]:
     """The node ids that run: of a test with several parameters, combinations in which each value of each parameter occurs.
 
-    They are drawn by a seed that is the test's own, so that a run is like the one before it.
+    Of parameters that are element types some values do. They are drawn by a seed that is the test's own.
     """
     tests: dict[str, list[Any]] = {}
     for item in items:
@@ -165,10 +170,19 @@ def combinations(items: list[pytest.Item]) -> set[str]:
     chosen = set()
     for name, its_items in tests.items():
         random.Random(name).shuffle(its_items)
-        tried: set[Any] = set()
+        tried: set[tuple[str, Any]] = set()
+        types: dict[str, set[str]] = {}
         for item in its_items:
             values = set(parameters(item))
-            if not values <= tried or not values:
+            new = values - tried
+            for parameter, value in values:
+                if isinstance(value, str) and _TYPES.fullmatch(value):
+                    some = types.setdefault(parameter, set())
+                    if len(some) >= _TYPES_TRIED:
+                        new.discard((parameter, value))
+                    else:
+                        some.add(value)
+            if new or not values:
                 chosen.add(item.nodeid)
                 tried |= values
     return chosen
@@ -178,8 +192,10 @@ def parameters(item: Any) -> Iterator[tuple[str, Any]]:
     """Names of parameters, each with its value where that is plain, else with its place in the list of values."""
     if hasattr(item, "callspec"):
         for name, value in item.callspec.params.items():
-            plain = isinstance(value, str | int | float | tuple | list | dict | type | None)
-            yield name, repr(value) if plain else item.callspec.indices[name]
+            if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+                value = np.dtype(value).name
+            plain = isinstance(value, str | int | float | tuple | list | dict | None)
+            yield name, str(value) if plain else item.callspec.indices[name]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
