@@ -236,7 +236,7 @@ def test_element_types(path, case, dali):
         pytest.skip("nothing to vary")
     trouble = Trouble()
     layout = layouts_of(case, OPERATORS[path])[0]
-    for dtype in drawn(case.dtypes or DTYPES, 3, path):
+    for dtype in drawn(case.dtypes or DTYPES, 2, path):
         inputs = samples(case, layout, "ragged", dtype)
         _against_oracle(dali, path, case, inputs, "ragged", dtype, trouble)
     trouble.report()
