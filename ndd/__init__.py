@@ -3,7 +3,10 @@
 Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from ndd import (
+    _absent_modules as _absent_modules,
     capture,
     checkpoint,
     decoders,
@@ -58,7 +61,7 @@ from ndd._tensor.dtype import (
 )
 from ndd.external_source import ExternalSource
 from ndd.imread import imread
-from ndd.names import __getattr__ as __getattr__
+from ndd.names import __dir__ as __dir__, __getattr__ as __getattr__
 from ndd.ops.audio.audio_resample import audio_resample
 from ndd.ops.audio.mel_filter_bank import mel_filter_bank
 from ndd.ops.audio.mfcc import mfcc
@@ -132,10 +135,9 @@ from ndd.ops.video.optical_flow import optical_flow
 from ndd.picture import picture
 from ndd.targets import Targets
 
-from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def  # isort: skip
-from ndd import _absent_modules as _absent_modules, fn  # isort: skip
-from ndd import backend as backend, data_node as data_node, tensors as tensors  # isort: skip  # ported code: ndd.tensors
-from ndd import auto_aug  # isort: skip
+if _TYPE_CHECKING:  # `names.py` imports these when they are asked for
+    from ndd import auto_aug, backend as backend, data_node as data_node, fn, tensors as tensors
+    from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
 
 _keep_dynamo_out()
 

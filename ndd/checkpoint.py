@@ -15,7 +15,7 @@ import secrets
 import string
 from typing import Any
 
-from ndd._execution import EvalContext
+from ndd._execution.context import EvalContext, bind_checkpoint
 from ndd.atomic_file import naming
 
 __all__ = ["Checkpoint", "current"]
@@ -391,3 +391,6 @@ def _write_new(path: str, text: str) -> None:
             os.fsync(entry)
         finally:
             os.close(entry)
+
+
+bind_checkpoint(Checkpoint)

@@ -165,7 +165,7 @@ def _nvimgcodec() -> Finding:
         return Finding("nvImageCodec", "missing", "not made for macOS; OpenCV and simplejpeg decode")
     advice = f"{installation.install_command('cpu')} for faster decoding of more formats"
     # Its first import talks on stderr unless it is made there.
-    ours = import_module("ndd.decoders.nvimgcodec.single").library()
+    ours = import_module("ndd.decoders.nvimgcodec.python_api").library()
     codec = _imported("nvidia.nvimgcodec", "nvImageCodec", advice, needed=False)
     if isinstance(codec, Finding):
         return codec

@@ -18,7 +18,7 @@ import torch.utils.data
 from ndd._execution.memoize import Memoized
 from ndd._execution.signal_safe import start
 from ndd._execution.weak_registry import EndedAtExit
-from ndd._operator.captured import CapturedLoop, running
+from ndd._lookahead.captured_loop import CapturedLoop, current_loop
 from ndd._tensor import Batch, Tensor, batch, tensor
 from ndd._tensor.construct import from_pipeline
 
@@ -156,7 +156,7 @@ class ExternalSource:
             raise TypeError(f"ExternalSource: batch_size: expected an integer, got {batch_size!r}") from None
         if size is not None and size < 0:
             raise ValueError(f"ExternalSource: batch_size must not be negative, got {batch_size}")
-        loop = running()
+        loop = current_loop()
         if loop is not None:
             return self._fed_to(loop, size)
         if self._loop is not None:

@@ -15,14 +15,14 @@ import numpy as np
 from ndd._tensor.secrets import error_text
 from ndd.atomic_file import atomic_file
 from ndd.demo.progress import Bar
-from ndd.readers.file_reading import RegularFile
-from ndd.readers.file_tree import words_of
+from ndd.readers.files.file_reading import RegularFile
+from ndd.readers.files.file_tree import words_of
+from ndd.readers.files.unpacked import Unpacked, is_packed
 from ndd.readers.formats.crc32c import wrong_heads
 from ndd.readers.formats.tar_file import BLOCK, is_header, members
 from ndd.readers.formats.tf_example import HEAD
 from ndd.readers.mxnet import scan_recordio
 from ndd.readers.tfrecord import scan_tfrecord
-from ndd.readers.unpacked import Unpacked, is_packed
 from ndd.readers.webdataset import is_hidden
 
 __all__ = ["add_arguments", "conventional_name", "kind_of", "run"]

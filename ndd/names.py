@@ -1,16 +1,34 @@
-"""What `ndd` says of names that it does not have, and the one that it looks up."""
+"""Names of `ndd` that are looked up when they are asked for, and what it says of those that it does not have.
+
+Pipeline mode is written with what `ndd` exports, as a user's program is: so it is imported after `ndd`, when one of its names
+is asked for, and only programs that use it wait for that.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
 from sys import modules as _modules
 from typing import Any
 
 from ndd._operator.name_hints import missing_name
 from ndd.installation import version
 
+_OF_PIPELINES = ("OperatorConcurrency", "Pipeline", "StreamPolicy", "newaxis", "pipeline_def")
+_MODULES = ("auto_aug", "backend", "data_node", "fn", "pipeline", "tensors")
+
+
+def __dir__() -> list[str]:
+    return sorted({*vars(_modules["ndd"]), *_OF_PIPELINES, *_MODULES})
+
 
 def __getattr__(name: str) -> Any:
-    """`ndd.__version__`, looked up when it is asked for: the installed metadata take 10 ms to find."""
+    """`ndd.__version__`, looked up when it is asked for: the installed metadata take 10 ms to find. Pipeline mode."""
     if name == "__version__":
         return version()
+    if name in _MODULES:
+        return _import_module(f"ndd.{name}")
+    if name in _OF_PIPELINES:
+        value = getattr(_import_module("ndd.pipeline"), name)
+        setattr(_modules["ndd"], name, value)  # from now on it is there
+        return value
     raise missing_name("ndd", name, vars(_modules["ndd"]).get("__all__", ()))

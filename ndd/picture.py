@@ -11,7 +11,8 @@ import numpy as np
 
 from ndd._tensor import Batch, Tensor, as_batch
 from ndd._tensor.dtype import uint8
-from ndd._tensor.picture import as_rgb, contact_sheet, encoded_as, image_tag, pillow
+from ndd._tensor.encoded_picture import encoded_as, pillow
+from ndd._tensor.picture import as_rgb, contact_sheet, image_tag
 from ndd.decoders.image import image as decode
 
 __all__ = ["Picture", "picture"]

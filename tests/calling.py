@@ -15,7 +15,7 @@ N = 3
 FORMS = ("ragged", "uniform", "one")
 
 
-def load_every_room() -> dict[str, Any]:
+def load_every_module() -> dict[str, Any]:
     """Imports each module of the rooms that hold operators, and gives the operators of ndd by public path."""
     import ndd
     from ndd._operator import all_operators

@@ -18,7 +18,7 @@ from _pytest.doctest import DoctestModule
 
 sys.path.insert(0, str(Path(__file__).parent))
 # Programs that tests start: nothing is to be collected from them, and importing them takes seconds.
-collect_ignore = [f"distributed/{name}.py" for name in ("elastic_loop", "kept_by_ranks", "two_gpus_loop")]
+collect_ignore = [f"distributed/{name}.py" for name in ("elastic_loop", "kept_by_ranks", "gpus_loop")]
 
 # The same examples in every run of CI: what is new is found by runs elsewhere.
 if os.environ.get("CI") == "true":

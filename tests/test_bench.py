@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from ndd.__main__ import main
 from ndd._operator import all_operators
 from ndd.bench import (
     augment,
+    cold,
     command,
     detection,
     dispatch,
@@ -27,9 +29,11 @@ from ndd.bench import (
     rounds,
     soak,
     start,
+    train,
 )  # fmt: skip
 from ndd.bench.libraries import Setting, enumerations, finish, make_setting
 from ndd.bench.operator_table import TABLE, WITHOUT_A_LINE
+from ndd.demo import folder as demo_folder
 
 GPU_ONLY = {
     "jitter", "experimental.remap", "experimental.median_blur", "experimental.dilate", "experimental.erode",
@@ -51,6 +55,38 @@ def test_dispatch(alone, monkeypatch):
     assert [r.unit for r in found] == ["us"] * 4
     assert all(0 < r.ndd < 1e5 for r in found)
     assert all(r.ratio is None for r in found)
+
+
+def test_cold(alone, monkeypatch, capsys):
+    """The loop of one side; and what is told of the times of several."""
+    common = ["--threads", "1", "--batch-size", "2", "--data", str(demo_folder.PHOTOS), "--device", "cpu"]
+    cold.main(["ndd", "--begun", str(time.monotonic()), "--seconds", "0.2", *common])
+    times = json.loads(capsys.readouterr().out)
+    assert times == sorted(times)
+    assert times[-1] > 0.2
+
+    asked = []
+
+    def faked(side, setting, data, batch_size, environment):
+        asked.append((side, environment.get("NDD_COMPILE_IN_BACKGROUND")))
+        speed = 20 if len(asked) == 4 else 10  # batches a second
+        return [k / speed for k in range(1, 31 * speed)]
+
+    monkeypatch.setattr(cold, "_times", faked)
+    alone.libraries["DALI"] = None
+    found = list(cold.measure(alone, None))
+    assert asked == [("ndd", None), ("DALI", None), ("ndd", "0"), ("ndd", None)]
+    assert [r.ndd for r in found] == [0.1, 50, 100, 200, 300, None, 0.05, 100, 200, 400, 600, 0.05]
+    assert [r.dali for r in found] == 2 * [0.1, 50, 100, 200, 300, 0.1]
+    assert found[5].name == "to 80 % of the warm rate; empty cache, CPU, 2 threads"
+
+
+def test_a_rate_is_reached_when_it_lasts():
+    slow, fast = [0.5 * k for k in range(1, 11)], [5 + 0.1 * k for k in range(1, 101)]
+    assert cold.warm_rate(slow + fast) == pytest.approx(10, rel=0.05)
+    assert cold.seconds_to(slow + fast, 10.0) == 4.5  # most of the two seconds that follow
+    assert cold.seconds_to(slow, 10.0) is None
+    assert cold.seconds_to([1.0], 10.0) is None
 
 
 def test_speech(alone):
@@ -367,3 +403,36 @@ def test_what_readers_are_measured_on_is_what_was_written(tmp_path):
     assert samples.shape == [(384,), (127,)]
     assert rate.torch().tolist() == [16_000, 16_000]
     assert bytes(text.tensors[1].numpy()) == b"1"
+
+
+def test_train(alone):
+    found = list(train.measure(alone, None, sides="synthetic, ndd", steps=2))
+    rate, share = found[0], next(r for r in found if "share of synthetic, ndd" in r.name)
+    assert (rate.name[:23], rate.unit) == ("small network, batch 32", "images/s")
+    assert rate.ndd > 0
+    assert share.ndd == pytest.approx(rate.ndd / found[1].dali)
+    assert {"cores", "GiB", "ms", "s"} <= {r.unit for r in found}
+
+
+def test_train_tells_the_kernels_of_loading_from_those_of_the_network():
+    measured = {
+        "synthetic": {"kernels": {"conv": 200.0}},
+        "ndd": {"kernels": {"conv": 203.0, "resample": 2.0, "Memcpy HtoD": 13.0, "rare": 0.001}},
+        "DALI pipeline": {"kernels": {"conv": 201.0, "warp": 30.0}},
+    }
+    found = list(train._kernel_rows(measured))
+    assert (found[0].ndd, found[0].dali) == (pytest.approx(15.001), 30.0)
+    assert (found[1].ndd, found[1].dali) == (203.0, 200.0)
+    assert [(r.name.strip(), r.ndd) for r in found[2:]] == [("Memcpy HtoD", 13.0), ("resample", 2.0)]
+
+
+def test_train_knows_its_sides(alone):
+    with pytest.raises(ValueError, match="--sides: 'tensorflow' is none of synthetic, ndd"):
+        list(train.measure(alone, None, sides="ndd,tensorflow"))
+
+
+def test_networks_have_as_many_weights_as_published():
+    from ndd.bench.residual_networks import network
+
+    counts = {name: sum(p.numel() for p in network(name).parameters()) for name in ("resnet18", "resnet50")}
+    assert counts == {"resnet18": 11_689_512, "resnet50": 25_557_032}

@@ -12,13 +12,13 @@ from enum import Enum
 import numpy as np
 import pytest
 import torch
-from calling import call, call_with, cases_of, decodes, evaluated, layouts_of, load_every_room, public, samples
+from calling import call, call_with, cases_of, decodes, evaluated, layouts_of, load_every_module, public, samples
 from compare import arrays_of
 
 import ndd
 from ndd import DType
 
-OPERATORS = load_every_room()
+OPERATORS = load_every_module()
 FIRST = [pytest.param(p, cases_of(p, op)[0], id=p) for p, op in sorted(OPERATORS.items()) if cases_of(p, op)]
 BUILTIN = (TypeError, ValueError, RuntimeError, IndexError, OverflowError)
 

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from calling import load_every_room
+from calling import load_every_module
 
 import ndd
 from ndd.__main__ import main
@@ -72,7 +72,7 @@ def test_what_is_here_is_equal_and_tested(rows):
 @pytest.mark.fast
 def test_what_dali_has_not_is_tested_by_a_file_of_its_own():
     """The walk over all operators can compare it with nothing: its values are its own tests' to check."""
-    load_every_room()
+    load_every_module()
     evidence = Evidence()
     untested = [name for name in own_operators() if evidence.of_name(name) == "-"]
     assert not untested, (
@@ -81,7 +81,7 @@ def test_what_dali_has_not_is_tested_by_a_file_of_its_own():
 
 
 def test_tested_means_cases_of_the_registry(rows):
-    operators = load_every_room()
+    operators = load_every_module()
     found = {row.name: row.tested for row in rows if row.devices}
     assert set(found) | set(own_operators()) == set(operators)
     assert found["resize"] == "with DALI, 4 cases"
@@ -168,7 +168,7 @@ def test_the_index_of_operators_is_written_by_the_command(tmp_path):
     assert main(["coverage", "--index", str(tmp_path / "operators.md")]) == 0
     assert len((tmp_path / "operators.md").read_text(encoding="utf-8").splitlines()) == len(text.splitlines())
     assert str(ROOT) not in text
-    for path in load_every_room():
+    for path in load_every_module():
         assert f"[`{path}`](" in text
     for link in re.findall(r"\]\(([^)]+)\)", text):
         assert (folder / link).exists(), link
@@ -241,6 +241,6 @@ def test_lines_are_counted_of_every_operator(capsys):
     assert main(["coverage", "--lines", "--all"]) == 0
     shown = capsys.readouterr().out.splitlines()
     own = {line.split()[2].rstrip(",") for line in shown if line.endswith(", own")}
-    assert own | set(own_operators()) == set(load_every_room())
+    assert own | set(own_operators()) == set(load_every_module())
     assert main(["coverage", "--lines", "no_such"]) == 1
     assert "no operator no_such" in capsys.readouterr().err

@@ -13,13 +13,13 @@ import zlib
 
 import numpy as np
 import pytest
-from calling import call_with, cases_of, layouts_of, load_every_room, public, samples
+from calling import call_with, cases_of, layouts_of, load_every_module, public, samples
 from cases import drawn
 
 import ndd
 
 COUNT = int(os.environ.get("NDD_EXTREMES", "25"))  # with `--all`
-OPERATORS = load_every_room()
+OPERATORS = load_every_module()
 PATHS = [path for path, op in sorted(OPERATORS.items()) if cases_of(path, op)]
 EXPECTED = (TypeError, ValueError, RuntimeError, IndexError, OverflowError, MemoryError, NotImplementedError)
 ROOM = 3 << 30  # bytes of address space that a call may take; more than any sensible call here

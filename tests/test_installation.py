@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import re
 import subprocess
@@ -72,25 +71,58 @@ def test_no_text_installs_the_other_project_of_this_name():
     assert not named
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("setuptools") is None, reason="needs setuptools")
-def test_wheel_and_sdist_hold_what_the_library_reads(tmp_path):
-    """Built from a copy of the files, without the network; the wheel is then used on its own."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, check=False
-    ).stdout.decode()
+def copied_checkout(target):
+    """The files of this checkout, without what git ignores."""
+    command = ["git", "ls-files", "-coz", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=False).stdout.decode()
     if not listed:
         pytest.skip("not a git checkout")
-    copied = tmp_path / "checkout"
     for name in filter(None, listed.split("\0")):
-        (copied / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).exists():
-            (copied / name).write_bytes((ROOT / name).read_bytes())
-    build = "import setuptools.build_meta as b; print(b.build_sdist('dist')); print(b.build_wheel('dist'))"
-    done = subprocess.run([sys.executable, "-c", build], cwd=copied, capture_output=True, text=True, check=False)
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_bytes((ROOT / name).read_bytes())
+    return target
+
+
+def built(checkout, calls, **environment):
+    """The files that the back end of the project makes, by these of its functions, without the network."""
+    pytest.importorskip("hatchling")
+    code = f"import hatch_build as b; print(*[f for f in ({calls})], sep='\\n')"
+    environment = {**os.environ, "NDD_WHEEL_KERNELS": "none", **environment}
+    done = subprocess.run([sys.executable, "-c", code], cwd=checkout, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
-    (wheel,) = (copied / "dist").glob("*.whl")
-    (sdist,) = (copied / "dist").glob("*.tar.gz")
+    return [checkout / "dist" / name for name in done.stdout.split()]
+
+
+def test_an_editable_install_is_a_plain_path(tmp_path):
+    """Beside a clone that is called as the package, `import ndd` would else find the clone, as an empty namespace; and type
+    checkers follow paths alone."""
+    checkout = copied_checkout(tmp_path / "ndd")
+    (wheel,) = built(checkout, "b.build_editable('dist'),")
+    inside = zipfile.ZipFile(wheel)
+    paths = [inside.read(name).decode() for name in inside.namelist() if name.endswith(".pth")]
+    assert [path.strip() for path in paths] == [str(checkout)]
+    assert not [name for name in inside.namelist() if name.endswith(".py")]
+    assert wheel.name.endswith("-py3-none-any.whl")
+
+    inside.extractall(tmp_path / "site")
+    code = f"import site; site.addsitedir({str(tmp_path / 'site')!r}); import ndd; print(ndd.__file__, ndd.__version__)"
+    used = subprocess.run(
+        [sys.executable, "-c", code],  # with the folder where it runs first on its path
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert used.stdout.split() == [str(checkout / "ndd" / "__init__.py"), ndd.__version__], used.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_wheel_and_sdist_hold_what_the_library_reads(tmp_path):
+    """Built from a copy of the files; the wheel is then used on its own."""
+    checkout = copied_checkout(tmp_path / "checkout")
+    sdist, wheel = built(checkout, "b.build_sdist('dist'), b.build_wheel('dist')")
     assert wheel.name == f"ndd_dataloading-{ndd.__version__}-py3-none-any.whl"  # no compiler, any platform
     assert sdist.name == f"ndd_dataloading-{ndd.__version__}.tar.gz"
 

@@ -15,13 +15,13 @@ import re
 
 import numpy as np
 import pytest
-from calling import FORMS, call, call_with, cases_of, decodes, evaluated, layouts_of, load_every_room, public, samples
+from calling import FORMS, call, call_with, cases_of, decodes, evaluated, layouts_of, load_every_module, public, samples
 from cases import DTYPES, Case, EachSample, drawn, table, values as numbers
 from compare import arrays_of, assert_same_values, describe
 
 import ndd
 
-OPERATORS = load_every_room()
+OPERATORS = load_every_module()
 PATHS = sorted(OPERATORS)
 # The fast part of `.ci/run` takes the first case of an operator only, and leaves what is marked so to the rest.
 sweep = pytest.mark.sweep

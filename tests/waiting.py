@@ -20,7 +20,7 @@ def wait_until(condition: Callable[[], Any]) -> None:
 
 def let_read_on(reader: Any) -> None:
     """Returns when a reader has read as far ahead as it may, and what lookahead makes of these batches is made."""
-    ahead = reader._ahead
+    ahead = reader._session.ahead
     if ahead is None:
         return
 
@@ -30,6 +30,6 @@ def let_read_on(reader: Any) -> None:
             return not busy
 
     wait_until(rests)
-    stores = [values[0]._value() for _, values in reader._coming._made]
-    made = [store.ahead.future for store in stores if store.ahead is not None and store.ahead.future is not None]
+    stores = [values[0]._value() for _, values in reader._session.peeked._made]
+    made = [i.future for store in stores if (i := store.iteration) is not None and i.future is not None]
     assert not concurrent.futures.wait(made, SECONDS).not_done, "waited too long"

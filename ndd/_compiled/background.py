@@ -126,10 +126,11 @@ class Background:
 background = Background()
 
 
-def stand_in(dispatcher: Any, computes: Callable[..., Any], compile_for: Callable[..., Any]) -> Callable[..., Any]:
-    """What a numba dispatcher does for types that it has not compiled: `computes` answers, if these types are not on disk.
-
-    `compile_for` is what it does else: loads or compiles at the call.
+def stand_in(
+    dispatcher: Any, cache: Any, computes: Callable[..., Any], compile_for: Callable[..., Any]
+) -> Callable[..., Any]:
+    """What a numba dispatcher does for types that it has not compiled: `computes` answers, if `cache` has no file for these
+    types. Otherwise `compile_for` loads or compiles at the call.
     """
     waiting: dict[tuple[Any, ...], Job] = {}
     failed: set[tuple[Any, ...]] = set()
@@ -138,7 +139,7 @@ def stand_in(dispatcher: Any, computes: Callable[..., Any], compile_for: Callabl
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
         job = waiting.get(kinds)
         if job is None:
-            if kinds in failed or not background.allowed or dispatcher._cache.kept(kinds, dispatcher.targetctx):
+            if kinds in failed or not background.allowed or cache.kept(kinds, dispatcher.targetctx):
                 return compile_for(*args)
             job = waiting[kinds] = Job(lambda: compile_now(kinds))
             background.do(job)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ndd._compiled.jit import Intrinsic, kernel
+from ndd._compiled.processor import processor_has
 
 
 @kernel
@@ -34,11 +35,7 @@ half_bits: Any = Intrinsic(lambda: _by_instruction() if _has_instruction() else 
 
 
 def _has_instruction() -> bool:
-    if platform.machine().lower() in ("aarch64", "arm64"):
-        return True
-    from llvmlite import binding
-
-    return bool(binding.get_host_cpu_features().get("f16c"))
+    return platform.machine().lower() in ("aarch64", "arm64") or processor_has("f16c")
 
 
 def _by_instruction() -> Any:

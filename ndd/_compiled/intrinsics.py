@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._compiled.jit import Compiled, Intrinsic
+from ndd._compiled.jit import REPLACED, Compiled, Intrinsic
 from ndd._tensor.memory import memory_at
 
 
@@ -34,8 +34,7 @@ class _Extreme(Compiled):
         return first
 
 
-EXTREMES: dict[str, Compiled] = {"min": _Extreme(operator.lt), "max": _Extreme(operator.gt)}
-"""What stands in kernels for Python's functions of these names."""
+REPLACED.update(min=_Extreme(operator.lt), max=_Extreme(operator.gt))
 
 empty: Any = Intrinsic(lambda: _array(zeroed=False), np.empty)
 """`empty(n, dtype)`, `empty((n, m), dtype)`: `np.empty`, but that the product of the extents may not overflow."""

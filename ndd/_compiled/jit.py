@@ -10,18 +10,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import gc
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ndd._compiled import kernel_file, linking as inner_code
-from ndd._compiled.background import background, stand_in
-from ndd._compiled.kernel_cache import KernelCache, described, source_digest, writable_folder
+from ndd._compiled import dispatcher, kernel_file, linking
+from ndd._compiled.kernel_cache import KernelCache, described, libraries, source_digest, writable_folder
 from ndd._execution.compile_notice import compiling
 from ndd._execution.errors import raise_signalled
 from ndd._execution.fork import whole
@@ -41,6 +39,10 @@ class Compiled:
     def described(self) -> bytes:
         """What tells it from others in the machine code of a kernel that calls it."""
         return source_digest(sys.modules[type(self).__module__].__file__ or "")
+
+
+REPLACED: dict[str, Compiled] = {}
+"""What stands in kernels for Python's functions of these names; `intrinsics.py` puts them here."""
 
 
 class Intrinsic(Compiled):
@@ -82,6 +84,7 @@ class Kernel(Compiled):
         self._inner: Any = None
         self._meanwhile: Callable[..., Any] | None = None
         self._written: Callable[..., Any] | None = None
+        self._text_run: Callable[..., Any] | None = None
 
     def meanwhile(self, function: Callable[..., Any] | None = None) -> Any:
         """Declares what is called while this is compiled in the background (`background.py`): `function`, else the
@@ -112,14 +115,14 @@ class Kernel(Compiled):
 
     def interpreted(self, *args: Any) -> Any:
         """Answers by Python's interpreter, which is for few numbers."""
-        return _silent(self._by_python())(*args)
+        if self._text_run is None:
+            self._text_run = _silent(self._by_python())
+        return self._text_run(*args)
 
     def waited_for(self, *args: Any) -> Any:
         """Answers when it is compiled: for a stand-in that would take longer than that."""
-        compiled = self.compiled()
-        with whole, _without_collection():
-            compiled.compile(tuple([compiled.typeof_pyval(value) for value in args]))
-        return compiled(*args)
+        dispatcher.compile_for(self.compiled(), args)
+        return self.compiled()(*args)
 
     def in_python(self) -> Callable[..., Any]:
         """Its text, and that of the kernels that it calls, for Python's interpreter; or what was declared instead."""
@@ -154,7 +157,15 @@ class Kernel(Compiled):
                     self._inner = self._dispatcher(inner=True)
         return self._inner
 
-    def _dispatcher(self, inner: bool) -> Any:
+    def compile_for_target(self) -> None:
+        """Compiles and keeps what was called here, for the processor that numba compiles for: another one than this, where
+        the package's kernels answer the calls."""
+        if self._compiled is not None:
+            own = self._dispatcher(inner=False, packaged=False)
+            for kinds in list(self._compiled.overloads):
+                own.compile(kinds)
+
+    def _dispatcher(self, inner: bool, packaged: bool = True) -> Any:
         try:
             import numba
         except ImportError as error:
@@ -169,19 +180,15 @@ class Kernel(Compiled):
             )
         inlined = "inline" in self.options  # its text becomes a part of that of who calls it: it is not compiled itself
         copy = self._copied(self._inner_ones() if inlined else {})
-        options = inner_code.options(inner)
-        dispatcher = numba.njit(**{"nogil": True, "error_model": "numpy", **self.options, **options})(copy)
-        text = self._text()
+        text, cache = self._text(), None
         if text is not None:
             name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
-            load = functools.partial(inner_code.loaded, function=original)
-            dispatcher._cache = KernelCache(name, text, inner_code.parts, load)
-        dispatcher.typeof_pyval = _typed(dispatcher)
-        dispatcher._compile_for_args = _one_at_a_time(dispatcher, text is not None)
-        if self._meanwhile is not None and text is not None and not inner:
-            dispatcher._compile_for_args = stand_in(dispatcher, self._meanwhile, dispatcher._compile_for_args)
-        dispatcher._compiler.compile = self._said_aloud(dispatcher._compiler.compile, copy.__globals__)
-        return dispatcher
+            load = functools.partial(linking.loaded, function=original)
+            cache = KernelCache(name, text, linking.parts, load, packaged and not inner)
+        return dispatcher.make_dispatcher(
+            copy, self.options, inner=inner, cache=cache, meanwhile=self._meanwhile,
+            around_compile=functools.partial(self._said_aloud, scope=copy.__globals__),
+        )  # fmt: skip
 
     def _said_aloud(self, compile_new: Callable[..., Any], scope: dict[str, Any]) -> Callable[..., Any]:
         """What a numba dispatcher does for types that are not on disk either: only now what it calls is looked for."""
@@ -205,23 +212,19 @@ class Kernel(Compiled):
 
     def _called(self) -> list[tuple[str, Compiled]]:
         """What it calls that must be compiled before, by name."""
-        from ndd._compiled.intrinsics import EXTREMES
-
-        scope = EXTREMES | self.function.__globals__  # type: ignore[attr-defined]
+        scope = REPLACED | self.function.__globals__  # type: ignore[attr-defined]
         names = sorted(_names(self.function.__code__))  # type: ignore[attr-defined]
         return [(name, found) for name in names if isinstance(found := scope.get(name), Compiled)]
 
     def _text(self) -> bytes | None:
         """All that its machine code follows from beside the types of its arguments; None if that is not known."""
-        import llvmlite
         import numba
 
         if self.function.__closure__:  # type: ignore[attr-defined]
             return None
         parts = [
-            f"{numba.__version__} {llvmlite.__version__} {sys.version} {numba.config.BOUNDSCHECK}".encode(),
-            source_digest(inner_code.__file__),
-            source_digest(kernel_file.__file__),
+            f"{libraries()} {numba.config.BOUNDSCHECK}".encode(),
+            *[source_digest(module.__file__) for module in (linking, kernel_file, dispatcher)],
         ]
         for one in self._reached({}):
             code, scope = one.function.__code__, one.function.__globals__  # type: ignore[attr-defined]
@@ -265,55 +268,6 @@ def _silent(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args)
 
     return silent
-
-
-def _typed(dispatcher: Any) -> Callable[[Any], Any]:
-    """Numba's type of an argument; of plain arrays, alone or in tuples, without `numpy.ma`, which takes 8 ms to import."""
-    from numba.core import types as numba_types
-    from numba.np.numpy_support import from_dtype, map_layout
-
-    of_others = dispatcher.typeof_pyval
-
-    def type_of(value: Any) -> Any:
-        if type(value) is tuple:
-            return numba_types.BaseTuple.from_types([type_of(one) for one in value])
-        if type(value) is not np.ndarray or value.dtype.kind not in "biuf" or not value.dtype.isnative:
-            return of_others(value)
-        kind = numba_types.Array(from_dtype(value.dtype), value.ndim, map_layout(value), not value.flags.writeable)
-        dispatcher._types_active_call.add(kind)  # it lives until the call is over, as numba has it
-        return kind
-
-    return type_of
-
-
-def _one_at_a_time(dispatcher: Any, kept: bool) -> Callable[..., Any]:
-    """The slow way of a numba dispatcher, taken for types that it has not seen."""
-    compile_for = dispatcher._compile_for_args
-
-    def guarded(*args: Any) -> Any:
-        kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
-        with whole, _without_collection():
-            if kept and dispatcher._cache.kept(kinds, dispatcher.targetctx):
-                return dispatcher.compile(kinds)  # the other way looks for numba's extensions in all packages, for 4 ms
-            background.busy()
-            try:
-                return compile_for(*args)
-            finally:
-                background.busy()
-
-    return guarded
-
-
-@contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
-    """Numba makes so many objects that looking for garbage among them takes a fifth of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 _C_TYPES = {"int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "int64": ctypes.c_int64, "uintp": ctypes.c_size_t}

@@ -5,7 +5,8 @@ processes that write at the same time can exchange two kernels' code. Here the n
 follows from, so there is nothing to keep in step: a file is read if it is there, whole, and nobody else can have written it;
 else the kernel is compiled anew, and a new file takes the place of the old one in one step.
 
-Files are read from all of these folders, and written to the first one that can be:
+A wheel brings kernels for common levels of processors (`kernel_archives.py`); they are looked for first. Files are read from all of
+these folders, and written to the first one that can be:
 
 1. `kernels` in `NDD_CACHE_DIR` (if it can be used, no other);
 2. `ndd` in `NUMBA_CACHE_DIR` (if it is set, none of the others);
@@ -18,18 +19,22 @@ Where none can be written, kernels are compiled once a process, and one warning 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import json
 import os
-import platform
+import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ndd._compiled import kernel_file
+from ndd._compiled.cpu_levels import LEVELS, runs_on
 from ndd._execution.cache_folders import (
     chosen_folder,
     close_to_others,
@@ -39,6 +44,7 @@ from ndd._execution.cache_folders import (
     temporary_folder,
     user_folder,
 )
+from ndd._execution.kernel_archives import KernelArchive, archive, refuse
 from ndd.atomic_file import atomic_file
 
 _KERNELS = "compiled kernels"
@@ -51,12 +57,14 @@ class KernelCache:
     Args:
         name: of the kernel: module and qualified name.
         text: what the code follows from beside the types of its arguments.
-        parts: gives what a file holds of a compilation result, as `inner_code.parts` does.
-        load: makes one of that, for a target and types of arguments, as `inner_code.loaded` does.
+        parts: gives what a file holds of a compilation result, as `linking.parts` does.
+        load: makes one of that, for a target and types of arguments, as `linking.loaded` does.
+        packaged: whether the package's kernels serve.
     """
 
-    def __init__(self, name: str, text: bytes, parts: Any, load: Any):
+    def __init__(self, name: str, text: bytes, parts: Any, load: Any, packaged: bool):
         self._name = name
+        self._packaged = packaged
         self._source = hashlib.sha256(text).hexdigest()[:16]
         self._parts, self._load = parts, load
 
@@ -67,21 +75,35 @@ class KernelCache:
         return None if folder is None else str(folder)
 
     def kept(self, sig: Any, target_context: Any) -> bool:
-        """Whether there is a file for a signature."""
-        name = self._file_name(sig, target_context.codegen())
-        return any(os.path.exists(folder / name) for folder in _folders())
+        """Whether there is code for a signature."""
+        codegen = target_context.codegen()
+        name = self._file_name(sig, _target(codegen))
+        return any(os.path.exists(folder / name) for folder in _folders()) or any(self._from_package(sig, codegen))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for a signature, or None."""
         codegen = target_context.codegen()
-        name = self._file_name(sig, codegen)
-        for folder in _folders():
+        for data, target in self._candidates(sig, codegen):
             try:
-                header, code = kernel_file.unpacked(read_own(folder / name), self._expected(sig, codegen))
+                header, code = kernel_file.unpacked(data, self._expected(sig, target))
                 return self._load(target_context, tuple(sig), header, code)
-            except Exception:  # not there, not to be read, or not what this numba can use: compiled anew
+            except Exception:  # not what this numba can use: compiled anew
                 continue
         return None
+
+    def _candidates(self, sig: Any, codegen: Any) -> Iterator[tuple[bytes, dict[str, str]]]:
+        """What may be the kernel, and the target that it is for."""
+        yield from self._from_package(sig, codegen)
+        target = _target(codegen)
+        for folder in _folders():
+            with contextlib.suppress(OSError):
+                yield read_own(folder / self._file_name(sig, target)), target
+
+    def _from_package(self, sig: Any, codegen: Any) -> Iterator[tuple[bytes, dict[str, str]]]:
+        for files in _archives(codegen) if self._packaged else ():
+            target = files.header["target"]
+            if data := files.read(self._file_name(sig, target)):
+                yield data, target
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Writes a compiled kernel. What goes wrong here harms nobody: the kernel itself is there."""
@@ -93,20 +115,22 @@ class KernelCache:
             return
         try:
             header, code = parts
-            content = kernel_file.packed({**self._expected(sig, data.codegen), **header}, code)
-            with atomic_file(folder / self._file_name(sig, data.codegen)) as file:
+            target = _target(data.codegen)
+            content = kernel_file.packed({**self._expected(sig, target), **header}, code)
+            with atomic_file(folder / self._file_name(sig, target)) as file:
                 close_to_others(file)
                 file.write(content)
             self._delete_old(folder)
         except Exception as error:
             _warn(f"could not be written to {folder} ({error})")
 
-    def _expected(self, sig: Any, codegen: Any) -> dict[str, Any]:
+    def _expected(self, sig: Any, target: dict[str, str]) -> dict[str, Any]:
         """What the header of a file must say."""
-        return {"kernel": self._name, "source": self._source, "signature": str(tuple(sig)), **_made_for(codegen)}
+        said = {"kernel": self._name, "source": self._source, "signature": str(tuple(sig))}
+        return {**said, "target": target, "libraries": libraries()}
 
-    def _file_name(self, sig: Any, codegen: Any) -> str:
-        key = hashlib.sha256(repr((sig, _machine(codegen))).encode()).hexdigest()[:24]
+    def _file_name(self, sig: Any, target: dict[str, str]) -> str:
+        key = hashlib.sha256(repr((sig, json.dumps(target, sort_keys=True))).encode()).hexdigest()[:24]
         return f"{self._name}.{self._source}.{key}{kernel_file.SUFFIX}"
 
     def _delete_old(self, folder: Path) -> None:
@@ -125,24 +149,33 @@ class KernelCache:
 
 
 @functools.cache
-def _machine(codegen: Any) -> Any:
+def _target(codegen: Any) -> dict[str, str]:
     """What machine code is made for."""
-    return codegen.magic_tuple()
+    return dict(zip(("triple", "cpu", "features"), codegen.magic_tuple(), strict=True))
 
 
 @functools.cache
-def _made_for(codegen: Any) -> dict[str, Any]:
-    """The same for people, and the libraries."""
+def libraries() -> dict[str, str]:
+    """Versions of what kernels are compiled by, and call."""
     import llvmlite
     import numba
 
-    triple, cpu, features = _machine(codegen)
-    return {
-        "target": {"triple": triple, "cpu": cpu, "features": features},
-        "libraries": {
-            "numba": numba.__version__, "llvmlite": llvmlite.__version__, "python": platform.python_version()
-        },
-    }  # fmt: skip
+    python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
+    return {"numba": numba.__version__, "llvmlite": llvmlite.__version__, "python": python}
+
+
+@functools.cache
+def _archives(codegen: Any) -> list[KernelArchive]:
+    """The package's kernels that run here, those of the highest level first."""
+    brought = [files for level in reversed(LEVELS) if (files := archive(level)) is not None]
+    fitting = [files for files in brought if runs_on(files.header["target"], _target(codegen))]
+    for made_by in [files.header["libraries"] for files in brought][:1]:
+        for name, version in libraries().items():
+            if made_by.get(name) != version:
+                refuse(f"the kernels of this package are for {name} {made_by.get(name)}, and here is {version}")
+    if brought and not fitting:
+        refuse(f"the kernels of this package need a processor of level {next(iter(LEVELS))}")
+    return [files for files in fitting if files.header["libraries"] == libraries()]
 
 
 @functools.cache

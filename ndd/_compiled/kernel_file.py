@@ -13,7 +13,7 @@ The header says
     source     digest of all that the code follows from: texts, constants, options, versions
     signature  the types of the arguments, as numba prints them
     target     "triple", "cpu" and "features" that LLVM made the code for
-    libraries  versions of "numba", "llvmlite" and "python"
+    libraries  versions of "numba", "llvmlite" and "python" (the name of its binary interface, "cpython-311")
     result     the type of the result (`linking.py` has the forms)
     constants  element types that the function gives to arrays that it makes for Python, in the same forms
     format     "object": an object file of the system's (ELF, Mach-O, COFF) with a function that Python calls; "bitcode":

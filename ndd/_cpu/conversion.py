@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from ndd._compiled.intrinsics import each
-from ndd._compiled.jit import Kernel, kernel
-from ndd._tensor.convert import limits_of_float, limits_of_int, numpy_type, rounded
+from ndd._compiled.jit import kernel
+from ndd._tensor.conversion_rules import rounded
 
 
 @kernel
@@ -51,11 +48,11 @@ int_to_float.meanwhile()
 
 
 @kernel
-def half_to_float(bits, out):
+def half_to_float(array, out):
     """float16 bits to float32."""
     result = out.view(np.uint32)
-    for i in range(bits.size):
-        word = np.uint32(bits[i])
+    for i in range(array.size):
+        word = np.uint32(array[i])
         sign = (word & np.uint32(0x8000)) << np.uint32(16)
         exponent = word & np.uint32(0x7C00)
         body = (word & np.uint32(0x7FFF)) << np.uint32(13)
@@ -70,13 +67,18 @@ def half_to_float(bits, out):
             result[i] = normal | sign
 
 
+@half_to_float.meanwhile
+def _(array, out):
+    out[:] = array.view(np.float16)
+
+
 @kernel
-def float_to_half(bits, out):
+def float_to_half(array, out):
     """float32 bits to float16 bits, to the nearest, ties to even."""
-    values = bits.view(np.float32)
-    for i in range(bits.size):
-        sign = (bits[i] >> np.uint32(16)) & np.uint32(0x8000)
-        body = bits[i] & np.uint32(0x7FFFFFFF)
+    values = array.view(np.float32)
+    for i in range(array.size):
+        sign = (array[i] >> np.uint32(16)) & np.uint32(0x8000)
+        body = array[i] & np.uint32(0x7FFFFFFF)
         rounded = (
             body - np.uint32(0x38000000) + np.uint32(0xFFF) + ((body >> np.uint32(13)) & np.uint32(1))
         ) >> np.uint32(13)
@@ -88,44 +90,23 @@ def float_to_half(bits, out):
         out[i] = np.uint16(sign | rounded)
 
 
+@float_to_half.meanwhile
+def _(array, out):
+    out.view(np.float16)[:] = array.view(np.float32)
+
+
 @kernel
-def float_to_bfloat16(bits, out):
+def float_to_bfloat16(array, out):
     """float32 bits to bfloat16 bits, to the nearest, ties to even."""
-    for i in range(bits.size):
-        word = bits[i]
+    for i in range(array.size):
+        word = array[i]
         rounded = (word + np.uint32(0x7FFF) + ((word >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
         if (word & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000):
             rounded = np.uint32(0x7FFF)
         out[i] = np.uint16(rounded)
 
 
-class Conversion(NamedTuple):
-    """A kernel `f(array, out, *numbers)`, and the types as which it takes the arrays' memory."""
-
-    kernel: Kernel
-    numbers: tuple[Any, ...]
-    sees: Any
-    makes: Any
-
-
-@functools.cache
-def conversion(src: str, dst: str) -> Conversion | None:
-    """The kernel that converts 1-D arrays of type `src` to `dst` (short names) by the rule of `cast`; None where there is none."""
-    source, target = numpy_type(src), numpy_type(dst)
-    if (src, dst) == ("f16", "f32"):
-        return Conversion(half_to_float, (), np.uint16, np.float32)
-    if (src, dst) == ("f32", "f16"):
-        return Conversion(float_to_half, (), np.uint32, np.uint16)
-    if (src, dst) == ("f32", "bfloat16"):
-        return Conversion(float_to_bfloat16, (), np.uint32, np.uint16)
-    wide = "f16", "bfloat16"
-    if src in wide or dst in wide or source.kind not in "iuf" or target.kind not in "iuf":
-        return None
-    if source.kind == "f" and target.kind != "f":
-        return Conversion(float_to_int, limits_of_float(source, target, "cast"), source, target)
-    if target.kind == "f" or source == target or limits_of_int(source, target) == (None, None):
-        return Conversion(int_to_float, (), source, target)
-    least, most = np.iinfo(source).min, np.iinfo(source).max
-    low, high = limits_of_int(source, target)
-    cut = source.type(least) if low is None else low, source.type(most) if high is None else high
-    return Conversion(int_to_int, cut, source, target)
+@float_to_bfloat16.meanwhile
+def _(array, out):
+    rounded = (array + np.uint32(0x7FFF) + ((array >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    out[:] = np.where(np.isnan(array.view(np.float32)), np.uint32(0x7FFF), rounded)

@@ -1,13 +1,14 @@
 """Linear colour arithmetic on the CPU: matrices over the channels of a pixel, a factor and an offset for each element.
 
-The arrays are [samples, numbers], pixels of three channels lie one behind the other, and there is a matrix for each
-sample. A row of a matrix makes one channel of the result: a factor for each channel of the source, then what is added.
+The arrays are of one sample, pixels of three channels lie one behind the other. A row of a matrix makes one channel
+of the result: a factor for each channel of the source, then what is added.
 `limits` are as in `lines.element`; `small` is True
 for bytes made of numbers that fit 32-bit integers before they are cut to a byte, else None.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,38 +46,35 @@ def _all_made(values, limits, small):
 
 
 @kernel
-def mix_channels(x, out, matrices, limits, small):
+def mix_channels(x, out, matrix, limits, small):
     """Three channels from three."""
-    for sample in range(out.shape[0]):
-        given, made, matrix = x[sample], out[sample], matrices[sample]
-        rr, rg, rb, r_offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
-        gr, gg, gb, g_offset = matrix[1, 0], matrix[1, 1], matrix[1, 2], matrix[1, 3]
-        br, bg, bb, b_offset = matrix[2, 0], matrix[2, 1], matrix[2, 2], matrix[2, 3]
-        for i in range(given.size // 3):
-            r, g, b = np.float32(given[3 * i]), np.float32(given[3 * i + 1]), np.float32(given[3 * i + 2])
-            made[3 * i] = _made(rr * r + rg * g + rb * b + r_offset, limits, small)
-            made[3 * i + 1] = _made(gr * r + gg * g + gb * b + g_offset, limits, small)
-            made[3 * i + 2] = _made(br * r + bg * g + bb * b + b_offset, limits, small)
+    given, made = x.reshape(x.size), out.reshape(out.size)
+    rr, rg, rb, r_offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
+    gr, gg, gb, g_offset = matrix[1, 0], matrix[1, 1], matrix[1, 2], matrix[1, 3]
+    br, bg, bb, b_offset = matrix[2, 0], matrix[2, 1], matrix[2, 2], matrix[2, 3]
+    for i in range(given.size // 3):
+        r, g, b = np.float32(given[3 * i]), np.float32(given[3 * i + 1]), np.float32(given[3 * i + 2])
+        made[3 * i] = _made(rr * r + rg * g + rb * b + r_offset, limits, small)
+        made[3 * i + 1] = _made(gr * r + gg * g + gb * b + g_offset, limits, small)
+        made[3 * i + 2] = _made(br * r + bg * g + bb * b + b_offset, limits, small)
 
 
 @mix_channels.meanwhile
-def _(x, out, matrices, limits, small):
+def _(x, out, matrix, limits, small):
     with np.errstate(all="ignore"):
-        for given, made, matrix in zip(x, out, matrices, strict=True):
-            r, g, b = given.reshape(-1, 3).T.astype(np.float32)
-            for channel, (of_r, of_g, of_b, offset) in enumerate(matrix):
-                made[channel::3] = _all_made(of_r * r + of_g * g + of_b * b + offset, limits, small)
+        r, g, b = x.reshape(-1, 3).T.astype(np.float32)
+        for channel, (of_r, of_g, of_b, offset) in enumerate(matrix):
+            out.reshape(-1)[channel::3] = _all_made(of_r * r + of_g * g + of_b * b + offset, limits, small)
 
 
 @kernel
-def merge_channels(x, out, matrices, limits, small):
+def merge_channels(x, out, matrix, limits, small):
     """One channel from three."""
-    for sample in range(out.shape[0]):
-        given, made, row = x[sample], out[sample], matrices[sample, 0]
-        first, second, third, offset = row[0], row[1], row[2], row[3]
-        for i in range(made.size):
-            a, b, c = np.float32(given[3 * i]), np.float32(given[3 * i + 1]), np.float32(given[3 * i + 2])
-            made[i] = _made(first * a + second * b + third * c + offset, limits, small)
+    given, made = x.reshape(x.size), out.reshape(out.size)
+    first, second, third, offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
+    for i in range(made.size):
+        a, b, c = np.float32(given[3 * i]), np.float32(given[3 * i + 1]), np.float32(given[3 * i + 2])
+        made[i] = _made(first * a + second * b + third * c + offset, limits, small)
 
 
 @kernel
@@ -101,17 +99,16 @@ def grey(x, out, reverse):
 
 
 @kernel
-def spread_channel(x, out, matrices, limits, small):
+def spread_channel(x, out, matrix, limits, small):
     """Three channels from one."""
-    for sample in range(out.shape[0]):
-        given, made, matrix = x[sample], out[sample], matrices[sample]
-        first, second, third = matrix[0, 0], matrix[1, 0], matrix[2, 0]
-        a, b, c = matrix[0, 1], matrix[1, 1], matrix[2, 1]
-        for i in range(given.size):
-            value = np.float32(given[i])
-            made[3 * i] = _made(first * value + a, limits, small)
-            made[3 * i + 1] = _made(second * value + b, limits, small)
-            made[3 * i + 2] = _made(third * value + c, limits, small)
+    given, made = x.reshape(x.size), out.reshape(out.size)
+    first, second, third = matrix[0, 0], matrix[1, 0], matrix[2, 0]
+    a, b, c = matrix[0, 1], matrix[1, 1], matrix[2, 1]
+    for i in range(given.size):
+        value = np.float32(given[i])
+        made[3 * i] = _made(first * value + a, limits, small)
+        made[3 * i + 1] = _made(second * value + b, limits, small)
+        made[3 * i + 2] = _made(third * value + c, limits, small)
 
 
 @kernel
@@ -145,44 +142,29 @@ def _(x, out, matrix, limits, small):
         out[:] = _all_made(x.astype(np.float32) * matrix[0, 0] + matrix[0, 1], limits, small)
 
 
-@kernel
-def scale_and_shift(x, out, matrices, limits, small):
-    """The same for many samples."""
-    for sample in range(out.shape[0]):
-        scale_elements(x[sample], out[sample], matrices[sample], limits, small)
+def by(kernel: Any, kind: np.dtype, made: np.dtype, moderate: bool) -> partial[None]:
+    """One of the kernels as `f(x, out, matrix)`, for elements of these types: uint8, int16, int32, float16 or float32.
 
-
-@scale_and_shift.meanwhile
-def _(x, out, matrices, limits, small):
-    for given, made, matrix in zip(x, out, matrices, strict=True):
-        scale_elements.stand_in(given, made, matrix, limits, small)
-
-
-def how_made(kind: np.dtype, made: np.dtype, moderate: bool) -> tuple[Any, Any] | None:
-    """`limits` and `small` of the kernels, for elements of these types; None for results that no kernel makes."""
-    limits = _LIMITS.get(made)
-    if limits is None and made != _FLOAT:
-        return None
-    return limits, True if moderate and kind == made == _BYTE else None
-
-
-def compute(loop: Any, x: np.ndarray, out: np.ndarray, moderate: bool, matrix: np.ndarray) -> None:
-    """Runs one of the kernels, `loop(x, out, matrices, ...)`, on arrays of uint8, int16, int32, float16, float32.
-
-    `matrix` is one for all, or [N, ...] for arrays [N, ...]. `moderate` says that no number of a uint8 input leads out
-    of the range of 32-bit integers. float16, and int32 as a result, go by way of a float32 array: a compiled loop for
-    each pair of types is not worth the time it takes to compile.
+    `moderate` says that no number of a uint8 input leads out of the range of 32-bit integers. float16, and int32 as a result, go by
+    way of a float32 array: a compiled loop for each pair of types is not worth the time it takes to compile.
     """
+    if kind == np.float16 or (made != _FLOAT and made not in _LIMITS):
+        return partial(compute, kernel=kernel, moderate=moderate)
+    return partial(kernel, limits=_LIMITS.get(made), small=_is_small(kind, made, moderate))
+
+
+def _is_small(kind: np.dtype, made: np.dtype, moderate: bool) -> bool | None:
+    return True if moderate and kind == made == _BYTE else None
+
+
+def compute(x: np.ndarray, out: np.ndarray, matrix: np.ndarray, kernel: Any, moderate: bool) -> None:
+    """Runs one of the kernels on arrays, see `by`."""
     if not out.size:
         return
-    matrices = matrix if matrix.ndim == 3 else matrix[None]
     if x.dtype == np.float16:
         x = convert_array(x, "f16", "f32")
-    x, made = x.reshape(len(matrices), -1), out.reshape(len(matrices), -1)
-    how = how_made(x.dtype, out.dtype, moderate)
-    if how is not None:
-        loop(x, made, matrices, *how)
-        return
-    wide = np.empty(made.shape, np.float32)
-    loop(x, wide, matrices, None, None)
-    convert_array(wide, "f32", _SHORT_NAMES[out.dtype], made)
+    wide = out if out.dtype in _LIMITS or out.dtype == _FLOAT else np.empty(out.shape, np.float32)
+    small = _is_small(x.dtype, wide.dtype, moderate)
+    kernel(x.reshape(-1), wide.reshape(-1), matrix, _LIMITS.get(wide.dtype), small)
+    if wide is not out:
+        convert_array(wide, "f32", _SHORT_NAMES[out.dtype], out)

@@ -9,9 +9,11 @@ import hashlib
 import os
 import struct
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ndd._cuda.cupy_module import cupy
 from ndd._cuda.driver import call
 from ndd._execution.cache_folders import (
     chosen_folder,
@@ -22,8 +24,8 @@ from ndd._execution.cache_folders import (
     user_folder,
 )
 from ndd._execution.compile_notice import compiling
+from ndd._execution.kernel_archives import archive, refuse, targets
 from ndd.atomic_file import atomic_file
-from ndd.installation import install_command
 
 _KERNELS = "kernels compiled for GPUs"
 OPTIONS = ("--std=c++17", "-default-device")
@@ -31,18 +33,6 @@ _three = struct.Struct("3Q").pack  # a third of the time of an array of ctypes
 _lock = threading.Lock()
 _loaded: dict[tuple[str, str, int], Kernel] = {}
 _loading: dict[tuple[str, str, int], threading.Lock] = {}
-
-
-def cupy() -> Any:
-    """The cupy module, or an ImportError that says what to install."""
-    try:
-        import cupy as module
-    except ImportError as error:
-        raise ImportError(
-            "GPU operators need cupy, which is not installed. Install what fits the driver: "
-            f"`{install_command('cuda13')}` or `{install_command('cuda12')}` (`python -m ndd doctor` says which)"
-        ) from error
-    return module
 
 
 class Kernel(NamedTuple):
@@ -57,10 +47,42 @@ class Kernel(NamedTuple):
 def _load(text: str, name: str, device_id: int) -> Kernel:
     module = cupy()
     with module.cuda.Device(device_id) as device:
-        program = module.cuda.function.Module()
-        program.load(binary(text, name, _architecture(int(device.compute_capability))))
-        found = program.get_function(name)
-        return Kernel(found.ptr, name, text, found)
+        capability = int(device.compute_capability)
+        for code in packaged(text, capability):
+            try:
+                return _function(module, code, text, name)
+            except module.cuda.driver.CUDADriverError as error:  # the driver is too old for it
+                refuse(f"the driver does not take the kernels of this package ({error})")
+        return _function(module, binary(text, name, _architecture(capability)), text, name)
+
+
+def _function(module: Any, code: bytes, text: str, name: str) -> Kernel:
+    program = module.cuda.function.Module()
+    program.load(code)
+    found = program.get_function(name)
+    return Kernel(found.ptr, name, text, found)
+
+
+def packaged(text: str, capability: int) -> Iterator[bytes]:
+    """Code of the package's for a text that runs on a GPU, such as 86: machine code of its generation, of its own number or a
+    smaller one; else portable code, which the driver translates."""
+    there = {target: int(target.partition("_")[2]) for target in targets() if target.startswith(("sm_", "compute_"))}
+    older = sorted((number, target) for target, number in there.items() if number <= capability)
+    of_generation = [t for number, t in older if t.startswith("sm_") and number // 10 == capability // 10]
+    for target in (of_generation or [t for _, t in older if t.startswith("compute_")])[::-1]:
+        files = archive(target)
+        if files is not None and (code := files.read(packaged_name(text))):
+            yield code
+
+
+def packaged_name(text: str) -> str:
+    """Of a text's code in an archive: no compiler is asked for its version."""
+    return hashlib.sha256("\0".join((text, *OPTIONS)).encode()).hexdigest()
+
+
+def compiler() -> str:
+    """The version of what compiles."""
+    return ".".join(map(str, _nvrtc().getVersion()))
 
 
 def function(text: str, name: str, device_id: int) -> Kernel:

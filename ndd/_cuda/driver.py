@@ -8,6 +8,8 @@ import functools
 import sys
 from typing import Any
 
+from ndd._cuda.cupy_module import cupy
+
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: the thread has called nothing yet that makes one current
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 
@@ -39,8 +41,6 @@ def _again(status: int, name: str, arguments: tuple[Any, ...]) -> int:
     if status != _NO_CONTEXT:
         return status
     import torch
-
-    from ndd._cuda.compile import cupy
 
     cupy().cuda.runtime.setDevice(torch.cuda.current_device())
     return _functions()[name](*arguments)

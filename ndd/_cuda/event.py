@@ -7,6 +7,7 @@ import ctypes
 from typing import Any
 
 from ndd._cuda import driver
+from ndd._cuda.cupy_module import cupy
 
 _NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 
@@ -36,8 +37,6 @@ class Event:
 
     def synchronize(self) -> None:
         """Waits for the GPU to pass it; other threads go on meanwhile."""
-        from ndd._cuda.compile import cupy
-
         cupy().cuda.runtime.eventSynchronize(self._handle)
 
     def __del__(self) -> None:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from ndd._execution.kernel_archives import refused
+
 _PATIENCE = 1.0  # seconds in a process, all kernels together, before anything is said
 _lock = threading.RLock()
 _said = False
@@ -40,6 +42,12 @@ def compiling(what: str, folder: Path | None) -> Iterator[None]:
             del _own.begun
 
 
+def _why() -> str:
+    """Why the kernels that came with the package do not serve."""
+    reasons = refused()
+    return f" ({reasons[0].upper()}{reasons[1:]}.)" if reasons else ""
+
+
 def _say_if_long(what: str, folder: Path | None) -> None:
     global _said
     if _said or _spent + time.monotonic() - _own.begun < _PATIENCE:
@@ -51,5 +59,5 @@ def _say_if_long(what: str, folder: Path | None) -> None:
     kept = "cannot keep them" if folder is None else f"keeps them in {folder}"
     logging.getLogger("ndd").warning(
         f"ndd compiles kernels when they are first used on a machine (now {what}) and {kept}; `python -m ndd compile` "
-        "does so ahead of time."
+        f"does so ahead of time.{_why()}"
     )

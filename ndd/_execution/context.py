@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from ndd._execution.fork import around_fork
@@ -259,13 +260,16 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def _new_checkpoint(context: Any) -> Any:
-    from ndd.checkpoint import Checkpoint
-
-    return Checkpoint()
+_new_checkpoint: Callable[[], Any] | None = None
 
 
-_checkpoints = Memoized(_new_checkpoint, per="owner")
+def bind_checkpoint(make: Callable[[], Any]) -> None:
+    """Tells the contexts what makes their checkpoints; `ndd.checkpoint` calls this on import."""
+    global _new_checkpoint
+    _new_checkpoint = make
+
+
+_checkpoints = Memoized(lambda context: _new_checkpoint(), per="owner")  # type: ignore[misc]
 _own_streams = Memoized(lambda context, device_id: Stream(device_id=device_id), per="owner")
 
 

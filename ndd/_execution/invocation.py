@@ -31,8 +31,8 @@ class Invocation:
     """`work(invocation)` gives the list of result stores; it runs once, on the context's thread or the asker's."""
 
     __slots__ = (
-        "call", "context", "deferred", "error", "inputs", "link", "name", "process", "queued", "results", "state", "stream",
-        "waiters", "work",
+        "call", "context", "deferred", "error", "inputs", "loop_position", "name", "process", "queued", "results", "state",
+        "stream", "waiters", "work",
     )  # fmt: skip
 
     def __init__(self, name: str, work: Callable[[Any], list[Any]], context: Any, call: Any, deferred: bool):
@@ -43,8 +43,8 @@ class Invocation:
         self.deferred = deferred
         self.queued = False
         self.inputs: Any = ()  # deferred: the handles that must have their values first
-        # Where in the body of a loop it was called: a `Trip` and a number, see `_operator/ahead.py`.
-        self.link: Any = None
+        # Where in a loop it was called: an `Iteration` and the number of the call, see `_lookahead/recording.py`.
+        self.loop_position: Any = None
         self.state = _WAITING
         self.process = 0
         self.results: list[Any] | None = None
@@ -89,9 +89,9 @@ class Invocation:
     def _run(self) -> None:
         try:
             results = self.results = self.work(self)  # type: ignore[misc]
-            if self.link is not None:
+            if self.loop_position is not None:
                 for store in results:
-                    store.following = store.following or self.link
+                    store.loop_position = store.loop_position or self.loop_position
         except Exception as error:
             raise_signalled(error)
             origin = getattr(error, "origin", None)

@@ -10,6 +10,8 @@ from ndd._execution.invocation import Invocation, serving
 from ndd._execution.mode import local as mode
 from ndd._tensor.user_line import user_frame
 
+# Asked before a call is handed over: whether its result is being made already, so that nothing is to run.
+_is_made: Callable[[Any, Invocation], bool] | None = None
 DEFERRED, EAGER, SYNC_CPU, SYNC_FULL = 1, 2, 3, 4
 
 
@@ -20,7 +22,7 @@ def schedule(
     *,
     shares_memory: bool = False,
     at_once: bool = False,
-    follow: Callable[[Invocation], bool] | None = None,
+    operator_call: Any = None,
 ) -> Invocation:
     """Runs `work(invocation)` when the mode in force says so: now, on the background thread, or when asked for.
 
@@ -30,7 +32,7 @@ def schedule(
             read before the call returns, in every mode.
         at_once: so quick that handing it over would cost more; unless the mode is deferred, it runs now. So does what
             an operator calls.
-        follow: asked before it is handed over: whether its result is being made already, so that nothing is to run.
+        operator_call: the `Call` whose `run` the work is, for what asks before it runs.
     """
     level = mode.level
     context = EvalContext.current()
@@ -54,9 +56,15 @@ def schedule(
     elif level == EAGER:
         if at_once or serving.now:  # within an operator: it waits for the result, and a queue could wait for it
             invocation.execute()
-        elif follow is None or not follow(invocation):
+        elif operator_call is None or _is_made is None or not _is_made(operator_call, invocation):
             context.submit(invocation)
     return invocation
+
+
+def ask_before_running(is_made: Callable[[Any, Invocation], bool]) -> None:
+    """Asks `is_made(call, invocation)` before a call of an operator is handed over, from now on."""
+    global _is_made
+    _is_made = is_made
 
 
 def order_after(invocation: Invocation) -> None:

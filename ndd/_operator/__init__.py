@@ -59,6 +59,7 @@ from ndd._operator.call import Call
 from ndd._operator.computed_on_host import computed_on_host
 from ndd._operator.declare import operator
 from ndd._operator.operator import Operator, bind_random
+from ndd._operator.partition import View
 from ndd._operator.pieces import each_piece
 from ndd._operator.plan import Plan, Samples, bad_sample, like, output
 from ndd._operator.registry import all_operators
@@ -76,6 +77,7 @@ __all__ = [
     "Samples",
     "Seen",
     "Values",
+    "View",
     "all_operators",
     "bad_sample",
     "bind_random",

@@ -13,7 +13,6 @@ import numpy as np
 from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
 from ndd._operator import on_cpu, turns
-from ndd._operator.ahead import follow
 from ndd._operator.arguments import values_of
 from ndd._operator.call_cache import FEW, CachedCall, CachedPlan
 from ndd._operator.empty_batch import ranked, results_without_samples
@@ -197,10 +196,6 @@ class Call:
         if first is not None and self.device.device_id is None:
             first.taker = self
 
-    def follow(self, invocation: Invocation) -> bool:
-        """Whether the result of this call is being made ahead."""
-        return follow(self, invocation)
-
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
@@ -243,7 +238,7 @@ class Call:
             return self._labelled([made], None)
         if op.views is not None:
             return self._view(stores)
-        if op.batch is not None and (op.plan is None or self.device.device_id is None):
+        if op.batch is not None and not op.batch_takes_plan and (op.plan is None or self.device.device_id is None):
             found = self._batch(stores)
             if found is not None:
                 return found
@@ -408,7 +403,7 @@ class Call:
             else:
                 args = self.arguments()
             plan = self._plan(operands, args, n, frames is not None)
-            planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else CachedPlan(plan, [], None)
+            planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else CachedPlan(plan, [])
             if key is not None and frames is None and not any([o is not None and o.touched for o in operands]):
                 self.settled.keep(key, planned)
             seen = stores if frames is None else [None if o is None else o._store_ for o in operands]

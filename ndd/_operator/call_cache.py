@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ndd._operator.plan import Plan
@@ -18,7 +19,8 @@ class CachedCall:
 
     __slots__ = (
         "assumed", "batch_only", "by_name", "came_once", "columns", "constants", "device", "fewer", "handles", "kernels",
-        "made_once", "missed", "moves", "named", "outs", "plans", "single", "specs",
+        "made_once", "missed", "moves", "named", "outs", "places", "plans", "single",
+        "specs",
     )  # fmt: skip
 
     def __init__(
@@ -30,10 +32,16 @@ class CachedCall:
         moves: bool,
         outs: list[Spec],
         single: bool,
+        places: list[tuple[int, str]] | None = None,
     ):
         self.specs = specs
         self.named = named
         self.handles = handles
+        if places is None:
+            places = (
+                [(i, name) for i, (name, v) in enumerate(named.items()) if v.__class__ in _HANDLES] if handles else []
+            )
+        self.places = places  # of the handles among the arguments
         self.device = device
         self.moves = moves
         self.outs = outs
@@ -61,14 +69,13 @@ class CachedCall:
         self.plans[key] = planned
         planned.kept = True
 
-    def given(self, values: tuple[Any, ...], keep: bool = True) -> CachedCall:
+    def given(self, values: Sequence[Any], keep: bool = True) -> CachedCall:
         """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
-        named = {
-            name: (value if keep else None) if old.__class__ in _HANDLES or value.__class__ in _HANDLES else old
-            for (name, old), value in zip(self.named.items(), values, strict=True)
-        }
-        handles = [value for value in named.values() if value.__class__ in _HANDLES] if keep else [None]
-        found = CachedCall(self.specs, named, handles, self.device, self.moves, self.outs, self.single)
+        named, handles = self.named.copy(), []
+        for i, name in self.places:
+            named[name] = values[i] if keep else None
+            handles.append(named[name])
+        found = CachedCall(self.specs, named, handles, self.device, self.moves, self.outs, self.single, self.places)
         found.fewer, found.batch_only, found.assumed = self.fewer, self.batch_only, self.assumed
         found.constants, found.plans, found.kernels = self.constants, self.plans, self.kernels
         found.columns, found.made_once = self.columns, self.made_once
@@ -78,12 +85,13 @@ class CachedCall:
 class CachedPlan:
     """A plan worked out for inputs of certain shapes, with what follows from it; kept if no data went into it."""
 
-    __slots__ = ("columns", "kept", "plan", "recorded", "rooms", "shapes")
+    __slots__ = ("columns", "kept", "kernels", "plan", "recorded", "rooms", "shapes")
 
-    def __init__(self, plan: Plan, shapes: list[Any], columns: list[Any] | None):
+    def __init__(self, plan: Plan, shapes: list[Any]):
         self.plan = plan
         self.shapes = shapes
-        self.columns = columns  # CPU: what the kernel gets of the plan for each sample
+        self.columns: list[Any] | None = None
+        self.kernels: list[Any] | None = None  # CPU: the kernels, with what they get of the plan
         self.rooms: Any = None  # GPU: what the outputs need
         self.recorded: Any = None  # GPU: the launches, to be made again without asking the operator
         self.kept = False  # whether it serves later batches of these shapes

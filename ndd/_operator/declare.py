@@ -8,7 +8,8 @@ from typing import Any
 
 from ndd._execution.dynamo import OPERATOR_FILE, leave_alone
 from ndd._operator import registry
-from ndd._operator.operator import Operator
+from ndd._operator.arguments import Argument
+from ndd._operator.operator import LONGEST_KEPT, Operator
 
 
 def operator(
@@ -21,6 +22,7 @@ def operator(
     random: bool = False,
     reads: str | dict[str, str] = "device",
     outputs: int | Callable[..., int] = 1,
+    cut: str = "whole",
     elementwise: bool = False,
     masks: bool = False,
     paths: bool = False,
@@ -42,7 +44,10 @@ def operator(
             memory, also when the work is on a GPU), "anywhere" (where they lie).
         outputs: how many outputs there are, or a function that says so; its parameters name the arguments that it
             needs, or inputs, which are True if given.
-        elementwise: the CPU kernel may get several samples, or a part of one, as one array: it looks at elements only.
+        cut: what the CPU kernel may get as one array in place of a sample: "whole", nothing else; "elements", several samples or a
+            part of one, since it looks at single elements (arrays of one axis, if it is compiled); "rows", the same along the first
+            axis of its views.
+        elementwise: True is `cut="elements"`.
         masks: an image HW is taken as HWC with one channel, and comes out as HW. The operator never sees it.
         paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.
         register: list the operator among those that the registry-wide tests walk.
@@ -75,7 +80,7 @@ def operator(
     """
     options = {
         "layouts": layouts, "types": types, "dtypes": dtypes, "frames": frames, "random": random, "reads": reads,
-        "outputs": outputs, "elementwise": elementwise, "masks": masks, "paths": paths,
+        "outputs": outputs, "cut": "elements" if elementwise else cut, "masks": masks, "paths": paths,
     }  # fmt: skip
 
     def declare(declared: Callable[..., Any]) -> Any:
@@ -108,7 +113,7 @@ def wrapper_of(found: Operator) -> Any:
         tail.append("rng=None")
     tail.append("**_unknown")
     given = "".join(f"{p.name}, " for p in inputs) + (f"*{found.variadic}, " if found.variadic else "")
-    values = "".join(f"{a.name}, " for a in found.arguments)
+    values = "".join(f"{_value_of(a)}, " for a in found.arguments)
     rng = ", rng" if found.random else ""
     surplus = "" if found.variadic else "    if _surplus:\n        raise _op.surplus(_surplus)\n"
     text = (
@@ -132,7 +137,7 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.operator = found
     wrapper.plan = lambda f: _set_plan(found, f)
     wrapper.views = lambda f: _set(found, "views", f)
-    wrapper.batch = lambda f: _set(found, "batch", f)
+    wrapper.batch = lambda f: _set_batch(found, f)
     wrapper.scale = lambda f: _set(found, "scale", f)
     wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
     wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
@@ -144,6 +149,15 @@ def wrapper_of(found: Operator) -> Any:
     return wrapper
 
 
+def _value_of(argument: Argument) -> str:
+    """Source text for an argument's value. A short list becomes a tuple, by which a call can be looked up, and which no
+    later change of the list reaches. `type`, not `__class__`: a list that `invariant` has marked keeps its mark."""
+    name = argument.name
+    if not argument.vector:
+        return name
+    return f"tuple({name}) if type({name}) is list and len({name}) <= {LONGEST_KEPT} else {name}"
+
+
 def _set(found: Operator, role: str, function: Any) -> Any:
     setattr(found, role, function)
     return function
@@ -152,6 +166,11 @@ def _set(found: Operator, role: str, function: Any) -> Any:
 def _set_plan(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
     found.plan_takes_call = next(iter(inspect.signature(function).parameters), None) == "call"
     return _set(found, "plan", function)
+
+
+def _set_batch(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    found.batch_takes_plan = list(inspect.signature(function).parameters)[1:2] == ["plan"]
+    return _set(found, "batch", function)
 
 
 def _set_kernel(found: Operator, role: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,8 +9,9 @@ import numpy as np
 from ndd._execution.errors import raise_signalled
 from ndd._operator.frames import frame_spec, is_video
 from ndd._tensor import Spec, Store
-from ndd._tensor.no_samples import extents_of, inferred, no_samples
+from ndd._tensor.no_samples import inferred
 from ndd._tensor.operand import Operand
+from ndd._tensor.store import extents_of, no_samples
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call

@@ -1,17 +1,30 @@
-"""The CPU side of a call: memory for the outputs, and a kernel over samples, pieces of samples or pieces of a batch."""
+"""The CPU side of a call: memory for the outputs, and the kernels that fill it."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ndd._compiled.jit import Kernel
 from ndd._execution.errors import raise_signalled
-from ndd._operator import turns
+from ndd._operator import old_roles
 from ndd._operator.call_cache import CachedPlan
 from ndd._operator.naming import raise_first
-from ndd._operator.pieces import batch_pieces, few, pieces
+from ndd._operator.partition import (
+    Memory,
+    Rows,
+    SampleLoop,
+    View,
+    array_pieces,
+    bits_of,
+    can_join,
+    goes_past_the_cache,
+    is_few,
+    row_pieces,
+    sample_arrays,
+)
 from ndd._operator.plan import Plan
 from ndd._tensor import Spec, Store
 from ndd._tensor.memory import host_empty
@@ -21,139 +34,145 @@ if TYPE_CHECKING:
 
 
 def planned(call: Call, plan: Plan, n: int) -> CachedPlan:
-    """The plan with its numbers sorted into what the CPU kernel takes, in the order of its parameters."""
-    op = call.op
+    """The plan with the shapes of the outputs as memory for them is made."""
     shapes = [_both(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
-    late = op.cpu is None or ((op.cpu_turns is not None or op.cpu_batch is not None) and not op.elementwise)
-    columns = None if late else _columns(call, plan, _lead(call), n)
-    return CachedPlan(plan, shapes, columns)
-
-
-def _lead(call: Call) -> int:
-    """How many parameters of `.cpu` come before those of the plan: inputs (variadic ones as one tuple) and outputs."""
-    return (1 if call.op.variadic else len(call.op.inputs)) + len(call.outs)
-
-
-def _columns(call: Call, plan: Plan, lead: int, n: int) -> list[Any]:
-    """For every further parameter of the kernel a list with its value for each sample."""
-    columns: list[Any] = []
-    for name in call.op.cpu_names[lead:]:
-        values, each = plan.field(name)
-        if not each:
-            values = [values] * n
-        elif isinstance(values, np.ndarray):
-            values = values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
-        columns.append(values)
-    return columns
+    return CachedPlan(plan, shapes)
 
 
 def computed(call: Call, planned: CachedPlan, stores: list[Any], n: int) -> list[Store]:
-    """The outputs, by the kernel for whole batches where that can be, else sample by sample."""
+    """The outputs: by `.batch` where the operator has one that takes the plan, else by kernels for one sample."""
     op, plan = call.op, planned.plan
     results = [_allocate(s, array, spec) for (s, array), spec in zip(planned.shapes, call.outs, strict=True)]
     if not n:  # videos without frames
         return results
-    if "addresses" in op.cpu_batch_names:
-        every = np.array([np.broadcast_to(s.pointers(), (n,)) for s in stores])
-        plan = Plan(plan.shapes, plan.per_sample, {**plan.shared, "addresses": every})
-    left: Any = None
-    if op.cpu_turns is not None and not (op.elementwise and few(results[0])):
-        left = op.cpu_turns(call, plan, stores, results)
-        if left is not None and not len(left):
-            return results
-    if op.cpu_batch is not None and _at_once(call, plan, stores, results):
-        return results
-    if op.elementwise and not planned.plan.per_sample and _in_pieces(call, planned, stores, results):
-        return results
-    if op.cpu is None:
-        if op.cpu_batch is None:
-            raise RuntimeError(f'there is no CPU variant: write one with `@{op.name}.cpu`, or ask for device="gpu"')
-        _one_by_one(call, plan, stores, results, n)
-        return results
-    if left is None and isinstance(op.cpu, Kernel) and _in_turns(call, op.cpu, plan, stores, results):
-        return results
-    columns, nbytes = _arrays(call, stores, n)
-    if op.variadic:  # the kernel takes the inputs of a sample as one tuple
-        columns = [list(zip(*columns, strict=True))]
-    for r in results:
-        columns.append(r.arrays())
-        nbytes += r.nbytes()
-    if planned.columns is None:
-        planned.columns = _columns(call, planned.plan, _lead(call), n)
-    columns += planned.columns
-    rows = list(zip(*columns, strict=True))
-    if left is not None:
-        nbytes = nbytes * len(left) // n
-    _run(call, op.cpu, rows, nbytes, left)
+    if op.batch_takes_plan:
+        op.batch(call, plan, *stores, *[None] * (len(op.inputs) - len(stores)), *results)  # type: ignore[misc]
+    elif op.cpu_turns is not None or op.cpu_batch is not None:
+        return old_roles.computed(call, planned, stores, results, n)
+    else:
+        if planned.kernels is None:
+            planned.kernels = [
+                _Bound(call, plan, kernel, samples, len(stores)) for kernel, samples in _chosen(op, plan)
+            ]
+        for bound in planned.kernels:
+            bound.run(call, stores, results, n)
     return results
 
 
-def _in_turns(call: Call, kernel: Kernel, plan: Plan, stores: list[Any], results: list[Store]) -> bool:
-    """Runs a compiled kernel for samples inside one call of a compiled loop, if it can; errors are left to the way sample
-    by sample, as is float16, which kernels take as its bits, and what is no array."""
-    memory = [*stores, *[None] * (len(call.op.inputs) - len(stores)), *results]
-    if call.op.variadic or any([s is not None and s.dtype.name in ("f16", "bfloat16") for s in memory]):
-        return False
-    what = list(memory)
-    for name in call.op.cpu_names[len(what) :]:
-        values, each = plan.field(name)
-        if each:
-            values = values if isinstance(values, np.ndarray) else np.array(values)
-            if values.dtype.kind not in "biuf":
+def _chosen(op: Any, plan: Plan) -> list[tuple[Any, Any]]:
+    """The kernels that compute the samples, each with the numbers of those that it is for; None: all."""
+    kernel = op.cpu if plan.kernel is None else plan.kernel
+    if kernel is None:
+        raise RuntimeError(f'there is no CPU variant: write one with `@{op.name}.cpu`, or ask for device="gpu"')
+    if kernel.__class__ is not dict:
+        return [(kernel, None)]
+    return [(one, None if mask.all() else np.flatnonzero(mask)) for one, mask in kernel.items() if mask.any()]
+
+
+class _Bound:
+    """A kernel and what it gets: which operands, in which views, and which numbers of the plan."""
+
+    __slots__ = (
+        "_columns", "_compiled", "_cut", "_kernel", "_loops", "_numbers", "_operands", "_samples", "_varies", "_views", "_work",
+    )  # fmt: skip
+
+    def __init__(self, call: Call, plan: Plan, kernel: Any, samples: np.ndarray | None, count: int):
+        op = call.op
+        self._kernel, names, bound = kernel, op.cpu_names, {}
+        if plan.kernel is not None:
+            self._kernel, bound = (kernel.func, kernel.keywords) if isinstance(kernel, partial) else (kernel, {})
+            names = _names(self._kernel)
+        self._compiled = self._kernel.__class__ is Kernel
+        # Operands by their number among inputs and outputs; None for an input that is not given.
+        inputs = range(max(len(op.inputs), count)) if plan.inputs is None else plan.inputs
+        self._operands = [k if k < count else None for k in inputs] + [count + k for k in range(len(call.outs))]
+        lead = 1 + len(call.outs) if op.variadic and not self._compiled else len(self._operands)
+        self._numbers = [(bound[name], False) if name in bound else plan.field(name) for name in names[lead:]]
+        if self._compiled:
+            self._numbers = [(bits_of(value), each) for value, each in self._numbers]
+        self._varies = any([each for _, each in self._numbers])
+        self._cut, self._samples, self._work = "whole" if samples is not None else op.cut, samples, plan.work
+        self._views = plan.views(names, len(self._operands))
+        if self._compiled and self._cut == "elements":
+            self._views = [View("flat", view and view.dtype) for view in self._views]
+        self._loops: dict[Any, SampleLoop] = {}
+        self._columns: list[Any] | None = None
+
+    def run(self, call: Call, stores: list[Any], results: list[Store], n: int) -> None:
+        """Computes the samples that the kernel is for."""
+        every = [*stores, *results]
+        operands = [None if k is None else every[k] for k in self._operands]
+        if self._cut == "whole" or self._varies or not self._in_arrays(call, operands, results[0]):
+            if self._compiled:
+                self._in_loop(call, operands, n)
+            else:
+                self._one_by_one(call, operands, n)
+
+    def _in_arrays(self, call: Call, operands: list[Any], out: Store) -> bool:
+        """Runs a kernel of Python's on a few large arrays, if it can; errors are left to the way sample by sample."""
+        kernel, by_elements = self._kernel, self._cut == "elements"
+        if self._compiled:  # few numbers are not worth the time to compile
+            if not (by_elements and kernel.has_stand_in() and is_few(out)):
                 return False
-            values = turns.Rows(values)
-        what.append(values)
-    try:
-        turns.each_sample(call, kernel, *what)
-    except Exception as error:
-        raise_signalled(error)
-        return False
-    return True
+            kernel = kernel.stand_in
+        if by_elements:
+            rows = array_pieces(operands, self._views, call.context)
+        else:
+            rows = row_pieces(operands, self._views, call.context)
+        if rows is None:
+            return False
+        if call.op.variadic and not self._compiled:
+            rows = [(row[:-1], row[-1]) for row in rows]
+        extra = [value for value, _ in self._numbers]
+        return _all_done(call, kernel, [(*row, *extra) for row in rows])
+
+    def _in_loop(self, call: Call, operands: list[Any], n: int) -> None:
+        """Runs a compiled kernel over samples, or over pieces of them."""
+        joined = self._cut != "whole" and not self._varies and can_join(operands, self._views, n)
+        key = joined, self._cut != "whole" and call.threads
+        loop = self._loops.get(key)
+        if loop is None:
+            fields: list[Any] = [
+                None if store is None else Memory(k, view)
+                for k, (store, view) in enumerate(zip(operands, self._views, strict=True))
+            ]
+            fields += [Rows(np.asarray(value)) if each else value for value, each in self._numbers]
+            loop = SampleLoop(self._kernel, fields, operands, n, self._work, self._samples)
+            if self._cut != "whole":
+                loop.cut(call.threads, joined, self._cut == "elements" and goes_past_the_cache(operands[-1]))
+            self._loops[key] = loop
+        loop.run(call, operands)
+
+    def _one_by_one(self, call: Call, operands: list[Any], n: int) -> None:
+        """Runs a kernel of Python's for each sample."""
+        columns = [sample_arrays(store, view, n) for store, view in zip(operands, self._views, strict=True)]
+        nbytes = sum([store.nbytes() * (n if store.n != n else 1) for store in operands if store is not None])
+        if call.op.variadic:  # the kernel takes the inputs of a sample as one tuple
+            columns = [list(zip(*columns[: -len(call.outs)], strict=True)), *columns[-len(call.outs) :]]
+        if self._columns is None:
+            self._columns = [_column(value, n) if each else [value] * n for value, each in self._numbers]
+        rows = list(zip(*columns, *self._columns, strict=True))
+        kernel, chosen = self._kernel, self._samples
+        if chosen is not None:
+            found = call.spread(lambda k: kernel(*rows[chosen[k]]), len(chosen), nbytes * len(chosen) // n)
+            raise_first({int(chosen[k]): error for k, error in found.items()})
+        elif call.op.ours:
+            raise_first(call.spread(lambda i: kernel(*rows[i]), n, nbytes))
+        else:
+            raise_first(call.spread(lambda i: _nothing(kernel(*rows[i])), n, nbytes))
 
 
-def _arrays(call: Call, stores: list[Any], n: int) -> tuple[list[Any], int]:
-    """For every input a list of its samples, and how many bytes these are."""
-    columns: list[Any] = []
-    nbytes = 0
-    for store in stores:
-        if store is None:
-            columns.append([None] * n)
-            continue
-        arrays = store.arrays()
-        columns.append(arrays if len(arrays) == n else arrays * n)
-        for a in arrays:
-            nbytes += a.nbytes
-    columns += [[None] * n] * (len(call.op.inputs) - len(stores))
-    return columns, nbytes
+def _names(kernel: Any) -> list[str]:
+    """The parameters of a kernel that a plan names."""
+    code = getattr(kernel, "function", kernel).__code__
+    return list(code.co_varnames[: code.co_argcount])
 
 
-def _one_by_one(call: Call, plan: Plan, stores: list[Any], results: list[Store], n: int) -> None:
-    """The kernel for whole batches on every sample as a batch of one."""
-    op = call.op
-    every = op.cpu_batch_inputs is None
-    columns, nbytes = _arrays(call, stores, n)
-    taken = columns if every else [columns[i] for i in op.cpu_batch_inputs]  # type: ignore[union-attr]
-    alone: list[Any] = [[None if a is None else a[None] for a in column] for column in taken]
-    lead = 1 if every else len(taken)
-    if every:
-        alone = [list(zip(*alone, strict=True))]
-    for r in results:
-        alone.append([a[None] for a in r.arrays()])
-        nbytes += r.nbytes()
-    for name in op.cpu_batch_names[lead + len(results) :]:
-        values, each = plan.field(name)
-        alone.append([values[i : i + 1] for i in range(n)] if each else [values] * n)
-    _run(call, op.cpu_batch, list(zip(*alone, strict=True)), nbytes)
-
-
-def _run(call: Call, kernel: Any, rows: list[tuple[Any, ...]], nbytes: int, chosen: Any = None) -> None:
-    if chosen is not None:
-        found = call.spread(lambda k: kernel(*rows[chosen[k]]), len(chosen), nbytes)
-        raise_first({int(chosen[k]): error for k, error in found.items()})
-    elif call.op.ours:
-        raise_first(call.spread(lambda i: kernel(*rows[i]), len(rows), nbytes))
-    else:
-        raise_first(call.spread(lambda i: _nothing(kernel(*rows[i])), len(rows), nbytes))
+def _column(values: Any, n: int) -> list[Any]:
+    """The value of each sample."""
+    if not isinstance(values, np.ndarray):
+        return values
+    return values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
 
 
 def _nothing(returned: Any) -> None:
@@ -162,28 +181,6 @@ def _nothing(returned: Any) -> None:
         raise TypeError(
             f"the CPU kernel is to write the result into its output (`out[...] = ...`), it returned {type(returned).__name__}"
         )
-
-
-def _in_pieces(call: Call, planned: CachedPlan, stores: list[Any], results: list[Store]) -> bool:
-    """Runs an elementwise kernel on large pieces, if it can; errors are left to the way sample by sample."""
-    rows = pieces(stores, results[0], call.context)
-    if rows is None:
-        return False
-    op = call.op
-    if op.variadic:  # the kernel takes the inputs as one tuple
-        rows = [(row[:-1], row[-1]) for row in rows]
-    if op.cpu is None:
-        names = op.cpu_batch_names[len(op.inputs) + len(call.outs) :]
-        extra = tuple([planned.plan.field(k)[0] for k in names])
-        return _all_done(call, op.cpu_batch, [(*row, *extra) for row in rows])
-    extra = tuple([column[0] for column in planned.columns])  # type: ignore[union-attr]
-    return _all_done(call, op.cpu, [(*row, *extra) for row in rows])
-
-
-def _at_once(call: Call, plan: Plan, stores: list[Any], results: list[Store]) -> bool:
-    """Runs the kernel for whole batches, if it can; errors are left to the way sample by sample."""
-    rows = batch_pieces(call.op, plan, stores, results, call.context)
-    return rows is not None and _all_done(call, call.op.cpu_batch, rows)
 
 
 def _all_done(call: Call, kernel: Any, rows: list[tuple[Any, ...]]) -> bool:

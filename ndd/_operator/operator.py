@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from ndd._execution.errors import raise_as_later
-from ndd._execution.lookahead import Following
 from ndd._execution.schedule import schedule
 from ndd._operator import continued
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call
 from ndd._operator.call_cache import CachedCall
-from ndd._operator.captured import looked_at
 from ndd._operator.frames import frame_spec, is_video, video_spec
 from ndd._operator.limits import MOST
 from ndd._operator.name_hints import keyword_hint, position_hint
@@ -23,15 +21,17 @@ from ndd._operator.plan import Samples
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
 from ndd._tensor.construct import build_batch, build_tensor, characters, from_pipeline
 from ndd._tensor.device import device as to_device_object
-from ndd._tensor.handle import operation
+from ndd._tensor.dtype import DType, InterpType
 from ndd._tensor.identity import Constants, comes_again, content, never_changes
-from ndd._tensor.invariant import watched
+from ndd._tensor.invariant import shown, watched
 from ndd._tensor.limits import sample_count
+from ndd._tensor.operations import operation
 from ndd._tensor.warn_once import warn_once
 
 _KEPT_CALLS = 256
-_KEPT_LENGTH = 256  # of a list: to compare the 34,928 numbers of SSD's anchors took 36 ms, to convert them takes 4
+LONGEST_KEPT = 256  # of a list: to compare the 34,928 numbers of SSD's anchors took 36 ms, to convert them takes 4
 _HANDLES = (Tensor, Batch)
+_PLAIN = frozenset({type(None), bool, int, float, str, DType, InterpType})  # hashable, and never changed
 _UNKNOWN_LAYOUT = object()
 
 
@@ -46,6 +46,7 @@ class Operator:
     cpu_batch: Callable[..., Any] | None = None
     cpu_turns: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
+    batch_takes_plan = False
     cuda: Callable[..., Any] | None = None
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
@@ -75,7 +76,7 @@ class Operator:
         self.dtypes = options["dtypes"]
         self.frames: bool = options["frames"]
         self.random: bool = options["random"]
-        self.elementwise: bool = options["elementwise"]
+        self.cut: str = options["cut"]
         self.masks: bool = options["masks"]
         self.paths: bool = options["paths"]
         self.reads = _reads(options["reads"], self)
@@ -147,7 +148,7 @@ class Operator:
     ) -> Any:
         """Checks, works out what will come out, schedules; returns handles."""
         if watched:
-            inputs, values, batch_size, device, rng = looked_at(self.name, inputs, values, batch_size, device, rng)
+            inputs, values, batch_size, device, rng = shown(self.name, inputs, values, batch_size, device, rng)
         n: int | None = None
         external = False
         specs: list[Any] = []
@@ -200,8 +201,7 @@ class Operator:
         needed = (*inputs, *settled.handles) if settled.handles else inputs
         if self.joins is not None and call.before(inputs[0]) is not None:
             needed = needed[1:]  # it may be made along with this
-        follow = call.follow if Following.any else None
-        invocation = schedule(self.name, call.run, needed, shares_memory=external, follow=follow)
+        invocation = schedule(self.name, call.run, needed, shares_memory=external, operator_call=call)
         maker = Batch._of_pending if batched else Tensor._of_pending
         if settled.fewer and batched:
             n = None  # type: ignore[assignment]
@@ -252,9 +252,8 @@ class Operator:
         key = values
         try:
             settled = self._settled.get((key, device, *specs))
-        except TypeError:  # a list, an array or a handle among the values
-            values = tuple([tuple(v) if v.__class__ is list and len(v) <= _KEPT_LENGTH else v for v in values])
-            key = tuple([_stand_in(v) for v in values])
+        except TypeError:  # a list in a list, an array or a handle among the values
+            key = tuple([v if v.__class__ in _PLAIN else _stand_in(v) for v in values])
             try:
                 settled = self._settled.get((key, device, *specs))
             except TypeError:
@@ -440,7 +439,7 @@ class Operator:
         if where == "cpu":
             return Device.CPU
         # A CPU kernel reads host memory.
-        reads_there = self.cpu is not None or self.cpu_batch is not None or self.cpu_turns is not None
+        reads_there = self.cpu is not None or self.plan is not None
         return target if where == "device" or (reads_there and target.device_id is None) else spec.device
 
     def _moved(self, handles: tuple[Any, ...], target: Device) -> tuple[Any, ...]:
@@ -484,12 +483,14 @@ def _stand_in(value: Any) -> Any:
         return (value.__class__, value._spec) if value._spec.ndim == 0 else value
     if value.__class__ is np.ndarray:
         return content(value) or value
-    return _hashable(value) if value.__class__ is tuple else value
+    if value.__class__ in (tuple, list) and len(value) <= LONGEST_KEPT:
+        return _hashable(value)
+    return value
 
 
 def _hashable(values: Any) -> tuple[Any, ...]:
     """A matrix, say, as tuples: one that is not found again takes `warp_affine` on a GPU 190 of 260 us at every call."""
-    most = _KEPT_LENGTH // max(len(values), 1)
+    most = LONGEST_KEPT // max(len(values), 1)
     return tuple([_hashable(v) if v.__class__ is list and len(v) <= most else v for v in values])
 
 
@@ -517,6 +518,4 @@ def bind_random(source: Callable[[str, Any], Any]) -> None:
 
 
 def _random_words(name: str, rng: Any) -> Any:
-    if not _random_source:
-        import ndd.random  # noqa: F401  (binds itself)
     return _random_source[0](name, rng)

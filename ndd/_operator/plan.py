@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ndd._operator.partition import View, view_of
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import dtype as to_dtype, from_framework, torch_dtype
 
@@ -50,20 +52,46 @@ class Samples(NamedTuple):
 
 
 class Plan:
-    """Shapes of the outputs and the numbers that the kernels need, for the whole batch. It knows no device.
+    """Shapes of the outputs, the numbers that the kernels need, and how the CPU's see the memory, for the whole batch. It knows
+    no device.
 
     Args:
         shapes: int64 `[N, ndim]` (or a list of tuples) for one output, a list of these for several.
         per_sample: by name, an array whose first axis is the samples (or a list of N things).
         shared: by name, a number or array that goes for all samples.
+        view: how the CPU kernel sees each sample of the inputs and outputs: extents `[N, ndim]`, "flat", "rows", "bytes", "bits",
+            or a `View`, which says what these are; a dict has those of single parameters of the kernel, by name. Default: as
+            they are.
+        kernel: what computes a sample on the CPU, where that follows from types or shapes: in place of the role `.cpu`. A
+            `functools.partial` of one gives it numbers of its own. A dict of kernels says by a mask `[N]` which samples each
+            is for.
+        inputs: the numbers of the inputs that the CPU kernel takes. Default: all.
+        work: about how many bytes the work of each sample is worth on the CPU, `[N]`, or that of all. Default: those of its arrays.
     """
 
-    __slots__ = ("per_sample", "shapes", "shared")
+    __slots__ = ("inputs", "kernel", "per_sample", "shapes", "shared", "view", "work")
 
-    def __init__(self, shapes: Any, per_sample: dict[str, Any] | None = None, shared: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        shapes: Any,
+        per_sample: dict[str, Any] | None = None,
+        shared: dict[str, Any] | None = None,
+        *,
+        view: Any = None,
+        kernel: Any = None,
+        inputs: Sequence[int] | None = None,
+        work: Any = None,
+    ):
         self.shapes = shapes
         self.per_sample = per_sample or {}
         self.shared = shared or {}
+        self.view, self.kernel, self.inputs, self.work = view, kernel, inputs, work
+
+    def views(self, names: list[str], count: int) -> list[View | None]:
+        """The views of the first `count` parameters of a kernel."""
+        if self.view.__class__ is not dict:
+            return [view_of(self.view)] * count
+        return [view_of(self.view.get(name)) for name in names[:count]]
 
     def field(self, name: str) -> tuple[Any, bool]:
         """What a kernel's parameter of this name gets, and whether it has a value for each sample."""

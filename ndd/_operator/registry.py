@@ -23,8 +23,8 @@ def public_path(found: Operator) -> str:
     for inner in ("io.file", "experimental.decoders"):
         if module == f"ndd.{inner}":
             return f"{inner}.{found.name}"
-    room = module.removeprefix("ndd.").partition(".")[0]
-    return found.name if room in ("ops", "imread", "_operator") else f"{room}.{found.name}"
+    part = module.removeprefix("ndd.").partition(".")[0]
+    return found.name if part in ("ops", "imread", "_operator") else f"{part}.{found.name}"
 
 
 def all_operators() -> dict[str, Operator]:

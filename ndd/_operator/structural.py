@@ -12,7 +12,7 @@ from typing import Any
 from ndd._execution.schedule import schedule
 from ndd._operator.call import stored
 from ndd._tensor import Batch, Spec, Store, Tensor, bind_operations
-from ndd._tensor.handle import operation
+from ndd._tensor.operations import operation
 from ndd._tensor.slicing import index_handles, result_layout, subscript as subscript_store
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndd._tensor.handle import operation
+from ndd._tensor.operations import operation
 
 
 class Arithmetic:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from ndd._tensor.arithmetic import Arithmetic
 from ndd._tensor.device import DeviceLike
-from ndd._tensor.handle import Handle, operation
+from ndd._tensor.handle import Handle
+from ndd._tensor.operations import operation
 from ndd._tensor.store import as_torch
 from ndd._tensor.tensor import Tensor, check_numpy, hand_over
 
@@ -47,11 +48,9 @@ class Batch(Arithmetic, Handle):
         invocation_result: Any = None,
         copy: bool = False,
     ):
-        from ndd._tensor.construct import build_batch
-
-        source = (
-            invocation_result if invocation_result is not None else build_batch(tensors, dtype, device, layout, copy)
-        )
+        source = invocation_result
+        if source is None:
+            source = operation("build_batch")(tensors, dtype, device, layout, copy)
         for slot in ("_spec", "_store", "_pending", "_index", "_n", "_external"):
             setattr(self, slot, getattr(source, slot))
 
@@ -65,11 +64,9 @@ class Batch(Arithmetic, Handle):
         >>> ndd.Batch.broadcast([1, 2], 3).shape
         [(2,), (2,), (2,)]
         """
-        from ndd._tensor.construct import broadcast
-
         if isinstance(sample, Batch):
             raise ValueError("Cannot broadcast a Batch: expected one sample")
-        return broadcast(sample, batch_size, device, dtype)
+        return operation("broadcast")(sample, batch_size, device, dtype)
 
     @property
     def batch_size(self) -> int:
@@ -230,7 +227,7 @@ class Batch(Arithmetic, Handle):
         return batch_text(self)
 
     def _repr_html_(self) -> str | None:
-        from ndd._tensor.display import batch_html
+        from ndd._tensor.picture import batch_html
 
         try:
             return batch_html(self)

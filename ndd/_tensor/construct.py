@@ -12,9 +12,10 @@ from ndd._tensor.batch import Batch, Samples
 from ndd._tensor.convert import convert_array
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType, bfloat16, dtype as to_dtype, from_framework
-from ndd._tensor.handle import Spec, operation
+from ndd._tensor.handle import Spec
 from ndd._tensor.invariant import unmarked, watched
 from ndd._tensor.limits import sample_count
+from ndd._tensor.operations import bind_operations, operation
 from ndd._tensor.packed import Packed
 from ndd._tensor.promotion import largest_exact, type_of_all, type_of_python, type_with_python
 from ndd._tensor.python_numbers import array_from_python
@@ -553,3 +554,6 @@ def _batch_to_tensor(
         )
     stacked = operation("stack_batch")(data, pad=pad, layout=layout, force_copy=force_copy)
     return _changed(stacked, dtype, device, None, force_copy=False)
+
+
+bind_operations(tensor=tensor, build_tensor=build_tensor, build_batch=build_batch, broadcast=broadcast)

@@ -10,26 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-Step = Callable[[np.ndarray, np.ndarray], None]
+from ndd._tensor.conversion_rules import NUMPY, limits_of_float, limits_of_int, rounded
 
-_NUMPY = {
-    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-    "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
-    "f16": "float16", "f32": "float32", "f64": "float64", "bool": "bool", "bfloat16": "uint16",
-    "DataType": "int32", "ImageType": "int32", "InterpType": "int32",
-}  # fmt: skip
+Step = Callable[[np.ndarray, np.ndarray], None]
 
 # Below this many elements the NumPy passes beat (or equal) the compiled loop and cost no compilation.
 COMPILED_FROM = 1 << 14
-
-
-def numpy_type(name: str) -> np.dtype:
-    """The NumPy type that holds elements of the type with this short name."""
-    return np.dtype(_NUMPY[name])
 
 
 def convert_array(
@@ -37,7 +26,7 @@ def convert_array(
 ) -> np.ndarray:
     """`array`, holding type `src`, as type `dst` (short names), in `out` or a new array."""
     if out is None:
-        out = np.empty(array.shape, _NUMPY[dst])
+        out = np.empty(array.shape, NUMPY[dst])
     converter(src, dst, rule)(array, out)
     return out
 
@@ -45,7 +34,7 @@ def convert_array(
 @cache
 def converter(src: str, dst: str, rule: str = "cast") -> Step:
     """The function `f(array, out)` that converts `src` to `dst` (short names) by `rule` ("cast" or "truncate")."""
-    if src == dst or (_NUMPY[src] == _NUMPY[dst] and "bfloat16" not in (src, dst)):
+    if src == dst or (NUMPY[src] == NUMPY[dst] and "bfloat16" not in (src, dst)):
         return _copy
     if src == "bfloat16":
         return widen_bfloat16 if dst == "f32" else _in_two_steps(src, "f32", dst, rule)
@@ -57,7 +46,7 @@ def converter(src: str, dst: str, rule: str = "cast") -> Step:
         return _in_two_steps(src, "f32", dst, rule)
     if dst == "f16":
         return _in_two_steps(src, "f32", dst, rule)  # also float64, as DALI does
-    source, target = np.dtype(_NUMPY[src]), np.dtype(_NUMPY[dst])
+    source, target = np.dtype(NUMPY[src]), np.dtype(NUMPY[dst])
     if target.kind == "b":
         return _float_to_bool(source, rule) if source.kind == "f" else _int_to_bool
     if source.kind == "b" or target.kind == "f":
@@ -91,7 +80,7 @@ def _compiled(array: np.ndarray, out: np.ndarray) -> bool:
 
 def _in_two_steps(src: str, middle: str, dst: str, rule: str) -> Step:
     first, second = converter(src, middle, rule), converter(middle, dst, rule)
-    kind = _NUMPY[middle]
+    kind = NUMPY[middle]
 
     def convert(array: np.ndarray, out: np.ndarray) -> None:
         if array.size <= COMPILED_FROM or not (array.flags.c_contiguous and out.flags.c_contiguous):
@@ -161,14 +150,6 @@ def _float_to_bool(source: np.dtype, rule: str) -> Step:
     return convert
 
 
-def limits_of_int(source: np.dtype, target: np.dtype) -> tuple[Any, Any]:
-    """What integers are cut to, lowest and highest, as numbers of their own type; None where all of them fit."""
-    have, want = np.iinfo(source), np.iinfo(target)
-    low = source.type(want.min) if want.min > have.min else None
-    high = source.type(want.max) if want.max < have.max else None
-    return low, high
-
-
 def _int_to_int(source: np.dtype, target: np.dtype) -> Step:
     low, high = limits_of_int(source, target)
     if low is None and high is None:
@@ -193,37 +174,6 @@ def _int_to_int(source: np.dtype, target: np.dtype) -> Step:
             convert(array, out)
 
     return convert_any_size
-
-
-def of_nan(target: np.dtype) -> int:
-    """What NaN becomes in an integer type."""
-    if target == np.uint64:
-        return 1 << 63
-    return int(np.iinfo(target).min) if target in (np.int32, np.int64) else 0
-
-
-def rounded(array: np.ndarray, out: np.ndarray, half: Any, low: Any, high: Any, above: Any, top: Any, nan: Any) -> None:
-    """Floats to integers by NumPy; what the numbers mean stands at `float_to_int` of `ndd._cpu.conversion`."""
-    with np.errstate(invalid="ignore"):
-        value = np.trunc(array + np.copysign(half, array)) if half else np.trunc(array)
-        np.copyto(out, np.minimum(np.maximum(value, low), high), casting="unsafe")
-        if int(high) != top:
-            np.copyto(out, top, where=value >= above)
-        unknown = np.isnan(value)
-        if unknown.any():
-            np.copyto(out, nan, where=unknown)
-
-
-def limits_of_float(source: np.dtype, target: np.dtype, rule: str) -> tuple[Any, ...]:
-    """The numbers that `float_to_int` of `ndd._cpu.conversion` takes."""
-    limits = np.iinfo(target)
-    kind = source.type
-    low = kind(limits.min)
-    above = kind(float(limits.max + 1))  # the first value that does not fit: a power of two, exact
-    high = kind(limits.max) if int(kind(limits.max)) <= limits.max else np.nextafter(above, kind(0))
-    # Adding the number just below one half and truncating rounds half away from zero, without the errors of 0.5.
-    half = np.nextafter(kind(0.5), kind(0)) if rule == "cast" else kind(0)
-    return half, low, high, above, target.type(limits.max), target.type(of_nan(target))
 
 
 def _float_to_int(source: np.dtype, target: np.dtype, rule: str) -> Step:

@@ -1,4 +1,4 @@
-"""How values print: text in DALI's format for `repr`, pictures and tables for notebooks (see `picture`)."""
+"""How values print: text in DALI's format for `repr`; `picture.py` has what notebooks show."""
 
 from __future__ import annotations
 
@@ -75,17 +75,3 @@ def _shapes_text(shapes: list[tuple[int, ...]]) -> str:
     if len(line) > _SHAPES_WIDTH:
         line = (", \n" + " " * len("    shape=[")).join(texts)
     return f"[{line}]"
-
-
-def tensor_html(value: Tensor) -> str:
-    """What a notebook shows for a Tensor: a picture if it is one, else a table of what it is and how it starts."""
-    from ndd._tensor.picture import tensor_html as html
-
-    return html(value)
-
-
-def batch_html(value: Batch) -> str:
-    """What a notebook shows for a Batch: a contact sheet of images, else a table."""
-    from ndd._tensor.picture import batch_html as html
-
-    return html(value)

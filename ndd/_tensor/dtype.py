@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._tensor.operations import operation
 from ndd.types import DALIDataType, is_enum
 
 if TYPE_CHECKING:
@@ -99,9 +100,7 @@ class DType:
         """A new tensor of this type, converted from `data` (DALI 2.4.0 raises a TypeError here by mistake)."""
         if "dtype" in kwargs:
             raise ValueError("dtype cannot be given: calling a DType fixes it")
-        from ndd._tensor.construct import tensor
-
-        return tensor(*args, dtype=self, **kwargs)
+        return operation("tensor")(*args, dtype=self, **kwargs)
 
     @staticmethod
     def from_type_id(type_id: Any) -> DType:

@@ -7,13 +7,13 @@ operators that methods such as `to_device` or `+` stand for (`bind_operations`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType, bool_
+from ndd._tensor.operations import operation
 from ndd._tensor.store import Store
 from ndd._tensor.warn_once import warn_once
 
@@ -56,19 +56,6 @@ class Pending(Protocol):
     def result(self, index: int) -> Store:
         """Waits for output `index`; raises what the operator raised."""
         ...
-
-
-_operations: dict[str, Callable[..., Any]] = {}
-
-
-def bind_operations(**functions: Callable[..., Any]) -> None:
-    """Tells the values which operators their methods stand for (the operator rooms call this on import)."""
-    _operations.update(functions)
-
-
-def operation(name: str) -> Callable[..., Any]:
-    """The operator bound to `name`."""
-    return _operations[name]
 
 
 # What NumPy calls for `array + value`: its function, and our operator.

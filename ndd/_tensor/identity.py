@@ -7,6 +7,7 @@ an int fit a float.
 from __future__ import annotations
 
 from enum import Enum
+from marshal import dumps
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ import numpy as np
 from ndd._tensor.dtype import DType
 
 _NUMBERS = (bool, int, float, np.generic)
+_PYTHON_NUMBERS = frozenset({bool, int, float})
+_FORMAT = (
+    2  # of `marshal`, whose bytes tell types and the sign of a zero; later ones depend on who else holds the value
+)
 _SMALL = 256  # elements
 _MOST_SEEN = 1024
 
@@ -25,34 +30,47 @@ def identity(value: Any) -> tuple[Any, ...]:
         return value.tobytes(), value.dtype, value.shape
     if isinstance(value, _NUMBERS):
         return value or repr(value), kind  # -0.0 and 0.0 differ in their text; NaN is one with itself as an object only
-    if kind is tuple or kind is list:
+    if isinstance(value, tuple | list):
         return (kind, *map(identity, value))
     return value, kind
 
 
 class Constants:
-    """The constants of a call that are kept, to be compared with those of another call that has an equal key.
+    """The constants of a call that is kept, for comparison with those of another call that has an equal key.
 
-    Equality of the key has told most already; only zeros, ones and truths are ambiguous, so only these are looked at.
+    Equal keys leave little to tell apart: numbers of different types, and zeros of different signs.
     """
 
-    __slots__ = ("_ambiguous",)
+    __slots__ = ("_numbers",)
 
     def __init__(self, values: tuple[Any, ...]):
-        self._ambiguous = [(i, v, identity(v)) for i, v in enumerate(values) if _may_equal_another(v)]
+        self._numbers: list[tuple[int, Any, bool, Any]] = []
+        for i, value in enumerate(values):
+            if _may_equal_another(value):
+                plain = _is_plain(value)
+                self._numbers.append((i, value, plain, dumps(value, _FORMAT) if plain else identity(value)))
 
     def same(self, values: tuple[Any, ...]) -> bool:
         """Whether constants that compare equal to these are the same."""
-        for i, value, known in self._ambiguous:  # noqa: SIM110  (a loop is half of the time of `all`)
-            if values[i] is not value and identity(values[i]) != known:
-                return False
+        try:
+            for i, value, plain, known in self._numbers:
+                other = values[i]
+                if other is not value and (dumps(other, _FORMAT) if plain else identity(other)) != known:
+                    return False
+        except ValueError:  # an enumeration's member, a fraction: equal to a number, and no number of Python's
+            return False
         return True
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether a value consists of Python's own numbers."""
+    return all(map(_is_plain, value)) if value.__class__ is tuple else value.__class__ in _PYTHON_NUMBERS
+
+
 def _may_equal_another(value: Any) -> bool:
-    if value.__class__ is tuple:
+    if isinstance(value, tuple):
         return any(map(_may_equal_another, value))
-    return isinstance(value, _NUMBERS) and not isinstance(value, Enum)
+    return isinstance(value, _NUMBERS)
 
 
 def content(array: np.ndarray) -> tuple[Any, ...] | None:

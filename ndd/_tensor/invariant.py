@@ -138,6 +138,14 @@ def invariant(value: T) -> T:
     return _proxy_class(type(value))(value)  # type: ignore[return-value]
 
 
+def shown(name: str, inputs: Any, values: Any, batch_size: Any, device: Any, rng: Any) -> tuple[Any, ...]:
+    """What an operator is called with, without marks; the captured loops that run see it with them."""
+    for loop in tuple(watched):
+        if loop is not None:
+            loop.called(name, inputs, values, batch_size, device)
+    return unmarked(inputs), unmarked(values), unmarked(batch_size), unmarked(device), unmarked(rng)
+
+
 def is_marked(value: Any) -> bool:
     """Whether a value is a proxy that `invariant` made."""
     return type(value) in _proxies

@@ -1,51 +1,19 @@
 """Batches of no samples, as `on_error="skip"` may leave: what is known of the shape that samples would have stays.
 
-Such a store has its (empty) memory in one piece, `[0, 3, 8, 8]`, whose extents are 0 where they depend on the samples.
+The (empty) memory of such a store is one array, `[0, 3, 8, 8]`, whose extents are 0 where they depend on the samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
+from ndd._tensor.store import Shape, common_extents
 
-from ndd._tensor.device import Device
-from ndd._tensor.dtype import DType, torch_dtype
-from ndd._tensor.store import Store
-
-Shape = tuple[int, ...]
 # What stands in for the extents that are not known, along each axis: twice, so that it shows what depends on them.
 _LARGE = ((4001, 5003, 6007, 7001, 8009, 9001), (4507, 5501, 6521, 7507, 8501, 9511))
 _SMALL = ((7, 11, 13, 5, 4, 6), (17, 19, 23, 8, 9, 10))
 _CHANNELS = ((1, 3), (3, 3))  # an operator that takes RGB only does not take the first pair
-
-
-def no_samples(dtype: DType, layout: str | None, device: Device, extents: Sequence[int]) -> Store:
-    """A batch of none; `extents` of a sample, 0 where they are not known."""
-    shape = (0, *extents)
-    if device.device_id is None:
-        return Store(dtype, layout, device, [], whole=np.empty(shape, dtype.numpy))
-    import torch
-
-    from ndd._tensor.memory import torch_device
-
-    return Store(
-        dtype, layout, device, [], whole=torch.empty(shape, dtype=torch_dtype(dtype), device=torch_device(device))
-    )
-
-
-def common_extents(shapes: Iterable[Sequence[int]]) -> Shape:
-    """The extents in which all of these shapes agree, else 0."""
-    rows = [tuple(int(extent) for extent in shape) for shape in shapes]
-    return tuple(column[0] if len(set(column)) == 1 else 0 for column in zip(*rows, strict=True))
-
-
-def extents_of(store: Store, ndim: int | None = None) -> Shape:
-    """What is known of any sample of a batch, also of one that has none."""
-    if store.n:
-        return common_extents(store.shapes)
-    return (0,) * (ndim or 0) if store.whole is None else tuple(store.whole.shape[1:])
 
 
 def inferred(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import html
-import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ndd._tensor.display import fetched, readable
+from ndd._tensor.encoded_picture import LIMIT, encoded_as, picture_uri, pillow
 from ndd._tensor.secrets import without_secrets
 from ndd._tensor.sound import sound_html
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ndd._tensor.store import Store
     from ndd._tensor.tensor import Tensor
 
-_LIMIT = 150_000  # bytes of a picture; base64 makes four of three
 _SHEET_WIDTH = 768
 _GAP = 4
 _MOST_TILES = 64
@@ -100,30 +99,6 @@ def image_tag(tiles: list[np.ndarray]) -> str:
     return f'<img style="image-rendering:auto" src="{picture_uri(contact_sheet(tiles))}">'
 
 
-def pillow() -> Any:
-    """Pillow's module of images; ImportError that says how to install it."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError(f'Pillow cannot be imported ({error}): pip install "pillow>=10"') from error
-    return Image
-
-
-def picture_uri(pixels: np.ndarray) -> str:
-    """A data URI of u8 RGB pixels, smaller and smaller until it is within the limit."""
-    sheet = pillow().fromarray(pixels)
-    encoded = encoded_as(sheet, "PNG")
-    kind = "png"
-    for quality in (90, 75, 60):
-        if len(encoded) <= _LIMIT:
-            break
-        encoded, kind = encoded_as(sheet, "JPEG", quality=quality), "jpeg"
-    while len(encoded) > _LIMIT:
-        sheet = sheet.resize((max(1, sheet.width * 3 // 4), max(1, sheet.height * 3 // 4)))
-        encoded = encoded_as(sheet, "JPEG", quality=60)
-    return f"data:image/{kind};base64,{base64.b64encode(encoded).decode()}"
-
-
 def _film(frames: list[np.ndarray]) -> str:
     """A data URI of the frames one after the other, with their numbers below, smaller and smaller until it is within
     the limit."""
@@ -140,19 +115,13 @@ def _film(frames: list[np.ndarray]) -> str:
             quality=quality,
             method=0,
         )
-        if len(encoded) <= _LIMIT:
+        if len(encoded) <= LIMIT:
             break
         step += 1
     text = base64.b64encode(encoded).decode()
     seconds = len(frames) * _FRAME_MS / 1000
     note = f"frames 0 to {len(frames) - 1}, {_FRAME_MS} ms each, {seconds:.1f} s"
     return f'<img src="data:image/webp;base64,{text}"><div style="font-family:monospace">{note}</div>'
-
-
-def encoded_as(sheet: Any, kind: str, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    sheet.save(stream, kind, **options)
-    return stream.getvalue()
 
 
 def contact_sheet(tiles: list[np.ndarray]) -> np.ndarray:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ndd._tensor.handle import Handle
-from ndd._tensor.no_samples import extents_of, inferred, no_samples
-from ndd._tensor.store import Store
+from ndd._tensor.no_samples import inferred
+from ndd._tensor.store import Store, extents_of, no_samples
 
 Index = Any  # an int, a slice of ints, or either with handles in it
 

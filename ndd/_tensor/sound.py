@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ndd._tensor.display import readable
+from ndd._tensor.encoded_picture import picture_uri
 from ndd._tensor.secrets import without_secrets
 
 if TYPE_CHECKING:
@@ -29,8 +31,6 @@ class Scale(NamedTuple):
 
 def sound_html(store: Store) -> str:
     """The first samples as players, or as pictures of spectrograms; "" if these are no sounds."""
-    from ndd._tensor.display import readable
-
     scales, parts = store.scales, []
     if not scales or not store.shapes or len(store.shapes[0]) not in (1, 2):
         return ""
@@ -103,7 +103,5 @@ def _picture(values: np.ndarray, scale: Scale, layout: str | None) -> str:
 
 
 def _image(pixels: np.ndarray, **size: int) -> str:
-    from ndd._tensor.picture import picture_uri
-
     extents = "".join(f' {name}="{value}"' for name, value in size.items())
     return f'<img{extents} src="{picture_uri(pixels)}">'

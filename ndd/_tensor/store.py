@@ -12,7 +12,8 @@ make and slice; `torch_whole` views the same memory. On a GPU they are torch ten
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -88,6 +89,15 @@ def volumes(shapes: np.ndarray) -> np.ndarray:
     return found
 
 
+def grouped(shapes: np.ndarray, *ends: int) -> np.ndarray:
+    """Shapes `[N, ndim]` with neighbouring axes as one: the product of those before `ends[0]`, from there to before `ends[1]`, and
+    so on, and of the last ones, int64 `[N, len(ends) + 1]`. `grouped(shapes, 2)` of images HWC is pixels and channels."""
+    found = np.empty((len(shapes), len(ends) + 1), np.int64)
+    for k, (first, last) in enumerate(pairwise([0, *ends, shapes.shape[1]])):
+        found[:, k] = shapes[:, first] if last == first + 1 else volumes(shapes[:, first:last])
+    return found
+
+
 class Store:
     """See the module. `batched` is False for the value of a Tensor (one sample)."""
 
@@ -99,14 +109,14 @@ class Store:
         "_shape_array",
         "_shapes",
         "_volumes",
-        "ahead",
         "batched",
         "device",
         "dropped",
         "dtype",
         "flat",
-        "following",
+        "iteration",
         "layout",
+        "loop_position",
         "n",
         "packed",
         "partial",
@@ -157,10 +167,9 @@ class Store:
         self.partial = False  # a decoder made only what the one call that takes it looks at (`Call.looked_at`)
         self.stream: Any = None  # GPU: the torch stream that writes the memory
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
-        # Of a reader: its `Following`, the way to the next batches. Of an operator: where in the loop it was called, a `Trip`
-        # and a number (`Invocation.link`).
-        self.following: Any = None
-        self.ahead: Any = None  # of a reader: the `Trip` of this batch, once it has begun (`_operator/ahead.py`)
+        # Of a reader: its `ReaderOutput`. Of an operator: where in the loop it was called (`Invocation.loop_position`).
+        self.loop_position: Any = None
+        self.iteration: Any = None  # of a reader: the `Iteration` with this batch, once it has begun (`_lookahead`)
 
     @property
     def ndim(self) -> int:
@@ -271,8 +280,6 @@ class Store:
             source_info=info,
         )
         if not indices:
-            from ndd._tensor.no_samples import extents_of, no_samples
-
             chosen = no_samples(self.dtype, self.layout, self.device, extents_of(self))
         step = indices[1] - indices[0] if len(indices) > 1 else 1
         if (
@@ -419,3 +426,30 @@ def as_torch(array: Any, dtype: DType) -> Any:
         array = array.copy()  # torch cannot mark memory read-only; a mapped file must not be written through it
     found = torch.from_numpy(array)
     return found.view(torch.bfloat16) if dtype is bfloat16 else found
+
+
+def no_samples(dtype: DType, layout: str | None, device: Device, extents: Sequence[int]) -> Store:
+    """A batch of no samples, its (empty) memory in one piece; `extents` of a sample, 0 where they are not known."""
+    shape = (0, *extents)
+    if device.device_id is None:
+        return Store(dtype, layout, device, [], whole=np.empty(shape, dtype.numpy))
+    import torch
+
+    from ndd._tensor.memory import torch_device
+
+    return Store(
+        dtype, layout, device, [], whole=torch.empty(shape, dtype=torch_dtype(dtype), device=torch_device(device))
+    )
+
+
+def common_extents(shapes: Iterable[Sequence[int]]) -> Shape:
+    """The extents in which all of these shapes agree, else 0."""
+    rows = [tuple(int(extent) for extent in shape) for shape in shapes]
+    return tuple(column[0] if len(set(column)) == 1 else 0 for column in zip(*rows, strict=True))
+
+
+def extents_of(store: Store, ndim: int | None = None) -> Shape:
+    """What is known of any sample of a batch, also of one that has none."""
+    if store.n:
+        return common_extents(store.shapes)
+    return (0,) * (ndim or 0) if store.whole is None else tuple(store.whole.shape[1:])

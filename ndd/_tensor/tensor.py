@@ -11,7 +11,8 @@ import numpy as np
 from ndd._tensor.arithmetic import Arithmetic
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import bfloat16
-from ndd._tensor.handle import Handle, operation
+from ndd._tensor.handle import Handle
+from ndd._tensor.operations import operation
 from ndd._tensor.store import Store, as_torch
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ class Tensor(Arithmetic, Handle):
         invocation_result: Any = None,
         copy: bool = False,
     ):
-        from ndd._tensor.construct import build_tensor
-
         if invocation_result is not None:
             source = invocation_result
         elif batch is not None:
@@ -57,7 +56,7 @@ class Tensor(Arithmetic, Handle):
                 raise ValueError("The `batch` argument must be a `Batch`")
             source = batch.select(index_in_batch)
         else:
-            source = build_tensor(data, dtype, device, layout, copy)
+            source = operation("build_tensor")(data, dtype, device, layout, copy)
         self._adopt(source)
 
     def _adopt(self, other: Tensor) -> None:
@@ -174,7 +173,7 @@ class Tensor(Arithmetic, Handle):
         return tensor_text(self)
 
     def _repr_html_(self) -> str | None:
-        from ndd._tensor.display import tensor_html
+        from ndd._tensor.picture import tensor_html
 
         try:
             return tensor_html(self)

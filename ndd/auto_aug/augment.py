@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._cpu.channel_tables import change_tones, scale_contrast, stretch_channels
-from ndd._cpu.linear_color import compute, mix_channels, scale_and_shift
+from ndd._cpu.linear_color import compute, mix_channels, scale_elements
 from ndd._cpu.sampling import BORDERS
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd.ops.color.equalize import COUNTED_BY_A_THREAD, equalize_planes
@@ -98,11 +98,11 @@ def _(image, out, kind, numbers, nearest, border, fill, stored):
         change_tones(image.reshape(-1), out.reshape(-1), *numbers[:4].astype(np.int32))
     elif kind == SCALED:
         factor = np.array([[numbers[0], 0]], np.float32)
-        compute(scale_and_shift, image, out, bool(abs(numbers[0]) < MODERATE), factor)
+        compute(image, out, factor, scale_elements, bool(abs(numbers[0]) < MODERATE))
     elif kind == MIXED:
         matrix = np.zeros((3, 4), np.float32)
         matrix[:, :3] = numbers.reshape(3, 3)
-        compute(mix_channels, image, out, bool(np.abs(matrix).max() < MODERATE), matrix)
+        compute(image, out, matrix, mix_channels, bool(np.abs(matrix).max() < MODERATE))
     elif kind == FILTERED:
         height, width, channels = image.shape
         view, results = np.array([1, 1, height, width, channels]), np.array([1, height, width])

@@ -16,7 +16,8 @@ from ndd.bench.loop_sides import PICTURES
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "augment", "detection", "speech", "ops", "import")
-_ON_REQUEST = ("soak", "readers", "video", "first")  # an hour; gigabytes of disk; needs PyAV; 20 minutes
+# an hour; gigabytes of disk; needs PyAV; 20 minutes; 2 minutes; 15 minutes on a GPU
+_ON_REQUEST = ("soak", "readers", "video", "first", "cold", "train")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to this file too")
     parser.add_argument("--threads", type=int, help="CPU threads of both libraries (default: the CPUs of this process)")
     parser.add_argument("--batch-size", type=int, help="of loop and ops (default: loop 64, on a GPU also 256; ops 64)")
-    parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds; medians are shown")
+    parser.add_argument("--rounds", type=int, help="interleaved rounds; medians are shown (default 7, of train 3)")
     parser.add_argument(
         "--images",
         type=int,
@@ -47,17 +48,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pictures", default="", choices=["", *PICTURES], help="loop: files of one kind, made of those of --data"
     )
     parser.add_argument("--hw-load", type=float, help="loop: the decoders' hw_decoder_load, 0 to 1 (default theirs)")
+    parser.add_argument("--sides", default="", help="train: synthetic, ndd, DALI pipeline, DALI dynamic, DataLoader")
+    parser.add_argument("--steps", type=int, help="train: steps that are timed (default 200, on a CPU 20)")
+    parser.add_argument("--gpus", type=int, default=1, help="train: processes under torchrun, each with a GPU")
+    parser.add_argument("--numa", default="", help="train: torchrun's --numa-binding")
     parser.add_argument("--no-dali", action="store_true", help="measure ndd alone")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measures, prints each line as soon as it is known, writes the file."""
-    for name in ("rounds", "threads", "batch_size", "images", "records", "count"):
+    for name in ("rounds", "threads", "batch_size", "images", "records", "count", "steps", "gpus"):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}.")
     setting = make_setting(args.device, args.threads, not args.no_dali)
-    setting.rounds = args.rounds
+    setting.rounds = args.rounds or (3 if args.section == "train" else 7)
     machine = describe(setting)
     print(", ".join(f"{k}: {v}" for k, v in machine.items()))
     if setting.without_dali:
@@ -119,6 +124,12 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import video
 
         yield from video.measure(setting, args.data, args.only)
+    if "train" in wanted:
+        from ndd.bench import train
+
+        yield from train.measure(
+            setting, args.data, args.only, args.sides, args.steps, args.gpus, args.hw_load, args.numa
+        )
     if "import" in wanted:
         from ndd.bench import start
 
@@ -128,6 +139,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import start
 
         yield from start.measure_first_calls(setting, args.only)
+    if "cold" in wanted:
+        from ndd.bench import cold
+
+        yield from cold.measure(setting, args.data, args.batch_size)
     if "soak" in wanted:
         from ndd.bench import soak
 

@@ -41,7 +41,7 @@ def main(given: list[str] | None = None) -> None:
     files = scan(args.data).repeated(args.images)
     more = {} if args.hw_load is None or args.device == "cpu" else {"hw_decoder_load": args.hw_load}
     make = {
-        "ndd": _dynamic, "DALI dynamic": _dynamic, "DALI pipeline": _pipeline, "torchvision": _torchvision,
+        "ndd": dynamic, "DALI dynamic": dynamic, "DALI pipeline": _pipeline, "torchvision": _torchvision,
         "DataLoader": _data_loader,
     }[args.side]  # fmt: skip
     epochs = make(args, files, more)
@@ -49,13 +49,13 @@ def main(given: list[str] | None = None) -> None:
     rates, spent = [], []
     before: dict[str, float] = {}
     for k in range(args.rounds + 1):
-        _settle(args.device)
+        settle(args.device)
         if k == 1:
             before = _cpu_of_threads()
         start, own = time.perf_counter(), time.thread_time()
         count = sum(next(epochs) for _ in range(batches))
         spent.append((time.thread_time() - own) / batches * 1000)
-        _settle(args.device)
+        settle(args.device)
         rates.append(count / (time.perf_counter() - start))
     each = args.rounds * batches / 1000
     others = {name: (seconds - before.get(name, 0.0)) / each for name, seconds in _cpu_of_threads().items()}
@@ -73,14 +73,16 @@ def _cpu_of_threads() -> dict[str, float]:
     return found
 
 
-def _settle(device: str) -> None:
+def settle(device: str) -> None:
+    """Waits for what the GPU has to do."""
     if device == "gpu":
         import torch
 
         torch.cuda.synchronize()
 
 
-def _dynamic(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
+def dynamic(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
+    """Epoch after epoch of a library's loop: how many samples each batch has, when it is there."""
     if args.side == "ndd":
         import ndd as library
     else:
@@ -149,7 +151,7 @@ def _pipeline(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
             yield len(batch["labels"])
 
 
-class _Files:
+class Files:
     """A torch data set: what `load` makes of a file, and its label."""
 
     def __init__(self, files: Folder, load: Callable[[str], Any]):
@@ -175,10 +177,10 @@ def _torchvision(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int
 
     device = "cuda" if args.device == "gpu" else "cpu"
     loader = torch.utils.data.DataLoader(
-        _Files(files, _bytes_of), args.batch_size, shuffle=True, num_workers=_workers(), collate_fn=list,
+        Files(files, _bytes_of), args.batch_size, shuffle=True, num_workers=_workers(), collate_fn=list,
         persistent_workers=True, drop_last=True,
     )  # fmt: skip
-    work = _transforms(v2, args.loop)
+    work = transforms(v2, args.loop)
     while True:
         for batch in loader:
             encoded = [torch.frombuffer(data, dtype=torch.uint8) for data, _ in batch]
@@ -197,7 +199,7 @@ def _data_loader(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int
     import torch
 
     loader = torch.utils.data.DataLoader(
-        _Files(files, _Pillow(args.loop)), args.batch_size, shuffle=True, num_workers=_workers(), drop_last=True,
+        Files(files, _Pillow(args.loop)), args.batch_size, shuffle=True, num_workers=_workers(), drop_last=True,
         persistent_workers=True, pin_memory=args.device == "gpu", **({"collate_fn": list} if args.loop == "decode" else {}),
     )  # fmt: skip
     while True:
@@ -211,7 +213,7 @@ class _Pillow:
     def __init__(self, loop: str):
         from torchvision.transforms import v2
 
-        self._work = _transforms(v2, loop)
+        self._work = transforms(v2, loop)
         self._to_tensor = v2.functional.pil_to_tensor
 
     def __call__(self, name: str) -> Any:
@@ -222,7 +224,8 @@ class _Pillow:
         return tensor if self._work is None else self._work(tensor)
 
 
-def _transforms(v2: Any, loop: str) -> Any:
+def transforms(v2: Any, loop: str) -> Any:
+    """What torchvision's users write for a loop; None where it only decodes."""
     import torch
 
     mean, std = [m / 255 for m in MEAN], [s / 255 for s in STD]

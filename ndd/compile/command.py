@@ -9,13 +9,16 @@ import logging
 import multiprocessing
 import os
 import re
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
+from ndd._compiled.cpu_levels import LEVELS
 from ndd.bench.operator_table import TABLE
+from ndd.compile import archives
 from ndd.demo.progress import Bar
 
 _SAMPLES = 2
@@ -35,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ARCHITECTURES",
         help="such as sm_80,sm_90, or none (default: those of the GPUs of this machine)",
     )
+    parser.add_argument(
+        "--archives",
+        type=Path,
+        metavar="DIR",
+        help="write what a wheel carries: kernels for levels of CPUs, and for GPUs (default: all that are known), to DIR",
+    )
     parser.add_argument("--jobs", type=int, help="kernels at the same time (default: the CPUs of this process)")
 
 
@@ -42,10 +51,12 @@ def run(args: argparse.Namespace) -> int:
     """Compiles what typical calls need: `bench ops` has them. What is kept already is not compiled again."""
     _quiet()
     calls = chosen(args.operators)
-    architectures = _architectures(args.gpu)
+    architectures = _architectures(",".join(archives.ALL_GPUS) if args.gpu is None and args.archives else args.gpu)
     jobs = _cpus() if args.jobs is None else args.jobs
     if jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {jobs}.")
+    if args.archives is not None:
+        return _write_archives(args.archives, calls, [] if args.no_cpu else list(LEVELS), architectures, jobs)
     if not args.no_cpu:
         from ndd._compiled.kernel_cache import writable_folder
 
@@ -56,6 +67,23 @@ def run(args: argparse.Namespace) -> int:
 
         _compile_for_gpu(calls, architectures, jobs)
         _say_kept(cache_folder())
+    return 0
+
+
+def _write_archives(folder: Path, calls: list[str], levels: list[str], architectures: list[str], jobs: int) -> int:
+    folder.mkdir(parents=True, exist_ok=True)
+    for level in levels:
+        with tempfile.TemporaryDirectory(prefix="ndd-kernels-") as cache:
+            first = level == levels[0]
+            begin = functools.partial(archives.begin, folder.absolute(), level, cache)
+            _compile_for_cpu(calls, jobs, begin, _call if first else _call_and_compile)
+            archives.write_for_cpu(folder, level, Path(cache, "kernels"))
+    if architectures:
+        from ndd._cuda.compile import compiler, packaged_name
+
+        for architecture, codes in _compile_for_gpu(calls, architectures, jobs).items():
+            named = {packaged_name(text): code for text, code in codes.items()}
+            archives.write_for_gpu(folder, architecture, named, compiler())
     return 0
 
 
@@ -91,7 +119,7 @@ def _architectures(given: str | None) -> list[str]:
         return []
     names = [name.strip() for name in given.split(",")]
     for name in names:
-        if not re.fullmatch(r"sm_\d+[af]?", name):
+        if not re.fullmatch(r"sm_\d+[af]?|compute_\d+", name):
             raise ValueError(f"--gpu: expected architectures such as sm_80,sm_90, or none, got {name!r}.")
     return names
 
@@ -99,10 +127,12 @@ def _architectures(given: str | None) -> list[str]:
 # ---- CPU: each call is made, in processes, since one compiles one kernel at a time
 
 
-def _compile_for_cpu(calls: list[str], jobs: int) -> None:
+def _compile_for_cpu(
+    calls: list[str], jobs: int, begin: Callable[[], None] | None = None, call: Callable[[str], str] | None = None
+) -> None:
     bar, failed = Bar("CPU", len(calls), each=True), {}
-    with _processes(min(jobs, len(calls))) as pool:
-        waiting = {pool.submit(_call, name): name for name in calls}
+    with _processes(min(jobs, len(calls)), begin) as pool:
+        waiting = {pool.submit(call or _call, name): name for name in calls}
         for done in as_completed(waiting):
             problem = done.result()
             if problem:
@@ -118,10 +148,11 @@ def _say_failed(device: str, failed: dict[str, str]) -> None:
 
 
 @contextlib.contextmanager
-def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
+def _processes(count: int, begin: Callable[[], None] | None = None) -> Iterator[ProcessPoolExecutor]:
+    """Processes that do `begin` first."""
     context = multiprocessing.get_context("spawn")
     try:
-        with ProcessPoolExecutor(count, mp_context=context, initializer=_without_gpu) as pool:
+        with ProcessPoolExecutor(count, mp_context=context, initializer=_without_gpu, initargs=(begin,)) as pool:
             yield pool
     except BrokenProcessPool as error:
         raise RuntimeError(
@@ -130,10 +161,12 @@ def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
         ) from error
 
 
-def _without_gpu() -> None:
+def _without_gpu(begin: Callable[[], None] | None) -> None:
     """What runs in these processes needs no GPU: a pretended one has its memory on the host, and a real one's driver would
     only cost memory on it."""
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # not "", which Windows takes for a variable that is not set
+    if begin is not None:
+        begin()
     _quiet()
 
 
@@ -157,6 +190,13 @@ def _call(name: str) -> str:
     return ""
 
 
+def _call_and_compile(name: str) -> str:
+    """The same with code for another processor, from an archive; what it calls is compiled for that of this process."""
+    problem = _call(name)
+    archives.compile_called()
+    return problem
+
+
 @functools.cache
 def _inputs(device: str) -> Any:
     import ndd
@@ -172,19 +212,25 @@ def _first_line(error: Exception) -> str:
 # ---- GPU: the texts of the kernels, from a process that pretends to have a GPU; the compiler then runs in threads
 
 
-def _compile_for_gpu(calls: list[str], architectures: list[str], jobs: int) -> None:
+def _compile_for_gpu(calls: list[str], architectures: list[str], jobs: int) -> dict[str, dict[str, bytes]]:
+    """The code of each text, for each architecture."""
     from ndd._cuda.compile import binary
 
     with _processes(1) as pool:
         texts, failed = pool.submit(_texts, calls).result()
     bar = Bar("GPU", len(texts) * len(architectures), each=True)
+    codes: dict[str, dict[str, bytes]] = {architecture: {} for architecture in architectures}
     with ThreadPoolExecutor(jobs) as threads:
-        waiting = {threads.submit(binary, text, name, a): name for text, name in texts.items() for a in architectures}
+        waiting = {
+            threads.submit(binary, text, name, a): (text, a) for text, name in texts.items() for a in architectures
+        }
         for done in as_completed(waiting):
-            done.result()
-            bar(waiting[done])
+            text, architecture = waiting[done]
+            codes[architecture][text] = done.result()
+            bar(texts[text])
     bar.done()
     _say_failed("GPU", failed)
+    return codes
 
 
 def _texts(calls: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -105,7 +105,7 @@ def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
 
 def _decode_to_host_memory(put: Callable[[Any, str, Any], None]) -> None:
     """nvImageCodec's C library decodes with its CPU decoders, to where the memory of the GPU is said to be."""
-    codec, pool = (importlib.import_module(f"ndd.decoders.nvimgcodec.{name}") for name in ("library", "decoder_pool"))
+    codec, pool = (importlib.import_module(f"ndd.decoders.nvimgcodec.{name}") for name in ("c_api", "decoder_pool"))
     decoder, pictures = codec.Decoder, codec.Pictures
     put(pool, "Decoder", lambda library, _, *rest: decoder(library, None, *rest[:-1], ""))  # no options
     put(pool, "Pictures", lambda library: pictures(library, on_gpu=False))

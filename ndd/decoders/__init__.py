@@ -1,7 +1,5 @@
 """Decoders: encoded files to arrays."""
 
-from ndd.decoders._limit import get_max_pixels, set_max_pixels
-from ndd.decoders._policy import BadSample
 from ndd.decoders.audio import audio
 from ndd.decoders.image import image
 from ndd.decoders.image_crop import image_crop
@@ -9,6 +7,8 @@ from ndd.decoders.image_random_crop import image_random_crop
 from ndd.decoders.image_slice import image_slice
 from ndd.decoders.inflate import inflate
 from ndd.decoders.numpy import numpy
+from ndd.decoders.on_error import BadSample
+from ndd.decoders.size_limits import get_max_pixels, set_max_pixels
 from ndd.decoders.video import video
 
 __all__ = [

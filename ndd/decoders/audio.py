@@ -10,8 +10,8 @@ from ndd._operator import Call, Operand, PerSample, Samples, Values, operator, o
 from ndd._tensor import DType, Store
 from ndd._tensor.dtype import float32, uint8
 from ndd._tensor.sound import Scale
-from ndd.decoders._policy import judged
-from ndd.decoders.sound.files import Files, Wanted, decode, decode_batch
+from ndd.decoders.on_error import resolve
+from ndd.decoders.sound.decode import Files, Wanted, decode, decode_batch
 
 _TYPES = ("f32", "i16", "i32")
 
@@ -125,7 +125,7 @@ def _(
 
     errors = {rest[k]: error for k, error in call.spread(one, len(rest)).items()}
     policy = "raise" if on_error == "skip" and not call.batched else on_error
-    kept, dropped = judged(errors, count, info, policy, silence)
+    kept, dropped = resolve(errors, count, info, policy, silence)
     if len(kept) < count:
         parts, found_rates, info = [parts[i] for i in kept], found_rates[kept], info and [info[i] for i in kept]
     samples = Store(call.outs[0].dtype, None, call.outs[0].device, [p.shape for p in parts], parts=parts)

@@ -8,9 +8,9 @@ from ndd._operator import Samples, operator, output
 from ndd._operator.deprecated import ignored
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import uint8
-from ndd.decoders._batch import decodes
-from ndd.decoders._limit import checked
-from ndd.decoders._pixels import SUPPORTED
+from ndd.decoders.picture_batch import decodes
+from ndd.decoders.pixels import SUPPORTED
+from ndd.decoders.size_limits import checked
 from ndd.types import DALIImageType
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from ndd._operator import Call, PerSample, operator
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
-from ndd.decoders._batch import decodes
-from ndd.decoders._pixels import SUPPORTED
 from ndd.decoders.image import no_effect, pictures
+from ndd.decoders.picture_batch import decodes
+from ndd.decoders.pixels import SUPPORTED
 from ndd.ops.image.window import check_crop, crop_window
 from ndd.types import DALIImageType
 

@@ -10,9 +10,9 @@ import numpy as np
 from ndd._operator import Call, operator
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
-from ndd.decoders._batch import decodes
-from ndd.decoders._pixels import SUPPORTED
 from ndd.decoders.image import no_effect, pictures
+from ndd.decoders.picture_batch import decodes
+from ndd.decoders.pixels import SUPPORTED
 from ndd.random.crop_window import crop_window
 from ndd.types import DALIImageType
 

@@ -9,9 +9,9 @@ import numpy as np
 from ndd._operator import Call, Operand, PerSample, Values, operator
 from ndd._tensor import DType
 from ndd._tensor.dtype import uint8
-from ndd.decoders._batch import decodes
-from ndd.decoders._pixels import SUPPORTED
 from ndd.decoders.image import no_effect, pictures
+from ndd.decoders.picture_batch import decodes
+from ndd.decoders.pixels import SUPPORTED
 from ndd.ops.image.slice import check_slice, slice_ends
 from ndd.ops.image.window import rounded
 from ndd.ops.tensor.axes import axes_of

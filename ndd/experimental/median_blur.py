@@ -6,10 +6,10 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
+from ndd._compiled.simd_medians import BLOCK_BYTES, median_of_columns, sort_columns
 from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.opencv import single_threaded
 from ndd._operator import PerSample, Plan, Seen, bad_sample, each_sample, like, operator
-from ndd.experimental.medians import BLOCK_BYTES, median_of_columns, sort_columns
 from ndd.experimental.morphology import LAYOUTS, STRIP, TYPES, planes_of
 
 _LARGEST = 4095  # extent of a window: OpenCV's tables for it stay small, and 4095 x 4095 numbers fit anywhere

@@ -15,6 +15,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty, multiply_add, overlapping
 from ndd._compiled.jit import kernel
+from ndd._compiled.processor import processor_has
 from ndd._cpu.rgb_sampling import mix_rgb, rgb_word, store_rgb, word_at
 from ndd._cpu.sampling import border_index
 
@@ -99,11 +100,7 @@ def warp_perspective(image, out, m, interp, border, fill, rounds, low, high):
 @functools.cache
 def multiplies_and_adds() -> bool:
     """Whether this is a processor on which `warp_rgb` gives what OpenCV does."""
-    if platform.machine().lower() not in ("x86_64", "amd64"):
-        return False
-    from llvmlite import binding
-
-    return bool(binding.get_host_cpu_features().get("fma", False))
+    return platform.machine().lower() in ("x86_64", "amd64") and processor_has("fma")
 
 
 @kernel

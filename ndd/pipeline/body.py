@@ -10,7 +10,8 @@ import numpy as np
 import ndd
 from ndd.pipeline import current
 from ndd.pipeline.checkpoints import taken_states, with_places
-from ndd.pipeline.node import DataNode, as_constant, contains_node, nodes_in
+from ndd.pipeline.function_call import nodes_in
+from ndd.pipeline.node import DataNode, as_constant, contains_node
 from ndd.pipeline.operator_states import OperatorState, OperatorStates, check_names
 from ndd.pipeline.options import PipelineOptions
 from ndd.pipeline.outputs import TensorList

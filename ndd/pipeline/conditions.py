@@ -16,6 +16,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline import current
+from ndd.pipeline.function_call import parted
 from ndd.pipeline.functions import fn
 from ndd.pipeline.node import DataNode
 from ndd.types import Constant
@@ -56,33 +57,6 @@ class Decision:
         self.around = current.branch()
         self.branches = [Branch(self, 0), Branch(self, 1)]
         self.parts: dict[int, tuple[DataNode, list[DataNode]]] = {}
-
-
-def parted(value: Any) -> Any:
-    """A value with its nodes as the branch that is gone through has them: the samples that take it.
-
-    ValueError for a node that was made in a branch which is over.
-    """
-    if isinstance(value, list | tuple):
-        return type(value)(map(parted, value))
-    if isinstance(value, dict):
-        return {key: parted(v) for key, v in value.items()}
-    if isinstance(value, slice):
-        return slice(parted(value.start), parted(value.stop), parted(value.step))
-    if not isinstance(value, DataNode):
-        return value
-    here, chain = current.branch(), []
-    while here is not value.made_in:
-        if here is None:
-            raise ValueError(
-                "This value was made in a branch of an `if` on a node, for the samples of that branch alone. Assign it to a "
-                "variable in every branch (what is appended to a list is not put together after an `if`)"
-            )
-        chain.append(here)
-        here = here.around
-    for branch in reversed(chain):
-        value = branch.part(value)
-    return value
 
 
 class Undefined:

@@ -10,12 +10,9 @@ import functools
 import itertools
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ndd.pipeline import current
-
-if TYPE_CHECKING:
-    from ndd.pipeline.node import DataNode
 
 _CAPITALS = {
     "bbox_paste": "BBoxPaste", "bbox_rotate": "BBoxRotate", "coco": "COCO", "mfcc": "MFCC", "mxnet": "MXNet", "rms": "RMS",
@@ -35,6 +32,58 @@ _local = _Local()
 _serials = itertools.count()
 
 
+class Node:
+    """What calls see of a `DataNode`.
+
+    Attributes:
+        name: as DALI names it: "images", "__Flip_0"; with its place "reader[1]", if it is one of several.
+        call: the call that made a recorded node, and `place` the node's place among what it gave.
+        made_in: the branch of an `if` on a node whose samples it holds.
+    """
+
+    name: str | None = None
+    call: FunctionCall | None = None
+    place: Any = 0
+    made_in: Any = None
+    recorded: bool
+
+
+def nodes_in(value: Any) -> list[Node]:
+    """The nodes that stand in a value, a slice, a list or a tuple, in order."""
+    if isinstance(value, slice):
+        value = (value.start, value.stop, value.step)
+    if isinstance(value, list | tuple):
+        return [node for v in value for node in nodes_in(v)]
+    return [value] if isinstance(value, Node) else []
+
+
+def parted(value: Any) -> Any:
+    """A value with its nodes as the branch that is gone through has them: the samples that take it.
+
+    ValueError for a node that was made in a branch which is over.
+    """
+    if isinstance(value, list | tuple):
+        return type(value)(map(parted, value))
+    if isinstance(value, dict):
+        return {key: parted(v) for key, v in value.items()}
+    if isinstance(value, slice):
+        return slice(parted(value.start), parted(value.stop), parted(value.step))
+    if not isinstance(value, Node):
+        return value
+    here, chain = current.branch(), []
+    while here is not value.made_in:
+        if here is None:
+            raise ValueError(
+                "This value was made in a branch of an `if` on a node, for the samples of that branch alone. Assign it to a "
+                "variable in every branch (what is appended to a list is not put together after an `if`)"
+            )
+        chain.append(here)
+        here = here.around
+    for branch in reversed(chain):
+        value = branch.part(value)
+    return value
+
+
 class FunctionCall:
     """A call that made recorded nodes.
 
@@ -50,10 +99,8 @@ class FunctionCall:
         self.serial = next(_serials)
 
     @property
-    def nodes(self) -> list[DataNode]:
+    def nodes(self) -> list[Node]:
         """The nodes that it takes: its inputs, then its arguments by their names."""
-        from ndd.pipeline.node import nodes_in
-
         return nodes_in((*self.inputs, *(self.arguments[key] for key in sorted(self.arguments))))
 
     @property
@@ -75,8 +122,6 @@ def noted(path: str | None, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*inputs: Any, **arguments: Any) -> Any:
         if _local.inside:
             return function(*inputs, **arguments)
-        from ndd.pipeline.conditions import parted
-
         inputs, arguments = parted(inputs), parted(arguments)
         _local.inside = True
         try:
@@ -92,11 +137,9 @@ def noted(path: str | None, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _note(found: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> None:
-    from ndd.pipeline.node import DataNode, nodes_in
-
     several = isinstance(found, dict | list)
     places = found.items() if isinstance(found, dict) else enumerate(found if several else [found])
-    made = [(place, node) for place, node in places if isinstance(node, DataNode) and node.name is None]
+    made = [(place, node) for place, node in places if isinstance(node, Node) and node.name is None]
     if not made:
         return
     pipeline = current.pipeline()

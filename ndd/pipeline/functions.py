@@ -14,6 +14,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline import current
+from ndd.pipeline.array_regions import REGION_ARGUMENTS, regions_of_samples
 from ndd.pipeline.function_call import noted
 from ndd.pipeline.node import DataNode, as_constant, contains_node, made, shapes_of
 from ndd.pipeline.operator_states import OperatorState
@@ -123,14 +124,14 @@ def _exists(home: Any, path: str, name: str) -> bool:
 
 def _experimental(path: str) -> Any:
     """`fn.experimental.<path>`: ndd's experimental operator of that name, or the one that it has become."""
-    room: Any = getattr(ndd, "experimental", None)
+    home: Any = getattr(ndd, "experimental", None)
     names = path.split(".")[1:]
     if not names:
-        return Namespace(room or ndd, path)
+        return Namespace(home or ndd, path)
     for name in names[:-1]:
-        room = getattr(room, name, None)
-    if room is not None and hasattr(room, names[-1]):
-        found = getattr(room, names[-1])
+        home = getattr(home, name, None)
+    if home is not None and hasattr(home, names[-1]):
+        found = getattr(home, names[-1])
         return Namespace(found, path) if type(found).__name__ == "module" else _operator_function(found, path)
     found = fn
     for name in names:
@@ -268,7 +269,7 @@ def _input_sets(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 def _reader_function(home: Any, path: str, name: str) -> Any:
     wanted = name.replace("_", "")
     homes = (home, ndd.readers)  # fn.experimental.readers has those that are no longer experimental too
-    kinds = (getattr(room, n) for room in homes for n in dir(room) if n.lower() == wanted)
+    kinds = (getattr(home, n) for home in homes for n in dir(home) if n.lower() == wanted)
     kind = next((kind for kind in kinds if isinstance(kind, type)), None)
     if kind is None:
         raise AttributeError(f"fn has no {path!r}: ndd.readers has no reader of that name")
@@ -280,16 +281,16 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         plain = {k: v for k, v in arguments.items() if k not in ("preserve", "bytes_per_sample_hint")}
         seeded = plain.get("seed", -1) in (-1, None)
         nodes = {k: v for k, v in sorted(plain.items()) if contains_node(v)}
-        for argument in set(nodes) - set(kind.of_each_sample):
+        for argument in set(nodes) - set(REGION_ARGUMENTS if kind is ndd.readers.Numpy else ()):
             raise TypeError(f"fn.{path}: {argument}: expected one value for all samples, got a node of the pipeline")
-        plain, finish = kind.for_each_sample(plain) if nodes else (plain, None)
+        plain, finish = regions_of_samples(plain) if nodes else (plain, None)
 
         def make(pipeline: Any, word: int | None) -> Any:
             return pipeline.new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
 
         def step(run: Any, reader: Any) -> Any:
-            found = run.pipeline.batch_of(reader)
-            return found if finish is None else finish(found, run.unwrapped)
+            outputs = run.pipeline.batch_of(reader)
+            return outputs if finish is None else finish(outputs, run.unwrapped)
 
         kept = OperatorState(f"reader {path}", make, name=name, seeded=seeded)
         names = [output.name for output in kind.outputs(*positional, **plain)]

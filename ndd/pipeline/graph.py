@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ndd.pipeline.function_call import MOVES, FunctionCall
-from ndd.pipeline.node import nodes_in
+from ndd.pipeline.function_call import MOVES, FunctionCall, nodes_in
 
 
 def calls_behind(outputs: Iterable[Any]) -> list[FunctionCall]:

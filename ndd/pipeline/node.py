@@ -11,7 +11,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline import current
-from ndd.pipeline.function_call import noted
+from ndd.pipeline.function_call import Node, nodes_in, noted
 from ndd.pipeline.operator_states import OperatorState
 from ndd.pipeline.trace import Step
 from ndd.types import Constant
@@ -56,7 +56,7 @@ def _of_one(name: str) -> Any:
     return noted(f"DataNode.__{name}__", lambda self: self._apply(compute))
 
 
-class DataNode:
+class DataNode(Node):
     """A value inside a pipeline's function: what a recorded step gives in every run, or (with `debug=True`) a batch.
 
     It has the operators and methods of DALI's DataNode.
@@ -66,11 +66,7 @@ class DataNode:
         self._value = value
         self.step = step
         self.index = index  # the place among what the step gives, if that is several values
-        self.made_in = made_in  # the branch of an `if` on a node whose samples it holds
-        # As DALI names it: "images", "__Flip_0"; with its place "reader[1]", if it is one of several.
-        self.name: str | None = None
-        self.call: Any = None  # the `FunctionCall` that made a recorded node, and the node's place among what it gave
-        self.place: Any = 0
+        self.made_in = made_in
 
     @property
     def recorded(self) -> bool:
@@ -261,15 +257,6 @@ def contains_node(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(contains_node(v) for v in value)
     return isinstance(value, DataNode | Constant)
-
-
-def nodes_in(value: Any) -> list[DataNode]:
-    """The nodes that stand in a value, a slice, a list or a tuple, in order."""
-    if isinstance(value, slice):
-        value = (value.start, value.stop, value.step)
-    if isinstance(value, list | tuple):
-        return [node for v in value for node in nodes_in(v)]
-    return [value] if isinstance(value, DataNode) else []
 
 
 def made(

@@ -13,7 +13,7 @@ from typing import Any
 
 from ndd.pipeline import current
 from ndd.pipeline.checkpoints import give_state
-from ndd.readers.permutation import seed_sequence
+from ndd.readers.sampling.permutation import seed_sequence
 
 _WORDS = 1024  # the length of the sequence decides its words
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 import ndd
+from ndd.pipeline.function_call import nodes_in
 from ndd.pipeline.functions import fn
 from ndd.pipeline.graph import calls_behind
-from ndd.pipeline.node import DataNode, NewAxis, nodes_in
+from ndd.pipeline.node import DataNode, NewAxis
 from ndd.types import Constant
 
 _KIND = "ndd pipeline definition"

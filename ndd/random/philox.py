@@ -1,6 +1,6 @@
 """Philox 4x32-10 in plain Python: a counter becomes four 32-bit words.
 
-Everything random in the house hangs on this bijection (Salmon et al., "Parallel random numbers: as easy as
+Everything random in ndd rests on this bijection (Salmon et al., "Parallel random numbers: as easy as
 1, 2, 3", 2011). A *stream* is a 64-bit key and a position; a position counts 32-bit words, so moving costs
 one addition and nothing has to be generated on the way. Inside a position, from low to high, stand the word
 in its block (2 bits), the block counter (64 bits) and the sequence (64 bits).

@@ -7,8 +7,8 @@ import secrets
 import numpy as np
 
 from ndd._cpu.philox import SAMPLE_STRIDE, sample_streams
+from ndd._lookahead.captured_loop import current_loop
 from ndd._operator import bind_random
-from ndd._operator.captured import running
 from ndd._tensor.invariant import watched
 from ndd.random.philox import MASK_64, POSITIONS, format_state, pack, parse_state, unpack
 from ndd.random.rng import RNG, get_default_rng
@@ -96,7 +96,7 @@ def _take(operator: str, rng: RNG | PipelineRNG | None) -> Draws:
         rng = get_default_rng()
     elif not isinstance(rng, RNG):
         raise ValueError(f"{operator}: argument 'rng': expected an ndd.random.RNG, got {type(rng).__name__}")
-    if watched and (loop := running()) is not None:
+    if watched and (loop := current_loop()) is not None:
         state = rng.get_state()
         loop.draws_from(operator, rng, (state._key, rng._restarts), state._position)
     return Draws(*rng._take())

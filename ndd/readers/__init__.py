@@ -37,20 +37,20 @@ Add a reader
    without `--index` it compares the signature with DALI's.
 """
 
-from ndd.readers.base import Reader
-from ndd.readers.broken_records import Skipped
 from ndd.readers.caffe import Caffe
 from ndd.readers.caffe2 import Caffe2
 from ndd.readers.coco import COCO
-from ndd.readers.container import ContainerStore
-from ndd.readers.epoch import Epoch
+from ndd.readers.epochs.broken_records import Skipped
+from ndd.readers.epochs.epoch import Epoch
+from ndd.readers.epochs.state import ReaderState
 from ndd.readers.file import File
 from ndd.readers.mxnet import MXNet
 from ndd.readers.nemo_asr import NemoAsr
 from ndd.readers.numpy import Numpy
 from ndd.readers.output import Output
-from ndd.readers.records import RecordStore
-from ndd.readers.state import ReaderState
+from ndd.readers.reader import Reader
+from ndd.readers.stores.container import ContainerStore
+from ndd.readers.stores.records import RecordStore
 from ndd.readers.tfrecord import TFRecord
 from ndd.readers.video import Video
 from ndd.readers.video_resize import VideoResize

@@ -3,20 +3,20 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import DType, float32, uint8
-from ndd.readers.base import Reader
-from ndd.readers.broken_records import Skipped
 from ndd.readers.caffe import Caffe as _Caffe
 from ndd.readers.caffe2 import Caffe2 as _Caffe2
 from ndd.readers.coco import COCO as _COCO
-from ndd.readers.container import ContainerStore
-from ndd.readers.epoch import Epoch
+from ndd.readers.epochs.broken_records import Skipped
+from ndd.readers.epochs.epoch import Epoch
+from ndd.readers.epochs.state import ReaderState
 from ndd.readers.file import File as _File
 from ndd.readers.mxnet import MXNet as _MXNet
 from ndd.readers.nemo_asr import NemoAsr as _NemoAsr
 from ndd.readers.numpy import Numpy as _Numpy
 from ndd.readers.output import Output
-from ndd.readers.records import RecordStore
-from ndd.readers.state import ReaderState
+from ndd.readers.reader import Reader
+from ndd.readers.stores.container import ContainerStore
+from ndd.readers.stores.records import RecordStore
 from ndd.readers.tfrecord import TFRecord as _TFRecord
 from ndd.readers.video import Video as _Video
 from ndd.readers.video_resize import VideoResize as _VideoResize

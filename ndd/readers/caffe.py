@@ -9,12 +9,12 @@ import numpy as np
 
 from ndd._tensor import Packed
 from ndd._tensor.dtype import int32, uint8
-from ndd.readers.base import Reader
-from ndd.readers.file_tree import FilePath, listed_names
+from ndd.readers.files.file_tree import FilePath, listed_names
 from ndd.readers.formats import protobuf
 from ndd.readers.formats.lmdb_file import LmdbStore
 from ndd.readers.output import Column, Output
-from ndd.readers.records import Records, numbers_of
+from ndd.readers.reader import Reader
+from ndd.readers.stores.records import Records, numbers_of
 
 _DATA, _LABEL = 4, 5  # fields of a Datum; others (size, encoded, float_data) say nothing here
 
@@ -41,8 +41,8 @@ class Caffe(Reader):
     [('image', 'u8'), ('label', 'i32')]
     """
 
-    permuted = False
-    shuffles_after_epoch = False
+    _permutes_first = False
+    _has_epoch_shuffle = False
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:

@@ -9,12 +9,12 @@ import numpy as np
 
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int32, uint8
-from ndd.readers.base import Reader
-from ndd.readers.file_tree import FilePath, listed_names
+from ndd.readers.files.file_tree import FilePath, listed_names
 from ndd.readers.formats import protobuf
 from ndd.readers.formats.lmdb_file import LmdbStore
 from ndd.readers.output import Column, Output
-from ndd.readers.records import Records, numbers_of, samples_of
+from ndd.readers.reader import Reader
+from ndd.readers.stores.records import Records, numbers_of, samples_of
 
 _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)  # label_type
 _PROTOS = 1  # the field of TensorProtos
@@ -53,8 +53,8 @@ class Caffe2(Reader):
     ['image', 'label', 'additional[0]', 'additional[1]', 'bbox']
     """
 
-    permuted = False
-    shuffles_after_epoch = False
+    _permutes_first = False
+    _has_epoch_shuffle = False
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:

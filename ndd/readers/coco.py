@@ -14,16 +14,16 @@ from ndd._operator.deprecated import renamed
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int32, uint8
 from ndd._tensor.secrets import without_secrets
-from ndd.readers.base import Reader
-from ndd.readers.file_reading import read_files
-from ndd.readers.file_store import FileStore
-from ndd.readers.file_tree import FilePath, listed_names, path_text
+from ndd.readers.files.file_reading import read_files
+from ndd.readers.files.file_tree import FilePath, listed_names, path_text
+from ndd.readers.files.index_cache import Index
 from ndd.readers.formats import coco_preprocessed
 from ndd.readers.formats.coco_annotations import JsonOutlines, annotation_index
 from ndd.readers.formats.coco_masks import Outline, painted
-from ndd.readers.index_cache import Index
 from ndd.readers.output import Column, Output
-from ndd.readers.records import Records
+from ndd.readers.reader import Reader
+from ndd.readers.stores.file_store import FileStore
+from ndd.readers.stores.records import Records
 
 _NOT_PREPROCESSED = ("annotations_file", "images", "ltrb", "ratio", "size_threshold", "skip_empty")
 _I32 = np.iinfo(np.int32)
@@ -168,7 +168,7 @@ class COCO(Reader):
         return store
 
     def _refuse_beside(self, what: str, names: Sequence[str]) -> None:
-        given = [argument for argument in names if self._given[1].get(argument) is not None]
+        given = [argument for argument in names if self._called_with[1].get(argument) is not None]
         if given:
             raise RuntimeError(f"{self._display}: {given[0]!r} is not supported when reading {what}; leave it out")
 

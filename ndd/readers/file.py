@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +10,11 @@ import numpy as np
 
 from ndd._tensor.dtype import int32, uint8
 from ndd.io.object_store import without_query
-from ndd.readers.base import Reader
-from ndd.readers.file_store import FileStore
-from ndd.readers.file_tree import FilePath, count_files, listed_names, name_filter, path_text, read_lines, scan_tree
+from ndd.readers.files.file_tree import FilePath, count_files, name_filter, path_text, scan_tree
+from ndd.readers.files.labelled_files import listed_files, read_file_list
 from ndd.readers.output import Output
+from ndd.readers.reader import Reader
+from ndd.readers.stores.file_store import FileStore
 
 # fmt: off
 FILE_FILTERS = [
@@ -22,8 +22,6 @@ FILE_FILTERS = [
     "*.flac", "*.ogg", "*.wav",
 ]
 # fmt: on
-_LIST_LINE = re.compile(r"(?P<name>.*\S)\s+(?P<label>-?0*\d{1,18})\s*", re.DOTALL | re.ASCII)
-LABELS = range(-(1 << 31), 1 << 31)  # an i32 holds them
 
 
 class File(Reader):
@@ -113,52 +111,3 @@ class File(Reader):
                 )
             raise RuntimeError(f"{self._display}: No files found in {root or file_list}. {advice}")
         return store
-
-
-def listed_files(reader: str, files: Any, labels: Any) -> tuple[list[str], np.ndarray]:
-    """`files` and `labels` as names and i32 numbers."""
-    names = listed_names(reader, "files", files)
-    return names, label_numbers(reader, labels, names) if labels is not None else np.arange(len(names), dtype=np.int32)
-
-
-def label_numbers(reader: str, labels: Any, names: Sequence[str]) -> np.ndarray:
-    """`labels` as i32 numbers. RuntimeError if there is not one for each name."""
-    listed = list(labels) if isinstance(labels, Sequence) else [labels]
-    if len(listed) != len(names):
-        raise RuntimeError(f"{reader}: expected a label for each file, got {len(listed)} labels for {len(names)} files")
-    return np.array([_label(reader, i, label) for i, label in enumerate(listed)], np.int32)
-
-
-def _label(reader: str, i: int, label: Any) -> int:
-    """A label as a number; also the text of one, as DALI takes it. ValueError for anything else."""
-    try:
-        number = int(label)
-        if (isinstance(label, str) or number == label) and number in LABELS:
-            return number
-    except (TypeError, ValueError, OverflowError):
-        pass
-    advice = ""
-    if isinstance(label, str):
-        advice = (
-            ". Number the classes: labels=[classes.index(name) for name in names], with classes = sorted(set(names))"
-        )
-    raise ValueError(
-        f"{reader}: labels: expected an integer of 32 bits for each file, got {label!r} for file {i}{advice}"
-    )
-
-
-def read_file_list(reader: str, path: str) -> tuple[list[str], np.ndarray]:
-    """The names and labels in a list file; blank lines are skipped."""
-    names, labels = [], []
-    for number, line in enumerate(read_lines(reader, path), 1):
-        if not line.strip(" \t\n\v\f\r"):
-            continue
-        parts = _LIST_LINE.fullmatch(line)
-        if parts is None or int(parts["label"]) not in LABELS:
-            raise RuntimeError(
-                f'{reader}: Incorrect format of the list file "{path}":{number}: expected a file name followed by a '
-                f"label, an integer of 32 bits, got {line!r}"
-            )
-        names.append(parts["name"])
-        labels.append(int(parts["label"]))
-    return names, np.array(labels, np.int32)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndd._tensor.dtype import DType, dtype as to_dtype
-from ndd.readers.base import Reader
-from ndd.readers.file_store import FileStore
-from ndd.readers.file_tree import FilePath, named_files
+from ndd.readers.files.file_tree import FilePath, named_files
 from ndd.readers.formats.fits_batch import FitsBatch, FitsNames
 from ndd.readers.formats.fits_file import read_images
 from ndd.readers.output import Output, Record
-from ndd.readers.records import Records
+from ndd.readers.reader import Reader
+from ndd.readers.stores.file_store import FileStore
+from ndd.readers.stores.records import Records
 
 
 class Fits(Reader):

@@ -11,13 +11,13 @@ import numpy as np
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, uint8
 from ndd.io.file import from_where
-from ndd.readers.base import Reader
-from ndd.readers.container import ContainerStore, rows_at, warn_of_unlisted
-from ndd.readers.file_reading import RegularFile, status
-from ndd.readers.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines, words_of
-from ndd.readers.index_cache import LEAST_TEXT, Index, all_within, cached, has_columns
+from ndd.readers.files.file_reading import RegularFile, status
+from ndd.readers.files.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines, words_of
+from ndd.readers.files.index_cache import LEAST_TEXT, Index, all_within, cached, has_columns
 from ndd.readers.output import Output, Record
-from ndd.readers.records import Records
+from ndd.readers.reader import Reader
+from ndd.readers.stores.container import ContainerStore, rows_at, warn_of_unlisted
+from ndd.readers.stores.records import Records
 
 _MAGIC = 0xCED7230A
 _HEAD = struct.Struct("<II")  # of a part: magic, and kind (3 bits) and length (29 bits)
@@ -56,7 +56,7 @@ class MXNet(Reader):
     (4,) [3.0]
     """
 
-    permuted = False
+    _permutes_first = False
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:

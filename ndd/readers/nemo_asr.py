@@ -15,13 +15,13 @@ from ndd._tensor import DType
 from ndd._tensor.dtype import float32, int16, int32, int64, uint8
 from ndd._tensor.packed import Packed
 from ndd._tensor.secrets import without_secrets
-from ndd.decoders.sound.files import Wanted, decode, decode_one, decode_several
+from ndd.decoders.sound.decode import Wanted, decode, decode_one, decode_several
 from ndd.io.object_store import connections, is_remote, without_query
-from ndd.readers.base import Reader
-from ndd.readers.file_reading import OpenFiles, read_files
-from ndd.readers.file_tree import FilePath, listed_names, read_lines
+from ndd.readers.files.file_reading import OpenFiles, read_files
+from ndd.readers.files.file_tree import FilePath, listed_names, read_lines
 from ndd.readers.output import Column, Output, Record
-from ndd.readers.records import THREADS_OF_STORES, Records, RecordStore, samples_of
+from ndd.readers.reader import Reader
+from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore, samples_of
 
 _OPEN_AT_ONCE = 32  # files that are read and decoded together
 _LARGE = 1 << 24  # bytes of a file from which a part of it is read where it lies

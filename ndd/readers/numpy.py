@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from ndd._tensor import Device
 from ndd._tensor.dtype import int32
-from ndd.ops.image.slice import slice as cut_out
-from ndd.readers.base import Reader
-from ndd.readers.file import label_numbers
-from ndd.readers.file_store import FileStore
-from ndd.readers.file_tree import FilePath, named_files
+from ndd.readers.files.file_tree import FilePath, named_files
+from ndd.readers.files.gpudirect import landed, usable
+from ndd.readers.files.labelled_files import label_numbers
 from ndd.readers.formats.npy_file import read_arrays
-from ndd.readers.gpudirect import landed, usable
+from ndd.readers.formats.region import Region, chosen_region
 from ndd.readers.options import check_device
 from ndd.readers.output import Output
-from ndd.readers.records import Records
-from ndd.readers.region import PLACES, Region, chosen_region
-
-_OF_SLICE = ("roi_axes", "out_of_bounds_policy", "fill_value")
+from ndd.readers.reader import Reader
+from ndd.readers.stores.file_store import FileStore
+from ndd.readers.stores.records import Records
 
 
 class Numpy(Reader):
@@ -75,35 +72,12 @@ class Numpy(Reader):
     """
 
     devices = ("cpu", "gpu")
-    of_each_sample = PLACES
-    beyond = ("labels",)
+    _not_in_dali = ("labels",)
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
         array = Output("array", device="reader")
         return (array,) if arguments.get("labels") is None else (array, Output("label", int32, 1))
-
-    @classmethod
-    def for_each_sample(cls, arguments: dict[str, Any]) -> tuple[dict[str, Any], Callable[..., Any]]:
-        """The arguments for a reader of whole arrays, and what cuts these, given the batch of each node."""
-        own = {name: value for name, value in arguments.items() if name not in (*PLACES, *_OF_SLICE)}
-        windows = {name: value for name, value in arguments.items() if name in PLACES and value is not None}
-        axes = np.atleast_1d(arguments.get("roi_axes", ())).astype(int).tolist()
-        policy, fill = (arguments.get(name) for name in _OF_SLICE[1:])
-
-        def cut(found: Any, of_node: Callable[[Any], Any]) -> Any:
-            array, *labels = found if isinstance(found, tuple) else (found,)
-            given = {name.replace("roi_", ""): of_node(value) for name, value in windows.items()}
-            window = cut_out(
-                array,
-                **given,
-                axes=axes or range(array.ndim),
-                out_of_bounds_policy=policy or "error",
-                fill_values=fill or 0.0,
-            )
-            return (window, *labels) if labels else window
-
-        return own, cut
 
     def _open(
         self,
@@ -126,7 +100,7 @@ class Numpy(Reader):
         roi_start: int | Sequence[int] | None = None,
         use_o_direct: bool = False,
     ) -> FileStore:
-        region = chosen_region(self._display, self._own)
+        region = chosen_region(self._display, self._arguments)
         if use_o_direct and not self._options.dont_use_mmap:
             raise RuntimeError(f"{self._display}: use_o_direct wants dont_use_mmap=True")
         if labels is not None and files is None:

@@ -14,7 +14,7 @@ from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.invariant import unmarked
 from ndd._tensor.limits import check_sample_count
-from ndd.readers.sampler import Buffered, Global, Order, Reshuffled, Sampled, Shards, check_sampler
+from ndd.readers.sampling.sampler import Buffered, Global, Order, Reshuffled, Sampled, Shards, check_sampler
 
 DEFAULT_EPOCH_SEED = 524287  # what DALI uses when shuffle_after_epoch_seed is not given
 
@@ -30,10 +30,8 @@ class Options:
         name: ignored (DALI's operator name).
         device: where the outputs go that follow the device: "cpu" or, if the reader has such outputs, "gpu".
         num_inputs: 0 or None.
-        dont_use_mmap: read everything by system calls. By default a container on a file system of this machine is mapped
-            and long records that are in the page cache are copied out of the mapping (8 us for 100 kB, a call takes 13;
-            `ndd/readers/formats/mapped_files.py` says what happens to a file that gets shorter meanwhile). Single files are
-            always read: to map 100 kB and touch it takes 28 us.
+        dont_use_mmap: without effect: files are always read by system calls, with one copy, as with DALI's `True`. A file that
+            gets shorter while it is read is an error of the records that are gone.
         random_shuffle: draw samples from a buffer of `initial_fill`; where samples are single files, after one fixed
             permutation of all of them. The order equals DALI's for the same `seed`.
         initial_fill: size of that buffer. It holds sample numbers, not data: a large one costs nothing.

@@ -17,6 +17,7 @@ from ndd._operator.naming import did_you_mean
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import DType, dtype as to_dtype
 from ndd._tensor.secrets import without_secrets
+from ndd.readers.definition import Definition
 from ndd.readers.options import Options, plain
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -30,8 +31,9 @@ _SHARED = inspect.signature(Options, eval_str=True).parameters
 def compose(reader: Any) -> None:
     """Give a reader class its `__signature__` and its docstring. TypeError if its `_open` takes anything else than
     arguments by name, or one that all readers have."""
-    own = list(_evaluated(reader._open).parameters.values())[1:]
-    shared = [name for name in _SHARED if reader.shuffles_after_epoch or name not in _OF_EPOCHS]
+    abstract = reader._open is Definition._open
+    own = [] if abstract else list(_evaluated(reader._open).parameters.values())[1:]
+    shared = [name for name in _SHARED if reader._has_epoch_shuffle or name not in _OF_EPOCHS]
     for parameter in own:
         if parameter.kind is not _KEYWORD or parameter.name in shared:
             raise TypeError(
@@ -41,7 +43,7 @@ def compose(reader: Any) -> None:
     for name in shared:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if name in _FIRST else _KEYWORD
         parameters[name] = _SHARED[name].replace(kind=kind, annotation=_or_none(_SHARED[name]))
-    last = (*_LAST[:1], *reader.beyond, *_LAST[1:])
+    last = (*_LAST[:1], *reader._not_in_dali, *_LAST[1:])
     middle = sorted((n for n in parameters if n not in (*_FIRST, *last)), key=str.lower)
     reader.__signature__ = inspect.Signature([parameters[n] for n in (*_FIRST, *middle, *last)])
     if reader.__dict__.get("__doc__"):

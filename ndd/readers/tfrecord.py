@@ -12,16 +12,16 @@ import numpy as np
 from ndd._execution.memoize import Memoized
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int64, uint8
-from ndd.readers.base import Reader
-from ndd.readers.container import ContainerStore, opened, warn_of_unlisted
-from ndd.readers.file_reading import OpenFiles, RegularFile, Status, statuses
-from ndd.readers.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines
+from ndd.readers.files.file_reading import OpenFiles, RegularFile, Status, statuses
+from ndd.readers.files.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines
+from ndd.readers.files.index_cache import Index, all_within, has_columns, listed_or_scanned
+from ndd.readers.files.unpacked import Unpacked, is_packed
 from ndd.readers.formats.crc32c import masked_crc32c, wrong_heads
 from ndd.readers.formats.tf_example import FRAME, GOOD, HEAD, NOTHING, OTHER_LENGTH, SHORT, decode, examine
-from ndd.readers.index_cache import Index, all_within, has_columns, listed_or_scanned
 from ndd.readers.output import Column, Output
-from ndd.readers.records import Records
-from ndd.readers.unpacked import Unpacked, is_packed
+from ndd.readers.reader import Reader
+from ndd.readers.stores.container import ContainerStore, opened, warn_of_unlisted
+from ndd.readers.stores.records import Records
 from ndd.tfrecord import Feature, FeatureType
 
 _DTYPES = {FeatureType.int64: int64, FeatureType.float32: float32, FeatureType.string: uint8}
@@ -78,7 +78,7 @@ class TFRecord(Reader):
     tensor([7])
     """
 
-    permuted = False
+    _permutes_first = False
     gives_dicts = True
 
     @classmethod
@@ -235,9 +235,7 @@ class _Examples(ContainerStore):
     ):
         super().__init__(paths, containers, offsets, sizes)
         if compressed:
-            self._files = Memoized(
-                lambda path, mapped: Unpacked(path) if path in compressed else opened(path, mapped), limit=16
-            )
+            self._files = Memoized(lambda path: Unpacked(path) if path in compressed else opened(path), limit=16)
         self._features = dict(features)
         names = [name.encode() for name in features]
         self._keys = np.frombuffer(b"".join(names), np.uint8)

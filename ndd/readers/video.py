@@ -12,16 +12,66 @@ from ndd.decoders.video_files.clips import on_gpu
 from ndd.decoders.video_files.frames import fill_colour
 from ndd.decoders.video_files.index import Index
 from ndd.ops.tensor.cast import cast
-from ndd.readers.base import Reader
-from ndd.readers.file_tree import FilePath
+from ndd.readers.epochs.read_ahead import Step
+from ndd.readers.epochs.session import Session
+from ndd.readers.files.file_tree import FilePath
+from ndd.readers.files.video_list import Listed, frame_range, listed_videos
 from ndd.readers.output import Output
-from ndd.readers.read_ahead import Step
-from ndd.readers.records import Records
-from ndd.readers.video_clips import ClipStore, Extras, Layout
-from ndd.readers.video_list import Listed, frame_range, listed_videos
+from ndd.readers.reader import Reader
+from ndd.readers.stores.records import Records
+from ndd.readers.stores.video_clips import ClipStore, Extras, Layout
 from ndd.types import DALIImageType
 
 FrameNum = str | bool | None
+
+
+class _VideoSession(Session):
+    """Decodes a batch on a GPU before it is handed over, where sequences that cannot be decoded are to be left out."""
+
+    _decoded: tuple[Records, Any] | None = None
+
+    def without_broken(self, step: Step) -> Step:
+        if self.options.on_error == "raise" or Device(str(self.options.device)).device_type == "cpu":
+            return super().without_broken(step)
+        faults, frames = self._tried(step)
+        step = super().without_broken(step._replace(records=step.records.without(faults)))
+        self._decoded = step.records, frames
+        return step
+
+    def read_values(self, step: Step, size: int | None) -> tuple[Any, ...]:
+        values = super().read_values(step, size)
+        decoded, self._decoded = self._decoded, None
+        if decoded is None or decoded[0] is not step.records:
+            return values
+        return decoded[1] if size is not None else decoded[1].select(0), *values[1:]
+
+    def _tried(self, step: Step) -> tuple[dict[int, BaseException], Any]:
+        """Decodes a batch: which of its sequences cannot be decoded, and the frames of the others."""
+        places = [place for place in range(len(step.numbers)) if place not in step.records.faults]
+        faults: dict[int, BaseException] = {}
+        frames = self._decode(step, places)
+        if isinstance(frames, BaseException):
+            each = {place: self._decode(step, [place]) for place in places}
+            faults = {place: error for place, error in each.items() if isinstance(error, BaseException)}
+            frames = self._decode(step, [place for place in places if place not in faults])
+            if isinstance(frames, BaseException):
+                raise frames
+        return faults, frames
+
+    def _decode(self, step: Step, places: list[int]) -> Any:
+        """The frames of some records of a step, or the error of one that cannot be decoded."""
+        if not places:
+            return None
+        some = Step([step.numbers[place] for place in places], step.records.picked(places), step.position)
+        reader: Any = self._reader()
+        try:
+            return reader._there(self.made_of(some, len(places))[0]).evaluate()
+        except RuntimeError as error:
+            cause = error.__cause__ or error  # what happened on another thread comes with its call around it
+            if not hasattr(cause, "sample"):
+                raise
+            source = without_secrets(self.opened()[0].source(some.numbers[0]))
+            return RuntimeError(str(cause).split(f"({source}): ", 1)[-1])
 
 
 class Video(Reader):
@@ -86,8 +136,8 @@ class Video(Reader):
     """
 
     devices = ("cpu", "gpu")
-    shuffles_after_epoch = False
-    _decoded: tuple[Records, Any] | None = None  # a batch that was decoded to see what is broken in it
+    _session_type = _VideoSession
+    _has_epoch_shuffle = False
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
@@ -137,7 +187,7 @@ class Video(Reader):
         """The sequences of some videos."""
         if image_type not in (DALIImageType.RGB, DALIImageType.YCbCr):
             raise RuntimeError(f"{self._display}: image_type: expected RGB or YCbCr, got {image_type!r}")
-        own = self._own
+        own = self._arguments
         extras = Extras(
             has_labels(own), frame_num(self._display, own.get("enable_frame_num")), bool(own.get("enable_timestamps"))
         )
@@ -163,56 +213,15 @@ class Video(Reader):
         here = Device(str(self._options.device))
         return on_gpu(video, self._store, here) if here.device_type != video.device.device_type else video
 
-    def _without_broken(self, step: Step) -> Step:
-        if self._options.on_error == "raise" or Device(str(self._options.device)).device_type == "cpu":
-            return super()._without_broken(step)
-        faults, frames = self._tried(step)
-        step = super()._without_broken(step._replace(records=step.records.without(faults)))
-        self._decoded = step.records, frames
-        return step
-
-    def _tried(self, step: Step) -> tuple[dict[int, BaseException], Any]:
-        """Decodes a batch on a GPU: which of its sequences cannot be decoded, and the frames of the others."""
-        places = [place for place in range(len(step.numbers)) if place not in step.records.faults]
-        faults: dict[int, BaseException] = {}
-        found = self._all_decoded(step, places)
-        if isinstance(found, BaseException):
-            each = {place: self._all_decoded(step, [place]) for place in places}
-            faults = {place: one for place, one in each.items() if isinstance(one, BaseException)}
-            found = self._all_decoded(step, [place for place in places if place not in faults])
-            if isinstance(found, BaseException):
-                raise found
-        return faults, found
-
-    def _all_decoded(self, step: Step, places: list[int]) -> Any:
-        """The frames of some records of a step, on a GPU; or the error of one that cannot be decoded."""
-        if not places:
-            return None
-        some = Step([step.numbers[place] for place in places], step.records.picked(places), step.position)
-        try:
-            return self._there(self._made(some, len(places))[0]).evaluate()
-        except RuntimeError as error:
-            found = error.__cause__ or error  # what happened on another thread comes with its call around it
-            if not hasattr(found, "sample"):
-                raise
-            return RuntimeError(str(found).split(f"({without_secrets(self._store.source(some.numbers[0]))}): ", 1)[-1])
-
-    def _taken(self, step: Step, size: int | None) -> tuple[Any, ...]:
-        values = super()._taken(step, size)
-        decoded, self._decoded = self._decoded, None
-        if decoded is None or decoded[0] is not step.records:
-            return values
-        return decoded[1] if size is not None else decoded[1].select(0), *values[1:]
-
     def _scaled(self, video: Any) -> Any:
         """Frames in the element type and range that was asked for."""
-        if to_dtype(self._own.get("dtype") or uint8) is uint8:
+        if to_dtype(self._arguments.get("dtype") or uint8) is uint8:
             return video
         return self._in_range(cast(video, dtype=float32))
 
     def _in_range(self, video: Any) -> Any:
         """Frames of 0..255 in the range that was asked for."""
-        return video / 255.0 if self._own.get("normalized") else video
+        return video / 255.0 if self._arguments.get("normalized") else video
 
 
 def declared(reader: str, dtype: DType, arguments: dict[str, Any]) -> tuple[Output, ...]:

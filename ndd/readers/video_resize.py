@@ -7,9 +7,9 @@ from typing import Any
 
 from ndd._tensor.dtype import DType, dtype as to_dtype, float32, uint8
 from ndd.ops.image.resize import resize
-from ndd.readers.file_tree import FilePath
+from ndd.readers.files.file_tree import FilePath
+from ndd.readers.stores.video_clips import ClipStore
 from ndd.readers.video import FrameNum, Video
-from ndd.readers.video_clips import ClipStore
 from ndd.types import DALIImageType, DALIInterpType
 
 _OF_RESIZE = (
@@ -88,10 +88,10 @@ class VideoResize(Video):
         subpixel_scale: bool = True,
         temp_buffer_hint: int = 0,
     ) -> ClipStore:
-        return super()._open(**{name: value for name, value in self._own.items() if name not in _OF_RESIZE})
+        return super()._open(**{name: value for name, value in self._arguments.items() if name not in _OF_RESIZE})
 
     def _present(self, video: Any, *extras: Any) -> tuple[Any, ...]:
-        how = {name: value for name, value in self._own.items() if name in _OF_RESIZE and value is not None}
-        as_float = to_dtype(self._own.get("dtype") or uint8) is float32
+        how = {name: value for name, value in self._arguments.items() if name in _OF_RESIZE and value is not None}
+        as_float = to_dtype(self._arguments.get("dtype") or uint8) is float32
         video = resize(self._there(video), dtype=float32 if as_float else None, **how)
         return (self._in_range(video), *extras)

@@ -8,11 +8,11 @@ from typing import Any, Literal
 from ndd._tensor.dtype import uint8
 from ndd.decoders.video_files.frames import PAD_MODES
 from ndd.decoders.video_files.index import Index
-from ndd.readers.file_tree import FilePath
+from ndd.readers.files.file_tree import FilePath
+from ndd.readers.files.video_list import Listed, frame_range, listed_videos
 from ndd.readers.output import Output
+from ndd.readers.stores.video_clips import ClipStore
 from ndd.readers.video import FrameNum, Video as PlainVideo, checked_layout, declared
-from ndd.readers.video_clips import ClipStore
-from ndd.readers.video_list import Listed, frame_range, listed_videos
 from ndd.types import DALIImageType
 
 

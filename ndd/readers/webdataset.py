@@ -11,14 +11,14 @@ import numpy as np
 from ndd._tensor import Packed
 from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
 from ndd._tensor.secrets import without_secrets
-from ndd.readers.base import Reader
-from ndd.readers.container import ContainerStore
-from ndd.readers.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines, words_of
+from ndd.readers.files.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines, words_of
+from ndd.readers.files.index_cache import Index, all_inside, all_within, has_columns, listed_or_scanned
 from ndd.readers.formats.tar_file import members
 from ndd.readers.formats.tar_header import BLOCK, wrong_headers
-from ndd.readers.index_cache import Index, all_inside, all_within, has_columns, listed_or_scanned
 from ndd.readers.output import Column, Output
-from ndd.readers.records import Records
+from ndd.readers.reader import Reader
+from ndd.readers.stores.container import ContainerStore
+from ndd.readers.stores.records import Records
 from ndd.types import DALIDataType
 
 _VERSIONS = {"v1.0": (3, 4), "v1.1": (3,), "v1.2": (4,)}  # words for a component: extension, offset, size, file name
@@ -71,7 +71,7 @@ class Webdataset(Reader):
     b'' b'1.txt'
     """
 
-    permuted = False
+    _permutes_first = False
 
     @classmethod
     def _outputs(cls, *, ext: Any = (), dtypes: Any = None, **arguments: Any) -> tuple[Output, ...]:

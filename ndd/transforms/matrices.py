@@ -1,4 +1,4 @@
-"""Affine maps as matrices [d, d + 1]: how the operators of this room make, combine and return them.
+"""Affine maps as matrices [d, d + 1]: how the operators of this package make, combine and return them.
 
 While they are worked on, a map is a row: maps are float32 [R, d, d + 1] and vectors [R, d], where R counts samples, or
 the frames of all samples if anything given has frames, or is 1 for what goes for all.
@@ -147,7 +147,7 @@ def _framed(value: Any) -> bool:
 
 
 def makes_maps(op: Any) -> Callable[[Callable[..., np.ndarray]], Any]:
-    """What computes an operator of this room: `f(rows, **arguments)` gives its own maps, float32 [R, d, d + 1]."""
+    """What computes an operator of this package: `f(rows, **arguments)` gives its own maps, float32 [R, d, d + 1]."""
 
     def hook(function: Callable[..., np.ndarray]) -> None:
         @op.batch

@@ -19,8 +19,8 @@ from ndd._compiled import background as room, kernel_cache, thread_team as team
 from ndd._compiled.intrinsics import array_at
 from ndd._compiled.jit import Kernel, kernel
 from ndd._compiled.sample_loops import of_sample
-from ndd.decoders.jpeg import decode as jpeg
-from ndd.decoders.sound import batch as sound_batch
+from ndd.decoders.jpeg import baseline as jpeg
+from ndd.decoders.sound import batch_kernels as sound_batch
 
 
 def spread(shape, dtype, low, high):

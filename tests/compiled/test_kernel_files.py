@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from ndd._compiled import linking as inner_code
+from ndd._compiled import linking
 
 
 def test_types_of_results_have_a_form():
@@ -20,12 +20,12 @@ def test_types_of_results_have_a_form():
         types.Tuple((types.boolean, array, types.UniTuple(array, 2))), types.Optional(types.int64), types.Tuple(()),
     ]  # fmt: skip
     for kind in [*kinds, np.dtype("f4"), np.dtype("?"), np.dtype("M8[ns]")]:
-        form = json.loads(json.dumps(inner_code._form(kind)))
-        again = inner_code._type(form)
+        form = json.loads(json.dumps(linking._form(kind)))
+        again = linking._type(form)
         assert again == kind
         assert type(again) is type(kind)
     for kind in (types.unicode_type, types.SliceType("slice", 2), np.dtype([("a", "i4")])):
         with pytest.raises(TypeError):
-            inner_code._form(kind)
+            linking._form(kind)
     with pytest.raises(TypeError):
-        inner_code._type("Array")
+        linking._type("Array")

@@ -14,14 +14,14 @@ import zlib
 
 import numpy as np
 import pytest
-from calling import call_with, cases_of, evaluated, layouts_of, load_every_room, public, samples
+from calling import call_with, cases_of, evaluated, layouts_of, load_every_module, public, samples
 from nvrtc import compiled
 
 import ndd
 
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 DTYPES = ("uint8", "float16", "float32", "bool", "int64")
-OPERATORS = load_every_room()
+OPERATORS = load_every_module()
 PATHS = [
     p for p, op in OPERATORS.items() if (op.cuda or op.cuda_source) and (op.plan or not op.batch) and cases_of(p, op)
 ]

@@ -279,7 +279,7 @@ def test_a_rate_from_which_a_file_would_become_gigabytes():
 
 def test_files_that_take_longest_are_decoded_first(monkeypatch):
     """A file of few bytes that is resampled takes longer than a long one that is copied."""
-    from ndd.decoders.sound import batch as sound_batch
+    from ndd.decoders.sound import batch_kernels as sound_batch
 
     seen = []
     real = sound_batch.wav_turns

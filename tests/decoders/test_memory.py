@@ -11,9 +11,10 @@ from encoded import made
 from memory import least_growth
 
 import ndd
-from ndd.decoders._sample import Options, header_of
-from ndd.decoders.headers.header import _first_scan
-from ndd.decoders.nvimgcodec import single as _nvimgcodec
+from ndd.decoders.backend import Options
+from ndd.decoders.jpeg.header import first_scan
+from ndd.decoders.nvimgcodec import python_api
+from ndd.decoders.registry import read_header as header_of
 from ndd.types import DALIImageType
 
 CHILD = """
@@ -51,12 +52,12 @@ print("short of memory", short, "times")
 """
 
 
-@pytest.mark.skipif(_nvimgcodec.library() is None, reason="the leak was nvImageCodec's")
+@pytest.mark.skipif(python_api.library() is None, reason="the leak was nvImageCodec's")
 @pytest.mark.parametrize("end", [b"", b"\xff\xd9"], ids=["cut off", "an end inside the scan header"])
 def test_cut_off_jpegs_leave_nothing_behind(end):
     """Cut where the last byte is that of a whole block, and where a scan's header lacks a byte: 13 kB each, once."""
     data = made()["420.jpg"].tobytes()
-    pixels = _first_scan(memoryview(data))[0]
+    pixels = first_scan(memoryview(data))[0]
     cut = [np.frombuffer(data[: pixels - len(end) - i] + end, np.uint8) for i in range(3)]
     options = Options(DALIImageType.RGB, np.uint8, True, None)
     headers = [header_of(picture) for picture in cut]
@@ -64,7 +65,7 @@ def test_cut_off_jpegs_leave_nothing_behind(end):
     def decode_them():
         for _ in range(300):
             for picture, header in zip(cut, headers, strict=True):
-                assert _nvimgcodec.decode_cpu(picture, header, options, None) is None
+                assert python_api.decode(picture, header, options, None) is None
 
     assert least_growth(decode_them, parts=3) < 1 << 20
 

@@ -11,7 +11,7 @@ from encoded import encode, made, photo, rare
 
 import ndd
 from ndd._compiled.background import background
-from ndd.decoders import _batch
+from ndd.decoders import picture_batch
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +139,7 @@ def test_headers_are_read_as_python_reads_them():
 
 
 def test_python_works_for_each_batch_and_not_for_each_picture(tasks, monkeypatch):
-    monkeypatch.setattr(_batch, "decode", None)  # what one picture goes through
+    monkeypatch.setattr(picture_batch, "decode", None)  # what one picture goes through
     data = [encode(np.ascontiguousarray(photo(200, 300, k)[..., :3]), "JPEG") for k in range(12)]
     with ndd.EvalContext(num_threads=3):
         ndd.decoders.image(ndd.batch(data)).evaluate()

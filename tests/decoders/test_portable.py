@@ -7,10 +7,10 @@ import pytest
 from encoded import KINDS, cmyk, made, needs_files, read, real
 
 import ndd
-from ndd.decoders import _portable
-from ndd.decoders.nvimgcodec import library as _codec_library, single as _nvimgcodec
+from ndd.decoders.backends import opencv, simplejpeg
+from ndd.decoders.nvimgcodec import c_api, python_api
 
-needs_nvimgcodec = pytest.mark.skipif(_nvimgcodec.library() is None, reason="nvImageCodec is not installed")
+needs_nvimgcodec = pytest.mark.skipif(python_api.library() is None, reason="nvImageCodec is not installed")
 
 
 def decoded(data, kind):
@@ -20,12 +20,12 @@ def decoded(data, kind):
 @pytest.fixture(params=["all", "without simplejpeg", "Pillow alone"])
 def portable(request, monkeypatch):
     """Switches nvImageCodec (and others) off; gives a function that switches them on again."""
-    monkeypatch.setattr(_nvimgcodec, "_module", [None])
-    monkeypatch.setattr(_codec_library, "library", lambda: None)  # else it may be kept for the tests to come
+    monkeypatch.setattr(python_api, "_module", [None])
+    monkeypatch.setattr(c_api, "library", lambda: None)  # else it may be kept for the tests to come
     if request.param != "all":
-        monkeypatch.setattr(_portable, "simplejpeg", lambda: None)
+        monkeypatch.setattr(simplejpeg, "library", lambda: None)
     if request.param == "Pillow alone":
-        monkeypatch.setattr(_portable, "opencv", lambda: None)
+        monkeypatch.setattr(opencv, "opencv", lambda: None)
     return monkeypatch.undo
 
 
@@ -89,8 +89,8 @@ def test_peek(portable):
 
 def test_opencv_is_as_talkative_afterwards_as_before(monkeypatch):
     cv2 = pytest.importorskip("cv2")
-    monkeypatch.setattr(_nvimgcodec, "_module", [None])
-    monkeypatch.setattr(_codec_library, "library", lambda: None)  # else it may be kept for the tests to come
+    monkeypatch.setattr(python_api, "_module", [None])
+    monkeypatch.setattr(c_api, "library", lambda: None)  # else it may be kept for the tests to come
     before = cv2.utils.logging.getLogLevel()
     ndd.decoders.image(ndd.batch([made()["rgb.jp2"][:200]] * 20), on_error="fill").evaluate()
     assert cv2.utils.logging.getLogLevel() == before

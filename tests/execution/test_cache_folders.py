@@ -250,7 +250,7 @@ def test_every_cache_goes_on(unusable, tmp_path, monkeypatch):
     import numpy as np
 
     from ndd._cuda import compile
-    from ndd.readers.index_cache import cached
+    from ndd.readers.files.index_cache import cached
 
     monkeypatch.delenv("CUPY_CACHE_DIR", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "user"))

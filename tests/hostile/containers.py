@@ -21,7 +21,7 @@ from ndd.readers.formats.crc32c import masked_crc32c
 
 def all_records(reader: Any) -> list[Any]:
     """All records of a reader, read through its store; raises what is wrong with the first that is broken."""
-    store = reader._open(**reader._own)
+    store = reader._open(**reader._arguments)
     found: list[Any] = []
     try:
         for start in range(0, min(len(store), 64), 8):
@@ -421,7 +421,7 @@ def make_npy(rng: random.Random) -> list[bytes]:
 
 
 def read_npy(files: list[bytes]) -> Any:
-    from ndd.decoders.headers.npy import read_header, read_shapes
+    from ndd.decoders.formats.npy import read_header, read_shapes
 
     texts = [fenced_copy(content) for content in files]
     try:

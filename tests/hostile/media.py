@@ -21,9 +21,9 @@ from hostile.bounds_checked import Parser, fenced, fenced_copy
 from PIL import Image
 
 import ndd
-from ndd.decoders.headers import formats as _formats, header as _header
-from ndd.decoders.jpeg import decode as jpeg, headers as jpeg_headers, segments as _jpeg_segments
-from ndd.decoders.sound import batch as sound_batch, files as _sound_file, flac, ogg, vorbis_setup
+from ndd.decoders import registry
+from ndd.decoders.jpeg import baseline as jpeg, batch_headers, header as jpeg_header, segments as _jpeg_segments
+from ndd.decoders.sound import batch_kernels as sound_batch, decode as _sound_file, flac, ogg, vorbis_setup
 from ndd.decoders.video_files import nvdec_calls
 
 PATTERNS = (0x11, 0xEE)  # of memory before it is written: results must not depend on it
@@ -140,18 +140,18 @@ def read_jpeg(content: bytes) -> None:
     """By the kernels: what headers say, whole and in windows. In Python: segments and headers."""
     data = fenced_copy(content)
     places, sizes = np.array([data.ctypes.data]), np.array([data.size])
-    facts, seen = np.zeros((1, jpeg_headers.FACTS), np.int64), np.zeros((1, 3), np.int64)
-    jpeg_headers.look(places, sizes, np.empty(0, np.uint8), facts)
-    jpeg_headers.peek(places, sizes, np.empty(jpeg_headers.PEEKED, np.uint8), seen)
+    facts, seen = np.zeros((1, batch_headers.FACTS), np.int64), np.zeros((1, 3), np.int64)
+    batch_headers.look(places, sizes, np.empty(0, np.uint8), facts)
+    batch_headers.peek(places, sizes, np.empty(batch_headers.PEEKED, np.uint8), seen)
     copy = fenced(data.size)
-    jpeg_headers.take(places[0], data.size, 0, copy, np.zeros(jpeg_headers.FACTS, np.int64))
-    header = _header.jpeg(data.data)
+    batch_headers.take(places[0], data.size, 0, copy, np.zeros(batch_headers.FACTS, np.int64))
+    header = jpeg_header.read_header(data.data)
     _jpeg_segments.without_junk(data)
     _jpeg_segments.lacks_scans(data.data)
-    if facts[0, jpeg_headers.GOOD]:
+    if facts[0, batch_headers.GOOD]:
         assert header is not None
-        assert (header.height, header.width) == tuple(facts[0, jpeg_headers.HEIGHT : jpeg_headers.WIDTH + 1])
-        assert header.orientation == facts[0, jpeg_headers.ORIENTATION]
+        assert (header.height, header.width) == tuple(facts[0, batch_headers.HEIGHT : batch_headers.WIDTH + 1])
+        assert header.orientation == facts[0, batch_headers.ORIENTATION]
         if seen[0].any():
             assert (header.height, header.width, header.channels, header.orientation) == (*seen[0], 1)
     if header is None or header.height * header.width > 1 << 16:
@@ -232,8 +232,8 @@ def make_header(rng: random.Random) -> bytes:
 
 def read_header(content: bytes) -> None:
     data = fenced_copy(content)
-    name = _formats.format_of(data)
-    if name in _formats.READS and _formats.read_header(data, name) is None:
+    name = registry.format_of(data)
+    if name not in ("", "jpeg", "gif", "avif") and registry.header_as(data, name) is None:
         raise LeftError("no header")
     read_picture(content)
 

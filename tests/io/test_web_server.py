@@ -401,7 +401,7 @@ def test_bad_samples_show_no_secrets(recwarn):
 @pytest.mark.filterwarnings("ignore")
 def test_indices_of_containers(tmp_path, monkeypatch):
     """They are read from presigned URLs, and what is kept of them on disk names no secrets."""
-    from ndd.readers import index_cache
+    from ndd.readers.files import index_cache
 
     monkeypatch.setattr(index_cache.cached, "__defaults__", (0,))
     monkeypatch.setenv("NDD_CACHE_DIR", str(tmp_path / "kept"))

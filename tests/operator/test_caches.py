@@ -9,7 +9,7 @@ import numpy as np
 import ndd
 from ndd._execution.memoize import Memoized
 from ndd._operator import all_operators
-from ndd.readers.file_tree import glob_expression
+from ndd.readers.files.file_tree import glob_expression
 
 _LIMITS = {"settled": 257, "plans": 65, "made": 65}  # of an operator; what is kept for one call with its constants
 _LARGEST = 1030  # of any other limit

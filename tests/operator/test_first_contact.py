@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from calling import load_every_room
+from calling import load_every_module
 from compare import check_same
 
 import ndd
 from ndd._tensor import warn_once as traps
 
-OPERATORS = load_every_room()
+OPERATORS = load_every_module()
 PHOTOS = ndd.demo.photos()
 TALL, WIDE = np.arange(600, dtype=np.uint8).reshape(20, 10, 3), np.arange(360, dtype=np.uint8).reshape(10, 12, 3)
 BATCH = ndd.batch([TALL, WIDE], layout="HWC")

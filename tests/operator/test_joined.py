@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from calling import load_every_room, public
+from calling import load_every_module, public
 
 import ndd
 
-EVERY = load_every_room()
+EVERY = load_every_module()
 PAIRS = [
     (first, then)
     for then, op in EVERY.items()

@@ -8,12 +8,12 @@ import re
 import numpy as np
 import pytest
 import torch
-from calling import load_every_room
+from calling import load_every_module
 
 import ndd
 from ndd._operator import name_hints as hints
 
-OPERATORS = load_every_room()
+OPERATORS = load_every_module()
 X = ndd.batch([np.zeros((9, 8, 3), np.uint8)] * 2, layout="HWC")
 
 
@@ -91,7 +91,7 @@ def test_errors_without_a_text(mode):
 
 
 def test_records_whose_error_has_no_text(monkeypatch):
-    store = importlib.import_module("ndd.readers.file_store").FileStore
+    store = importlib.import_module("ndd.readers.stores.file_store").FileStore
     read = store.records
 
     def records(self, numbers):

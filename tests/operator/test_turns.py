@@ -253,7 +253,7 @@ def test_a_compiled_kernel_for_one_sample_runs_in_turns(layout, background_too, 
     own = kernel(scale.function)
     if background_too:
         own.meanwhile()
-    monkeypatch.setattr(on_cpu, "_run", None)  # no sample is left to be done alone
+    monkeypatch.setattr(on_cpu._Bound, "_one_by_one", None)  # no sample is left to be done alone
     count = 9
     sizes = [20] * count if layout == "whole" else range(4, 4 + count)
     arrays = [np.full((size, 3000), k, np.float32) for k, size in enumerate(sizes)]

@@ -6,12 +6,12 @@ import importlib
 
 import numpy as np
 import pytest
-from calling import cases_of, layouts_of, load_every_room, samples
+from calling import cases_of, layouts_of, load_every_module, samples
 from cases import EachSample
 
 import ndd
 
-OPERATORS = {path: op for path, op in load_every_room().items() if op.random and (op.inputs or op.variadic)}
+OPERATORS = {path: op for path, op in load_every_module().items() if op.random and (op.inputs or op.variadic)}
 N = 3
 
 

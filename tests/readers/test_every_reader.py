@@ -108,7 +108,7 @@ def test_order_against_dali(made, name, data):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
     if not DATASETS[name].dali:
         pytest.skip("DALI reads this on a GPU only")
-    of_epochs = kind_of(name).shuffles_after_epoch and DATASETS[name].dali_shuffles
+    of_epochs = kind_of(name)._has_epoch_shuffle and DATASETS[name].dali_shuffles
     size, batch, options = data.draw(orders(of_epochs))
     ours, theirs = (reader_of(name, made(name, size), package, **options) for package in (ndd, dali))
     for _ in range(4):
@@ -118,7 +118,7 @@ def test_order_against_dali(made, name, data):
 
 @every_reader
 def test_shuffling_after_epochs(made, name):
-    if not kind_of(name).shuffles_after_epoch:
+    if not kind_of(name)._has_epoch_shuffle:
         with pytest.raises(TypeError, match="shuffle_after_epoch"):
             reader_of(name, made(name, 3), shuffle_after_epoch=True)
         return

@@ -7,10 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from ndd.readers import ContainerStore, File, file_reading
-from ndd.readers.container import _KEPT_OPEN
-from ndd.readers.file_reading import OpenFiles, read_files, read_slowly
-from ndd.readers.records import Records
+from ndd.readers import ContainerStore, File
+from ndd.readers.files import file_reading
+from ndd.readers.files.file_reading import OpenFiles, read_files, read_slowly
+from ndd.readers.stores.container import _KEPT_OPEN
+from ndd.readers.stores.records import Records
 
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX")
 

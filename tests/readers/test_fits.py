@@ -372,9 +372,9 @@ def test_files_of_one_batch_that_begin_alike(tmp_path, fits):
     cut.write_bytes(Path(paths[0]).read_bytes()[: 2880 * 3])
     paths = [*paths[:3], scaled, *paths[3:], str(cut), paths[0]]
     reader = Fits(files=paths, hdu_indices=[1, 2])
-    found = reader._opened()[0].records(range(len(paths)))
+    found = reader._session.opened()[0].records(range(len(paths)))
     for place, path in enumerate(paths):
-        alone = Fits(files=path, hdu_indices=[1, 2])._opened()[0].records([0])
+        alone = Fits(files=path, hdu_indices=[1, 2])._session.opened()[0].records([0])
         if alone.faults:
             assert str(found[place]) == str(alone[0])
         else:

@@ -11,9 +11,11 @@ import pytest
 import ndd
 from ndd import tfrecord
 from ndd.__main__ import main
-from ndd.readers import index_cache, mxnet, video_clips
+from ndd.readers import mxnet
+from ndd.readers.files import index_cache
+from ndd.readers.files.index_cache import cached
 from ndd.readers.formats import coco_annotations, lmdb_file
-from ndd.readers.index_cache import cached
+from ndd.readers.stores import video_clips
 from readers.datasets import DATASETS, FEATURES, example, int64_list, tfrecord_frame, write_tar
 
 COUNT = 6

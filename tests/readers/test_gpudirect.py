@@ -231,7 +231,7 @@ def test_other_types_in_a_batch(tmp_path, kvikio):
 def test_no_room_is_no_fault_of_the_files(tmp_path, kvikio, monkeypatch):
     import torch
 
-    from ndd.readers import gpudirect
+    from ndd.readers.files import gpudirect
 
     def full(*_):
         raise torch.OutOfMemoryError("no room")

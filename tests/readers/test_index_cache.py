@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from ndd.readers.index_cache import cached
+from ndd.readers.files.index_cache import cached
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ def test_killed_loops_go_on(tmp_path):
     pairs = [
         (name, policy)
         for name, policy in itertools.product(sorted(DATASETS), POLICIES)
-        if "shuffle_after_epoch" not in policy or kind_of(name).shuffles_after_epoch
+        if "shuffle_after_epoch" not in policy or kind_of(name)._has_epoch_shuffle
     ]
     pick.shuffle(pairs)
     cases = [(*pair, last) for last in ("fill", "partial", "drop") for pair in pairs]

@@ -34,7 +34,7 @@ class Numbers(RecordStore):
 
 
 class Memory(Reader):
-    permuted = False
+    _permutes_first = False
 
     def _open(self, *, size: int = 1):
         return Numbers(size)
@@ -135,7 +135,7 @@ def test_programs(numbered, seed):
     def made():
         return Memory(size=size, **given) if seed % 2 else File(files=numbered(size), **given)
 
-    reader, model = made(), Model(made()._opened()[1])
+    reader, model = made(), Model(made()._session.opened()[1])
     batch = pick.choice([None, 1, 2, 3, 4, 7])
     for _ in range(12):
         last = pick.choice(ENDINGS)
@@ -187,7 +187,7 @@ def test_two_epochs_of_one_reader(numbered, seed):
     """They take turns in one stream, or the first is refused in a sentence once the second has begun."""
     pick = random.Random(seed)
     reader = File(files=numbered(9), random_shuffle=True, initial_fill=4)
-    stream = flat([reader._opened()[1].visit(v, None)[0].tolist() for v in range(9)])
+    stream = flat([reader._session.opened()[1].visit(v, None)[0].tolist() for v in range(9)])
     endings = [pick.choice(ENDINGS) for _ in range(3)]
     epochs = [reader.next_epoch(2, last_batch=last) for last in endings]
     loops = [iter(epoch) if pick.random() < 0.5 else epoch for epoch in epochs]

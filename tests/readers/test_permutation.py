@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ndd.readers.permutation import BufferDraws, global_order, reshuffled, shuffled_once
+from ndd.readers.sampling.permutation import BufferDraws, global_order, reshuffled, shuffled_once
 
 
 def test_shuffled_once_recorded():

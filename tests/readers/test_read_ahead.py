@@ -14,7 +14,9 @@ from memory import least_growth
 from waiting import let_read_on, wait_until
 
 import ndd
-from ndd.readers import File, Output, Reader, RecordStore, read_ahead, sampler
+from ndd.readers import File, Output, Reader, RecordStore
+from ndd.readers.epochs import read_ahead
+from ndd.readers.sampling import sampler
 from readers.epochs import epoch_of, labels_of
 
 
@@ -172,8 +174,8 @@ def test_two_threads_share_a_reader(numbered):
 
 def test_threads_share_an_epoch(numbered, monkeypatch):
     reader = File(files=numbered(10))
-    epoch, begin, seen = reader.next_epoch(batch_size=2), reader._begin_epoch, []
-    monkeypatch.setattr(reader, "_begin_epoch", lambda *given_: (begin(*given_), time.sleep(0.05))[0])
+    epoch, begin, seen = reader.next_epoch(batch_size=2), reader._session.begin_epoch, []
+    monkeypatch.setattr(reader._session, "begin_epoch", lambda *given_: (begin(*given_), time.sleep(0.05))[0])
 
     def work():
         seen.extend(labels_of(value) for value in iter(lambda: next(epoch, None), None))
@@ -290,7 +292,7 @@ def test_a_reader_may_be_collected_by_a_thread_of_its_own(numbered):
     """The collector runs wherever something is allocated, also while a reading thread holds its lock."""
     reader = File(files=numbered(4))
     next(iter(reader.next_epoch(batch_size=2)))
-    ahead = next(a for a in read_ahead._running if a._store is reader._opened()[0])
+    ahead = next(a for a in read_ahead._running if a._store is reader._session.opened()[0])
     done = threading.Event()
 
     def stop_while_holding_the_lock():
@@ -454,7 +456,7 @@ def test_an_interrupt_while_the_lock_changes_hands(monkeypatch, place):
     reader = Memory(store=Slow(12, delay=0.01))
     epoch = iter(reader.next_epoch(batch_size=2))
     seen = [next(epoch)[1].torch().flatten().tolist()]
-    ahead = next(a for a in read_ahead._running if a._store is reader._data.found[0])
+    ahead = next(a for a in read_ahead._running if a._store is reader._session.dataset.opened[0])
     with monkeypatch.context() as patched:
         if place == "the lock is free":
             release = ahead._ready._release_save

@@ -1,6 +1,8 @@
 """The base reader through `readers.File`: modes, misuse, unfinished epochs, reset, random access, sample identity."""
 
+import gc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -581,3 +583,26 @@ def test_links_to_themselves(tmp_path):
     (tmp_path / "a" / "me.jpg").symlink_to("me.jpg")
     with pytest.raises(RuntimeError, match=r"me\.jpg"):
         next(File(file_root=tmp_path).next_epoch(batch_size=2))
+
+
+def test_the_machinery_of_a_reader_is_out_of_sight(numbered):
+    """`help` shows what users call; a subclass may name its own attributes as it likes."""
+    shown = {name for name in dir(File) if not name.startswith("_")}
+    assert shown == {
+        "close", "devices", "fetch", "get_metadata", "get_state", "gives_dicts", "load_state_dict", "next_epoch",
+        "num_outputs", "outputs", "reset", "set_state", "skipped", "state_dict",
+    }  # fmt: skip
+    assert set(vars(File(files=numbered(2)))) == {"_arguments", "_called_with", "_options", "_session"}
+
+
+def test_a_reader_that_nobody_holds_ends_at_once(numbered):
+    gc.disable()
+    try:
+        reader = File(files=numbered(8))
+        next(reader.next_epoch(batch_size=2))
+        session, ahead = weakref.ref(reader._session), reader._session.ahead
+        del reader
+        assert session() is None
+        assert ahead._stopped
+    finally:
+        gc.enable()

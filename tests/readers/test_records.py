@@ -10,7 +10,7 @@ import pytest
 import ndd
 from ndd._tensor import Packed
 from ndd.readers import Output, Reader, RecordStore
-from ndd.readers.records import Records, Sources
+from ndd.readers.stores.records import Records, Sources
 
 
 class Features(RecordStore):
@@ -31,7 +31,7 @@ class Features(RecordStore):
 class Container(Reader):
     """A reader of dicts, in the order they are stored."""
 
-    permuted = False
+    _permutes_first = False
     gives_dicts = True
 
     def _open(self, *, count: int = 5, factor: float = 1.0, kind: Literal["a", "b"] = "a", flag: bool = False):
@@ -216,7 +216,7 @@ class Doubled(Reader):
 
     def _present(self, image, score, text):
         doubled = ndd.cast(image * 2, dtype=ndd.int16)
-        return (doubled, ndd.cast(doubled + score, dtype=ndd.int16)) if self._own["thrice"] else (doubled,)
+        return (doubled, ndd.cast(doubled + score, dtype=ndd.int16)) if self._arguments["thrice"] else (doubled,)
 
 
 @pytest.mark.parametrize("lookahead", ["0", "1"])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ndd.readers.sampler import (
+from ndd.readers.sampling.sampler import (
     Buffered,
     Global,
     NumberStream,

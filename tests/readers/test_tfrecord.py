@@ -300,7 +300,7 @@ def test_compressed_files(tmp_path, packer, listed):
 
 def test_a_compressed_file_is_read_in_any_order(tmp_path, monkeypatch):
     """From the states that are kept, of which many are forgotten again; by several threads."""
-    from ndd.readers import unpacked
+    from ndd.readers.files import unpacked
 
     monkeypatch.setattr(unpacked, "_EVERY", 4000)
     monkeypatch.setattr(unpacked, "_STEP", 1000)

@@ -319,10 +319,10 @@ def test_large_batches_are_read_into_buffers_of_about_one_size(tmp_path, monkeyp
         file.seek(13 * (512 + 40_448))
         file.write(b"?" * 512)
     reader = Webdataset(paths=tmp_path / "a.tar", ext="bin", index_paths=index_of(tmp_path, 20, 40_000))
-    store = reader._opened()[0]
+    store = reader._session.opened()[0]
     whole = store.records(range(20))
     assert len(whole.columns[0].buffers) == 1
-    monkeypatch.setattr("ndd.readers.container._TOGETHER", 200_000)
+    monkeypatch.setattr("ndd.readers.stores.container._TOGETHER", 200_000)
     for numbers in (range(20), range(3, 12), [7, 2, 19, 13, 0, 1, 18]):
         found = store.records(numbers)
         assert {k: str(error) for k, error in found.faults.items()} == {

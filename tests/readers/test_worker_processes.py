@@ -12,8 +12,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 import ndd
-from ndd.readers import File, worker_log
-from ndd.readers.worker_log import Loop
+from ndd.readers import File
+from ndd.readers.epochs import worker_log
+from ndd.readers.epochs.worker_log import Loop
 from readers.epochs import flat, labels_of
 
 pytestmark = [

@@ -146,3 +146,37 @@ def own_operators(image: ndd.Tensor, images: ndd.Batch) -> None:
     invert(image, maximum=3, batch_size=3)
     invert(image, maximum=3, device="cpu")
     jitter(image, amount=0.5, rng=ndd.random.RNG(1))
+
+
+class LineStore(ndd.readers.RecordStore):
+    def __init__(self, path: str):
+        self._path = path
+        self._lines = Path(path).read_bytes().splitlines()
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def record(self, number: int) -> tuple[np.ndarray, ...]:
+        return (np.frombuffer(self._lines[number], np.uint8),)
+
+    def source(self, number: int) -> str:
+        return f"{self._path}:{number + 1}"
+
+
+class Lines(ndd.readers.Reader):
+    """Reads a text file line by line."""
+
+    def _open(self, *, path: str, strip: bool = False) -> LineStore:
+        return LineStore(path)
+
+    @classmethod
+    def _outputs(cls, *, strip: bool = False, **arguments: object) -> tuple[ndd.readers.Output, ...]:
+        return (ndd.readers.Output("line", ndd.uint8, 1),)
+
+    def _present(self, line: ndd.Batch) -> tuple[ndd.Batch, ...]:
+        return (ndd.cast(line, dtype=ndd.int32),) if self._arguments["strip"] else (line,)
+
+
+def lines(path: str) -> None:
+    for (line,) in Lines(path=path, random_shuffle=True).next_epoch(batch_size=4):
+        assert_type(line, ndd.Batch)

@@ -8,7 +8,7 @@ import inspect
 from pathlib import Path
 
 import pytest
-from calling import load_every_room, public
+from calling import load_every_module, public
 
 import ndd
 from ndd.stubs.command import COMMAND, modules, run, stale
@@ -36,7 +36,7 @@ def test_no_stub_is_left_over():
     assert set(HOUSE.rglob("*.pyi")) == written
 
 
-@pytest.mark.parametrize("path", sorted(load_every_room()))
+@pytest.mark.parametrize("path", sorted(load_every_module()))
 def test_every_operator_is_in_a_stub(path):
     """With the names, the order and the kinds of the parameters that it has when it runs, in each form."""
     room, _, name = f"ndd.{path}".rpartition(".")

@@ -15,7 +15,7 @@ import typing
 from pathlib import Path
 
 import pytest
-from calling import load_every_room
+from calling import load_every_module
 
 import ndd
 from ndd._tensor import DType
@@ -99,7 +99,7 @@ def checked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("user")
     lines = ["import numpy as np", "from typing_extensions import assert_type", "import ndd"]
     lines += ["def calls(t: ndd.Tensor, b: ndd.Batch, a: np.ndarray) -> None:"]
-    lines += [f"    {line}" for path, op in load_every_room().items() for line in calls_of(path, op)]
+    lines += [f"    {line}" for path, op in load_every_module().items() for line in calls_of(path, op)]
     (folder / "every_operator.py").write_text("\n".join(lines) + "\n")
     for name in ("right_code.py", "wrong_code.py"):
         (folder / name).write_text((HERE / name).read_text())
@@ -129,5 +129,5 @@ def test_errors_are_where_the_code_is_wrong(checked, name):
 
 def test_every_public_operator_is_called(checked):
     text = "\n".join(checked["every_operator.py"][0])
-    missing = [path for path in load_every_room() if f" ndd.{path}(" not in text.replace("(ndd.", "( ndd.")]
+    missing = [path for path in load_every_module() if f" ndd.{path}(" not in text.replace("(ndd.", "( ndd.")]
     assert not missing

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._compiled.jit import kernel
-from ndd.decoders.jpeg.blocks import load_bits
+from ndd.decoders.jpeg.intrinsics import load_bits
 
 BLOCK = 64  # numbers
 SYMBOLS = 256

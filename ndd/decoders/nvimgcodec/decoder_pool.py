@@ -16,14 +16,14 @@ from ndd._compiled.sample_loops import each_in_turn
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._cuda.event import recorded
 from ndd._cuda.launch import pinned_empty
-from ndd._execution.lookahead import is_ahead
 from ndd._execution.memoize import Memoized
+from ndd._lookahead.threads import is_ahead
 from ndd._operator import Call, Operand
 from ndd._tensor.small_arrays import few_zeros
-from ndd.decoders.jpeg import headers as jpeg_headers
-from ndd.decoders.jpeg.headers import FACTS
-from ndd.decoders.nvimgcodec import calls as codec_calls, library as _codec_library
-from ndd.decoders.nvimgcodec.library import Decoder, Library, Pictures
+from ndd.decoders.jpeg import batch_headers
+from ndd.decoders.jpeg.batch_headers import FACTS
+from ndd.decoders.nvimgcodec import c_api, calls
+from ndd.decoders.nvimgcodec.c_api import Decoder, Library, Pictures
 
 # How many decoders work at once, and how many of the context's threads each has. Measured on an H200 with 16 cores, 256
 # ImageNet JPEGs (194 of them 4:4:4), by `python -m ndd bench loop --device gpu`. Decoding alone ahead of the loop, batches of
@@ -68,7 +68,7 @@ _PIXELS_WITHOUT_ENGINES = 0
 _KEPT_POOLS = 8  # decoders hold threads, streams and page-locked memory; a loop uses one or two kinds
 _IDLE_PLACES = 6
 _ALIGNMENT = 64
-_take = each_in_turn(jpeg_headers.take)
+_take = each_in_turn(batch_headers.take)
 
 
 class Decoders:
@@ -104,7 +104,7 @@ class Decoders:
                     return pictures.decoded
                 if mine < 0:
                     break
-                if status == codec_calls.NOT_MADE:
+                if status == calls.NOT_MADE:
                     self._give_up(mine)
                     made = self._made[mine] = self._make()
                     self._handles[mine] = made.handle  # type: ignore[call-overload]
@@ -134,7 +134,7 @@ class Decoders:
 def _made(
     device_id: int | None, size_class: int, plan: tuple[int, float], threads: int, load: float, options: str
 ) -> Decoders:
-    codec: Any = _codec_library.library()
+    codec: Any = c_api.library()
     count, share = plan
     each = max(1, int(threads * share))
     return Decoders(lambda: Decoder(codec, device_id, each, load, options), count)

@@ -1,8 +1,8 @@
-"""Decoding a batch of encoded images to GPU memory: the JPEG engines, the CPU cores and CUDA kernels at once.
+"""The backend for a batch on a GPU: JPEG engines, CUDA kernels and CPU cores decode JPEGs together, to GPU memory.
 
-All samples go to one block of GPU memory, by nvImageCodec's C library (`library.py`) or, where that does not fit, by
-the wheel's Python module. What neither can decode there, and every format but JPEG, is decoded on the CPU and copied.
-Nothing waits for the GPU.
+All pictures go to one block of memory, by nvImageCodec's C library (`c_api.py`) or, where that does not fit, by the wheel's
+Python module (`python_api.py`). The backends on the CPU decode what neither can decode there, and every format but JPEG;
+those pixels are copied. Nothing waits for the GPU.
 """
 
 from __future__ import annotations
@@ -14,44 +14,75 @@ from typing import Any
 import numpy as np
 
 from ndd._cuda.launch import pinned_empty
-from ndd._operator import Call, Operand
 from ndd._tensor import Store
 from ndd._tensor.memory import device_empty
 from ndd._tensor.small_arrays import few_zeros
-from ndd.decoders import _pixels
-from ndd.decoders._batch import Encoded
-from ndd.decoders._policy import judged_pictures
-from ndd.decoders._sample import Options
-from ndd.decoders.headers.header import may_be_decoded
-from ndd.decoders.jpeg.headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
-from ndd.decoders.nvimgcodec import library as _codec_library, single as _nvimgcodec
+from ndd.decoders import pixels
+from ndd.decoders.backend import Decoded, Options
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.nvimgcodec import c_api, python_api
 from ndd.decoders.nvimgcodec.decoder_pool import Place, decoders, huffman_threshold, places, share
+from ndd.decoders.on_error import resolve_pictures
+from ndd.decoders.picture_batch import PictureBatch
+from ndd.decoders.registry import may_be_decoded
 from ndd.types import DALIImageType
 
-# Bytes from which on torch's allocator keeps a block for each size: then there are eight sizes from one power of two to the
-# next, or each batch that is larger than all before it would add a block to what is kept, on every stream.
+# Bytes from which on torch's allocator keeps a block for each size. Sizes are rounded up to one of eight from each power of
+# two to the next: else each batch that is larger than all before it would add a block to those kept, on every stream.
 _LARGE = 10 << 20
 
 
-def decode_batch(call: Call, operand: Operand, arguments: dict[str, Any], cut: Callable[[Encoded], None]) -> Store:
-    """The value of a decoder call on a GPU; `cut` sets the windows, once the headers are known. Runs with the stream of
-    the call current."""
-    codec = _codec_library.library()
-    with contextlib.nullcontext() if codec is None else places().using(codec, call.stream) as place:
-        batch = Encoded(call, operand, arguments, None if place is None else place.staging.take(operand, call))
+def decode_on_gpu(batch: PictureBatch, set_windows: Callable[[], None]) -> Store:
+    """The value of a decoder call on a GPU. Runs with the stream of the call current.
+
+    Args:
+        set_windows: sets the windows of the batch, once the headers are known.
+    """
+    library = c_api.library()
+    with contextlib.nullcontext() if library is None else places().using(library, batch.call.stream) as place:
+        backend = GpuBackend(place)
+        backend.describe(batch)
         batch.read_headers()
-        cut(batch)
+        set_windows()
+        decoded = backend.decode_batch(batch, np.arange(len(batch)))
+    if not decoded.done.all():
+        batch.decode(np.flatnonzero(~decoded.done).tolist())
+    return _stored(batch, batch.shapes(), _converted(decoded.memory, batch.options), decoded.starts)
+
+
+class GpuBackend:
+    """A `BatchBackend` for one batch, on the GPU and stream of its call.
+
+    Args:
+        place: page-locked memory for the encoded bytes, and handles, for the C library; None: the Python module decodes.
+    """
+
+    def __init__(self, place: Place | None):
+        self._place = place
+
+    def describe(self, batch: PictureBatch) -> None:
+        """Copies the encoded bytes to page-locked memory, and reads the headers of the common JPEGs on the way."""
+        if self._place is not None:
+            batch.facts = self._place.staging.take(batch.operand, batch.call)
+
+    def decode_batch(self, batch: PictureBatch, samples: np.ndarray) -> Decoded:
+        """Decodes the JPEGs that suit the GPU to new memory, which has a place for every picture."""
         shapes = batch.shapes()
         sizes = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
         ends = np.add.accumulate(sizes)
         block, starts = _allocated(batch, int(ends[-1])), ends - sizes
-        done = _decoded_there(batch, place, shapes, starts + block.data_ptr())
-    if not done.all():
-        batch.decode(np.flatnonzero(~done).tolist())
-    return _stored(batch, shapes, _converted(block, batch.options), starts)
+        done = few_zeros(len(batch), np.bool_)
+        fits = _suitable(batch, self._place)
+        wanted = np.flatnonzero(fits) if len(samples) == len(batch) else samples[fits[samples]]
+        targets = starts + block.data_ptr()
+        if len(wanted) and self._place is None:
+            done[wanted] = _by_python_api(batch, wanted, shapes, targets)
+        elif len(wanted) and self._place is not None:
+            done[wanted] = _by_c_api(batch, self._place, wanted, shapes, targets)
+        return Decoded(block, starts, done)
 
 
-def _allocated(batch: Encoded, count: int) -> Any:
+def _allocated(batch: PictureBatch, count: int) -> Any:
     """GPU memory (u8) for all samples behind each other."""
     import torch
 
@@ -61,31 +92,36 @@ def _allocated(batch: Encoded, count: int) -> Any:
     return device_empty((-(-count // step) * step,), torch.uint8, batch.call.device)[:count]
 
 
-def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Decodes on the GPU what it can, to these addresses: bool `[N]`, what was decoded."""
-    done = few_zeros(len(batch), np.bool_)
-    wanted = _suitable(batch, place)
-    if not len(wanted):
-        return done
-    named, call = batch.arguments, batch.call
-    load, options, upright = named["hw_decoder_load"], _options_text(named), batch.options.adjust_orientation
+def _output_type(batch: PictureBatch) -> DALIImageType:
+    """What the library makes: `_converted` makes YCbCr of RGB."""
     kind = batch.options.output_type
-    kind = DALIImageType.RGB if kind == DALIImageType.YCbCr else kind
-    if place is None:
-        numbers = wanted.tolist()
-        nbytes = int(np.add.reduce(np.ascontiguousarray(batch.operand.sizes)[wanted]))
-        load = share(load, len(wanted), nbytes, call.threads)
-        there = _nvimgcodec.gpu_decoders(call.device.device_id, call.threads, load, options, len(wanted))
-        done[wanted] = there.decode(
-            [batch.data[i] for i in numbers],
-            [batch.window(i) for i in numbers],
-            [(int(targets[i]), tuple(shapes[i].tolist())) for i in numbers],
-            kind,
-            upright,
-            call.stream.handle,
-        )
-        return done
-    rows = slice(None) if len(wanted) == len(batch) else wanted  # NumPy lets go of the interpreter to pick rows
+    return DALIImageType.RGB if kind == DALIImageType.YCbCr else kind
+
+
+def _by_python_api(batch: PictureBatch, wanted: np.ndarray, shapes: np.ndarray, targets: np.ndarray) -> list[bool]:
+    """Decodes these samples to these addresses; gives which were decoded."""
+    arguments, call, numbers = batch.arguments, batch.call, wanted.tolist()
+    nbytes = int(np.add.reduce(np.ascontiguousarray(batch.operand.sizes)[wanted]))
+    load = share(arguments["hw_decoder_load"], len(wanted), nbytes, call.threads)
+    gpu_decoders = python_api.gpu_decoders(
+        call.device.device_id, call.threads, load, _options_text(arguments), len(wanted)
+    )
+    return gpu_decoders.decode(
+        [batch.data[i] for i in numbers],
+        [batch.window(i) for i in numbers],
+        [(int(targets[i]), tuple(shapes[i].tolist())) for i in numbers],
+        _output_type(batch),
+        batch.options.adjust_orientation,
+        call.stream.handle,
+    )
+
+
+def _by_c_api(
+    batch: PictureBatch, place: Place, wanted: np.ndarray, shapes: np.ndarray, targets: np.ndarray
+) -> np.ndarray:
+    """The same by the C library, from the copies in page-locked memory."""
+    arguments, call = batch.arguments, batch.call
+    rows = slice(None) if len(wanted) == len(batch) else wanted  # NumPy releases the GIL to pick rows
     facts = batch.facts[rows]
     place.pictures.take(
         place.staging.addresses(rows),
@@ -95,47 +131,47 @@ def _decoded_there(batch: Encoded, place: Place | None, shapes: np.ndarray, targ
         None if batch.windows is None else batch.windows[rows],
         targets[rows],
         shapes[rows],
-        _codec_library.kinds_of(kind, facts[:, CHANNELS]),
-        upright,
+        c_api.kinds_of(_output_type(batch), facts[:, CHANNELS]),
+        batch.options.adjust_orientation,
         call.stream.handle,
     )
     place.pictures.prepare(call)
     nbytes = int(np.add.reduce(place.staging.sizes[rows]))
-    with decoders(call.device.device_id, len(wanted), nbytes, call.threads, load, options) as there:
-        done[wanted] = there.decode(place.pictures)
-    return done
+    load, options = arguments["hw_decoder_load"], _options_text(arguments)
+    with decoders(call.device.device_id, len(wanted), nbytes, call.threads, load, options) as pool:
+        return pool.decode(place.pictures)
 
 
-def _suitable(batch: Encoded, place: Place | None) -> np.ndarray:
-    """The numbers of the samples that may go to nvImageCodec's GPU decoders, with nothing in their copies that it would
-    stumble over."""
+def _suitable(batch: PictureBatch, place: Place | None) -> np.ndarray:
+    """Which samples may go to nvImageCodec's GPU decoders, bool `[N]`. Their copies hold nothing that it would stumble
+    over."""
     fits = batch.facts[:, GOOD] != 0
-    if place is not None or _nvimgcodec.library() is not None:
+    if place is not None or python_api.library() is not None:
         for i in np.flatnonzero(~fits).tolist():
             if i not in batch.errors and _suits_the_gpu(batch.header(i), batch.data[i], batch.options):
                 fits[i] = True
                 if place is not None:
-                    place.staging.put(i, _nvimgcodec.harmless(batch.data[i]))
+                    place.staging.put(i, python_api.harmless(batch.data[i]))
     if batch.errors:
         fits[list(batch.errors)] = False
-    return np.flatnonzero(fits)
+    return fits
 
 
 _BUFFER_SIZES = ("device_memory_padding", "host_memory_padding", "preallocate_width_hint", "preallocate_height_hint")
 
 
-def _options_text(named: dict[str, Any]) -> str:
+def _options_text(arguments: dict[str, Any]) -> str:
     """nvImageCodec's options for a decoder. With room to spare it keeps its buffers from batch to batch: 1.5 times the
     images/s at batch 64."""
-    pixels = huffman_threshold(named["hybrid_huffman_threshold"], named["hw_decoder_load"])
+    pixels = huffman_threshold(arguments["hybrid_huffman_threshold"], arguments["hw_decoder_load"])
     texts = [
-        f":fancy_upsampling={int(named['jpeg_fancy_upsampling'])}",
+        f":fancy_upsampling={int(arguments['jpeg_fancy_upsampling'])}",
         f"nvjpeg_cuda_decoder:hybrid_huffman_threshold={pixels}",
     ]
     for backend in ("nvjpeg_cuda_decoder", "nvjpeg_hw_decoder"):
         for name in _BUFFER_SIZES:
-            if named[name]:
-                texts.append(f"{backend}:{name}={int(named[name])}")
+            if arguments[name]:
+                texts.append(f"{backend}:{name}={int(arguments[name])}")
     return " ".join(texts)
 
 
@@ -158,15 +194,15 @@ def _converted(block: Any, options: Options) -> Any:
     if options.dtype == np.uint8 and not is_ycbcr:
         return block
     values = block.to(torch.float32)
-    full = _pixels.largest(options.dtype)
+    full = pixels.largest(options.dtype)
     is_float = options.dtype.kind == "f"
     if is_ycbcr:
-        matrix, offset = (torch.from_numpy(m).to(block.device, non_blocking=True) for m in _pixels.ycbcr_matrix())
+        matrix, offset = (torch.from_numpy(m).to(block.device, non_blocking=True) for m in pixels.ycbcr_matrix())
         values = (values.view(-1, 3) @ matrix).view(-1)
         values = (values * (full / 255)).view(-1, 3) + offset * (1 if is_float else full + 1)
         values = values.view(-1)
     else:
-        values = values * _pixels.scale(options.dtype, np.uint8)
+        values = values * pixels.scale(options.dtype, np.uint8)
     if is_float:
         return values
     limits = np.iinfo(options.dtype)
@@ -180,7 +216,7 @@ def _torch_type(options: Options) -> Any:
     return torch.from_numpy(np.empty(0, options.dtype)).dtype
 
 
-def _stored(batch: Encoded, extents: np.ndarray, block: Any, offsets: np.ndarray) -> Store:
+def _stored(batch: PictureBatch, extents: np.ndarray, block: Any, offsets: np.ndarray) -> Store:
     """The result: one block if every sample has its place in it, else single samples."""
     spec, images = batch.call.outs[0], batch.images
     if not batch.errors and not images:
@@ -189,7 +225,7 @@ def _stored(batch: Encoded, extents: np.ndarray, block: Any, offsets: np.ndarray
     for i in batch.errors:
         shapes[i] = None  # type: ignore[call-overload]
     starts = offsets.tolist()
-    kept, dropped = judged_pictures(batch)
+    kept, dropped = resolve_pictures(batch)
     in_place = all(shapes[i] is not None and (i not in images or images[i].shape == shapes[i]) for i in kept)
     parts = {}
     for i, image in images.items():
@@ -208,7 +244,7 @@ def _stored(batch: Encoded, extents: np.ndarray, block: Any, offsets: np.ndarray
     return batch.labelled(store, kept, dropped)
 
 
-def _one_block(batch: Encoded, shapes: np.ndarray, block: Any) -> Store:
+def _one_block(batch: PictureBatch, shapes: np.ndarray, block: Any) -> Store:
     spec = batch.call.outs[0]
     if (shapes == shapes[0]).all():
         return Store(spec.dtype, spec.layout, spec.device, shapes, whole=block.view(len(shapes), *shapes[0].tolist()))

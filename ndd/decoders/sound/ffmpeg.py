@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd.decoders._metadata import any_metadata
+from ndd.decoders.video_files.metadata import any_metadata
 
 _MOST_FAULTS = 64  # of a container, one behind the other, until the rest is given up
 _NO_FILE = (errno.ENOENT, errno.EACCES)

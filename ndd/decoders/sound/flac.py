@@ -1,6 +1,7 @@
 """FLAC frames to samples. The format: RFC 9639.
 
-libFLAC by libsndfile takes two to three times as long, and to open a file as long as a third of a second of speech. Whatever
+Why it is here: with libsndfile instead, the speech loop (`bench speech` on FLAC files of read speech, 2 to 3 s, two threads)
+falls from 548 to 330 files/s, and a file costs 0.96 ms of CPU instead of 0.57; decoding alone 0.66 ms instead of 0.27. Whatever
 is not as it should be (a checksum, a number of a frame, a reserved code) ends the decoding, and the caller asks libsndfile.
 """
 
@@ -11,7 +12,7 @@ import numpy as np
 from ndd._compiled.jit import kernel
 from ndd._compiled.leading_zeros import leading_zeros
 from ndd._cpu.element_copies import copy_bytes
-from ndd.decoders.jpeg.blocks import load_bits
+from ndd.decoders.jpeg.intrinsics import load_bits
 
 _SHORT = 12  # coefficients that are applied while the numbers are read; encoders take up to 8, or to 12
 _LONGEST = 32  # coefficients

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ndd.decoders.sound import batch as sound_batch
-from ndd.decoders.sound.batch import CHANNELS, KIND, SETUP, SETUP_BYTES, UNKNOWN, VORBIS
+from ndd.decoders.sound import batch_kernels as sound_batch
+from ndd.decoders.sound.batch_kernels import CHANNELS, KIND, SETUP, SETUP_BYTES, UNKNOWN, VORBIS
 from ndd.decoders.sound.vorbis_setup import LONG, SHORT, USED, VALUES, NotReadyError, read_setup
 from ndd.decoders.sound.vorbis_transform import transform_factors, transform_order
 
 if TYPE_CHECKING:
-    from ndd.decoders.sound.files import Files
+    from ndd.decoders.sound.decode import Files
 
 _MOST = 1 << 20  # elements of a table: of libvorbis's own encoder they have 0.3 million at most
 _SIZES = 28 + 28  # the byte of a file, behind its first page's head, that tells the sizes of blocks

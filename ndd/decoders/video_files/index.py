@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._execution.errors import is_shortage
-from ndd.decoders._limit import get_max_pixels
-from ndd.decoders._metadata import any_metadata
+from ndd.decoders.size_limits import get_max_pixels
 from ndd.decoders.video_files.color import FULL_RANGE, PLANAR
+from ndd.decoders.video_files.metadata import any_metadata
 from ndd.decoders.video_files.packets import Places, rows_of
 
 Index = dict[str, np.ndarray]

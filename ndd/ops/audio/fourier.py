@@ -62,14 +62,12 @@ def _mkl() -> Any:
     import ctypes
 
     import torch
-    from llvmlite import binding
 
     try:
         library = ctypes.CDLL(torch._C.__file__)  # and all that it is linked with
-        address = ctypes.cast(library.DftiComputeForward, ctypes.c_void_p).value
+        forward.connect(library.DftiComputeForward)
     except (AttributeError, OSError):
         return None
-    binding.add_symbol(forward.name, address)
     return library
 
 

@@ -117,7 +117,7 @@ def _(input, *, image_type, output_type):
 def _(input, out, matrix, source, target):
     if YCbCr in (source, target):
         loop = spread_channel if source == GRAY else merge_channels if target == GRAY else mix_channels
-        compute(loop, input, out, True, matrix)
+        compute(input, out, matrix, loop, True)
     elif target == GRAY:
         grey(input.reshape(-1), out.reshape(-1), source == BGR)
     else:

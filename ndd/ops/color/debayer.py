@@ -8,10 +8,10 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
+from ndd._compiled.simd_bayer import BLOCK_BYTES, bayer_block
 from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.opencv import single_threaded
 from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, operator, output
-from ndd.ops.color.bayer import BLOCK_BYTES, bayer_block
 
 # What `algorithm` may be, in DALI's words, and the kernel of each.
 _KERNELS = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.linear_color import compute, how_made, mix_channels, scale_and_shift, scale_elements
-from ndd._operator import Call, Plan, Rows, bad_sample, each_piece, operator
+from ndd._cpu.linear_color import by, mix_channels, scale_elements
+from ndd._operator import Operand, Plan, bad_sample, operator
 from ndd._tensor import DType
 
 _TYPES = ("u8", "i16", "i32", "f16", "f32")
@@ -31,37 +31,19 @@ _FROM_YIQ = np.array(
 
 def scales_elements(declared: Callable[..., Any]) -> Any:
     """Declares an operator `brightness * (center + contrast * (in - center)) + shift * range(out)` for each element."""
-    options = {"layouts": ("FHWC", "DHWC", "HWC"), "elementwise": True, "masks": True}
-    found = _linear(declared, _plan_scaling, scale_and_shift, options)
-    found.cpu_turns(_scaled_in_pieces)
-    return found
+    return _linear(declared, _plan_scaling, {"layouts": ("FHWC", "DHWC", "HWC"), "cut": "elements", "masks": True})
 
 
 def mixes_channels(declared: Callable[..., Any]) -> Any:
     """Declares an operator `brightness * (contrast * (matrix @ pixel - grey) + grey)` for pixels of three channels."""
-    return _linear(declared, _plan_mixing, mix_channels, {"layouts": ("HWC", "FHWC", "DHWC")})
+    return _linear(declared, _plan_mixing, {"layouts": ("HWC", "FHWC", "DHWC"), "cut": "rows"})
 
 
-def _linear(declared: Callable[..., Any], plan: Callable[..., Plan], loop: Any, options: dict[str, Any]) -> Any:
+def _linear(declared: Callable[..., Any], plan: Callable[..., Plan], options: dict[str, Any]) -> Any:
     found = operator(declared, types=_TYPES, dtypes=_TYPES, frames=True, **options)
     found.plan(plan)
-
-    @found.cpu_batch
-    def _(input, out, matrix, moderate):
-        compute(loop, input, out, moderate, matrix)
-
     found.cuda("linear_color.cu")(launch_linear_color)
     return found
-
-
-def _scaled_in_pieces(call: Call, plan: Plan, stores: list[Any], results: list[Any]) -> Any:
-    kinds = stores[0].dtype, results[0].dtype
-    how = how_made(kinds[0].numpy, kinds[1].numpy, plan.shared["moderate"])
-    if how is None or kinds[0].name == "f16":
-        return None
-    each = plan.per_sample.get("matrix")
-    matrix = plan.shared["matrix"] if each is None else Rows(each)
-    return each_piece(call, scale_elements, stores[:1], results[0], matrix, *how)
 
 
 def half_range(dtype: DType, whole: bool = False) -> float:
@@ -78,7 +60,8 @@ def _plan_scaling(input, *, dtype, brightness=None, brightness_shift=None, contr
         _numbers(brightness), _numbers(brightness_shift, 0.0), _numbers(contrast), center,
         half_range(dtype or input.dtype, whole=True),
     )  # fmt: skip
-    return linear_plan(input.shapes, _kept_scaling(*numbers) if _are_constant(numbers) else _scaling(*numbers))
+    matrix = _kept_scaling(*numbers) if _are_constant(numbers) else _scaling(*numbers)
+    return _plan(input, dtype, matrix, scale_elements)
 
 
 def _numbers(values: Any, default: float = 1.0) -> Any:
@@ -141,7 +124,7 @@ def color_matrix(hue: Any, saturation: Any, value: Any, gain: Any) -> np.ndarray
         return first + second + third
 
 
-def _plan_mixing(input, *, hue=None, saturation=None, value=None, brightness=None, contrast=None, **_) -> Plan:
+def _plan_mixing(input, *, dtype, hue=None, saturation=None, value=None, brightness=None, contrast=None, **_) -> Plan:
     channels = input.shapes[:, -1]
     if (channels != 3).any():
         i = int((channels != 3).argmax())
@@ -149,15 +132,15 @@ def _plan_mixing(input, *, hue=None, saturation=None, value=None, brightness=Non
         raise bad_sample(i, f"expected 3 channels (RGB), got {channels[i]}: shape {shape}")
     grey = 0.5 if input.dtype.name in ("f16", "f32") else 128.0
     numbers: Any = (_numbers(hue, 0.0), *map(_numbers, (saturation, value, brightness, contrast)), grey)
-    return linear_plan(input.shapes, _kept_mixing(*numbers) if _are_constant(numbers) else _mixing(*numbers))
+    return _plan(input, dtype, _kept_mixing(*numbers) if _are_constant(numbers) else _mixing(*numbers), mix_channels)
 
 
-def linear_plan(shapes: np.ndarray, matrix: np.ndarray) -> Plan:
+def _plan(input: Operand, dtype: DType | None, matrix: np.ndarray, kernel: Any) -> Plan:
     """The plan for a matrix [rows, columns + 1] of all samples, or [N, ...] of each."""
     moderate = bool(np.abs(matrix).max(initial=0.0) < MODERATE)
-    if matrix.ndim == 2:
-        return Plan(shapes, shared={"matrix": matrix, "moderate": moderate})
-    return Plan(shapes, {"matrix": matrix}, {"moderate": moderate})
+    shared, per_sample = ({"matrix": matrix}, {}) if matrix.ndim == 2 else ({}, {"matrix": matrix})
+    chosen = by(kernel, input.dtype.numpy, (dtype or input.dtype).numpy, moderate)
+    return Plan(input.shapes, per_sample, shared, kernel=chosen, view="rows")
 
 
 def launch_linear_color(launch, image, out, matrix) -> None:

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from ndd._compiled.jit import kernel
-from ndd._operator import Plan, Seen, each_piece, like, operator
+from ndd._operator import Plan, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
@@ -15,7 +15,7 @@ from ndd._tensor.dtype import float32
 _LAST_KEY = 65535
 
 
-@operator(elementwise=True)
+@operator(cut="elements")
 def lookup_table(
     input,
     /,
@@ -70,7 +70,9 @@ def _(input, *, default_value, dtype, keys, output_dtype, values):
     table = np.full(size, default_value, np.float32)
     if values is not None:
         table[keys] = values
-    return Plan(input.shapes, shared={"table": convert_array(table, "f32", (dtype or output_dtype or float32).name)})
+    table = convert_array(table, "f32", (dtype or output_dtype or float32).name)
+    view = "bits" if table.dtype == np.float16 else None
+    return Plan(input.shapes, {}, {"table": table}, kernel=_KERNELS.get(input.dtype.name, look_up), view={"out": view})
 
 
 @kernel
@@ -108,26 +110,12 @@ def look_up_unsigned(x, out, table):
         out[i] = table[np.int64(x[i])] if x[i] < last else table[table.size - 1]
 
 
-_LOOPS = {np.dtype(np.uint8): look_up_bytes, np.dtype(np.uint64): look_up_unsigned}
+@look_up_unsigned.meanwhile
+def _(x, out, table):
+    np.take(table, np.minimum(x, np.uint64(table.size - 1)).astype(np.int64), out=out)
 
 
-@lookup_table.cpu_turns
-def _(call, plan, stores, results):
-    """float16 as its bits."""
-    out, table = Seen(results[0]), plan.shared["table"]
-    if table.dtype == np.float16:
-        out, table = out._replace(dtype=np.uint16), table.view(np.uint16)
-    return each_piece(call, _LOOPS.get(stores[0].dtype.numpy, look_up), stores, out, table)
-
-
-@lookup_table.cpu
-def _(input, out, table):
-    last = len(table) - 1
-    if input.size < 1 << 12 or out.dtype == np.float16:
-        known = (input >= 0) & (input < last)
-        np.take(table, np.where(known, input.astype(np.intp), last), out=out)
-    else:
-        _LOOPS.get(input.dtype, look_up)(input.reshape(-1), out.reshape(-1), table)
+_KERNELS = {"u8": look_up_bytes, "u64": look_up_unsigned}
 
 
 @lookup_table.cuda("lookup_table.cu")

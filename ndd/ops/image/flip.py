@@ -6,7 +6,8 @@ import numpy as np
 
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
-from ndd._operator import PerSample, Plan, Rows, Seen, each_sample, like, operator
+from ndd._operator import PerSample, Plan, View, like, operator
+from ndd._tensor.store import grouped
 
 _CHUNK = 8  # elements that a GPU thread makes
 
@@ -35,26 +36,16 @@ def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] 
 @flip.plan
 def _(input, *, depthwise, horizontal, vertical):
     """The axes as [outer, D, H, W, inner]: what lies before, between and behind the spatial axes moves as one."""
-    shapes, axes = input.shapes, [i for i, c in enumerate(input.layout) if c in "DHW"]
-    extents = np.ones((input.n, 5), np.int64)
-    extents[:, 0], extents[:, 4] = shapes[:, : axes[0]].prod(axis=1), shapes[:, axes[-1] + 1 :].prod(axis=1)
-    extents[:, 4 - len(axes) : 4] = shapes[:, axes]
+    axes = [i for i, c in enumerate(input.layout) if c in "DHW"]
+    extents = grouped(input.shapes, *[axes[0]] * (3 - len(axes)), *axes, axes[-1] + 1)
     mirror = np.array([depthwise.each(), vertical.each(), horizontal.each()]).T
-    return Plan(shapes, {"extents": extents, "mirror": mirror})
+    view, pixel = View(extents, "bits"), input.dtype.bytes * int(extents[0, 4])
+    if pixel in (2, 4, 8) and (extents[:, 4] == extents[0, 4]).all():  # it moves as one number
+        view = View(extents * [1, 1, 1, 1, 0] + [0, 0, 0, 0, 1], f"u{pixel}")
+    return Plan(input.shapes, {"extents": extents, "mirror": mirror}, view=view)
 
 
-@flip.cpu_turns
-def _(call, plan, stores, results):
-    extents, item = plan.per_sample["extents"], results[0].dtype.bytes
-    # Four compiled kernels serve all types; a pixel of 2, 4 or 8 bytes moves as one number.
-    pixel = item * int(extents[0, 4])
-    if pixel in (2, 4, 8) and (extents[:, 4] == extents[0, 4]).all():
-        extents, item = extents.copy(), pixel
-        extents[:, 4] = 1
-    images = [Seen(store, extents, f"u{item}") for store in (stores[0], results[0])]
-    return each_sample(call, _mirrored, *images, Rows(plan.per_sample["mirror"]))
-
-
+@flip.cpu
 @kernel
 def _mirrored(image, out, mirror):
     outer, depth, height, width, inner = image.shape

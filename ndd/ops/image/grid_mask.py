@@ -6,8 +6,8 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
-from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, like, operator
-from ndd._tensor.store import volumes
+from ndd._operator import PerSample, Plan, View, bad_sample, like, operator
+from ndd._tensor.store import grouped
 
 _BYTES = 16  # that a GPU thread reads and writes
 
@@ -77,19 +77,12 @@ def _(input, *, angle, ratio, shift_x, shift_y, tile):
     grid[:, 2], grid[:, 3] = shift_x.each(), shift_y.each()
     grid[:, :4] /= size.astype(np.float32)[:, None]
     grid[:, 4] = ratio.each()
-    return Plan(input.shapes, {"grid": grid}, {"rows": _rows_axis(input.layout or "", input.ndim)})
+    rows = _rows_axis(input.layout or "", input.ndim)
+    planes = grouped(input.shapes, rows, rows + 1, rows + 2)
+    return Plan(input.shapes, {"grid": grid}, {"rows": rows}, view=View(planes, "bits"))
 
 
-@grid_mask.cpu_turns
-def _(call, plan, stores, results):
-    rows, shapes = plan.shared["rows"], results[0].shape_array
-    planes = np.empty((len(shapes), 4), np.int64)
-    planes[:, 0], planes[:, 3] = volumes(shapes[:, :rows]), volumes(shapes[:, rows + 2 :])
-    planes[:, 1:3] = shapes[:, rows : rows + 2]
-    images = [Seen(store, planes, f"u{store.dtype.bytes}") for store in (stores[0], results[0])]
-    return each_sample(call, _mask, *images, Rows(plan.per_sample["grid"]))
-
-
+@grid_mask.cpu
 @kernel
 def _mask(image, out, grid):
     planes, height, width, channels = image.shape

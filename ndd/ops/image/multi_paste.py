@@ -12,7 +12,8 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes, set_bytes
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
-from ndd._tensor.convert import convert_array, numpy_type
+from ndd._tensor.conversion_rules import numpy_type
+from ndd._tensor.convert import convert_array
 
 _TYPES = ("u8", "i16", "i32", "f32")
 

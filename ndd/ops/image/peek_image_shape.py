@@ -7,9 +7,9 @@ import numpy as np
 from ndd._operator import bad_sample, operator, output
 from ndd._tensor import DType
 from ndd._tensor.dtype import int64
-from ndd.decoders._sample import header_of
 from ndd.decoders.image import pictures
-from ndd.decoders.jpeg.headers import PEEKED, peek
+from ndd.decoders.jpeg.batch_headers import PEEKED, peek
+from ndd.decoders.registry import read_header
 from ndd.types import DALIImageType
 
 _TYPES = ("i32", "u32", "i64", "u64", "f32", "f64")
@@ -59,7 +59,7 @@ def _(call, input, *, adjust_orientation, dtype, image_type):
     arrays = input.arrays if others else []
     for i in others:
         try:
-            header = header_of(arrays[i])
+            header = read_header(arrays[i])
         except RuntimeError as error:
             raise bad_sample(i, str(error)) from None
         found[i] = *header.size(adjust_orientation), header.out_channels(image_type)

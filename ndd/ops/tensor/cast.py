@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from functools import partial
+from typing import Any, NamedTuple
 
-from ndd._cpu.conversion import conversion
-from ndd._operator import Call, Plan, Seen, each_piece, like, operator
+import numpy as np
+
+from ndd._cpu.conversion import float_to_bfloat16, float_to_half, float_to_int, half_to_float, int_to_float, int_to_int
+from ndd._operator import Operand, Plan, View, like, operator
 from ndd._tensor import DType, bind_operations
+from ndd._tensor.conversion_rules import limits_of_float, limits_of_int, numpy_type
 from ndd._tensor.convert import convert_array
 
 
-@operator(elementwise=True)
+@operator(cut="elements")
 def cast(input, /, *, dtype: DType):
     """Converts the elements to another type.
 
@@ -39,7 +44,7 @@ def cast(input, /, *, dtype: DType):
     return like(input, dtype=dtype)
 
 
-@operator
+@operator(cut="elements")
 def cast_like(input_0, input_1, /):
     """Converts the elements of `input_0` to the element type of `input_1`, by the rules of `cast`.
 
@@ -57,34 +62,57 @@ def cast_like(input_0, input_1, /):
 
 @cast.plan
 def _(input, *, dtype):
-    return Plan(input.shapes, shared={"source": input.dtype.name, "target": dtype.name})
+    return _plan(input, dtype)
 
 
 @cast_like.plan
 def _(input_0, input_1):
-    return Plan(input_0.shapes, shared={"source": input_0.dtype.name, "target": input_1.dtype.name})
+    return _plan(input_0, input_1.dtype)
 
 
-def _in_pieces(call: Call, plan: Plan, stores: list[Any], results: list[Any]) -> Any:
-    known = conversion(plan.shared["source"], plan.shared["target"])
-    if known is None:
-        return None
-    source, out = Seen(stores[0], dtype=known.sees), Seen(results[0], dtype=known.makes)
-    return each_piece(call, known.kernel, [source], out, *known.numbers)
+class _Conversion(NamedTuple):
+    """A kernel `f(array, out)` for elements, and the types as which it takes the memory of both; None: as they are."""
+
+    kernel: Any
+    sees: Any = None
+    makes: Any = None
 
 
-cast.cpu_turns(_in_pieces)
-cast_like.cpu_turns(_in_pieces)
+_LIMITS = ("half", "low", "high", "above", "top", "nan")  # of `float_to_int`
 
 
-@cast.cpu
-def _(input, out, source, target):
-    convert_array(input, source, target, out)
+@functools.cache
+def _conversion(src: str, dst: str) -> _Conversion:
+    """What converts elements of type `src` to `dst` (short names) by the rule of `cast`."""
+    source, target = numpy_type(src), numpy_type(dst)
+    kernel: Any = partial(_by_numpy, source=src, target=dst)
+    sees: Any = None
+    makes: Any = None
+    if (src, dst) == ("f16", "f32"):
+        kernel, sees = half_to_float, np.uint16
+    elif (src, dst) in (("f32", "f16"), ("f32", "bfloat16")):
+        kernel, sees, makes = float_to_half if dst == "f16" else float_to_bfloat16, np.uint32, np.uint16
+    elif not {src, dst} & {"f16", "bfloat16"} and source.kind in "iuf" and target.kind in "iuf":
+        if source.kind == "f" and target.kind != "f":
+            kernel = partial(float_to_int, **dict(zip(_LIMITS, limits_of_float(source, target, "cast"), strict=True)))
+        elif target.kind == "f" or source == target or limits_of_int(source, target) == (None, None):
+            kernel = int_to_float
+        else:
+            least, most = np.iinfo(source).min, np.iinfo(source).max
+            low, high = limits_of_int(source, target)
+            low, high = source.type(least) if low is None else low, source.type(most) if high is None else high
+            kernel = partial(int_to_int, low=low, high=high)
+    return _Conversion(kernel, sees, makes)
 
 
-@cast_like.cpu
-def _(input_0, input_1, out, source, target):
-    convert_array(input_0, source, target, out)
+def _by_numpy(array: np.ndarray, out: np.ndarray, source: str, target: str) -> None:
+    convert_array(array, source, target, out)
+
+
+def _plan(source: Operand, target: DType) -> Plan:
+    known = _conversion(source.dtype.name, target.name)
+    view = {"array": View(None, known.sees), "out": View(None, known.makes)}
+    return Plan(source.shapes, kernel=known.kernel, view=view, inputs=(0,))
 
 
 @cast.cuda("cast.cu")

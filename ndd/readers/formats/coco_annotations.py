@@ -17,10 +17,10 @@ import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd.installation import install_command
-from ndd.readers.file_reading import OpenFiles, Status, look_at, status, whole_file
+from ndd.readers.files.file_reading import OpenFiles, Status, status, whole_file
+from ndd.readers.files.index_cache import Index, all_inside, all_within, cached, has_columns
 from ndd.readers.formats import json_places
 from ndd.readers.formats.coco_masks import Outline, Run, counts_of_text
-from ndd.readers.index_cache import Index, all_inside, all_within, cached, has_columns
 
 _VERSION = 1  # of the index
 _LIST, _KEY = (np.frombuffer(word, np.uint8) for word in (b"annotations", b"segmentation"))
@@ -74,7 +74,7 @@ def _is_ordered(index: Index) -> bool:
 
 
 def _built(reader: str, path: str, places: bool) -> Index:
-    text, starts, lengths = look_at(path, _divided)
+    text, starts, lengths = _divided(np.frombuffer(whole_file(path), np.uint8))
     document = _decoded(reader, path, text)
     images, every = document.images, document.annotations
     names = [image.file_name for image in images]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ndd.atomic_file import atomic_file
-from ndd.readers.file_reading import whole_file
+from ndd.readers.files.file_reading import whole_file
 from ndd.readers.formats.coco_masks import Outline, Run
 
 _RUN_HEAD = struct.Struct("<qqq")  # height, width and how many lengths follow, u32

@@ -19,8 +19,7 @@ from ndd._tensor.memory import host_empty
 from ndd.readers.formats import fits_images as images
 from ndd.readers.formats.fits_file import read_images
 from ndd.readers.output import Column
-from ndd.readers.read_ahead import THREADS
-from ndd.readers.records import Records
+from ndd.readers.stores.records import MOST_THREADS, Records
 
 AVAILABLE = compiled.AVAILABLE and sys.byteorder == "little"
 
@@ -65,7 +64,7 @@ class FitsNames:
 
     def share_count(self, files: int) -> int:
         """How many threads read so many files: 1, 2 or 4."""
-        wanted = min(max(int(files * self.seconds / _SECONDS_OF_A_SHARE), 1), THREADS, files)
+        wanted = min(max(int(files * self.seconds / _SECONDS_OF_A_SHARE), 1), MOST_THREADS, files)
         return 1 << wanted.bit_length() - 1
 
     def read(self, which: np.ndarray, rooms: np.ndarray) -> np.ndarray:
@@ -111,7 +110,7 @@ class FitsBatch:
         total = n * sum(self._sizes)
         self._apart = total > _ONE_ARRAY  # each share has buffers of its own
         if self._apart:
-            self.count = min(max(self.count, THREADS * -(-total // _ONE_ARRAY)), n)
+            self.count = min(max(self.count, MOST_THREADS * -(-total // _ONE_ARRAY)), n)
         self._edges = [n * share // self.count for share in range(self.count + 1)]
         self._which = np.zeros(n, np.int64)  # the buffer that each image lies in
         cuts = list(pairwise(self._edges if self._apart else (0, n)))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd.readers.file_reading import OpenFiles
+from ndd.readers.files.file_reading import OpenFiles
 from ndd.readers.formats.fits_compressed import decompressed
 
 _BLOCK, _CARD = 2880, 80

@@ -21,10 +21,10 @@ import numpy as np
 
 from ndd.io.file import from_where
 from ndd.io.object_store import is_remote, without_query
-from ndd.readers.container import ContainerStore, rows_at
-from ndd.readers.file_reading import OpenFiles
-from ndd.readers.index_cache import Index, all_inside, all_within, cached, has_columns
-from ndd.readers.records import Records
+from ndd.readers.files.file_reading import OpenFiles
+from ndd.readers.files.index_cache import Index, all_inside, all_within, cached, has_columns
+from ndd.readers.stores.container import ContainerStore, rows_at
+from ndd.readers.stores.records import Records
 
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
 _META = struct.Struct("<16xII16xI48xHH24xQqQQ")  # the fields of a meta page that `_meta` gives

@@ -11,14 +11,14 @@ import numpy as np
 from ndd._tensor import Device, Packed
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
-from ndd.decoders.headers.npy import Header, header_length, native, parse_header, read_header
+from ndd.decoders.formats.npy import Header, header_length, native, parse_header, read_header
 from ndd.io.object_store import is_remote
-from ndd.readers.container import rows_at
-from ndd.readers.file_reading import OpenFiles, read_files
-from ndd.readers.gpudirect import Landed, Range, land
+from ndd.readers.files.file_reading import OpenFiles, read_files
+from ndd.readers.files.gpudirect import Landed, Range, land
+from ndd.readers.formats.region import Bounds, Region
 from ndd.readers.output import Record
-from ndd.readers.records import Records, samples_of
-from ndd.readers.region import Bounds, Region
+from ndd.readers.stores.container import rows_at
+from ndd.readers.stores.records import Records, samples_of
 
 _PREFIX = 256  # bytes that hold most headers: NumPy writes 128
 _MOST_PADDING = 1 << 28  # bytes of a region around an array without elements

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ndd.readers.file_reading import RegularFile
+from ndd.readers.files.file_reading import RegularFile
 
 BLOCK = 512
 _WINDOW = 1 << 16  # bytes read at once where members are small; a read call costs as much as 64 kB

@@ -12,8 +12,8 @@ import ndd
 from ndd._compiled.background import background
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._operator import all_operators
-from ndd.decoders.headers.header import jpeg as header_of
-from ndd.decoders.jpeg import decode as jpeg
+from ndd.decoders.jpeg import baseline as jpeg
+from ndd.decoders.jpeg.header import read_header as header_of
 
 SAMPLINGS = {
     "444": cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444, "422": cv2.IMWRITE_JPEG_SAMPLING_FACTOR_422,
@@ -183,15 +183,16 @@ def test_a_window_is_decoded_where_nobody_sees_the_rest(name, monkeypatch):
 
     parts, decode = [], _jpeg.decode_batch
 
-    def noted(call, operand, chosen, facts, shapes, windows, seen):
+    def noted(batch, samples):
+        seen, shapes = batch.seen, batch.shapes()
         parts.append(None if seen is None else seen[1].tolist())
-        out, starts, done = decode(call, operand, chosen, facts, shapes, windows, seen)
-        assert done.all()
-        for start, shape, part in zip(starts, shapes, () if seen is None else seen, strict=False):
-            whole, rest = out[start : start + shape.prod()].reshape(shape), np.ones(shape[:2], bool)
+        decoded = decode(batch, samples)
+        assert decoded.done.all()
+        for start, shape, part in zip(decoded.starts, shapes, () if seen is None else seen, strict=False):
+            whole, rest = decoded.memory[start : start + shape.prod()].reshape(shape), np.ones(shape[:2], bool)
             rest[part[0] : part[2], part[1] : part[3]] = False
             whole[rest] = 255  # what is not seen holds anything
-        return out, starts, done
+        return decoded
 
     monkeypatch.setattr(_jpeg, "decode_batch", noted)
     data = [encoded(picture(300, 400), "420"), encoded(picture(230, 350), "444")]
@@ -214,9 +215,9 @@ def test_a_window_is_decoded_where_nobody_sees_the_rest(name, monkeypatch):
 
 def test_whole_pictures_where_no_part_is_asked_for(monkeypatch):
     """Nobody asks for the headers of a batch."""
-    from ndd.decoders import _batch
+    from ndd.decoders import picture_batch
 
-    monkeypatch.setattr(_batch.Encoded, "read_headers", None)
+    monkeypatch.setattr(picture_batch.PictureBatch, "read_headers", None)
     data = [encoded(picture(40, 50), "420")]
     for name, given in (("resize", {"size": [9, 9]}), ("crop_mirror_normalize", {"mirror": 1})):
         with ndd.EvalMode.deferred:

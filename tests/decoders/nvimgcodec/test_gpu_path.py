@@ -12,18 +12,19 @@ from encoded import KINDS, cmyk, made
 
 import ndd
 from ndd._compiled.sample_loops import _by_stand_in
-from ndd._execution import lookahead
-from ndd.decoders._sample import Options, decode
-from ndd.decoders.jpeg import headers as jpeg_headers
+from ndd._lookahead.threads import gpu_threads
+from ndd.decoders.backend import Options
+from ndd.decoders.jpeg import batch_headers
 from ndd.decoders.nvimgcodec import (
-    calls as codec_calls,
-    decoder_pool as _decoder_pool,
+    c_api,
+    calls,
+    decoder_pool,
     gpu as _gpu,
-    library as _codec_library,
-    single as _nvimgcodec,
+    python_api,
 )
+from ndd.decoders.picture import decode
 
-pytestmark = pytest.mark.skipif(_nvimgcodec.folder() is None, reason="nvImageCodec is not installed")
+pytestmark = pytest.mark.skipif(python_api.folder() is None, reason="nvImageCodec is not installed")
 
 
 class Wheel:
@@ -59,22 +60,22 @@ def decoders(request, emulated_gpu, monkeypatch):
         pytest.skip("the stand-in writes to host memory; test_gpu.py has the real decoders")
     record = Record()
     if "compiled" in request.param:
-        monkeypatch.setattr(codec_calls, "decode", codec_calls.decode.stand_in)
-        monkeypatch.setattr(_codec_library, "_prepare", functools.partial(_by_stand_in, codec_calls.prepare))
-        monkeypatch.setattr(_decoder_pool, "_take", functools.partial(_by_stand_in, jpeg_headers.take))
+        monkeypatch.setattr(calls, "decode", calls.decode.stand_in)
+        monkeypatch.setattr(c_api, "_prepare", functools.partial(_by_stand_in, calls.prepare))
+        monkeypatch.setattr(decoder_pool, "_take", functools.partial(_by_stand_in, batch_headers.take))
     if request.param == "wheel":
-        if _nvimgcodec.library() is None:
+        if python_api.library() is None:
             pytest.skip("its module is too old")
-        monkeypatch.setattr(_codec_library, "library", lambda: None)
+        monkeypatch.setattr(c_api, "library", lambda: None)
         record.made_by_c = False
 
         def given(device_id, num_threads, hw_decoder_load, options, count):
             record.made_for.append((device_id, num_threads, hw_decoder_load, options))
             return Wheel(record)
 
-        monkeypatch.setattr(_nvimgcodec, "gpu_decoders", given)
+        monkeypatch.setattr(python_api, "gpu_decoders", given)
         return record
-    take, decoder, sound = _codec_library.Pictures.take, _decoder_pool.Decoder, _codec_library.Pictures.decoded.fget
+    take, decoder, sound = c_api.Pictures.take, decoder_pool.Decoder, c_api.Pictures.decoded.fget
 
     def taken(self, addresses, *rest):
         self.wrong = [ctypes.string_at(address, 4) in record.refused for address in addresses.tolist()]
@@ -88,9 +89,9 @@ def decoders(request, emulated_gpu, monkeypatch):
         record.made_for.append(rest)
         return decoder(library, *rest)
 
-    monkeypatch.setattr(_codec_library.Pictures, "take", taken)
-    monkeypatch.setattr(_codec_library.Pictures, "decoded", property(decoded))
-    monkeypatch.setattr(_decoder_pool, "Decoder", decoder_made)
+    monkeypatch.setattr(c_api.Pictures, "take", taken)
+    monkeypatch.setattr(c_api.Pictures, "decoded", property(decoded))
+    monkeypatch.setattr(decoder_pool, "Decoder", decoder_made)
     return record
 
 
@@ -119,15 +120,15 @@ def test_like_the_cpu(decoders, kind, dtype):
 
 def test_a_call_that_nobody_foresaw_has_the_threads_of_all_decoders(emulated_gpu, monkeypatch):
     made = []
-    monkeypatch.setattr(_decoder_pool._pools, "using", lambda *key: made.append(key))
+    monkeypatch.setattr(decoder_pool._pools, "using", lambda *key: made.append(key))
 
     def asked(count, nbytes):
-        _decoder_pool.decoders(0, count, nbytes, 16, 0.65, "")
+        decoder_pool.decoders(0, count, nbytes, 16, 0.65, "")
 
-    for work in (asked, lambda *a: lookahead.threads().submit(asked, *a).result()):
+    for work in (asked, lambda *a: gpu_threads().submit(asked, *a).result()):
         for count, nbytes in ((8, 1 << 20), (64, 1 << 23), (256, 1 << 25), (64, 1 << 28)):
             work(count, nbytes)
-    pair, one = _decoder_pool._PAIR, _decoder_pool._ONE
+    pair, one = decoder_pool._PAIR, decoder_pool._ONE
     assert [key[2] for key in made] == [pair, one, one, one, pair, pair, one, one]
 
 
@@ -137,13 +138,13 @@ def test_the_share_of_the_engines_is_measured_where_nobody_says_it(decoders):
 
     def of(load):
         return {
-            (n, nbytes, t): _decoder_pool.share(load, n, nbytes, t)
+            (n, nbytes, t): decoder_pool.share(load, n, nbytes, t)
             for n in (8, 32, 33, 64, 65, 256)
             for nbytes in (1 << 20, large)
             for t in threads
         }
 
-    unforeseen, ahead = of(given), lookahead.threads().submit(of, given).result()
+    unforeseen, ahead = of(given), gpu_threads().submit(of, given).result()
     for asked in (unforeseen, ahead):
         assert [asked[n, large, t] for n in (8, 64, 256) for t in threads] == [1, 1, 0.8, 0.8, 0.65, 0.65, 0.4, 0.4] * 3
         small = {key: share for key, share in asked.items() if key[1] != large}
@@ -176,7 +177,7 @@ def test_threads_share_what_the_library_is_told_of_a_batch_that_nobody_foresaw(d
     ):
         found = function(batch, device="gpu", **arguments).evaluate()
         with monkeypatch.context() as foreseen:
-            foreseen.setattr(_codec_library, "is_ahead", lambda: True)
+            foreseen.setattr(c_api, "is_ahead", lambda: True)
             known = function(batch, device="gpu", **arguments).evaluate()
         for name, a, b in zip(names, found.cpu(), known.cpu(), strict=True):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=name)
@@ -188,8 +189,8 @@ def test_pictures_go_to_the_library_the_largest_first(count):
     numbers = np.sort(np.random.default_rng(0).permutation(2 * count)[:count])
     wanted = numbers[np.argsort(-sizes[numbers], kind="stable")]
     again = numbers.copy()
-    codec_calls._largest_first(numbers, sizes)
-    codec_calls._largest_first.in_python()(again, sizes)
+    calls._largest_first(numbers, sizes)
+    calls._largest_first.in_python()(again, sizes)
     np.testing.assert_array_equal(again, numbers)
     np.testing.assert_array_equal(numbers, wanted)
 
@@ -223,11 +224,11 @@ def test_who_reads_huffman_codes(decoders):
         (found,) = [text for text in decoders.made_for[-1][-1].split() if "huffman" in text]
         return int(found.rpartition("=")[2])
 
-    default = _decoder_pool._UNSAID_PIXELS
+    default = decoder_pool._UNSAID_PIXELS
     assert threshold() == threshold(hybrid_huffman_threshold=default) == default
     assert threshold(hybrid_huffman_threshold=5000) == 5000
     assert threshold(hw_decoder_load=0.5) == default
-    assert threshold(hw_decoder_load=0) == _decoder_pool._PIXELS_WITHOUT_ENGINES
+    assert threshold(hw_decoder_load=0) == decoder_pool._PIXELS_WITHOUT_ENGINES
     assert threshold(hw_decoder_load=0, hybrid_huffman_threshold=5000) == 5000
 
 
@@ -238,7 +239,7 @@ def test_a_larger_batch_makes_decoders_anew(decoders):
 
     for count in (17, 32, 31, 17, 32):  # one kind of decoders, of which there is one
         decoded(count)
-    assert len(decoders.made_for) == (2 if _codec_library.library() else 5)  # the wheel's are asked for by each call
+    assert len(decoders.made_for) == (2 if c_api.library() else 5)  # the wheel's are asked for by each call
 
 
 def test_large_batches_have_few_sizes(decoders, monkeypatch):
@@ -308,9 +309,9 @@ def test_bad_samples(decoders, dtype):
 
 
 def test_a_decoder_that_fails_is_replaced(decoders, monkeypatch):
-    if not _codec_library.library():
+    if not c_api.library():
         pytest.skip("about the C library")
-    real, failures = _codec_library.Pictures.decode, [2]
+    real, failures = c_api.Pictures.decode, [2]
 
     def failing(self, *arguments):
         status, number = real(self, *arguments)
@@ -321,7 +322,7 @@ def test_a_decoder_that_fails_is_replaced(decoders, monkeypatch):
         os.write(writing, os.read(reading, 100).replace(bytes([number]), b""))  # the kernel keeps one that fails
         return 5, number
 
-    monkeypatch.setattr(_codec_library.Pictures, "decode", failing)
+    monkeypatch.setattr(c_api.Pictures, "decode", failing)
     for made_in_all in (2, 3):  # both fail: decoded on the CPU; then one more is made
         here, there = both(NAMES, ndd.decoders.image)
         for a, b in zip(here, there, strict=True):
@@ -330,11 +331,11 @@ def test_a_decoder_that_fails_is_replaced(decoders, monkeypatch):
 
 
 def test_a_library_that_does_not_fit_is_told_once(emulated_gpu, monkeypatch):
-    monkeypatch.setattr(_codec_library, "_VERSIONS", (700,))
-    monkeypatch.setattr(_codec_library, "library", type(_codec_library.library)(_codec_library._loaded))
+    monkeypatch.setattr(c_api, "_VERSIONS", (700,))
+    monkeypatch.setattr(c_api, "library", type(c_api.library)(c_api._loaded))
     with pytest.warns(RuntimeWarning, match="cannot be used, its Python module decodes"):
-        assert _codec_library.library() is None
-    assert _codec_library.library() is None
+        assert c_api.library() is None
+    assert c_api.library() is None
 
 
 def test_a_module_that_is_too_old_is_told_once(emulated_gpu, decoders, monkeypatch):
@@ -347,7 +348,7 @@ def test_a_module_that_is_too_old_is_told_once(emulated_gpu, decoders, monkeypat
     by_library = [count for count, _ in decoders.calls]
 
     monkeypatch.delattr(nvimgcodec, "NVIMGCODEC_DEVICE_CPU_ONLY", raising=False)
-    monkeypatch.setattr(_nvimgcodec, "_module", [])
+    monkeypatch.setattr(python_api, "_module", [])
     with pytest.warns(RuntimeWarning, match="is too old to decode on the CPU") as told:
         here = ndd.decoders.image(ndd.batch([made()[n] for n in NAMES] + [cmyk()])).evaluate()
     assert len(told) == 1
@@ -361,8 +362,8 @@ def test_a_module_that_is_too_old_is_told_once(emulated_gpu, decoders, monkeypat
 
 def test_without_nvimgcodec(emulated_gpu, monkeypatch):
     expected = np.asarray(ndd.decoders.image(made()["420.jpg"]))
-    monkeypatch.setattr(_codec_library, "library", lambda: None)
-    monkeypatch.setattr(_nvimgcodec, "_module", [None])
+    monkeypatch.setattr(c_api, "library", lambda: None)
+    monkeypatch.setattr(python_api, "_module", [None])
     out = ndd.decoders.image(ndd.batch([made()["420.jpg"], made()["rgb.png"]]), device="gpu")
     np.testing.assert_array_equal(np.asarray(out.tensors[0].cpu()), expected)
 

@@ -12,7 +12,7 @@ import ndd
 
 
 def test_a_header_that_claims_days_takes_little_memory(monkeypatch):
-    from ndd.decoders.sound import files as _sound_file
+    from ndd.decoders.sound import decode as _sound_file
 
     sizes = []
     host_empty = _sound_file.host_empty
@@ -37,7 +37,7 @@ def flac_signals(n):
 
 def by_own_decoder(data, count=None):
     """What `decoders/sound/flac.py` makes of a file, int32 of full scale; None for what it leaves to libsndfile."""
-    from ndd.decoders.sound import files as _sound_file
+    from ndd.decoders.sound import decode as _sound_file
 
     connected = _sound_file._connected
     with pytest.MonkeyPatch.context() as patch:

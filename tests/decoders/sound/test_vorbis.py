@@ -10,7 +10,7 @@ import soundfile
 from compare import arrays_of
 
 import ndd
-from ndd.decoders.sound import batch as sound_batch, files as _sound_file, ogg, vorbis_files as _vorbis
+from ndd.decoders.sound import batch_kernels as sound_batch, decode as _sound_file, ogg, vorbis_files as _vorbis
 
 
 def vorbis(samples, rate=16000, compression=0.6, format="OGG", subtype="VORBIS"):

@@ -11,8 +11,8 @@ from encoded import KINDS, made, needs_files, read, real
 from PIL import Image
 
 import ndd
-from ndd.decoders.headers.header import jpeg
-from ndd.decoders.jpeg.headers import PEEKED, peek
+from ndd.decoders.jpeg.batch_headers import PEEKED, peek
+from ndd.decoders.jpeg.header import read_header as jpeg
 from ndd.demo.folder import PHOTOS
 from ndd.ops.image.peek_image_shape import peek_image_shape
 

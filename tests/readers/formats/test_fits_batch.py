@@ -79,21 +79,31 @@ def agree(folder, files, indices):
     return left
 
 
-SCALES = [
-    (), ("BSCALE", "2"), ("BZERO", "10.5"), ("BSCALE", "0.1", "BZERO", "-3.25E-2"), ("BZERO", "32768"), ("BZERO", "2147483648.0"),
-    ("BZERO", "-128"), ("BZERO", "9223372036854775808"), ("BSCALE", "1.0D0", "BZERO", "32768.000"), ("BSCALE", "1", "BZERO", "-0"),
-    ("BSCALE", "-1.5e+3", "BLANK", "7"), ("BZERO", "1", "BLANK", "-32768"), ("BLANK", "0"), ("BSCALE", ".5", "BLANK", "70000"),
+PLAIN = [
+    (), ("BZERO", "32768"), ("BZERO", "2147483648.0"), ("BZERO", "-128"), ("BSCALE", "1", "BZERO", "-0"), ("BSCALE", "1.00"),
+]  # fmt: skip
+SCALED = [
+    ("BSCALE", "2"), ("BZERO", "10.5"), ("BSCALE", "0.1", "BZERO", "-3.25E-2"), ("BZERO", "9223372036854775808"),
+    ("BSCALE", "1.0D0", "BZERO", "32768.000"), ("BSCALE", "-1.5e+3", "BLANK", "7"), ("BZERO", "1", "BLANK", "-32768"),
+    ("BLANK", "0"), ("BSCALE", ".5", "BLANK", "70000"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
 def test_numbers_of_every_kind(tmp_path, bits):
-    rng, files = np.random.default_rng(0), []
-    for scale in SCALES:
-        cards = [card(*pair, " / a comment") for pair in zip(scale[::2], scale[1::2], strict=True)]
-        for shape in ((5,), (3, 40), (2, 1, 3, 4), (9000,)):
-            files.append(hdu(rng, bits, shape, *cards))
-    assert agree(tmp_path, files, [1]) == 0
+    """Compiled code reads what is stored as it is meant, and types that FITS lacks; it leaves to Python what is scaled."""
+    rng = np.random.default_rng(0)
+
+    def files(*scales):
+        cards = [[card(*pair, " / a comment") for pair in zip(s[::2], s[1::2], strict=True)] for s in scales]
+        shapes = (5,), (3, 40), (2, 1, 3, 4), (9000,)
+        return [hdu(rng, bits, shape, *of_one) for of_one in cards for shape in shapes]
+
+    lacking = {8: 3, 16: 1, 32: 2}.get(bits, 0)  # the place in PLAIN of the BZERO that these bits have
+    meant = [scale for k, scale in enumerate(PLAIN) if k in (0, lacking, 4, 5)]
+    assert agree(tmp_path, files(*meant), [1]) == 0
+    scaled = files(*SCALED, *[scale for scale in PLAIN if scale not in meant])
+    assert agree(tmp_path, scaled, [1]) == len(scaled)
 
 
 def test_files_of_several_hdus(tmp_path):
@@ -154,7 +164,7 @@ def test_odd_headers(tmp_path):
 
 def batch_of(reader, numbers):
     """The records of a batch as a thread of a reader reads them."""
-    return reader._opened()[0].records(list(numbers))
+    return reader._session.opened()[0].records(list(numbers))
 
 
 def write_all(folder, files):
@@ -201,7 +211,7 @@ def test_images_of_many_shapes(tmp_path):
 def test_python_reads_while_it_is_compiled(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     paths = write_all(tmp_path, [hdu(rng, 16, (10, 20)) for _ in range(40)] + [b""])
-    store = Fits(files=paths, hdu_indices=1)._opened()[0]
+    store = Fits(files=paths, hdu_indices=1)._session.opened()[0]
     monkeypatch.setattr(images, "read_images", images.read_images._meanwhile)
     before = store.records(range(41))
     monkeypatch.undo()
@@ -296,7 +306,7 @@ def test_names_that_no_file_has(tmp_path, name):
     """A zero byte would end a name where compiled code opens files, and be taken for the next one."""
     (path,) = write_all(tmp_path, [hdu(np.random.default_rng(0), 8, (3,))])
     assert FitsNames.of("", [name.format(path), path], [1]) is None
-    store = Fits(files=[name.format(path), path], hdu_indices=1)._opened()[0]
+    store = Fits(files=[name.format(path), path], hdu_indices=1)._session.opened()[0]
     assert store.jobs([0, 1]) is None
     assert same(store.records([1])[0][0], read_images([path], [1])[0][0])
 

@@ -1,0 +1,111 @@
+"""Numba's dispatcher of a kernel, changed in five places; nothing else touches what numba keeps private of one.
+
+A dispatcher is what Python calls: it looks up the types of the arguments and calls the machine code for them. Changed are
+
+1. `_cache`: compiled code is kept by `kernel_cache.py`; numba's own cache breaks when its index is damaged.
+2. `typeof_pyval`: the type of a plain array is told without `numpy.ma`, which takes 8 ms to import.
+3. `_compile_for_args`, called for types that are new: one thread at a time, without garbage collection, or a stand-in.
+4. `_compiler.compile`, called for what is not on disk either: whoever waits is told.
+5. `targetoptions`: `linking.py` says how numba compiles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ndd._compiled import linking
+from ndd._compiled.background import background, stand_in
+from ndd._compiled.kernel_cache import KernelCache
+from ndd._execution.fork import whole
+
+
+def make_dispatcher(
+    function: Callable[..., Any],
+    options: dict[str, Any],
+    *,
+    inner: bool,
+    cache: KernelCache | None,
+    around_compile: Callable[[Callable[..., Any]], Callable[..., Any]],
+    meanwhile: Callable[..., Any] | None = None,
+) -> Any:
+    """The dispatcher of a function.
+
+    Args:
+        function: the text of a kernel; its globals already have numba's own things in place of other kernels.
+        options: numba's options.
+        inner: whether only kernels call it.
+        cache: keeps what is compiled; None: nothing does.
+        around_compile: wraps the function that compiles for new types.
+        meanwhile: answers while the kernel is compiled in the background.
+    """
+    import numba
+
+    found: Any = numba.njit(**{"nogil": True, "error_model": "numpy", **options, **linking.options(inner)})(function)
+    if cache is not None:
+        found._cache = cache
+    found.typeof_pyval = _typed(found)
+    found._compile_for_args = _one_at_a_time(found, cache)
+    if meanwhile is not None and cache is not None and not inner:
+        found._compile_for_args = stand_in(found, cache, meanwhile, found._compile_for_args)
+    found._compiler.compile = around_compile(found._compiler.compile)
+    return found
+
+
+def compile_for(dispatcher: Any, args: tuple[Any, ...]) -> None:
+    """Compiles for the types of these arguments, or loads what is on disk."""
+    with whole, without_collection():
+        dispatcher.compile(tuple([dispatcher.typeof_pyval(value) for value in args]))
+
+
+def _typed(dispatcher: Any) -> Callable[[Any], Any]:
+    """Numba's type of an argument; of plain arrays, alone or in tuples, without `numpy.ma`."""
+    from numba.core import types
+    from numba.np.numpy_support import from_dtype, map_layout
+
+    of_others = dispatcher.typeof_pyval
+
+    def type_of(value: Any) -> Any:
+        if type(value) is tuple:
+            return types.BaseTuple.from_types([type_of(item) for item in value])
+        if type(value) is not np.ndarray or value.dtype.kind not in "biuf" or not value.dtype.isnative:
+            return of_others(value)
+        kind = types.Array(from_dtype(value.dtype), value.ndim, map_layout(value), not value.flags.writeable)
+        dispatcher._types_active_call.add(kind)  # it lives until the call is over, as numba has it
+        return kind
+
+    return type_of
+
+
+def _one_at_a_time(dispatcher: Any, cache: KernelCache | None) -> Callable[..., Any]:
+    """The slow way of a dispatcher, taken for types that it has not seen."""
+    compile_now = dispatcher._compile_for_args
+
+    def guarded(*args: Any) -> Any:
+        kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
+        with whole, without_collection():
+            if cache is not None and cache.kept(kinds, dispatcher.targetctx):
+                return dispatcher.compile(kinds)  # the other way looks for numba's extensions in all packages, for 4 ms
+            background.busy()
+            try:
+                return compile_now(*args)
+            finally:
+                background.busy()
+
+    return guarded
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Numba makes so many objects that looking for garbage among them takes a fifth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,87 @@
+"""Kernels that come with the package: a wheel has a zip file for each level of CPUs and each generation of GPUs.
+
+`python -m ndd compile --archives ndd/_kernels` makes them. They lie in `_kernels` of the package, which nobody writes to, and are
+named after their target: `x86-64-v3.zip`, `sm_90.zip`, `compute_120.zip`. A file of the archive holds the code of a kernel, in the
+form in which it would be kept in a cache; its name says all that the code follows from. `archive.json` says
+
+    target     what the code is made for: of a CPU "triple", "cpu" and "features", of a GPU its "architecture"
+    libraries  versions of what compiled it
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ndd._execution.cache_folders import is_safe, read_own
+from ndd.atomic_file import atomic_file
+
+_HEADER = "archive.json"
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same files give the same archive
+_SUFFIX = ".zip"
+folder = Path(__file__).parent.parent / "_kernels"
+_refused: dict[str, None] = {}
+
+
+class KernelArchive:
+    """What an archive holds.
+
+    Attributes:
+        header: see above.
+    """
+
+    def __init__(self, content: bytes):
+        self._files = zipfile.ZipFile(io.BytesIO(content))
+        self._names = frozenset(self._files.namelist())
+        self.header: dict[str, Any] = json.loads(self._files.read(_HEADER))
+
+    def read(self, name: str) -> bytes | None:
+        """The file of this name; None if there is none, or a damaged one."""
+        try:
+            return self._files.read(name) if name in self._names else None
+        except (zipfile.BadZipFile, ValueError, OSError):
+            return None
+
+
+@functools.cache
+def archive(target: str) -> KernelArchive | None:
+    """The kernels for a target; None where the package has none."""
+    path = folder / f"{target}{_SUFFIX}"
+    if not path.exists() or not is_safe(folder, "kernels of the package"):
+        return None
+    try:
+        return KernelArchive(read_own(path))
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError) as error:
+        refuse(f"{path} cannot be read ({error})")
+        return None
+
+
+@functools.cache
+def targets() -> list[str]:
+    """What there are archives for."""
+    return sorted(path.stem for path in folder.glob(f"*{_SUFFIX}"))
+
+
+def write_archive(folder: Path, target: str, header: dict[str, Any], files: Iterable[tuple[str, bytes]]) -> int:
+    """Makes the archive for a target; how many bytes it has."""
+    path = folder / f"{target}{_SUFFIX}"
+    texts = [(_HEADER, json.dumps(header, sort_keys=True).encode()), *sorted(files)]
+    with atomic_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as written:
+        for name, content in texts:
+            written.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED, 9)
+    return path.stat().st_size
+
+
+def refuse(reason: str) -> None:
+    """Notes why kernels of the package are not used."""
+    _refused[reason] = None
+
+
+def refused() -> str:
+    """The reasons, for who is told that something is compiled; "" if there are none."""
+    return "; ".join(_refused)

@@ -1,0 +1,67 @@
+"""Deciding: whether to run ahead of a loop, by how many batches, and how many of them to merge into one."""
+
+from __future__ import annotations
+
+from ndd._execution.context import EvalContext
+from ndd._lookahead.captured_loop import current_loop
+from ndd._lookahead.prefetch import prefetch
+from ndd._lookahead.recording import LoopRecording, ReaderOutput, kind_of
+from ndd._lookahead.threads import DEPTH, enabled
+from ndd._tensor import Store
+
+# What is merged, at most: batches; samples (more bring no more); bytes of what is made of them; seconds, for a loop that ends
+# has done so much in vain. Python's share of a batch is a few ms: with slower ones it does not matter.
+_MAX_BATCHES = 8
+_MAX_SAMPLES = 256
+_MAX_BYTES = 1 << 29
+_MAX_SECONDS = 0.1
+
+
+def look_ahead(loop: LoopRecording, batch: Store, context: EvalContext) -> None:
+    """An iteration has begun with `batch`: what is expected of the next ones is set going."""
+    gpus = {d.device_id for call in loop.expected if (d := call.cached.device).device_id is not None}
+    if len(gpus) > 1:  # an event after the work of one says nothing of the other's
+        return
+    gpu = gpus.pop() if gpus else None
+    if not loop.expected or (gpu is None and current_loop() is None) or not enabled():
+        return
+    # What a reader gives on a GPU has a stream of its own to be waited for.
+    count = 1 if gpu is None or not batch.on_cpu else _batches_to_merge(loop)
+    while loop.under_way + count <= DEPTH * count:
+        batches = _coming_batches(batch.loop_position, loop, count)
+        known = bool(batches) and batches[0].iteration is not None
+        if not batches or (len(batches) < count and loop.under_way > 1 and not known):
+            break  # more will be there when the loop comes again
+        # All or one, and one only where there is nothing else to do: decoders are made for a size of batches, and those of two
+        # sizes would share the cores.
+        if len(batches) < count:
+            batches = batches[:1]
+        loop.under_way += len(batches)
+        if not known:
+            prefetch(loop, batches, loop.under_way - len(batches) + 2, context, gpu)
+
+
+def _batches_to_merge(loop: LoopRecording) -> int:
+    """One until it is known how large the results are."""
+    usual = loop.expected[0].n
+    if not loop.nbytes or 2 * usual > _MAX_SAMPLES:
+        return 1
+    if not all([call.mergeable and call.n == usual for call in loop.expected]):
+        return 1
+    return max(1, min(_MAX_BATCHES, _MAX_SAMPLES // usual, _MAX_BYTES // loop.nbytes, int(_MAX_SECONDS / loop.seconds)))
+
+
+def _coming_batches(output: ReaderOutput, loop: LoopRecording, count: int) -> list[Store]:
+    """The next batches, as far as they are there and of the kind of those before, that nobody works on yet; or one that
+    somebody works on."""
+    batches: list[Store] = []
+    while len(batches) < count:
+        store = output.peek(loop.under_way + len(batches) + 1)
+        if store is None or (batches and store.iteration is not None):
+            break
+        if store.iteration is not None:
+            return [store]
+        if kind_of(store) != loop.kind:
+            break
+        batches.append(store)
+    return batches

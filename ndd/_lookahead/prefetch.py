@@ -1,0 +1,229 @@
+"""Prefetching: the expected calls for coming batches, made and run on the threads of the lookahead."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from ndd._execution.context import EvalContext
+from ndd._execution.invocation import Invocation
+from ndd._execution.memoize import Memoized
+from ndd._execution.stream import Stream
+from ndd._lookahead.merged_batches import MergedBatches, SingleBatch
+from ndd._lookahead.recording import READER, Iteration, LoopConstant, LoopRecording, RecordedCall, kind_of
+from ndd._lookahead.threads import DEPTH, cpu_thread, gpu_threads
+from ndd._operator.call import Call
+from ndd._tensor import Batch, Spec, Store, Tensor
+
+
+class PrefetchedCall:
+    """An expected call, for one coming batch or for merged ones: the invocation that runs it, and what there is to know of
+    it. Not the call itself, which has the batch as an input."""
+
+    __slots__ = ("_handles", "batched", "invocation", "n", "outs", "source", "split")
+
+    def __init__(self, call: Call, invocation: Invocation, source: SingleBatch | MergedBatches):
+        self.batched = call.batched
+        self.n = call.n
+        self.outs = call.outs
+        self.invocation = invocation
+        self.source = source
+        self.split: list[Prefetched] = []  # for each of the batches its part
+        self._handles: dict[int, Any] = {}
+
+    def handle(self, index: int) -> Any:
+        """The value that the next calls see of output `index`; one for all of them, which hold it alone."""
+        known = self._handles.get(index)
+        handle = known and known()
+        if handle is None:
+            kind = Batch if self.batched else Tensor
+            handle = kind._of_pending(self.invocation, index, self.outs[index], self.n)
+            self._handles[index] = weakref.ref(handle)
+        return handle
+
+    def results(self) -> list[Store] | None:
+        """The results, made now if nobody has asked before; None if it failed."""
+        invocation = self.invocation
+        if not invocation.finished:  # nothing that the loop was expected to ask for needed it
+            invocation.context.finish(invocation)
+        return invocation.results if invocation.error is None else None
+
+    def split_results(self, stream: Any) -> None:
+        """Gives each of merged batches its part of the results."""
+        source = self.source
+        if self.invocation.error is not None or source.__class__ is SingleBatch:
+            return
+        outputs = [source.split(store, stream) for store in self.invocation.results or ()]
+        for number, part in enumerate(self.split):
+            if None not in outputs:
+                part.stores = [stores[number] for stores in outputs if stores is not None]
+
+
+class Prefetched:
+    """What is made ahead of one call in one iteration.
+
+    Args:
+        count: how many samples the batch has that was merged with others; None for one alone.
+
+    Attributes:
+        whole: the call, if it is for this batch alone.
+        stores: its part of the results of a call for merged batches, once these are split.
+    """
+
+    __slots__ = ("batched", "draws", "n", "stores", "whole")
+
+    def __init__(self, call: PrefetchedCall, draws: Any, count: int | None):
+        self.batched = call.batched
+        self.draws = draws
+        self.whole, self.n = (call, call.n) if count is None else (None, count)
+        self.stores: list[Store] | None = None
+        call.split.append(self)
+
+    def results(self) -> list[Store] | None:
+        """The results; None if the call failed or, for merged batches, was not expected to be asked for."""
+        return self.stores if self.whole is None else self.whole.results()
+
+
+def prefetch(loop: LoopRecording, batches: list[Store], distance: int, context: EvalContext, gpu: int | None) -> None:
+    """Sets going what is expected of these batches, the first of them `distance` iterations after the last whole one."""
+    _turns[0] = (_turns[0] + 1) % (DEPTH + 1)
+    own = _contexts(gpu, context._pool, _turns[0])
+    iterations = []
+    for store in batches:
+        store.iteration = iteration = Iteration(loop)
+        iterations.append(iteration)
+    calls = expected_calls(loop, batches, distance, own)
+    requested = [call for k, call in enumerate(calls) if call is not None and _is_requested(loop, k)]
+    for j, iteration in enumerate(iterations):
+        iteration.prefetched = [call and call.split[j] for call in calls]
+    workers = cpu_thread() if gpu is None else gpu_threads()
+    references = [weakref.ref(store) for store in batches]
+    stream = None if gpu is None else own.stream_on(gpu)
+    future = workers.submit(_run, loop, references, calls, requested, stream)
+    for iteration in iterations:
+        iteration.future, iteration.process = future, os.getpid()
+
+
+def _new_context(device_id: int | None, pool: Any, number: int) -> EvalContext:
+    return EvalContext(cuda_stream=None if device_id is None else Stream(device_id=device_id), thread_pool=pool)
+
+
+_turns = [0]
+# Batches that are worked on at once have streams of their own, so that none waits for another.
+_contexts = Memoized(_new_context, limit=16)
+
+
+def expected_calls(
+    loop: LoopRecording, batches: list[Store], distance: int, context: EvalContext
+) -> list[PrefetchedCall | None]:
+    """The expected calls for coming batches; None for one that cannot be made ahead. Nothing runs."""
+    source = MergedBatches(batches) if len(batches) > 1 else SingleBatch(batches[0])
+    spec, usual = Spec.of(*kind_of(batches[0])), loop.expected[0].n
+    calls: list[PrefetchedCall | None] = []
+    for recorded in loop.expected:
+        places = _places(recorded, distance, len(batches))
+        handles = None if places is None else _handles(recorded, calls, source, spec)
+        if places is None or handles is None:
+            calls.append(None)
+            continue
+        inputs, cached = tuple(handles[: recorded.inputs]), recorded.cached
+        if recorded.named:
+            values = dict(zip(recorded.named, handles[recorded.inputs :], strict=True))
+            cached = cached.given(tuple([values.get(name) for name in cached.named]))
+        n = source.n if recorded.n == usual else recorded.n
+        call = Call(recorded.op, cached, inputs, n, recorded.batched, source.draws(places))
+        if recorded.op.looks_at is not None:
+            call.announce()
+        known = all([handle is None or handle._spec.ndim is not None for handle in inputs])
+        work = call.run if known else _run_if_foreseen(call)
+        invocation = Invocation(recorded.op.name, work, context, None, True)
+        if call.device.device_id is None:
+            # Made before the call runs, which on a GPU may make them itself (`Call._joined`).
+            invocation.inputs = inputs
+        prefetched = PrefetchedCall(call, invocation, source)
+        for store, place in zip(batches, places, strict=True):
+            Prefetched(prefetched, place, None if len(batches) == 1 else store.n)
+        calls.append(prefetched)
+    return calls
+
+
+def _places(recorded: RecordedCall, distance: int, count: int) -> list[Any] | None:
+    """Where the generator of a call will stand for each of `count` batches; None if that cannot be foreseen."""
+    if recorded.draws is None:
+        return [None] * count
+    words = recorded.words
+    return None if words is None else [recorded.draws.moved(words * (distance + j)) for j in range(count)]
+
+
+def _handles(
+    recorded: RecordedCall, calls: list[PrefetchedCall | None], source: SingleBatch | MergedBatches, spec: Spec
+) -> list[Any] | None:
+    """The values that an expected call takes; None if one of them cannot be made ahead."""
+    handles: list[Any] = []
+    for origin in recorded.sources:
+        if origin is None or origin.__class__ is LoopConstant:
+            handles.append(origin and origin.handle)
+        elif origin[0] == READER:
+            handles.append(Batch._of_pending(source, 0, spec, source.n))
+        else:
+            before = calls[origin[0]]
+            if before is None:
+                return None
+            handles.append(before.handle(origin[1]))
+    return handles
+
+
+def _run_if_foreseen(call: Call) -> Callable[[Invocation], list[Store]]:
+    """The work of a call with an input whose element type and number of axes come out of a file: done if they are those that
+    the call is cached for."""
+
+    def run(invocation: Invocation) -> list[Store]:
+        for handle, spec in zip(call.handles, call.settled.specs, strict=False):
+            store = handle and handle._value()
+            if store is not None and (store.dtype is not spec.dtype or store.ndim != spec.ndim):
+                raise RuntimeError(f"expected {spec.dtype} of {spec.ndim} axes, got {store.dtype} of {store.ndim}")
+        return call.run(invocation)
+
+    return run
+
+
+def _is_requested(loop: LoopRecording, number: int) -> bool:
+    """Whether the loop asks for the result of a call itself: it did, or there is nothing else to ask for it."""
+    return number in loop.requested or not any([(number, 0) in call.sources for call in loop.expected])
+
+
+def _run(
+    loop: LoopRecording,
+    references: list[Any],
+    calls: list[PrefetchedCall | None],
+    requested: list[PrefetchedCall],
+    stream: Any,
+) -> None:
+    """On a thread of the lookahead: the results that the loop will ask for, and an event after them."""
+    batches = [store for reference in references if (store := reference()) is not None]  # which hold their iterations
+    if not batches:
+        return
+    start = perf_counter()
+    for call in requested:
+        call.invocation.context.finish(call.invocation)
+    if stream is None:
+        return
+    from ndd._cuda.event import recorded
+    from ndd._cuda.scope import on_stream
+
+    stores = [store for call in calls if call is not None for store in call.invocation.results or ()]
+    if stores:
+        loop.seconds = (perf_counter() - start) / len(references)
+        loop.nbytes = sum([store.nbytes() for store in stores]) // len(references) + 1
+    if len(references) > 1:
+        with on_stream(stream, stream.device_id):
+            for call in requested:
+                call.split_results(stream)
+        stores = [store for call in requested for part in call.split for store in part.stores or ()]
+    event = recorded(stream)  # the stream itself goes on with other batches
+    for store in stores:
+        if store.stream is not None:
+            store.stream, store.ready = None, event

@@ -1,0 +1,386 @@
+"""How a batch is divided among threads on the CPU: into samples, pieces of samples, or runs of samples.
+
+A compiled kernel is called inside one compiled loop (`_compiled/sample_loops.py`) that a team of threads joins, so that Python is
+entered once a batch. A task of Python's for each sample makes threads wait for the interpreter, which they ask for at its
+beginning and its end: with 16 threads, 64 photographs of 0.9 ms each took 22 ms. A kernel of Python's gets arrays: a few large
+ones where samples lie behind each other and may be cut, else those of each sample.
+
+The plan says how a kernel sees the memory (`View`), the operator what of it may be cut (`cut` of `@operator`).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ndd._compiled.jit import Kernel
+from ndd._compiled.nontemporal_stores import by_blocks
+from ndd._compiled.sample_loops import each_in_turn
+from ndd._operator.turns import _ALONE, in_turns as parallel_for
+from ndd._tensor import Store
+from ndd._tensor.operand import Operand
+from ndd._tensor.store import grouped, is_contiguous, volumes
+
+if TYPE_CHECKING:
+    from ndd._operator.call import Call
+
+_FEWEST = 1 << 14  # elements of a batch, from which on compiled kernels that cut it are worth their compilation
+_ELEMENTS = 1 << 15  # of a piece, at least
+_MOST = 1 << 18  # of a piece: what one thread has more to do than another in the end
+_EACH = 8  # pieces of a thread, at least
+_GATHERED = 1 << 12  # elements of samples that lie apart, up to which copying them together is cheaper than many calls
+# Bytes of results from which on they go to memory past the cache. 38 MB of float32 made of bytes: 2.3 ms of a core, not 3.5; with
+# a reduction that reads them 6.3, not 7.6; of 19 MB those take 3.0, not 2.5. Bytes made of bytes gain nothing.
+_FAR = 1 << 25
+
+
+class View(NamedTuple):
+    """How a kernel sees the memory of each sample of an input or output.
+
+    Args:
+        extents: int64 `[N, ndim]`; "flat": all elements along one axis; "rows": all axes but the last along one; default: those of
+            the sample.
+        dtype: NumPy's; "bits": unsigned integers of as many bytes, for kernels that only move elements (four compiled ones serve
+            all types, float16 among them); default: that of the sample.
+    """
+
+    extents: Any = None
+    dtype: Any = None
+
+    def of(self, store: Store | Operand) -> Seen:
+        """The memory of a store, seen so, for `each_sample`."""
+        return Seen(store, self)
+
+
+class Seen(NamedTuple):
+    """The memory of a store, seen in another way."""
+
+    store: Store | Operand
+    view: View
+
+
+class Rows(NamedTuple):
+    """What each sample has its own of: a number of `[N]`, or a row of `[N, ...]`; and the owners of memory, if these are
+    addresses."""
+
+    values: np.ndarray
+    owners: Any = None
+
+
+_VIEWS = {"flat": View("flat"), "rows": View("rows"), "bytes": View("flat", np.uint8), "bits": View(None, "bits")}
+_BITS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
+def view_of(given: Any) -> View | None:
+    """A view as a plan may give it: extents, "flat", "rows", "bytes" (uint8 along one axis) or "bits" stand for a `View`."""
+    if given is None or given.__class__ is View:
+        return given
+    return _VIEWS[given] if given.__class__ is str else View(given)
+
+
+def resolved(view: View | None, store: Store, n: int) -> tuple[np.ndarray, np.dtype]:
+    """The extents, int64 `[n, ndim]`, and the element type as which a kernel sees the samples of a store."""
+    extents, dtype = view and view.extents, seen_dtype(view, store)
+    if extents is None:
+        extents = store.shape_array
+    elif extents.__class__ is str and extents == "rows":
+        extents = store.shape_array
+        extents = grouped(extents, extents.shape[1] - 1) if extents.shape[1] else np.ones((store.n, 2), np.int64)
+    elif extents.__class__ is str:
+        factor = store.dtype.bytes // dtype.itemsize
+        if store.whole is None:
+            extents = store.sizes[:, None] * factor if factor != 1 else store.sizes[:, None]
+        else:
+            extents = np.empty((store.n, 1), np.int64)
+            extents.fill(store.whole.size // (store.n or 1) * factor)
+    return (extents if len(extents) == n else np.broadcast_to(extents, (n, extents.shape[1]))), dtype
+
+
+def seen_dtype(view: View | None, store: Store) -> np.dtype:
+    """The element type as which a kernel sees the samples of a store."""
+    dtype, kind = store.dtype.numpy, view and view.dtype
+    if kind is None:
+        return dtype
+    return _BITS[dtype.itemsize] if kind.__class__ is str and kind == "bits" else np.dtype(kind)
+
+
+class Memory(NamedTuple):
+    """A parameter of a kernel that is an array: the memory of operand `number`, in a view."""
+
+    number: int
+    view: View | None
+
+
+class _Place(NamedTuple):
+    """Where `Memory` goes among the fields of a loop, and all of it that is known before the addresses are."""
+
+    slot: int
+    number: int
+    extents: np.ndarray
+    like: np.ndarray
+    offsets: np.ndarray | None
+
+
+class SampleLoop:
+    """A compiled kernel over the samples of a batch, or over pieces of them: all but the addresses, which each call has its own.
+
+    Args:
+        kernel: what works on one sample.
+        fields: its arguments: `Memory`; `Rows`; all else is the same for all samples.
+        stores: the operands that `Memory` names. Shapes and types count, and not where they lie.
+        n: the number of samples.
+        work: about how many bytes each sample is worth, or all; default: the bytes of the arrays.
+        order: the numbers of the samples that are worked on; default: all, the largest first.
+    """
+
+    __slots__ = ("_order", "_places", "fields", "kernel", "loop", "n", "nbytes", "of")
+
+    def __init__(
+        self, kernel: Kernel, fields: list[Any], stores: list[Any], n: int, work: Any = None, order: Any = None
+    ):
+        self.kernel, self.n, self.of = kernel, n, None
+        self.loop = each_in_turn(kernel)
+        self.fields: list[Any] = []
+        self._places: list[_Place] = []
+        for slot, field in enumerate(fields):
+            if field.__class__ is Memory:
+                extents, dtype = resolved(field.view, stores[field.number], n)
+                extents = np.ascontiguousarray(extents)
+                like = np.empty((0,) * extents.shape[1], dtype)
+                self._places.append(_Place(slot, field.number, extents, like, None))
+                field = None
+            self.fields.append(np.ascontiguousarray(field.values) if field.__class__ is Rows else (field,))
+        used = [stores[place.number] for place in self._places]
+        if work is None:
+            self.nbytes = sum([store.nbytes() for store in used])
+        else:
+            self.nbytes = int(work.sum() if isinstance(work, np.ndarray) else work)
+        if order is None:  # which matters to threads
+            order = np.arange(n) if self.nbytes < _ALONE else _largest_first(n, used, work)
+        self._order = order
+
+    def cut(self, threads: int, joined: bool, far: bool) -> SampleLoop:
+        """Over pieces along the first axis of the views, which is equally long in all of them; `joined`: the samples are one,
+        behind each other. `far`: 1-D results go to memory past the cache."""
+        counts = self._places[-1].extents[:, 0]
+        rows = [volumes(place.extents[:, 1:]) for place in self._places]
+        if any([not np.array_equal(place.extents[:, 0], counts) for place in self._places]):
+            raise ValueError(f"{self.kernel.function.__name__}: what may be cut is not equally long in all views")
+        of = np.zeros(1, np.int64) if joined else np.arange(self.n)
+        if joined:
+            counts, rows = np.array([counts.sum()]), [r[:1] for r in rows]
+        width = int(rows[-1].max()) if len(rows[-1]) else 1
+        total = self._places[-1].extents.prod(axis=1).sum() if width != 1 else int(counts.sum())
+        threads = threads if total > _MOST else 1
+        length = max(min(max(int(total) // (_EACH * threads), _ELEMENTS), _MOST) // max(width, 1), 1)
+        begin = np.zeros(len(counts), np.int64)
+        if len(counts) and counts.max() > length:
+            parts = -(-counts // length)
+            piece = np.repeat(np.arange(len(counts)), parts)
+            begin = (np.arange(len(piece)) - np.repeat(np.cumsum(parts) - parts, parts)) * length
+            of, counts, rows = of[piece], np.minimum(counts[piece] - begin, length), [r[piece] for r in rows]
+        places = []
+        for place, width in zip(self._places, rows, strict=True):
+            extents = place.extents[of].copy()
+            extents[:, 0] = counts
+            places.append(place._replace(extents=extents, offsets=begin * width * place.like.dtype.itemsize))
+        self.of, self._places, self._order = of, places, np.arange(len(of))
+        self.fields = [f if f is None or isinstance(f, tuple) else f[of] for f in self.fields]
+        operands = len(places) - 1
+        if operands in (1, 2) and all([place.like.ndim == 1 for place in places]):
+            self.loop = each_in_turn(by_blocks(self.kernel, operands))
+            self.fields.insert(operands + 1, (far,))
+        return self
+
+    def run(self, call: Call, stores: list[Any], held: Any = None) -> None:
+        """Does all of it."""
+        fields, n, of = list(self.fields), self.n, self.of
+        for slot, number, extents, like, offsets in self._places:
+            places = stores[number].pointers()
+            if len(places) != n:
+                places = np.broadcast_to(places, (n,))
+            if of is not None:
+                places = places[of] + offsets
+            fields[slot] = (np.ascontiguousarray(places), extents, like)
+        order = self._order
+        parallel_for(
+            call.context, self.loop, (order, tuple(fields)), len(order), self.nbytes, (stores, fields, held),
+            call.pace(self.kernel),
+        )  # fmt: skip
+
+
+def bits_of(value: Any) -> Any:
+    """Numbers as compiled kernels take them: those of float16 as their bits."""
+    half = isinstance(value, np.ndarray | np.generic) and value.dtype == np.float16
+    return value.view(np.uint16) if half else value
+
+
+def _largest_first(n: int, stores: list[Any], work: Any) -> np.ndarray:
+    """The numbers of the samples in this order, by their work or of the largest of the stores."""
+    if isinstance(work, np.ndarray):
+        return np.argsort(-work, kind="stable")
+    if all([store.uniform() for store in stores]):
+        return np.arange(n)
+    largest = max([store for store in stores if store.n == n], key=Store.nbytes)
+    return np.argsort(-largest.sizes, kind="stable")
+
+
+def each_sample(call: Call, kernel: Kernel, *fields: Any, nbytes: int | None = None, order: Any = None) -> None:
+    """Calls a kernel for each sample of a batch, within one call of a compiled loop: for operators with `.batch`.
+
+    Args:
+        call: the batch.
+        kernel: what works on one sample.
+        fields: its arguments: stores and operands, of which it gets the array of the sample (C-contiguous: a copy where the
+            sample is strided); `View(...).of(store)`, the same in other extents; `Rows`; all else is the same for all samples.
+        nbytes: about what is moved; default: the bytes of the arrays.
+        order: the numbers of the samples that are worked on; default: all, the largest first.
+    """
+    stores: list[Any] = []
+    given: list[Any] = []
+    for field in fields:
+        view, value = (field.view, field.store) if field.__class__ is Seen else (None, field)
+        if value.__class__ is Operand:
+            value = value._store
+        if value.__class__ is Store:
+            given.append(Memory(len(stores), view))
+            stores.append(value.contiguous())
+        else:
+            given.append(value)
+    n = max([store.n for store in stores])
+    SampleLoop(kernel, given, stores, n, nbytes, order).run(call, stores, fields)
+
+
+# ---- what may be cut
+
+
+def is_few(out: Store) -> bool:
+    """Whether the elements of a result are too few for a compiled kernel that cuts it."""
+    return out.element_count() < _FEWEST
+
+
+def goes_past_the_cache(out: Store) -> bool:
+    """Whether a result is too large to stay in the cache."""
+    return out.dtype.bytes > 1 and out.nbytes() >= _FAR
+
+
+def can_join(operands: list[Any], views: list[Any], n: int) -> bool:
+    """Whether the samples lie one behind the other in all operands, and what may be cut of them is alike: they are one then."""
+    for store, view in zip(operands, views, strict=True):
+        if store is None:
+            continue
+        behind = store.flat is not None or (store.whole is not None and is_contiguous(store.whole)) or n == 1
+        if store.n != n or not behind:
+            return False
+        extents, _ = resolved(view, store, n)
+        if extents.shape[1] > 1 and (extents[:, 1:] != extents[:1, 1:]).any():
+            return False
+    return True
+
+
+def sample_arrays(store: Store | None, view: View | None, n: int) -> list[Any]:
+    """The samples of an operand as arrays, in a view; one Tensor among batches serves every sample."""
+    if store is None:
+        return [None] * n
+    arrays = store.arrays()
+    if view is not None:
+        extents, dtype = resolved(view, store, len(arrays) if len(arrays) == n else n)
+        arrays = arrays if len(arrays) == n else arrays * n
+        return [a.reshape(-1).view(dtype).reshape(e) for a, e in zip(arrays, extents.tolist(), strict=True)]
+    return arrays if len(arrays) == n else arrays * n
+
+
+def row_pieces(operands: list[Any], views: list[Any], context: Any) -> list[tuple[Any, ...]] | None:
+    """Rows of arguments for a kernel of Python's that may be cut along the first axis of its views; None if the samples are not
+    one behind the other."""
+    n = operands[-1].n
+    if not can_join(operands, views, n):
+        return None
+    arrays: list[Any] = []
+    for store, view in zip(operands, views, strict=True):
+        if store is not None:
+            extents, dtype = resolved(view, store, n)
+            flat = store.flat if store.whole is None else store.whole
+            flat = store.arrays()[0] if flat is None else flat
+            shape = (int(extents[:, 0].sum()), *extents[0, 1:].tolist())
+            arrays.append(flat.reshape(-1).view(dtype).reshape(shape))
+        else:
+            arrays.append(None)
+    if any([a is not None and len(a) != len(arrays[-1]) for a in arrays]):
+        return None
+    return _parts(arrays, [True] * len(arrays), len(arrays[-1]), context)
+
+
+def array_pieces(operands: list[Any], views: list[Any], context: Any) -> list[tuple[Any, ...]] | None:
+    """Rows of arguments for an elementwise kernel of Python's, over several samples or parts of them; None if the samples must be
+    taken one by one."""
+    *stores, out = operands
+    if any([store is None for store in stores]):
+        return None
+    found = _flat(stores, out)
+    if found is not None:
+        for k, view in enumerate(views):
+            if view is not None and view.dtype is not None:
+                found[k] = found[k].view(seen_dtype(view, operands[k]))
+        return _parts(found, [a.ndim == 1 and a.size == found[-1].size for a in found], found[-1].size, context)
+    found = _stretched(stores, out)
+    if found is None or any([view is not None for view in views]):
+        return None
+    wide = [a.ndim == out.whole.ndim and len(a) == len(out.whole) for a in found]
+    return _parts(found, wide, len(out.whole), context)
+
+
+def _parts(arrays: list[Any], wide: list[bool], length: int, context: Any) -> list[tuple[Any, ...]]:
+    """As many parts of arrays as there are threads, if they are large; those that are not `wide` go to each part."""
+    count = 1 + arrays[-1].size // _ELEMENTS
+    if count > 1:  # to ask for the number of threads takes 5 us
+        count = min(count, length, context.num_threads)
+    if count <= 1:
+        return [tuple(arrays)]
+    edges = [length * k // count for k in range(count + 1)]
+    return [
+        tuple([a[start:end] if w and a is not None else a for a, w in zip(arrays, wide, strict=True)])
+        for start, end in pairwise(edges)
+    ]
+
+
+def _flat(stores: list[Store], out: Store) -> list[Any] | None:
+    """Every operand as a 1-D array (or one number), if all have the shapes of the output."""
+    found = []
+    for store in (*stores, out):
+        if store.shapes != out.shapes:
+            number = len(store.shapes) == 1 and store.arrays()[0]
+            if number is False or number.size != 1:
+                return None
+            found.append(number.reshape(()))
+            continue
+        flat = store.flat
+        if flat is None:
+            whole = store.dense()
+            if whole is not None and is_contiguous(whole):
+                flat = whole.reshape(-1)
+            elif out.element_count() <= _GATHERED:
+                flat = np.concatenate([a.reshape(-1) for a in store.arrays()])
+            else:
+                return None
+        found.append(flat)
+    return found
+
+
+def _stretched(stores: list[Store], out: Store) -> list[Any] | None:
+    """Operands `[N, ...]` that broadcast as they are to the output `[N, ...]`."""
+    if out.whole is None or len(out.shapes) == 1:
+        return None
+    found = []
+    for store in stores:
+        if len(store.shapes) == 1:
+            found.append(store.arrays()[0])
+            continue
+        whole = store.dense()
+        if whole is None or not is_contiguous(whole):
+            return None
+        missing = out.whole.ndim - whole.ndim
+        found.append(whole.reshape(len(whole), *(1,) * missing, *whole.shape[1:]) if missing else whole)
+    return [*found, out.whole]

@@ -1,1 +1,0 @@
-"""What the headers of picture files and of .npy files say, read without decoding."""

@@ -1,0 +1,256 @@
+"""The encoded pictures of one call: headers, windows, pixels, errors; and `decodes`, which makes an operator a decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ndd._operator import Call, Operand
+from ndd._tensor import Store
+from ndd._tensor.no_samples import inferred
+from ndd._tensor.small_arrays import equal_rows, few_zeros
+from ndd._tensor.store import no_samples
+from ndd.decoders.backend import Options, Window
+from ndd.decoders.formats.header import Header
+from ndd.decoders.jpeg import backend as _jpeg
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.on_error import resolve_pictures
+from ndd.decoders.picture import bad_picture, check_size, decode, too_large
+from ndd.decoders.registry import read_header
+from ndd.types import DALIImageType
+
+_UNKNOWN = 1 << 20  # stands for the extents of a picture whose header cannot be read: every window fits
+
+
+class PictureBatch:
+    """The encoded pictures of one call, and what is known of each.
+
+    Attributes:
+        facts: int64 `[N, FACTS]`, the headers; where `facts[:, GOOD]`, compiled code has read them.
+        windows_of: gives, for pictures of these extents, where the windows begin and how large they are; None for whole
+            pictures.
+        windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
+        seen: the same for the part of a whole picture that anybody looks at; None for all of it.
+        images: the pixels of single pictures, by number.
+        block: the pixels of all pictures, one behind the other, if a backend made them so; `images` is then empty.
+        errors: of the bad pictures, by number.
+    """
+
+    def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any]):
+        self.call = call
+        self.operand = operand
+        self.arguments = arguments
+        self.options = Options.of(**arguments)
+        self.sources = operand.source_info
+        self.facts = few_zeros((operand.n, FACTS), np.int64)
+        self.windows: np.ndarray | None = None
+        self.windows_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+        self.seen: np.ndarray | None = None
+        self.images: dict[int, np.ndarray] = {}
+        self.block: np.ndarray | None = None
+        self.errors: dict[int, BaseException] = {}
+        self._data: list[np.ndarray] | None = None
+        self._headers: dict[int, Header] = {}
+
+    def __len__(self) -> int:
+        return self.operand.n
+
+    @property
+    def data(self) -> list[np.ndarray]:
+        """The bytes of each picture."""
+        if self._data is None:
+            self._data = [data.reshape(-1) for data in self.operand.arrays]
+        return self._data
+
+    def refuse_large(self) -> None:
+        """A picture of too many pixels is the error of its sample."""
+        pixels = self.facts[:, HEIGHT] * self.facts[:, WIDTH]
+        for i in np.flatnonzero(pixels > self.options.limit()).tolist():
+            if i not in self.errors:
+                self.errors[i] = too_large(self.header(i), self.options)
+
+    def read_headers(self) -> None:
+        """Fills `facts` where no compiled code has. A bad header, or one of too large a picture, is the error of its
+        sample."""
+        for i in np.flatnonzero(self.facts[:, GOOD] == 0).tolist():
+            try:
+                header = self._headers[i] = read_header(self.data[i])
+                check_size(header, self.options)  # before it becomes a number of 64 bits, which some claims exceed
+                self.facts[i, HEIGHT : ORIENTATION + 1] = (
+                    header.height,
+                    header.width,
+                    header.channels,
+                    header.orientation,
+                )
+            except RuntimeError as error:
+                self.errors[i] = error
+        self.refuse_large()
+
+    def header(self, i: int) -> Header:
+        """The header of a picture. RuntimeError if it is bad."""
+        header = self._headers.get(i)
+        if header is None:
+            header = self._headers[i] = read_header(self.data[i])
+        return header
+
+    def extents(self) -> np.ndarray:
+        """Height and width of each picture as it comes out, int64 `[N, 2]`; something large for bad ones."""
+        extents = self.facts[:, HEIGHT : WIDTH + 1].copy()
+        if self.options.adjust_orientation:
+            swapped = self.facts[:, ORIENTATION] >= FIRST_SWAPPED
+            if swapped.any():
+                extents[swapped] = extents[swapped][:, ::-1]
+        if self.errors:
+            extents[list(self.errors)] = _UNKNOWN
+        return extents
+
+    def cut(self, starts: np.ndarray, shapes: np.ndarray) -> None:
+        """Sets the windows, by their starts and shapes, int64 `[N, 2]`. One that reaches outside is the error of its
+        sample."""
+        ends, extents = starts + shapes, self.extents()
+        self.windows = np.concatenate((starts, ends), axis=1)
+        wrong = ((starts < 0) | (ends > extents) | (shapes < 1)).any(axis=1)
+        for i in np.flatnonzero(wrong).tolist():
+            if i not in self.errors:
+                (y0, x0), (y1, x1), (height, width) = starts[i], ends[i], extents[i]
+                error = bad_picture(
+                    f"the window of rows {y0}..{y1} and columns {x0}..{x1} is not valid for the picture of "
+                    f"{height}x{width} pixels"
+                )
+                if (shapes[i] > 0).all():
+                    error.image_shape = tuple(self.shapes()[i].tolist())  # type: ignore[attr-defined]
+                self.errors[i] = error
+
+    def window(self, i: int) -> Window | None:
+        """The window of a picture."""
+        return None if self.windows is None else tuple(self.windows[i].tolist())
+
+    def shapes(self) -> np.ndarray:
+        """The shapes of the results, HWC as int64 `[N, 3]`; zeros for bad samples."""
+        kind = self.options.output_type
+        shapes = np.empty((len(self), 3), np.int64)
+        shapes[:, :2] = self.extents() if self.windows is None else self.windows[:, 2:] - self.windows[:, :2]
+        shapes[:, 2] = 1 if kind == DALIImageType.GRAY else 3
+        if kind == DALIImageType.ANY_DATA:
+            shapes[:, 2] = np.maximum(self.facts[:, CHANNELS], 1)  # a damaged header may say 0
+        if self.errors:
+            shapes[list(self.errors)] = 0
+        return shapes
+
+    def decode(self, samples: list[int], nbytes: int | None = None) -> None:
+        """Decodes these samples on the CPU's threads, but for the bad ones: the common JPEGs as a batch, the rest one by
+        one."""
+        failed = self._decode_common(samples)
+        if self.block is not None:
+            return
+        # The large ones first, so that no thread ends with one of them while the others are idle.
+        sizes = self.operand.sizes.tolist()
+        samples = [i for i in samples if i not in self.images and i not in self.errors]
+        samples.sort(key=sizes.__getitem__, reverse=True)
+
+        def decode_next(k: int) -> None:
+            i = samples[k]
+            header = self._headers.get(i)
+            if header is None and self.facts[i, HEIGHT]:
+                header = self.header(i)
+            seen = None if self.seen is None else tuple(self.seen[i].tolist())
+            self.images[i] = decode(self.data[i], self.options, header, self.window(i), seen, i in failed)
+
+        errors = self.call.spread(decode_next, len(samples), nbytes)
+        self.errors.update({samples[k]: error for k, error in errors.items()})
+
+    def _decode_common(self, samples: list[int]) -> set[int]:
+        """Decodes as many of these samples as the JPEG kernel can; gives those that it tried, some of which may have
+        failed."""
+        if len(self) == 1:
+            return set()  # one picture alone costs less in `decode`
+        chosen = _jpeg.suitable(self.facts, self.options)
+        if self.errors or len(samples) != len(self):
+            wanted = set(samples).difference(self.errors)
+            chosen = np.array([i for i in chosen.tolist() if i in wanted], np.int64)
+        if not len(chosen):
+            return set()
+        memory, starts, done = _jpeg.decode_batch(self, chosen)
+        if done.all():
+            self.block = memory
+            return set()
+        shapes = self.shapes()
+        for i in chosen[done[chosen]].tolist():
+            start, shape = starts[i], shapes[i].tolist()
+            self.images[i] = memory[start : start + shape[0] * shape[1] * shape[2]].reshape(shape)
+        return set(chosen.tolist()) if done.any() else set()
+
+    def result(self) -> Store:
+        """The pictures in host memory, after `on_error`."""
+        kept, dropped = resolve_pictures(self)
+        spec = self.call.outs[0]
+        if self.block is not None:
+            shapes = self.shapes()
+            store = Store(spec.dtype, spec.layout, spec.device, shapes, flat=self.block)
+            if equal_rows(shapes):
+                store.dense()
+        else:
+            parts = [self.images[i] for i in kept]
+            store = Store(spec.dtype, spec.layout, spec.device, [p.shape for p in parts], parts=parts)
+        store.partial = self.seen is not None
+        return self.labelled(store, kept, dropped)
+
+    def labelled(self, store: Store, kept: list[int], dropped: Any) -> Store:
+        """The result, with the samples that were dropped, and the sources of the others."""
+        if not kept:
+            store = no_samples(store.dtype, store.layout, store.device, self._extents_of_any())
+        store.dropped = dropped
+        if self.sources and len(kept) != len(self):
+            store.source_info = [self.sources[i] for i in kept]
+        return store
+
+    def _extents_of_any(self) -> tuple[int, ...]:
+        """What is known of the shape of any picture where none could be decoded: (H, W, C), 0 for unknown extents."""
+        channels = 1 if self.options.output_type == DALIImageType.GRAY else 3
+        if self.options.output_type == DALIImageType.ANY_DATA:
+            channels = 0
+        windows, count = None if self.call.op.random else self.windows_of, len(self)
+        sides = windows and inferred(
+            lambda shapes: windows(np.array(shapes * count, np.int64))[1][:1].tolist(), [((0, 0), "HW")]
+        )
+        return (*(sides[0] if sides else (0, 0)), channels)
+
+
+def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None) -> None:
+    """Makes an operator a decoder of pictures on the CPU and on GPUs.
+
+    `windows(call, extents, *inputs, **arguments)` gives where the windows begin and how large they are, int64 `[N, 2]` as
+    (y, x) each, from the extents of the pictures and the operator's further inputs. Without it whole pictures are decoded.
+    """
+
+    op.operator.empty_ndim = 1
+
+    def cut(batch: PictureBatch, further: tuple[Any, ...], arguments: dict[str, Any]) -> None:
+        chosen = windows
+        if chosen is not None:
+            batch.windows_of = lambda extents: chosen(batch.call, extents, *further, **arguments)
+            batch.cut(*batch.windows_of(batch.extents()))
+
+    # A batch at once: the JPEG kernel takes pictures in turn from all threads, with no step of Python for each.
+    @op.batch
+    def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
+        batch = PictureBatch(call, operand, arguments)
+        if len(batch) > 1:  # Python reads the header of one picture in less time
+            _jpeg.describe(batch)
+        if windows is not None:
+            batch.read_headers()
+            cut(batch, further, arguments)
+        elif call.taker is not None:
+            batch.read_headers()
+            batch.seen = None if batch.errors else call.looked_at(batch.shapes())
+        batch.decode(list(range(len(batch))), operand.volumes.total)
+        return batch.result()
+
+    @op.cuda
+    def _(launch: Any, operand: Operand, *further: Any, **arguments: Any) -> Store:
+        from ndd.decoders.nvimgcodec.gpu import decode_on_gpu
+
+        batch = PictureBatch(launch.call, operand, arguments)
+        return decode_on_gpu(batch, lambda: cut(batch, further, arguments))

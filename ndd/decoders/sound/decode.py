@@ -1,0 +1,458 @@
+"""Sound files to samples: those of a batch in compiled code, what that leaves by libsndfile, and what this does not know by
+FFmpeg (`ffmpeg.py`)."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ndd._compiled.thread_team import ALONE, joined
+from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
+from ndd._operator.limits import RISE
+from ndd._operator.turns import Pace, in_turns
+from ndd._tensor.memory import host_empty
+from ndd._tensor.store import address
+from ndd.decoders.sound import batch_kernels as sound_batch, libsndfile
+from ndd.decoders.sound.batch_kernels import (
+    ANYWHERE,
+    BEFORE,
+    CHANNELS,
+    FILE,
+    FIRST,
+    FLAC,
+    FRAMES,
+    HANDLE,
+    KIND,
+    LENGTH,
+    NEAR,
+    NEEDS,
+    NOWHERE,
+    OPENED,
+    PAGES,
+    PLACE,
+    RATE,
+    SEEKABLE,
+    SEEKS,
+    UNKNOWN,
+    VORBIS,
+    WAV,
+    stretches,
+)
+from ndd.decoders.sound.flac import LINE
+from ndd.decoders.sound.mpeg import TRIMMED, sound_length
+from ndd.decoders.sound.vorbis_files import Setup, setups
+
+if TYPE_CHECKING:
+    from ndd._operator import Call
+
+# Nanoseconds that a number of a file takes, of an Intel Xeon.
+_COSTS = np.zeros(1 + max(UNKNOWN, OPENED, FLAC, WAV, VORBIS))
+_COSTS[[OPENED, VORBIS, FLAC, WAV]] = 30, 12, 8, 1
+_ORDER = (OPENED, VORBIS, FLAC, WAV)  # in which threads take them: a file of the first ones takes longest
+_OPENING = 3e4  # nanoseconds that libsndfile takes to open a file, about
+_WORTH_A_THREAD = 3e4  # nanoseconds: to wake one takes about as long
+_CALL = 5e7  # nanoseconds of one call, about: in between Python looks for signals (Ctrl-C)
+_NEVER = 1 << 40
+_BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
+_UNKNOWN_LENGTH = 2**63 - 1  # frames, where the header of a FLAC stream does not tell
+_FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
+_SUBTYPES = {
+    "PCM_S8": 1, "PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "PCM_U8": 5, "FLOAT": 6, "DOUBLE": 7, "ULAW": 0x10, "ALAW": 0x11,
+    "IMA_ADPCM": 0x12, "MS_ADPCM": 0x13, "VORBIS": 0x60, "MPEG_LAYER_I": 0x80, "MPEG_LAYER_II": 0x81, "MPEG_LAYER_III": 0x82,
+}  # fmt: skip
+_MPEG_BEFORE = 20000  # frames: more than an MPEG frame takes bytes from; the samples are then equal to 2e-7
+_MPEG_FRAMES = 2304  # frames of two frames of MPEG, by which a length may be wrong
+_MPEG_WHOLE = 1 << 20  # frames that are decoded from the beginning in 40 ms at most, and are equal to the last bit
+_PAGE = 1 << 16  # bytes of a page of Ogg, at most
+_NAME = np.frombuffer(b"sound\0", np.uint8).copy()
+_READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf_readf_int"}
+_C_TYPES = {"float32": "float *", "int16": "short *", "int32": "int *"}
+_FULL = {np.dtype(np.int16): np.float32(32767), np.dtype(np.int32): np.float32(2147483647)}
+_KINDS = ("float32", "int16", "int32")
+
+
+class Wanted(NamedTuple):
+    """What is wanted of a recording."""
+
+    dtype: np.dtype  # float32, int16 or int32
+    downmix: bool
+    sample_rate: float  # 0 or less: that of the file
+    quality: float
+    start: float = 0.0  # seconds
+    duration: float | None = None  # seconds; None: to the end
+
+
+class Files(NamedTuple):
+    """The bytes of the files of a batch."""
+
+    places: np.ndarray  # int64 [n, 2]: the address of each, and how many bytes
+    array: Callable[[int], np.ndarray]  # uint8
+
+
+class Decoded(NamedTuple):
+    """The samples of a batch, `(n, channels)` or `(n,)` each, behind each other."""
+
+    flat: np.ndarray
+    shapes: np.ndarray  # int64 [n, 2] or [n, 1]
+    places: np.ndarray  # where each begins
+    done: np.ndarray  # whether they are there
+    rates: np.ndarray  # of the files
+    whole: bool  # all of them are there, without gaps
+
+    def parts(self) -> list[Any]:
+        """The samples of each file, None where they are not there."""
+        shapes = [tuple(shape) for shape in self.shapes.tolist()]
+        starts = self.places.tolist()
+        return [
+            self.flat[start : start + prod(shape)].reshape(shape) if done else None
+            for shape, start, done in zip(shapes, starts, self.done.tolist(), strict=True)
+        ]
+
+
+@functools.cache
+def soundfile() -> Any:
+    """The module; ImportError, with what to install, where it is missing."""
+    try:
+        import soundfile
+    except (ImportError, OSError) as error:
+        raise ImportError(f'sound files need soundfile: pip install "ndd-dataloading[audio]" ({error})') from None
+    return soundfile
+
+
+def decode_batch(
+    files: Files,
+    wanted: Wanted,
+    rates: np.ndarray,
+    starts: np.ndarray,
+    durations: np.ndarray,
+    call: Call | None = None,
+) -> Decoded:
+    """The samples of files in compiled code; what is unusual or wrong is not done, and left to `decode`.
+
+    Python takes as long for 20 of its steps as WAV files of a second: threads take files in turn, inside compiled loops.
+
+    Args:
+        wanted: for all of them, but that each has its own of `rates`, `starts` and `durations`, float64 `[n]` (a duration
+            that is NaN goes to the end).
+        call: whose threads work; default: this one alone.
+    """
+    places = files.places
+    facts = np.zeros((len(places), sound_batch.FACTS), np.int64)
+    vorbis: list[tuple[Setup, np.ndarray]] = []
+    rest = _NO_FILES
+    if sound_batch.headers(places, starts, facts):
+        vorbis = setups(files, _unknown(facts, places), facts)
+        rest = _unknown(facts, places)
+    try:
+        if len(rest) and _connected():
+            _work_on([_Group(sound_batch.open_turns, (rest, places, _NAME, facts), _OPENING * len(rest))], call)
+        return _samples(files, facts, vorbis, wanted, rates, starts, durations, call)
+    finally:
+        for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # something went wrong
+            libsndfile.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, 0, 1, 0, 0, 0)
+
+
+def _unknown(facts: np.ndarray, places: np.ndarray) -> np.ndarray:
+    return np.flatnonzero((facts[:, KIND] == UNKNOWN) & (places[:, 1] > 0))
+
+
+def _samples(
+    files: Files, facts: np.ndarray, vorbis: list[tuple[Setup, np.ndarray]], wanted: Wanted, rates: np.ndarray,
+    starts: np.ndarray, durations: np.ndarray, call: Call | None,
+) -> Decoded:  # fmt: skip
+    """Of the files that are known by their headers; closes what is opened."""
+    n, kinds, places, lobes = len(facts), facts[:, KIND], files.places, lobes_of(wanted.quality)
+    plan, cost = np.zeros((n, sound_batch.PLANS), np.int64), np.empty(n)
+    number = _KINDS.index(wanted.dtype.name)
+    elements = sound_batch.plan_files(
+        places, facts, rates, starts, durations, wanted.downmix, number == 0, _BLOCK, lobes, _COSTS, RISE, plan, cost
+    )
+    for i in np.flatnonzero((kinds == OPENED) & (plan[:, FIRST] > 0)).tolist():
+        begin = _seekable(facts[i, SEEKS], int(plan[i, FIRST]), int(facts[i, FRAMES]), files.array(i))
+        plan[i, BEFORE] = plan[i, FIRST] - begin
+    flat = host_empty(elements, wanted.dtype)
+    output = tuple([flat if flat.dtype == kind else _NONE[kind] for kind in _KINDS])
+    got = np.full(n, -1, np.int64)
+    facts_of = facts, plan, (number, wanted.downmix, rates, tables_of(lobes)), output, got
+    present = set(kinds.tolist()) - {UNKNOWN}
+    groups = [
+        _group(kind, setup, those[np.argsort(-cost[those], kind="stable")], places, facts_of, cost, flat, call)
+        for kind in sorted(present, key=_ORDER.index)
+        for setup, those in (vorbis if kind == VORBIS else [(None, np.flatnonzero(kinds == kind))])
+    ]
+    _work_on(groups, call)
+    shapes = got[:, None]
+    if not wanted.downmix:
+        shapes = np.empty((n, 2), np.int64)
+        shapes[:, 0], shapes[:, 1] = got, facts[:, CHANNELS]
+    whole = bool((got == plan[:, LENGTH]).all())
+    return Decoded(flat, shapes, plan[:, PLACE], got >= 0, facts[:, RATE].astype(np.float64), whole)
+
+
+_NO_FILES = np.empty(0, np.int64)
+_NONE = {kind: np.empty(0, kind) for kind in _KINDS}
+
+
+class _Group(NamedTuple):
+    """Files that one loop works on."""
+
+    loop: Any
+    what: tuple[Any, ...]  # its arguments, of which the first is the files: those that take longest first
+    work: float  # nanoseconds
+
+
+def _group(
+    kind: int, setup: Setup | None, which: np.ndarray, places: np.ndarray, of: tuple[Any, ...], cost: np.ndarray,
+    flat: np.ndarray, call: Call | None,
+) -> _Group:  # fmt: skip
+    facts, plan, *_ = of
+    seats = min(call.threads if call else 1, len(which))
+
+    def rooms(count: int, dtype: Any) -> np.ndarray:
+        return host_empty((seats * count,), dtype).reshape(seats, count)
+
+    what = which, np.zeros(seats, np.int64), rooms(int(plan[which, NEEDS].max()), np.float32)
+    work = float(cost[which].sum())
+    if kind == OPENED:
+        return _Group(sound_batch.opened_turns, (*what, *of, flat.ctypes.data), work)
+    what = *what, places, *of
+    if kind == WAV:
+        return _Group(sound_batch.wav_turns, what, work)
+    words = rooms(int(places[which, 1].max()) // 8 + 4, np.uint64)
+    if kind == FLAC:
+        channels = int(facts[which, CHANNELS].max())
+        lines = host_empty((seats * channels * LINE,), np.int64).reshape(seats, channels, LINE)
+        return _Group(sound_batch.flac_turns, (*what, words, lines), work)
+    return _Group(sound_batch.vorbis_turns, (*what, words, *setup), work)  # type: ignore[misc]
+
+
+def _work_on(groups: list[_Group], call: Call | None) -> None:
+    """All of it; what is being compiled is left. Several groups are taken by each thread, one after the other: none waits for
+    the last file of each."""
+    if call is not None and len(groups) == 1:
+        loop, what, nanoseconds = groups[0]
+        in_turns(call.context, loop, what, len(what[0]), int(nanoseconds), what, Pace(1e-9))
+        return
+    turns, files = [np.array([0]) for _ in groups], sum([len(group.what[0]) for group in groups])
+    work = sum([group.work for group in groups])
+    most = max(1, int(_CALL * files / (work + 1)))
+
+    def share(_: int) -> None:
+        for taken, group in zip(turns, groups, strict=True):
+            while taken[0] < len(group.what[0]) and joined(group.loop)(ALONE, 0, taken, most, group.what):
+                pass
+
+    try:
+        if call is None:
+            share(0)
+            return
+        for error in call.spread(share, min(files, call.threads, 1 + int(work / _WORTH_A_THREAD))).values():
+            raise error
+    finally:
+        for taken in turns:
+            taken[0] += _NEVER  # after Ctrl-C, which ends this thread alone, no other one takes another file
+
+
+class _LeftError(Exception):
+    """libsndfile does not know a file, or ends too early: FFmpeg may do better. `samples`: what there is without it."""
+
+    def __init__(self, said: str, samples: tuple[np.ndarray, float] | None = None):
+        super().__init__(said)
+        self.samples = samples
+
+
+def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
+    """The samples `(n, channels)`, or `(n,)` with `downmix`, and the file's rate. `source`: the bytes of a file, or its
+    path. RuntimeError for what cannot be decoded."""
+    try:
+        return _by_libsndfile(source, wanted)
+    except _LeftError as error:
+        left = error
+    try:
+        found = _by_ffmpeg(source, wanted, str(left))
+    except RuntimeError:
+        if left.samples is None:
+            raise
+        return left.samples
+    return found if left.samples is None or len(found[0]) > len(left.samples[0]) else left.samples
+
+
+def _by_libsndfile(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
+    failed = soundfile().LibsndfileError
+    with contextlib.ExitStack() as held:
+        try:
+            found = held.enter_context(_opened(source))
+        except failed as error:
+            raise _LeftError(error.error_string.rstrip(".")) from None
+        rate = float(found.samplerate)
+        if found.format == "MP3" and sound_length(_bytes(source)) > found.frames + TRIMMED:
+            raise _LeftError(f"it has more than the {found.frames} samples that libsndfile finds")
+        first, count = _part(found.frames, rate, wanted)
+        _check_stretch(rate, wanted)
+        exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
+        how = NOWHERE if found.format == "PAF" else SEEKABLE[_SUBTYPES.get(found.subtype, 0)]
+        try:
+            begin = first and _seekable(how, first, found.frames, source)
+            if begin:
+                found.seek(begin)
+            samples = _read(found, first - begin + count, wanted.dtype.name if exact else "float32")[first - begin :]
+        except failed as error:
+            if found.format == "MP3":  # more than a kilobyte of something else between two frames
+                raise _LeftError(error.error_string) from None
+            raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
+        if found.format == "FLAC" and len(samples) < count and found.frames < _UNKNOWN_LENGTH:
+            # Cut off between two blocks, which libsndfile does not notice.
+            raise RuntimeError(f"the sound is cut off: expected {count} samples, got {len(samples)}")
+        missing = count - len(samples)
+        if exact:
+            samples = samples[:, 0] if wanted.downmix else samples
+        else:
+            samples = finished(samples, rate, wanted)
+        if found.format == "MP3" and missing > _MPEG_FRAMES:  # as at what looks like a frame of another rate
+            raise _LeftError(f"the sound ends {missing} samples early", (samples, rate))
+        return samples, rate
+
+
+def decode_one(source: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float]:
+    """As `decode`, of bytes in memory; in compiled code if it can be."""
+    duration = np.nan if wanted.duration is None else wanted.duration
+    found = decode_several([source], wanted, np.array([wanted.start]), np.array([duration], np.float64))
+    if not found.done[0]:
+        return decode(source, wanted)
+    return found.parts()[0], float(found.rates[0])
+
+
+def decode_several(sources: Sequence[np.ndarray], wanted: Wanted, starts: np.ndarray, durations: np.ndarray) -> Decoded:
+    """As `decode_batch`, of bytes in memory, on this thread."""
+    places = np.array([(address(source), source.size) for source in sources], np.int64)
+    rates = np.full(len(sources), wanted.sample_rate, np.float64)
+    return decode_batch(Files(places, lambda i: sources[i]), wanted, rates, starts, durations)
+
+
+def _exact(channels: int, rate: float, floats: bool, wanted: Wanted) -> bool:
+    """Whether samples are only converted: neither mixed nor resampled nor floats that are to become integers."""
+    if (wanted.downmix and channels > 1) or _other_rate(rate, wanted):
+        return False
+    return wanted.dtype.kind == "f" or not floats
+
+
+def _seekable(how: int, first: int, frames: int, source: np.ndarray | str) -> int:
+    """Where libsndfile is to begin so that it gives the samples from `first` on as if it had decoded all before."""
+    if how == ANYWHERE:
+        return first
+    if how == NEAR:
+        return first - _MPEG_BEFORE if first > _MPEG_WHOLE else 0
+    return max(0, min(first, frames - _last_page(source))) if how == PAGES else 0
+
+
+def _bytes(source: np.ndarray | str) -> np.ndarray:
+    return np.memmap(source, np.uint8, "r") if isinstance(source, str) else source
+
+
+def _last_page(source: np.ndarray | str) -> int:
+    """More frames than the last page of an Ogg file has. libsndfile is up to a page away from where it should be there."""
+    data = _bytes(source)
+    end = data[-2 * _PAGE :].tobytes()
+    last = end.rfind(b"OggS")
+    before = end.rfind(b"OggS", 0, max(last, 0))
+    if before < 0 or last + 14 > len(end):
+        return len(data) << 10
+    until, since = (int.from_bytes(end[at + 6 : at + 14], "little", signed=True) for at in (last, before))
+    return max(0, until - since) + (1 << 13)  # and the longest window of Vorbis
+
+
+def _by_ffmpeg(source: np.ndarray | str, wanted: Wanted, refusal: str) -> tuple[np.ndarray, float]:
+    from ndd.decoders.sound import ffmpeg as _ffmpeg_sound
+
+    samples, rate = _ffmpeg_sound.decode(source, refusal)
+    _check_stretch(rate, wanted)
+    first, count = _part(len(samples), rate, wanted)
+    return finished(samples[first : first + count], rate, wanted), rate
+
+
+def _part(frames: int, rate: float, wanted: Wanted) -> tuple[int, int]:
+    """The first frame that is wanted, and how many are."""
+    first = int(np.floor(wanted.start * rate))
+    if not 0 <= first <= frames:
+        raise RuntimeError(f"`start`={wanted.start:g} s is not in the recording, which has {frames / rate:g} s")
+    count = frames - first
+    if wanted.duration is not None:
+        count = min(count, int(np.floor(wanted.duration * rate)))
+    return first, count
+
+
+def _check_stretch(rate: float, wanted: Wanted) -> None:
+    """A header of a few bytes must not cost gigabytes."""
+    if stretches(rate, wanted.sample_rate):
+        raise RuntimeError(
+            f"a sampling rate of {rate:g} Hz, from which to resample to {wanted.sample_rate:g} Hz, is damage"
+        )
+
+
+def _other_rate(rate: float, wanted: Wanted) -> bool:
+    return wanted.sample_rate > 0 and wanted.sample_rate != rate
+
+
+def finished(samples: np.ndarray, rate: float, wanted: Wanted) -> np.ndarray:
+    """float32 `(n, channels)` downmixed, resampled and in the wanted element type."""
+    if wanted.downmix:
+        samples = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
+    if _other_rate(rate, wanted):
+        length = int(np.ceil(len(samples) * wanted.sample_rate / rate))
+        out = host_empty((length, *samples.shape[1:]), np.float32)
+        if wanted.sample_rate > RISE * rate:
+            raise RuntimeError(
+                f"`sample_rate`: expected up to {RISE:,} times that of the file, {rate:g} Hz, got {wanted.sample_rate:,.0f}"
+            )
+        resample(np.ascontiguousarray(samples), out, rate / wanted.sample_rate, wanted.quality)
+        samples = out
+    if wanted.dtype.kind == "f":
+        return samples
+    full, limits = _FULL[wanted.dtype], np.iinfo(wanted.dtype)
+    levels = np.rint(samples * full).astype(np.float64)
+    return np.clip(levels, limits.min, limits.max).astype(wanted.dtype)
+
+
+def _read(file: Any, count: int, dtype: str) -> np.ndarray:
+    """The next `count` frames, fewer if the file is cut off. A header that claims very many is not believed.
+
+    By libsndfile's own functions: those of soundfile seek after reading, which in a FLAC file means to decode again.
+    """
+    library = soundfile()
+    read, kind = getattr(library._snd, _READERS[dtype]), _C_TYPES[dtype]
+    blocks = []
+    while True:
+        block = host_empty((min(count, _BLOCK), file.channels), np.dtype(dtype))
+        got = read(file._file, library._ffi.cast(kind, block.ctypes.data), len(block))
+        library._error_check(library._snd.sf_error(file._file))
+        blocks.append(block[:got])
+        count -= got
+        if count <= 0 or got < len(block):
+            break
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+def _opened(source: np.ndarray | str) -> Any:
+    """A `soundfile.SoundFile`."""
+    return soundfile().SoundFile(source if isinstance(source, str) else io.BytesIO(source.tobytes()))
+
+
+@functools.cache
+def _connected() -> bool:
+    """Whether compiled code can call libsndfile."""
+    library = soundfile()
+    if not hasattr(os, "memfd_create"):
+        return False
+    from llvmlite import binding
+
+    for name in libsndfile.FUNCTIONS:
+        address = library._ffi.cast("uintptr_t", library._ffi.addressof(library._snd, name))
+        binding.add_symbol(name, int(address))
+    return True

@@ -1,0 +1,223 @@
+"""`Epoch`: the iterator that `next_epoch` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from torch.utils.data import IterableDataset, default_collate
+from torch.utils.data._utils.collate import default_collate_fn_map
+
+from ndd._tensor import Tensor
+from ndd.decoders import BadSample
+from ndd.readers.epochs import worker_log
+from ndd.readers.sampling.sampler import LastBatch
+
+if TYPE_CHECKING:
+    from ndd.readers.epochs.in_flight import StepInFlight
+    from ndd.readers.epochs.progress import Progress
+    from ndd.readers.reader import Reader
+
+Outputs = TypeVar("Outputs", covariant=True)
+
+
+class Pass:
+    """One pass over an epoch: what is left of it. A loop that begins anew has another one.
+
+    Attributes:
+        left: batches that it still gives; None until the first one is asked for.
+        total: how many it counts in all.
+        generation, resets: of the reader's progress when it began.
+        stride, after: the reader counts `stride` batches for each of `left`, and `after` behind the last one: in a worker of
+            a DataLoader, which gives every `stride`th batch only.
+    """
+
+    __slots__ = ("after", "generation", "left", "resets", "stride", "total")
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+        self.total = self.generation = self.resets = self.after = 0
+        self.stride = 1
+
+    def runs(self, progress: Progress) -> bool:
+        """Whether it has begun and may go on."""
+        return bool(self.left) and self.generation == progress.generation
+
+
+class _Iterating(Generic[Outputs]):
+    """An epoch, or a loop over it: the hand-over of what comes next."""
+
+    __slots__ = ()
+
+    def _goes_on(self) -> tuple[Epoch[Outputs], Pass]:
+        raise NotImplementedError
+
+    def __next__(self) -> Outputs:
+        epoch, run = self._goes_on()
+        held, progress = epoch._following(run), epoch._session.progress
+        # Nothing is called from here on, see `StepInFlight`. These lines are no method: Python 3.10 runs handlers after its call.
+        value, step = held.value, held.step
+        if held.number > progress.number:
+            progress.number, progress.position = held.number, step.position
+        run.left -= 1  # type: ignore[operator]
+        if run.generation == progress.generation:
+            progress.left = run.after + run.stride * run.left  # type: ignore[operator]
+            progress.skip = run.stride - 1
+            progress.epoch += not progress.left
+        epoch.indices, epoch.dropped = step.numbers, [*step.dropped]
+        held.given, held.value, held.step, held.run = True, None, None, None
+        return value
+
+
+class Epoch(_Iterating[Outputs]):
+    """One pass over a reader's shard; `len()` is how many samples or batches it has.
+
+    A loop over an epoch that has ended (or that `reset()` or `set_state()` ended) is a new epoch, so that frameworks may
+    take it again and again. A loop over one that was left begins anew too, but with `last_batch="fill"`, where it goes
+    on where the one before stopped. A loop that is still going on when another one begins anew, in another thread perhaps,
+    gets a RuntimeError instead of its next batch: threads that are to share an epoch share its iterator, `iter(epoch)`.
+
+    For torch it is an `IterableDataset`, so that `DataLoader(epoch, batch_size=None)` and torchdata's
+    `StatefulDataLoader` take it as it is. They need no workers (`num_workers=0`): the reader reads on threads of its own.
+    Where they have some, worker w of n gives the batches w, w + n, w + 2n and so on of the epoch, whatever its ending, order
+    and shard: the loader gives what it gives without workers, in the same order. Each loop over the loader is the next
+    epoch after the reader's place, also one that comes after a loop that was left. The reader of the program itself stays
+    where it is: `StatefulDataLoader.state_dict()` says where its workers are, each of which goes on with its own batches.
+    The same holds for a data set of the user's own, an `IterableDataset` that loops over a reader or epoch. A reader that is
+    made in a worker reads what its arguments say. (On Windows each loop of workers that are not persistent is the same
+    epoch.)
+    (`DataLoader(reader, batch_size=4)` takes the reader as a map-style data set, whose samples it puts together to torch
+    tensors; its sampler says which worker reads what.)
+
+    Attributes:
+        indices: the numbers, in the whole data set, of the samples given last.
+        dropped: the broken records that `on_error="skip"` left out of the batch given last: `BadSample`s, whose index is
+            the place that the sample would have had.
+    """
+
+    __slots__ = (
+        "_batch",
+        "_before",
+        "_by_hand",
+        "_ctx",
+        "_last",
+        "_pass",
+        "_reader",
+        "_session",
+        "_whole",
+        "dropped",
+        "indices",
+    )
+
+    def __init__(self, reader: Reader, batch: int | None, ctx: Any = None, last: LastBatch = "fill"):
+        self._reader = reader
+        self._session = reader._session
+        self._ctx = ctx
+        self._batch = batch
+        self._last: LastBatch = last
+        self._whole = False  # a framework gave us a state
+        self._by_hand = False  # `next(epoch)` was called: a loop goes on from there
+        self._before: Callable[[], None] | None = None  # called before each batch is handed over
+        self._pass = Pass()
+        self.indices: list[int] = []
+        self.dropped: list[BadSample] = []
+        worker_log.keep()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For worker processes: the rest of this epoch, over a reader of their own."""
+        return _remade, (type(self), self._reader, self._batch, self._ctx, self._last, self._whole)
+
+    def __len__(self) -> int:
+        run = self._pass
+        if run.left is None or run.generation != self._session.progress.generation:
+            return self._session.epoch_length(self._batch, self._last, self._whole)
+        return run.total
+
+    def state_dict(self) -> dict[str, str]:
+        """The reader's `state_dict`: what training frameworks save of the loader that they were given."""
+        return self._reader.state_dict()
+
+    def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
+        """The reader goes to a saved place; this epoch, or the next loop over it, is the rest of the one interrupted there.
+
+        `len()` still counts the whole epoch: frameworks go on counting where they stopped.
+        """
+        self._reader.load_state_dict(state)
+        self._whole = True
+        self._pass = Pass()
+        self._session.arrive(self)
+
+    def __iter__(self) -> Iterator[Outputs]:
+        in_worker = self._session.arrive(self)
+        alone = self._last == "fill" and not in_worker  # there is but one loop, this object
+        runs = self._pass.runs(self._session.progress)
+        if not (runs and (alone or self._by_hand)) and not (alone and self._pass.left is None):
+            self._pass = Pass()
+        return self if alone else _Loop(self, self._pass)
+
+    def _goes_on(self) -> tuple[Epoch[Outputs], Pass]:
+        self._by_hand = True
+        return self, self._pass
+
+    def _following(self, run: Pass) -> StepInFlight:
+        """What is to be handed over next, with its value."""
+        session = self._session
+        while True:
+            with session.entered():  # several threads may take batches of one epoch
+                if run.left is None:
+                    session.begin_epoch(self, run)
+                progress, left = session.progress, run.left or 0
+                if run.generation != progress.generation and left:
+                    self._by_hand = False
+                    if run.resets == progress.resets:  # else the user wants it to end
+                        raise RuntimeError(session.name + _ENDED)
+                    raise StopIteration
+                if left <= session.in_flight.outstanding(run):
+                    self._by_hand = False
+                    raise StopIteration
+                held = session.next_step(self._batch, self._last, run)
+            if session.make_value(held, self._batch, self._ctx, run):
+                if self._before is not None:
+                    self._before()
+                return held
+
+
+_ENDED = (
+    ": this pass over an epoch ended before its last batch, when another one began anew: a reader gives one at a time, but "
+    'for epochs with last_batch="fill", which take turns. Finish a pass before the next, take a second reader, or let threads '
+    "share one iterator, iter(epoch)."
+)
+
+
+def _remade(kind: type[Epoch[Any]], reader: Reader, batch: int | None, ctx: Any, last: LastBatch, whole: bool) -> Any:
+    epoch = kind(reader, batch, ctx, last)
+    epoch._whole = whole
+    return epoch
+
+
+def _collated(samples: list[Tensor], *, collate_fn_map: Any = None) -> Any:
+    """Samples of a reader, where torch's DataLoader has put them together: one torch tensor."""
+    return default_collate([sample.torch() for sample in samples])
+
+
+IterableDataset.register(Epoch)
+default_collate_fn_map[Tensor] = _collated  # type: ignore[index]
+
+
+class _Loop(_Iterating[Outputs]):
+    """One loop over an epoch, until another one begins."""
+
+    __slots__ = ("_epoch", "_pass")
+
+    def __init__(self, epoch: Epoch[Outputs], run: Pass):
+        self._epoch = epoch
+        self._pass = run
+
+    def __len__(self) -> int:
+        return len(self._epoch)
+
+    def __iter__(self) -> _Loop[Outputs]:
+        return self
+
+    def _goes_on(self) -> tuple[Epoch[Outputs], Pass]:
+        return self._epoch, self._pass

@@ -1,0 +1,97 @@
+"""Steps on their way from what is read ahead to the loop: none is lost where the handler of a signal raises."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ndd.readers.epochs.progress import Progress
+from ndd.readers.sampling.sampler import EveryNth, NumberStream, Position
+
+if TYPE_CHECKING:
+    from ndd.readers.epochs.epoch import Pass
+    from ndd.readers.epochs.read_ahead import Step
+
+
+class StepInFlight:
+    """A step on its way to the loop: it was taken from what is read ahead, and the loop has not got it yet.
+
+    The handler of a signal (Ctrl-C) may raise on the way, on the main thread: after a call, or where a function or a turn of
+    a loop begins. So the reader's place moves in the last lines before the value is returned, which call nothing; what was
+    raised before leaves the step here, for the next call of the thread.
+
+    Attributes:
+        number: counts the steps of a reader.
+        step: the step; once it is `whole`, without what is to be skipped. None once it is given.
+        thread, run: which takes it to the loop, and the pass that counts it (None: none does).
+        given: the loop has it.
+        value: what the loop gets.
+    """
+
+    __slots__ = ("given", "number", "run", "step", "thread", "value", "whole")
+
+    def __init__(self, number: int, step: Step, thread: Any, run: Pass | None):
+        self.number = number
+        self.step: Any = step
+        self.thread = thread
+        self.run = run
+        self.whole = False
+        self.given = False
+        self.value: Any = None
+
+
+class StepsInFlight:
+    """The steps of a reader that were taken and not handed over yet: one at most for each thread. The reader's lock is held
+    where it is used.
+
+    Args:
+        progress: the reader's, which moves as steps are handed over.
+    """
+
+    def __init__(self, progress: Progress):
+        self._progress = progress
+        self._held: list[StepInFlight] = []
+
+    def again(self, run: Pass | None) -> StepInFlight | None:
+        """What this thread took before and did not hand over, if there is such a step."""
+        for held in self._held:  # mostly one, and given
+            if not held.given and (held.thread is threading.current_thread() or not held.thread.is_alive()):
+                held.thread, held.run = threading.current_thread(), run
+                return held
+        return None
+
+    def outstanding(self, run: Pass) -> int:
+        """How many steps of a pass other threads are about to hand over."""
+        count = 0
+        for held in self._held:
+            if held.run is run:  # not given
+                count += held.thread is not threading.current_thread() and held.thread.is_alive()
+        return count
+
+    def pending(self, run: Pass | None) -> int:
+        """How many steps of a pass were taken and not handed over."""
+        return sum(held.run is run and not held.given for held in self._held)
+
+    def took(self, step: Step, run: Pass | None) -> StepInFlight:
+        """A step was taken. It is either here when this returns, or nowhere."""
+        progress = self._progress
+        held = StepInFlight(progress.taken + 1, step, threading.current_thread(), run)
+        others = [one for one in self._held if not one.given]
+        self._held, progress.taken = [*others, held], held.number  # nothing is called after it
+        return held
+
+    def cut(self, run: Pass | None) -> Callable[[NumberStream], Any]:
+        """What makes of the stream from `place` on that of this process, in a worker of a DataLoader."""
+        share, pending = self._progress.share, self.pending(run)
+        skip = share.count - 1 if pending else self._progress.skip
+        own = None if run is None or run.left is None else run.left - pending
+        return lambda stream: stream if share.count == 1 else EveryNth(stream, skip, share.count, own)
+
+    def place(self) -> Position:
+        """Where the stream goes on after the step that was taken last."""
+        number, place = self._progress.number, self._progress.position
+        for held in self._held:
+            if held.number > number and not held.given:
+                number, place = held.number, held.step.position
+        return place

@@ -1,0 +1,45 @@
+"""`PeekedBatches`: the batches that lookahead asked for before the loop did, so that both are given the same values."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ndd._execution.errors import raise_signalled
+from ndd.readers.epochs.read_ahead import Step
+
+
+class PeekedBatches:
+    """What was made of steps that are still to be taken, in their order. Used by the loop's thread and by others."""
+
+    def __init__(self) -> None:
+        self._made: deque[tuple[Step, tuple[Any, ...]]] = deque()
+        self._lock = threading.Lock()
+
+    def of(self, peek: Callable[[], Step | None], make: Callable[[Step], tuple[Any, ...]]) -> tuple[Any, ...] | None:
+        """The values of the step that `peek` gives, made now or before; None if it is not there or cannot be read."""
+        with self._lock:
+            step = peek()
+            if step is None or step.records.faults:
+                return None
+            for known, values in self._made:
+                if known is step:
+                    return values
+            try:
+                values = make(step)
+            except Exception as error:  # the loop is told, or skips it, when it comes there
+                raise_signalled(error)
+                return None
+            self._made.append((step, values))
+            return values
+
+    def taken(self, step: Step) -> tuple[Any, ...] | None:
+        """The values of a step that the loop takes, if they were made; what came before it is forgotten."""
+        with self._lock:
+            while self._made:
+                known, values = self._made.popleft()
+                if known is step:
+                    return values
+        return None

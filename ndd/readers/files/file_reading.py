@@ -1,0 +1,378 @@
+"""Bytes of files and of ranges of files: many in one call without the GIL, in shared pooled memory. Nothing is mapped: a
+mapped file that gets shorter ends the process, and a copy out of a mapping saves 2 to 4 us of a record of 100 kB.
+
+Paths may be URLs of objects (`ndd.io.object_store`): then ranges are requested in parallel.
+What cannot be read is an `OSError` in its place and harms nothing else. A file that is no regular file (a FIFO, a
+device, a folder) and a file that ends too early are such errors; nothing here waits for data that does not come.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._cpu import files as compiled
+from ndd._tensor import Packed
+from ndd._tensor.memory import host_empty
+from ndd._tensor.small_arrays import few_zeros
+from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
+
+_ALIGNMENT = 64
+_GAP = 1 << 16  # bytes between two ranges that are read through: a read call costs as much as 64 kB
+_RUN = 1 << 20  # the longest read that joins ranges: 100 kB cost 18 us in reads of 1 MB, 30 us in reads of 16 MB
+_REQUEST = 1 << 21  # the longest request that joins ranges of an object; several run at once
+
+
+class OpenFiles:
+    """Some files, opened together; closed with this object, which is also a context manager.
+
+    Attributes:
+        paths: as given.
+        sizes: in bytes, int64; -1 for what could not be opened.
+
+    """
+
+    def __init__(self, paths: Sequence[str]):
+        self.paths = paths
+        self._remote = "://" in "\0".join(paths) and any(map(is_remote, paths))
+        self.handles = np.full(len(paths), -1, np.int32)
+        self._sizes = np.full(len(paths), -1, np.int64)
+        self._statuses: list[Status | OSError] | None = None  # of objects, once somebody needs them
+        self._open = False
+        if self._remote or not compiled.AVAILABLE:
+            return
+        encoded = [os.fsencode(path) + b"\0" for path in paths]
+        starts = few_zeros(len(paths), np.int64)
+        np.cumsum([len(e) for e in encoded[:-1]], out=starts[1:])
+        joined, status = np.frombuffer(b"".join(encoded), np.uint8), np.empty(compiled.STATUS_BYTES, np.uint8)
+        compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self._sizes)
+        self._open = True
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """See above."""
+        if self._remote and self._statuses is None:
+            self._statuses = statuses(self.paths)
+            self._sizes[:] = [-1 if isinstance(s, OSError) else s.size for s in self._statuses]
+        return self._sizes
+
+    def read(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
+        """`sizes[i]` bytes (-1: all) at `offsets[i]` of file `numbers[i]`, as views of one buffer, 64 bytes aligned."""
+        numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
+        beyond = self._beyond(numbers, offsets, sizes)
+        if beyond:
+            return self._without(beyond, numbers, offsets, sizes, self.read)
+        if self._remote:
+            return self._requested(numbers, offsets, sizes)
+        found: list[Any] = [None] * len(sizes)
+        missing = list(range(len(sizes)))  # where there is no compiled reading
+        if self._open:
+            buffer, places, missing = self._read(self.handles[numbers], offsets, sizes)
+            found = _pieces(buffer, places, sizes)
+        for place in missing:
+            found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
+        return found
+
+    def read_whole(self) -> tuple[Packed | list[Any], dict[int, Exception]]:
+        """The bytes of each file, as places in one buffer where that is possible; and the errors of those that cannot be
+        read, which hold anything. Closes the files."""
+        if self._open:
+            buffer, places, missing = self._read(self.handles, few_zeros(len(self.paths), np.int64), self.sizes, True)
+            if not missing:
+                return Packed.of(buffer, places, self.sizes), {}
+            found = _pieces(buffer, places, self.sizes)
+            for place in missing:  # after closing the others: a process may be short of handles for all of them at once
+                found[place] = read_slowly(self.paths[place])
+        else:
+            found = _each(self.paths, read_objects, read_slowly)
+        return found, {place: piece for place, piece in enumerate(found) if isinstance(piece, Exception)}
+
+    def _requested(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
+        """Ranges of objects, each in memory of its own. An object that could not be found is not asked for again."""
+        _ = self.sizes
+        said = self._statuses or []
+        found: list[Any] = [said[n] for n in numbers.tolist()]
+        places = [place for place, status in enumerate(found) if isinstance(status, Status)]
+        paths, versions = [self.paths[int(numbers[p])] for p in places], [found[p].version for p in places]
+        pieces = read_object_ranges(paths, offsets[places], sizes[places], versions)
+        for place, piece in zip(places, pieces, strict=True):
+            found[place] = piece
+        return found
+
+    def _read(
+        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
+    ) -> tuple[np.ndarray, np.ndarray, list[int]]:
+        """One buffer, the places of the pieces in it, each `lead` bytes behind an aligned one, and the numbers of those
+        that could not be read."""
+        room = (sizes + lead + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
+        places = np.add.accumulate(room) - room + lead
+        buffer = host_empty(int(room.sum()), np.uint8)
+        done = np.empty(len(sizes), np.int64)
+        self._open = not close  # before: whatever interrupts this, no handle is closed twice
+        incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
+        return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
+
+    def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
+        """As `read`; ranges that follow each other closely, as in sequential reading, are read in one piece.
+
+        Such a range may begin at any address.
+        """
+        numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
+        if not self._open:
+            return self._read_apart(numbers, offsets, sizes)
+        buffer, starts, errors = self.read_packed(numbers, offsets, sizes)
+        found = _pieces(buffer, starts, sizes)
+        for place, error in errors.items():
+            found[place] = error
+        return found
+
+    def read_packed(self, numbers: Any, offsets: Any, sizes: Any) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
+        """What `read_joined` reads as one u8 array, where in it each range begins, and the ranges that could not be
+        read, which hold anything."""
+        numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
+        if self._open and not self._beyond(numbers, offsets, sizes):
+            first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
+            # As in the file: `ndd/_tensor/memory.py` says why.
+            lead = offsets[first] % _ALIGNMENT
+            buffer, places, missing = self._read(self.handles[numbers[first]], offsets[first], run_sizes, lead=lead)
+            if not missing:
+                return buffer, places[run_of] + offsets - offsets[first][run_of], {}
+        pieces = self._read_apart(numbers, offsets, sizes)
+        errors = {place: piece for place, piece in enumerate(pieces) if isinstance(piece, OSError)}
+        sizes = sizes.copy()
+        sizes[list(errors)] = 0
+        starts = np.add.accumulate(sizes) - sizes
+        buffer = host_empty(int(sizes.sum()), np.uint8)
+        for place, start in enumerate(starts.tolist()):
+            if place not in errors:
+                buffer[start : start + len(pieces[place])] = pieces[place]
+        return buffer, starts, errors
+
+    def _read_apart(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
+        """Run by run: of objects, of files without compiled reading, and where a part of a run is missing."""
+        beyond = self._beyond(numbers, offsets, sizes)
+        if beyond:
+            return self._without(beyond, numbers, offsets, sizes, self._read_apart)
+        first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST if self._remote else _RUN)
+        runs = self.read(numbers[first], offsets[first], run_sizes)
+        starts = (offsets - offsets[first][run_of]).tolist()
+        found: list[Any] = []
+        for place, (run, start, size) in enumerate(zip(run_of.tolist(), starts, sizes.tolist(), strict=True)):
+            piece = runs[run]
+            if isinstance(piece, OSError) and (piece.errno == errno.EIO or not self._remote):
+                # This range may be there.
+                piece = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), size)
+            elif not isinstance(piece, OSError):
+                piece = piece[start : start + size]
+            found.append(piece)
+        return found
+
+    def _beyond(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[int]:
+        """The ranges that end behind their files, as a wrong index may have them: of any size, and whose sum may wrap."""
+        totals = self.sizes[numbers]
+        outside = (offsets < 0) | (offsets > totals - np.maximum(sizes, 0))
+        return np.flatnonzero(outside & (totals >= 0)).tolist() if outside.any() else []
+
+    def _without(
+        self, beyond: list[int], numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, read: Any
+    ) -> Any:
+        """What `read` gives of all ranges but these, each of which is tried alone: a file may have grown."""
+        inside = np.ones(len(sizes), bool)
+        inside[beyond] = False
+        found: list[Any] = [None] * len(sizes)
+        if inside.any():
+            pieces = read(numbers[inside], offsets[inside], sizes[inside])
+            for place, piece in zip(np.flatnonzero(inside).tolist(), pieces, strict=True):
+                found[place] = piece
+        for place in beyond:
+            path, offset, size = self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place])
+            total = int(self.sizes[numbers[place]])
+            found[place] = _ends_early(path, offset, size, total) if self._remote else read_slowly(path, offset, size)
+        return found
+
+    def close(self) -> None:
+        """Close the files. Nobody may be reading from them."""
+        if not self._open:
+            return
+        self._open = False
+        if len(self.handles) > 1:
+            compiled.close_files(self.handles)
+        elif self.handles[0] >= 0:
+            os.close(int(self.handles[0]))
+        self.handles[:] = -1
+
+    def __del__(self) -> None:
+        if os is not None:  # else the interpreter goes down, and closes them itself
+            self.close()
+
+    def __enter__(self) -> OpenFiles:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+def statuses(paths: Sequence[str]) -> list[Status | OSError]:
+    """Size and state of each file, or the error of asking for it."""
+    return _each(paths, object_statuses, _status)
+
+
+def status(path: str) -> Status:
+    """Size and state of a file. OSError if there is none."""
+    return one(statuses([path]))
+
+
+def _status(path: str) -> Status | OSError:
+    try:
+        found = os.stat(path)
+        return Status(found.st_size, str(found.st_mtime_ns))
+    except OSError as error:
+        return error
+
+
+def _each(paths: Sequence[str], objects: Any, local: Any) -> list[Any]:
+    """`objects` of those paths that are URLs, all together, and `local` of each of the others."""
+    remote = [path for path in paths if is_remote(path)]
+    answers = iter(objects(remote) if remote else ())
+    return [next(answers) if is_remote(path) else local(path) for path in paths]
+
+
+def _runs(
+    numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, longest: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ranges that follow each other closely, joined up to about `longest` bytes: the first range of each run, the run
+    of each range, and the sizes of the runs."""
+    ends = offsets + sizes
+    gaps = offsets[1:] - ends[:-1]
+    far = (numbers[1:] != numbers[:-1]) | (gaps < 0) | (gaps > _GAP)
+    far |= ends[1:] // longest != ends[:-1] // longest
+    first = np.flatnonzero(np.concatenate([[True], far]))
+    last = np.concatenate([first[1:], [len(sizes)]]) - 1
+    return first, np.cumsum(np.concatenate([[0], far])), ends[last] - offsets[first]
+
+
+def _pieces(buffer: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> list[Any]:
+    return [buffer[a:b] for a, b in zip(starts.tolist(), (starts + sizes).tolist(), strict=True)]
+
+
+def read_files(paths: Sequence[str]) -> tuple[Packed | list[Any], dict[int, Exception]]:
+    """The bytes of each file, as places in one buffer where that is possible; and the errors of those that cannot be
+    read."""
+    return OpenFiles(paths).read_whole()
+
+
+class RegularFile:
+    """An open file that is read piece by piece, as for an index; a context manager. OSError if it is no regular file.
+    Of an object several pieces that lie close together are requested at once.
+
+    Attributes:
+        size: in bytes, when it was opened.
+    """
+
+    def __init__(self, path: str):
+        self._path, self._handle = path, -1
+        self._block, self._start = b"", 0  # what was requested of an object last
+        if is_remote(path):
+            self.size = status(path).size
+            return
+        self._handle = os.open(path, compiled.OPEN_FLAGS)
+        try:
+            self.size = _regular_size(self._handle, path)
+        except OSError:
+            os.close(self._handle)
+            raise
+
+    def read(self, offset: int, size: int) -> bytes:
+        """`size` bytes at `offset`, fewer where the file ends."""
+        if self._handle < 0:
+            return self._requested(offset, min(size, self.size - offset))
+        if hasattr(os, "pread"):
+            return os.pread(self._handle, size, offset)
+        os.lseek(self._handle, offset, os.SEEK_SET)  # Windows
+        return os.read(self._handle, size)
+
+    def _requested(self, offset: int, size: int) -> bytes:
+        if size <= 0:
+            return b""
+        if not self._start <= offset <= offset + size <= self._start + len(self._block):
+            wanted = min(max(size, _REQUEST), self.size - offset)
+            self._block = one(read_object_ranges([self._path], [offset], [wanted])).tobytes()
+            self._start = offset
+        return self._block[offset - self._start :][:size]
+
+    def __enter__(self) -> RegularFile:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+
+
+def whole_file(path: str) -> bytes:
+    """All of a file that is read once, as for an index: in memory that is given up afterwards. OSError as above."""
+    with RegularFile(path) as file:
+        parts = []
+        while (done := sum(map(len, parts))) < file.size:  # a read call stops at 2 GB
+            part = file.read(done, file.size - done)
+            if not part:
+                raise OSError(errno.EIO, "The file ends too early", path)
+            parts.append(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _regular_size(handle: int, path: str) -> int:
+    status = os.fstat(handle)
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+    return status.st_size
+
+
+def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSError:
+    """One range (by default all to the end) from Python: where there is no compiled reading, and to learn what is
+    wrong with a file. OSError if it is no regular file, or ends before the range does."""
+    if is_remote(path):
+        return read_object_ranges([path], [offset], [size])[0]
+    try:
+        handle = os.open(path, compiled.OPEN_FLAGS)
+        try:
+            whole = _regular_size(handle, path)
+            if offset < 0 or offset > whole - max(size, 0):
+                raise _ends_early(path, offset, size, whole)
+            target = host_empty(whole - offset if size < 0 else size, np.uint8)
+            done = _read_into(handle, target, offset)
+        finally:
+            os.close(handle)
+        if done < len(target):
+            raise _ends_early(path, offset, len(target), offset + done)
+        return target
+    except OSError as error:
+        return error
+
+
+def _ends_early(path: str, offset: int, size: int, total: int) -> OSError:
+    wanted = f"{size} bytes at {offset}" if offset else f"{size} bytes"
+    return OSError(errno.EIO, f"The file ends too early (expected {wanted}, got {max(total - offset, 0)})", path)
+
+
+def _read_into(handle: int, target: np.ndarray, offset: int) -> int:
+    done = 0
+    if not hasattr(os, "preadv"):  # Windows
+        os.lseek(handle, offset, os.SEEK_SET)
+    while done < len(target):
+        if hasattr(os, "preadv"):
+            count = os.preadv(handle, (target[done:].data,), offset + done)
+        else:
+            data = os.read(handle, len(target) - done)
+            count = len(data)
+            target[done : done + count] = np.frombuffer(data, np.uint8)
+        if not count:
+            break
+        done += count
+    return done

@@ -1,0 +1,197 @@
+"""`cached`: the index of a container, kept on disk from run to run.
+
+An index is a dict of NumPy arrays (offsets, sizes, names as bytes). It is kept for one state of one container: its
+path or URL, size and time of change (or ETag), the kind of index and the version of its format. Files are written aside
+and moved into place, so a reader sees a whole file or none.
+
+What a file says is used only if this user or root wrote it, its digest fits (nothing in it is ever unpickled), and it can be
+the index of this container: each kind checks its arrays against the container's size, and where the container counts its
+records against that number. Anything else is built anew. Where nothing can be written the index is built at every run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from ndd._execution.cache_folders import (
+    VARIABLE,
+    chosen_folder,
+    folder_to_write,
+    folders_to_read,
+    read_own,
+    temporary_folder,
+    user_folder,
+)
+from ndd.atomic_file import atomic_file
+from ndd.io.file import from_where
+from ndd.io.object_store import is_remote
+from ndd.readers.files.file_reading import status
+
+Index = dict[str, np.ndarray]
+Check = Callable[[Index, int], bool]
+"""Whether something can be the index of a container of so many bytes. What it raises means that it cannot."""
+
+_FORMAT = 3  # of the files written here
+_INDEXES = "indexes"
+_LEAST = 1 << 20  # bytes: a smaller container is indexed in less time than a file takes to find and check
+LEAST_TEXT = 1 << 16  # the same of a list of records as text, whose lines take 4 us each and more
+
+
+def cached(
+    container: str,
+    kind: str,
+    version: int,
+    build: Callable[[], Index],
+    least: int = _LEAST,
+    check: Check = lambda index, size: True,
+) -> Index:
+    """`build()`, or what it gave in an earlier run for this very state of the container.
+
+    Args:
+        container: the path; OSError if there is no such file.
+        kind: what builds the index, such as "webdataset"; with the options that change it, if there are any.
+        version: of what `build` gives; raise it with every change, and old files are built anew.
+        build: makes the index.
+        least: containers below this size in bytes are never cached.
+        check: whether what a file says can be the index of this container.
+
+    The folder is `$NDD_CACHE_DIR`, else `ndd` in `$XDG_CACHE_HOME` or `~/.cache`, else one of this user in the
+    system's folder for temporary files. `NDD_CACHE_DIR=` (empty) turns the cache off.
+    """
+    before = _state(container, kind, version)
+    size = int(before["size"])
+    if size < least or os.environ.get(VARIABLE) == "":
+        return build()
+    name = hashlib.sha256(f"{kind}\0{before['path']}".encode(errors="surrogateescape")).hexdigest()[:32] + ".npz"
+    chosen, others = chosen_folder(), _other_folders()
+    for folder in folders_to_read(chosen, others, _INDEXES):
+        known = _loaded(folder / name, before)
+        if known is not None and _fits(check, known, size):
+            return known
+    index = build()
+    if _state(container, kind, version) == before:  # else it changed meanwhile, and nobody knows what was indexed
+        folder = folder_to_write(chosen, others, _INDEXES)
+        if folder is not None:
+            _save(folder / name, before, index)
+    return index
+
+
+def _fits(check: Check, index: Index, size: int) -> bool:
+    try:
+        return check(index, size)
+    except Exception:  # whatever NumPy says of arrays that are none of an index
+        return False
+
+
+def has_columns(index: Index, **columns: str) -> bool:
+    """Whether an index holds these arrays and no others, each of an element type and of extents, numbers or names of what is
+    equal in all: `has_columns(index, offsets="int64 n", boxes="float32 m 4")`."""
+    extents: dict[str, int] = {}
+    if index.keys() != columns.keys():
+        return False
+    for name, column in columns.items():
+        kind, *axes = column.split()
+        array = index[name]
+        if array.dtype != kind or array.ndim != len(axes):
+            return False
+        for axis, extent in zip(axes, array.shape, strict=True):
+            if extent != (int(axis) if axis.isdecimal() else extents.setdefault(axis, extent)):
+                return False
+    return True
+
+
+def all_within(values: np.ndarray, least: int, most: int) -> bool:
+    """Whether all values are from `least` to `most`."""
+    return not values.size or bool(values.min() >= least and values.max() <= most)
+
+
+def all_inside(offsets: np.ndarray, sizes: np.ndarray, total: int) -> bool:
+    """Whether all ranges lie within `total` bytes, however large their numbers are."""
+    return all_within(sizes, 0, total) and all_within(offsets, 0, total) and bool((offsets <= total - sizes).all())
+
+
+def listed_or_scanned(
+    reader: str,
+    kind: str,
+    container: str,
+    index: str | None,
+    scan: Callable[[str], Index],
+    listed: Callable[[str, str], Index],
+    check: Check,
+    check_listed: Check,
+) -> Index:
+    """The index of a container, kept: what its index file says, `listed(reader, index)`, or without one what is found
+    in the container itself, `scan(container)`. RuntimeError for files that cannot be read or are none of that kind."""
+    try:
+        if index is None:
+            return cached(container, kind, 1, lambda: scan(container), check=check)
+        return cached(index, f"{kind} index", 1, lambda: listed(reader, index), LEAST_TEXT, check_listed)
+    except OSError as error:
+        raise RuntimeError(
+            f"{reader}: Cannot open: {error.filename}{from_where(str(error.filename))}: {error.strerror}"
+        ) from error
+    except ValueError as error:
+        raise RuntimeError(f"{reader}: {error}") from error
+
+
+def _state(container: str, kind: str, version: int) -> dict[str, int | str]:
+    found = status(container)
+    return {
+        "format": _FORMAT,
+        "kind": kind,
+        "version": version,
+        "path": _name_of(container),
+        "size": found.size,
+        "state": found.version,
+    }
+
+
+def _name_of(container: str) -> str:
+    """What tells a container from others. Of a URL, which may hold secrets, no more than a hash is kept."""
+    if is_remote(container):
+        return hashlib.sha256(container.encode(errors="surrogateescape")).hexdigest()
+    return os.path.realpath(container)
+
+
+def _other_folders() -> list[Path]:
+    """Where an index may be, the best place first."""
+    user = user_folder()
+    return [*([] if user is None else [user]), temporary_folder("ndd")]
+
+
+def _digest(index: Index) -> str:
+    found = hashlib.sha256()
+    for name, array in index.items():
+        found.update(f"{name} {array.dtype.str} {array.shape}\0".encode())
+        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
+
+
+def _loaded(file: Path, state: dict[str, int | str]) -> Index | None:
+    """The index in a file, if the file is whole and of this state."""
+    try:
+        with np.load(io.BytesIO(read_own(file)), allow_pickle=False) as arrays:
+            if any(member.compress_type for member in arrays.zip.infolist()):  # we write none: it may be of any size
+                return None
+            said = json.loads(bytes(arrays["_state"]))
+            index = {name: arrays[name] for name in arrays.files if name != "_state"}
+            return index if said == {**state, "digest": _digest(index)} else None
+    except Exception:  # no file, or whatever a damaged one makes `zipfile` and NumPy say: the index is built anew
+        return None
+
+
+def _save(file: Path, state: dict[str, int | str], index: Index) -> None:
+    """Writes an index, where there is room for it."""
+    said = json.dumps({**state, "digest": _digest(index)}).encode()
+    try:
+        with atomic_file(file, private=True) as out:
+            np.savez(out, allow_pickle=False, _state=np.frombuffer(said, np.uint8), **index)
+    except OSError:  # a full disk: the next run builds it anew
+        pass

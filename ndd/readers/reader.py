@@ -1,0 +1,321 @@
+"""`Reader`: what users call."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, overload
+
+from ndd._tensor import Batch
+from ndd.readers import signature
+from ndd.readers.definition import Definition
+from ndd.readers.epochs import state as states
+from ndd.readers.epochs.broken_records import Skipped
+from ndd.readers.epochs.captured_loops import captured_epoch, enable_checkpointing
+from ndd.readers.epochs.epoch import Epoch
+from ndd.readers.epochs.session import Session
+from ndd.readers.epochs.state import ReaderState
+from ndd.readers.options import check_batch_size, check_device, listed_numbers, plain
+from ndd.readers.output import Output
+from ndd.readers.sampling.sampler import LastBatch
+
+
+class Reader(Definition):
+    """The base of all readers: it gives the records of a store, in some order, as samples or batches.
+
+    A reader of your own says how to open its data and what comes out; `help(ndd.readers.definition)` lists what it may
+    override. The arguments that all readers share (shuffling, shards, reading ahead and so on) join its signature and the
+    "Args" of its docstring, and never reach it:
+
+        class Lines(ndd.readers.Reader):
+            \"\"\"Reads a text file line by line.
+
+            Args:
+                path: the file.
+            \"\"\"
+
+            def _open(self, *, path: str) -> ndd.readers.RecordStore:
+                return LineStore(path)  # a RecordStore: how many records there are, and record i of them
+
+            @classmethod
+            def _outputs(cls, **arguments: Any) -> tuple[ndd.readers.Output, ...]:
+                return (ndd.readers.Output("line", ndd.uint8, 1),)
+
+    Attributes:
+        devices: the devices that `device` may name.
+        gives_dicts: samples are dicts, keyed by the outputs' names, instead of tuples.
+    """
+
+    _session_type: ClassVar[type[Session]] = Session
+    __signature__: ClassVar[inspect.Signature]
+
+    def __init_subclass__(cls, **named: Any):
+        super().__init_subclass__(**named)
+        if "_display" not in cls.__dict__:
+            cls._display = f"readers.{cls.__name__}"
+        signature.compose(cls)
+
+    def __init__(self, *positional: Any, **arguments: Any):
+        self._called_with = positional, arguments
+        self._options, self._arguments = signature.bound(type(self), positional, arguments)
+        self._options.check_early(self._display)
+        self._session = self._session_type(self, self.outputs(*positional, **arguments))
+
+    # What comes out
+
+    @classmethod
+    def outputs(cls, *positional: Any, **arguments: Any) -> tuple[Output, ...]:
+        """What a reader with these arguments gives: name, element type, dimensions, layout and device of each output.
+
+        Opens nothing and needs no data; required arguments that do not matter may be left out.
+
+        >>> import ndd
+        >>> [(output.name, str(output.dtype)) for output in ndd.readers.File.outputs()]
+        [('data', 'u8'), ('label', 'i32')]
+        """
+        options, own = signature.bound(cls, positional, arguments, partial=True)
+        device = check_device(cls._display, options.device, cls.devices)
+        declared: list[Output] = []
+        for output in cls._outputs(**own):
+            where = device if output.device == "reader" else output.device
+            declared.append(dataclasses.replace(output, device=where))
+        return tuple(declared)
+
+    @property
+    def num_outputs(self) -> int:
+        """How many outputs this reader has."""
+        return len(self._session.outputs)
+
+    # Iteration
+
+    @overload
+    def next_epoch(
+        self, batch_size: int, ctx: Any = None, capture: bool = False, *, last_batch: LastBatch = "fill"
+    ) -> Epoch[tuple[Batch, ...]]: ...
+    @overload
+    def next_epoch(
+        self, batch_size: None = None, ctx: Any = None, capture: bool = False, *, last_batch: LastBatch = "fill"
+    ) -> Epoch[tuple[Any, ...]]: ...
+    def next_epoch(
+        self,
+        batch_size: int | None = None,
+        ctx: Any = None,
+        capture: bool = False,
+        *,
+        last_batch: LastBatch = "fill",
+    ) -> Epoch[Any]:
+        """The next epoch: an iterator over the samples of this reader's shard, with a length.
+
+        With `batch_size` (here, or `max_batch_size` at construction) it gives batches, otherwise single samples; a
+        reader stays with its first choice until `reset()`. Nothing is read before the first sample is asked for.
+
+        With `last_batch="fill"`, DALI's way, every batch is full: without `pad_last_batch` the last one goes on into the
+        next epoch, so that 10 samples in batches of 4 give 12, and the next epoch begins with the third. "partial" gives
+        each sample of the shard exactly once, as an evaluation needs: the last batch is smaller, nothing is padded, and
+        every epoch begins afresh, also after one that was left. "drop" leaves a last batch out that is not full.
+        (Not in DALI.)
+
+        `capture=True` promises that every iteration calls the same operators. The values are those of an ordinary loop, but
+        on the CPU too the coming batches are worked on while the program does something else, such as training on the
+        one before (`NDD_LOOKAHEAD=0` turns that off). What breaks the promise raises DALI's errors. From this call on, also if
+        the loop is left in its first iteration, the reader has captured loops of this batch size only, until `reset()`; a
+        first iteration that ends without having called an operator frees it. Two calls of one function in the body are two
+        places, each with its own rules. An operator's `batch_size` may be the loop's or that of the batch at hand, which is
+        smaller at the end of an epoch with "partial" and where `on_error="skip"` leaves samples out.
+
+        What a reader computes from what it read (a copy to the GPU, say) is computed in the context `ctx`, by default
+        in the current one.
+
+        If the epoch before was left unfinished, this one ("fill") goes on where it stopped and has full length, as in DALI, and
+        warns once; call `reset()` before `next_epoch()` to drop the rest. After `set_state` the interrupted epoch is
+        finished first, also with another `batch_size` or `last_batch` than it was begun with: one that was begun with "fill"
+        goes on as "partial" or "drop" to the end of the shard's pass over its samples. An epoch that is used on after
+        another one began anew raises RuntimeError; those with "fill" take turns in one stream.
+
+        >>> import ndd, tempfile, pathlib
+        >>> root = pathlib.Path(tempfile.mkdtemp())
+        >>> for i in range(5):
+        ...     _ = (root / f"{i}.txt").write_text(str(i))
+        >>> reader = ndd.readers.File(files=sorted(map(str, root.iterdir())))
+        >>> epoch = reader.next_epoch(batch_size=2)
+        >>> len(epoch)
+        3
+        >>> [labels.torch().flatten().tolist() for data, labels in epoch]
+        [[0, 1], [2, 3], [4, 0]]
+        >>> reader.reset()
+        >>> [labels.torch().flatten().tolist() for data, labels in reader.next_epoch(2, last_batch="partial")]
+        [[0, 1], [2, 3], [4]]
+        """
+        if last_batch not in ("fill", "partial", "drop"):
+            raise ValueError(f'{self._display}: last_batch: expected "fill", "partial" or "drop", got {last_batch!r}')
+        size = self._options.wanted_batch(self._display, batch_size, self._session.progress.mode is None)
+        if ctx is not None and not hasattr(ctx, "__enter__"):
+            raise TypeError(f"{self._display}: ctx: expected an EvalContext, got {type(ctx).__name__}")
+        if capture:
+            return captured_epoch(self, size, ctx, last_batch)  # type: ignore[return-value]
+        self._session.progress.check("samples" if size is None else "batches", size)
+        return Epoch(self, size, ctx, last_batch)
+
+    def __iter__(self) -> Iterator[Any]:
+        """A loop over `next_epoch()`: samples, or batches of `max_batch_size`. Frameworks may ask for it again and again;
+        for those that want to know how many batches there are an `Epoch` is better, since `len()` of a reader counts
+        samples."""
+        return iter(self.next_epoch())
+
+    def __call__(self, *, batch_size: int | None = None) -> Any:
+        """The next sample, or with `batch_size` the next batch, without end; epochs follow each other. A reader with one
+        output gives it alone, not in a tuple."""
+        size, session = check_batch_size(self._display, batch_size), self._session
+        progress = session.progress
+        progress.check("calls", size)
+        with session.entered():
+            share = session.share("calls") if progress.mode is None else progress.share
+            progress.use("calls", size, share)
+            held = session.next_step(size)
+        while not session.make_value(held, size):
+            with session.entered():
+                held = session.next_step(size)
+        outputs = held.value
+        value = outputs[0] if isinstance(outputs, tuple) and len(outputs) == 1 else outputs
+        # Nothing is called from here on: see `StepInFlight`.
+        if held.number > progress.number:
+            progress.number, progress.position = held.number, held.step.position
+            progress.skip = progress.share.count - 1
+        held.given, held.value, held.step, held.run = True, None, None, None
+        return value
+
+    def reset(self, epoch: int | None = None) -> None:
+        """Abandon a running epoch and free the batch size and the mode. `next_epoch` then starts a fresh epoch.
+
+        Args:
+            epoch: the epoch to go to (0 is the very first); by default the one after the running one, or the coming
+                one if none is running.
+
+        Iterators of the abandoned epoch end.
+        """
+        wanted = plain(epoch)
+        if wanted is not None and (type(wanted) is not int or wanted < 0):
+            raise ValueError(f"{self._display}.reset: epoch: expected a number from 0, got {epoch!r}")
+        self._session.reset(wanted)
+
+    # Random access
+
+    def __len__(self) -> int:
+        """How many samples the whole data set has, whatever the shard."""
+        with self._session.entered():
+            return len(self._session.opened()[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        """Sample `index` of the data set in stored order, as sample mode gives it; a slice or list gives batches.
+        Does not move the reader."""
+        if isinstance(index, slice):
+            return self.fetch(range(*index.indices(len(self))))
+        index = plain(index)
+        if isinstance(index, Sequence):
+            return self.fetch(index)
+        return self._session.value(self._session.fetched([index]), None)
+
+    def fetch(self, indices: Any) -> Any:
+        """The samples with these numbers (stored order, any number of times each) as one batch for each output.
+        Does not move the reader.
+
+        >>> import ndd
+        >>> reader = ndd.readers.File(files=[ndd.readers.__file__] * 4, labels=[7, 8, 9, 10])
+        >>> data, labels = reader.fetch([3, 0, -1])
+        >>> labels.torch().flatten().tolist()
+        [10, 7, 10]
+        """
+        numbers = listed_numbers(self._display, indices)
+        session = self._session
+        with session.entered():
+            step = session.without_broken(session.fetched(numbers))
+        if not step.numbers:
+            raise RuntimeError(f"{self._display}: none of the samples can be read: {step.dropped[0].error}")
+        return session.value(step, len(step.numbers))
+
+    # Facts and state
+
+    def close(self) -> None:
+        """Stop reading ahead and close files. A reader that is used again goes on where it was."""
+        self._session.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For worker processes: a reader made with the same arguments, at the same place, with nothing open."""
+        return states.remade, (
+            type(self),
+            *self._called_with,
+            self.get_state(),
+            self._session.origin.sent(self._session),
+        )
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """What `on_error="skip"` has left out so far: (number, source, error) of each broken record, once. A part of the
+        reader's state."""
+        return self._session.broken.listed()
+
+    def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
+        """The sizes that DALI reports: `epoch_size` (all samples), `epoch_size_padded` (with every shard padded to the
+        largest, if `pad_last_batch`), `number_of_shards`, `shard_id`, `pad_last_batch`, `stick_to_shard`."""
+        with self._session.entered():
+            order = self._session.opened()[1]
+            shards = order.shards
+        return {
+            "epoch_size": shards.size,
+            "epoch_size_padded": shards.largest * shards.count if shards.pad else shards.size,
+            "number_of_shards": shards.count,
+            "shard_id": shards.index,
+            "pad_last_batch": int(shards.pad),
+            "stick_to_shard": int(shards.stick or not order.rotates),
+        }
+
+    def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
+        """The reader's place, exact to the sample: short text, at any time, with nothing to switch on before.
+
+        The next batch after `set_state` (on this or an equal reader, in this or another process) is the one that
+        would have come next here; the epoch then ends where it would have ended.
+        """
+        return self._session.state()
+
+    def set_state(self, state: ReaderState | str | bytes | Sequence[ReaderState | str | bytes]) -> None:
+        """Go to a place given by `get_state()`, also in mid-epoch; frees batch size and mode.
+
+        Raises ValueError naming the first difference if the state was taken from a reader of other data, order or
+        shards (as soon as that is known: the size of the data only when it is opened). The seed comes from the state.
+
+        A list holds the states of all shards, in any order, perhaps of another number of shards than there are now: what
+        none of them has given yet of the running epoch is shared out among those of now, as an epoch of its own, and the
+        next epoch is shared out as ever. No sample comes twice, none is left out. (Fewer samples than there are shards now come
+        with the next epoch.)
+
+        With `shard="auto"` the state of one rank will do where all were in step, that is, had taken equally many batches
+        of the same sizes, as DDP makes them: where the others stood follows from it. So tools that keep the state of one
+        rank only, or give it to more or fewer ranks than there were, lose nothing. (Neither is in DALI.)
+        """
+        every_rank = isinstance(state, list | tuple)
+        saved = [states.parse(self._display, each) for each in (state if every_rank else [state])]
+        self._session.restore(saved, every_rank)
+
+    def state_dict(self) -> dict[str, str]:
+        """`get_state` as a dict, for checkpointing tools that want one: `{"state": text}`."""
+        return {"state": str(self.get_state())}
+
+    def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
+        """`set_state` for what `state_dict` returned; a list for those of all ranks."""
+        every_rank = isinstance(state, list | tuple)
+        texts = [states.kept_text(self._display, each) for each in (state if every_rank else [state])]
+        self.set_state(texts if every_rank else texts[0])
+
+    def __repr__(self) -> str:
+        with self._session.entered():
+            opened, progress, options = self._session.dataset.opened, self._session.progress, self._options
+        size = "not opened yet" if opened is None else f"{len(opened[0])} samples"
+        shard = "shard by rank" if options.shard == "auto" else f"shard {options.shard_id} of {options.num_shards}"
+        if opened is not None:
+            shard = f"shard {opened[1].shards.index} of {opened[1].shards.count}"
+        order = "" if options.order_name == "stored" else f"{options.order_name}, "
+        place = f"epoch {progress.epoch}, sample {progress.position.offset}"
+        return f"{signature.shown(type(self), self._arguments)}: {size}, {shard}, {order}at {place}"
+
+    _enable_checkpointing = enable_checkpointing

@@ -1,0 +1,236 @@
+"""An epoch that N processes began and M others finish: its rest is shared out anew, exact to the sample.
+
+What is kept of the N processes is where each of them stood; from that, and the order of their shards, follows what none of
+them has given. Where they were in step, as DDP keeps them, the place of one tells those of all. A state that is taken while
+such an epoch runs holds these places as well ("before"), and those before them, if that epoch had been shared out already.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ndd.readers.sampling.sampler import Order, Shards, epoch_batches, taken_inside
+
+_DEEPEST = 100  # how often one epoch may be shared out
+_FURTHEST = 1_000_000  # epochs of a state of another rank: its place is found by going through them
+
+
+class Resharded(Order):
+    """The order of now; but in the visits that others have left unfinished, our share of what they left. Where that is fewer
+    samples than there are processes, some of which would have none, it comes with the next visit.
+
+    Args:
+        order: the order of now.
+        before: the orders of the processes of then.
+        places: (visit, offset) of each of them.
+    """
+
+    def __init__(self, order: Order, before: list[Order], places: list[list[int]]):
+        super().__init__(order.shards)
+        self.rotates = order.rotates
+        self._order = order
+        self._before = before
+        self._places = places
+        self._rests: dict[int, np.ndarray] = {}
+        self.first, self.last = min(v for v, _ in places), max(v for v, _ in places)
+
+    @cached_property
+    def unpadded(self) -> Order:
+        """The same order with nothing repeated."""
+        other = copy.copy(self)
+        other._order = self._order.unpadded
+        other.shards = other._order.shards
+        return other
+
+    @cached_property
+    def _start(self) -> int:
+        """The first visit of which each process has something; what is left of those before it comes with it."""
+        left = 0
+        for visit in range(self.first, self.last + 1):
+            left += len(self._unseen(visit))
+            if left >= self.shards.count:
+                return visit
+        return self.last + 1 if left else self.first
+
+    def rest(self, visit: int) -> np.ndarray:
+        """What nobody has given of a visit, and of those before it where that comes with it."""
+        if visit < self._start:
+            return np.empty(0, np.int64)
+        return self._unseen(visit) if visit > self._start else self._at_start
+
+    @cached_property
+    def _at_start(self) -> np.ndarray:
+        return np.concatenate([self._unseen(visit) for visit in range(self.first, self._start + 1)])
+
+    def _unseen(self, visit: int) -> np.ndarray:
+        found = self._rests.get(visit)
+        if found is None:
+            parts: list[np.ndarray] = []
+            for order, (place, offset) in zip(self._before, self._places, strict=True):
+                if place <= visit:
+                    parts.append(order.visit(visit, None)[0][offset if place == visit else 0 :])
+            found = self._rests[visit] = np.concatenate(parts)
+        return found
+
+    def is_rest(self, visit: int) -> bool:
+        """Whether a visit is what other processes have left of it."""
+        return self.first <= visit <= max(self.last, self._start)
+
+    def _part(self, visit: int) -> Order:
+        return Order(replace(self.shards, size=len(self.rest(visit)), stick=True))
+
+    def total(self, visit: int) -> int:
+        """How many samples all processes have together."""
+        return len(self.rest(visit)) if self.is_rest(visit) else self._order.total(visit)
+
+    def length(self, visit: int) -> int:
+        """How many samples the visit promises."""
+        return self._part(visit).length(0) if self.is_rest(visit) else self._order.length(visit)
+
+    def draw_at(self, visit: int) -> int | None:
+        """The state of the shuffle buffer's generator at the start of a visit."""
+        return None if self.is_rest(visit) else self._order.draw_at(visit)
+
+    def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
+        """Our samples, and the state of the generator after them."""
+        if not self.is_rest(number):
+            return self._order.visit(number, draw)
+        start, end = self._part(number).bounds(0)
+        return self.rest(number)[start:end], None
+
+
+def resumed_order(make: Callable[[Shards], Order], shards: Shards, before: dict[str, Any] | None) -> Order:
+    """The order of `shards` that goes on after what `before` tells, if it tells anything."""
+    order = make(shards)
+    if before is None:
+        return order
+    count = len(before["places"])
+    others = [replace(shards, count=count, index=i) for i in range(count)]
+    return Resharded(order, [resumed_order(make, own, before.get("before")) for own in others], before["places"])
+
+
+def of_all_ranks(
+    reader: str, given: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order], anew: bool = False
+) -> dict[str, Any]:
+    """The state with which `shards.index` of `shards.count` goes on after the ranks whose states are given; `anew` shares
+    out what they left also where there are as many ranks now."""
+    if not given:
+        raise ValueError(f"{reader}.set_state: expected the states of all ranks, got an empty list")
+    count = len(given)
+    told = [state.get("shards") for state in given]
+    if sorted(map(str, told)) != sorted(str([i, count]) for i in range(count)):
+        raise ValueError(
+            f"{reader}.set_state: expected the states of shards 0 to {count - 1} of {count}, each once, got those of {told}"
+        )
+    states = sorted(given, key=lambda state: state["shards"][0])
+    if count == shards.count and not anew:
+        return states[shards.index]
+    first = next((state for state in states if state.get("size") is not None), states[0])
+    for state in states:
+        for key in ("size", "names", "order", "fill", "stick", "pad", "seed", "before"):
+            never_opened = key in ("size", "names") and state.get("size") is None
+            if state.get(key) != first.get(key) and not never_opened:
+                raise ValueError(
+                    f"{reader}.set_state: the states of ranks {first['shards'][0]} and {state['shards'][0]} differ in {key!r}: "
+                    f"{first.get(key)} and {state.get(key)}"
+                )
+    places = [[state["visit"], state["offset"]] for state in states]
+    former = first.get("before")
+    if former is not None and min(v for v, _ in places) > max(v for v, _ in former["places"]) + 1:
+        former = None  # that epoch is over in all ranks, and the one that its last samples may have come with
+    before: dict[str, Any] = {"places": places, **({"before": former} if former else {})}
+    order: Any = resumed_order(lambda own: make(own, first["seed"]), shards, before)
+    visit = order.first
+    while not order.total(visit):
+        visit += 1
+    skipped = {tuple(bad): None for state in states for bad in state.get("skipped", [])}
+    return {
+        **first,
+        "shards": [shards.index, shards.count],
+        "epoch": visit,
+        "left": 0,
+        "left_batch": 1,
+        "visit": visit,
+        "began": visit,
+        "offset": 0,
+        "draw": None,
+        "skipped": [list(bad) for bad in skipped],
+        "before": before,
+    }
+
+
+def of_one_rank(
+    reader: str, states: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order], anew: bool = False
+) -> dict[str, Any]:
+    """The state with which `shards.index` of `shards.count` goes on after ranks that were in step, of whose states one is
+    given; `anew` as in `of_all_ranks`."""
+    (given,) = states
+    place = given["shards"]
+    if place == shards.place and not anew:
+        return given
+    if not (_is_place(place) and place[0] < place[1] <= shards.size):
+        raise ValueError(f"{reader}.set_state: expected [shard, number of shards] for 'shards', got {place!r}")
+    if given["visit"] > _FURTHEST:
+        raise ValueError(
+            f"{reader}.set_state: expected a state of at most {_FURTHEST} epochs, got one of {given['visit']}"
+        )
+    count = place[1]
+    every = anew or count != shards.count
+    orders = [
+        resumed_order(lambda own: make(own, given["seed"]), replace(shards, index=i, count=count), given.get("before"))
+        for i in (range(count) if every else (shards.index, place[0]))
+    ]
+    theirs = orders[place[0]] if every else orders.pop()
+    each = [{**given, "shards": order.shards.place, **_in_step(reader, given, theirs, order)} for order in orders]
+    return of_all_ranks(reader, each, shards, make, anew) if every else each[0]
+
+
+def _in_step(reader: str, given: dict[str, Any], theirs: Order, ours: Order) -> dict[str, Any]:
+    """What the state of one rank is in another one that has taken as many batches."""
+    visit, offset, left, last = given["visit"], given["offset"], given["left"], given.get("last", "fill")
+    if last == "fill":
+        if ours.shards.pad:  # all have the same length
+            return {"draw": None}
+        began = given.get("began", 0)
+        taken = sum(theirs.length(v) for v in range(began, visit)) + offset
+        visit = began
+        while taken >= ours.length(visit):
+            taken -= ours.length(visit)
+            visit += 1
+        return {"visit": visit, "offset": taken, "draw": None}
+    if not left:
+        return {"draw": None}
+    batch = given["left_batch"]
+    steps = epoch_batches(theirs, visit, batch, last) - left
+    if steps < 0 or taken_inside(theirs.unpadded, visit, batch, steps, last) != offset:
+        raise ValueError(
+            f"{reader}.set_state: the batches before the state were not all of {batch} sample(s), so that it does not say "
+            "where the other ranks were: give the list of the states of all ranks"
+        )
+    left = epoch_batches(ours, visit, batch, last) - steps
+    if left > 0:
+        return {"offset": taken_inside(ours.unpadded, visit, batch, steps, last), "left": left, "draw": None}
+    return {"visit": visit + 1, "began": visit + 1, "offset": 0, "left": 0, "epoch": visit + 1, "draw": None}
+
+
+def check_before(reader: str, before: Any) -> None:
+    """ValueError for what cannot be the places of other ranks."""
+    depth = 0
+    while before is not None:
+        depth += 1
+        places = before.get("places") if isinstance(before, dict) else None
+        if not (isinstance(places, list) and places and all(map(_is_place, places))) or depth > _DEEPEST:
+            raise ValueError(
+                f"{reader}.set_state: expected the places of other ranks in 'before', got {str(before)[:60]!r}"
+            )
+        before = before.get("before")
+
+
+def _is_place(place: Any) -> bool:
+    return isinstance(place, list | tuple) and len(place) == 2 and all(type(n) is int and 0 <= n < 2**63 for n in place)

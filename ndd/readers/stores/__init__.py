@@ -1,0 +1,1 @@
+"""Stores: how many records a data set has, and record i of them."""

@@ -1,0 +1,70 @@
+"""Whole files as records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from ndd.io.object_store import connections, is_remote
+from ndd.readers.files.file_reading import read_files
+from ndd.readers.output import Record
+from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
+
+_OPEN_AT_ONCE = 32  # files opened before the first is read, so that they share one buffer
+_SLASHES = ("/", "\\")  # a path that begins with none and has no colon is relative: asking Python costs 0.6 us a name
+_ASKED_AT_ONCE = 256  # objects of a store: as many as there may be connections
+
+
+class FileStore(RecordStore):
+    """Files by number: a folder and a name each, and a label. A subclass may read them in another way (`read`)."""
+
+    def __init__(
+        self, folders: list[str], names: list[str], places: np.ndarray | None = None, labels: np.ndarray | None = None
+    ):
+        self._folders = [os.path.join(folder, "") for folder in folders]
+        self._names = names
+        self._remote = "://" in "\0".join(chain(folders, names)) and any(map(is_remote, chain(folders, names)))
+        if self._remote:
+            self.at_once, self.threads = connections(), THREADS_OF_STORES
+        self._places = np.zeros(len(names), np.int32) if places is None else places
+        self._labels = np.zeros(len(names), np.int32) if labels is None else labels.reshape(-1)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def source(self, number: int) -> str:
+        """The path."""
+        return self.sources([number])[0]
+
+    def sources(self, numbers: Sequence[int]) -> list[str]:
+        """The paths of several files."""
+        names, folders = self._names, self._folders
+        places = self._places[numbers].tolist()
+        return [
+            name if (name[:1] in _SLASHES or ":" in name) and self._is_whole(name) else folders[place] + name
+            for name, place in zip([names[n] for n in numbers], places, strict=True)
+        ]
+
+    def _is_whole(self, name: str) -> bool:
+        return os.path.isabs(name) or (self._remote and is_remote(name))
+
+    def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records | Sequence[Record | BaseException]:
+        """Some files: (bytes, label) each."""
+        contents, faults = read_files(paths)
+        return Records.found([contents, self._labels[numbers].reshape(-1, 1)], faults)
+
+    def record(self, number: int) -> Record:
+        """(bytes, label)."""
+        found = self.records([number])[0]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def records(self, numbers: Sequence[int]) -> Records:
+        """Several files, read into shared buffers."""
+        together = _ASKED_AT_ONCE if self._remote else _OPEN_AT_ONCE
+        parts = [numbers[start : start + together] for start in range(0, len(numbers), together)]
+        return Records.joined([Records.of(self.read(part, self.sources(part))) for part in parts])

@@ -1,0 +1,253 @@
+"""`Records`: several records as they were read; and `RecordStore`: what a concrete reader provides, "how many" and "give
+me record i"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any, Protocol
+
+import numpy as np
+
+from ndd._execution.errors import raise_signalled
+from ndd._tensor import Packed
+from ndd.readers.output import Column, Record
+
+# One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take its cores: with four
+# an H200's loop lost 10 to 25 %. A disk with latency shows in waiting, and brings more.
+MOST_THREADS = 4
+THREADS_OF_STORES = 8  # the others ask for the next objects while some wait for the last, slow ones of those before
+_SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
+
+
+class Records(Sequence[Any]):
+    """Several records, output by output, as a batch wants them: an array for each record of 1 kB costs more than reading
+    it. As a sequence these are the records one by one, with an exception in place of one that could not be read.
+
+    Attributes:
+        columns: of each output the samples of the sound records.
+        faults: why the others could not be read, by their place; ascending.
+    """
+
+    __slots__ = ("_count", "_listed", "columns", "faults")
+
+    def __init__(self, count: int, columns: Sequence[Column], faults: Mapping[int, BaseException]):
+        self._count = count
+        self.columns, self.faults = list(columns), faults
+        self._listed: list[Any] | None = None
+
+    @classmethod
+    def found(cls, columns: Sequence[Column], faults: Mapping[int, BaseException] | None = None) -> Records:
+        """Columns of all records, which hold anything in the places of the faults."""
+        every = cls(len(columns[0]), columns, {})
+        if not faults:
+            return every
+        sound = every.picked([place for place in range(len(every)) if place not in faults])
+        return cls(len(every), sound.columns, dict(sorted(faults.items())))
+
+    @classmethod
+    def of(cls, listed: Sequence[Record | BaseException]) -> Records:
+        """Records that were read one by one. (`Records` are given back.)"""
+        if isinstance(listed, Records):
+            return listed
+        faults = {place: record for place, record in enumerate(listed) if isinstance(record, BaseException)}
+        sound = [record for record in listed if not isinstance(record, BaseException)]
+        return cls(len(listed), [_column(list(samples)) for samples in zip(*sound, strict=True)], faults)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Records]) -> Records:
+        """The records of several, one behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        faults, count = {}, 0
+        for part in parts:
+            faults.update({count + place: error for place, error in part.faults.items()})
+            count += len(part)
+        columns = zip(*(part.columns for part in parts if part.columns), strict=True)
+        return cls(count, [_joined(list(pieces)) for pieces in columns], faults)
+
+    def picked(self, places: Sequence[int] | np.ndarray) -> Records:
+        """Some of the records, in any order."""
+        wanted = rows = np.asarray(places, np.int64)
+        faults: dict[int, BaseException] = {}
+        if self.faults:
+            sound = np.ones(self._count, bool)
+            sound[list(self.faults)] = False
+            rows = (np.cumsum(sound) - 1)[wanted[sound[wanted]]]
+            faults = {k: self.faults[place] for k, place in enumerate(wanted.tolist()) if place in self.faults}
+        return Records(len(wanted), [_picked(column, rows) for column in self.columns] if len(rows) else [], faults)
+
+    def without(self, faults: Mapping[int, BaseException]) -> Records:
+        """The records, where some turn out to be unreadable after all."""
+        if not faults:
+            return self
+        every = {**self.faults, **faults}
+        sound = self.picked([place for place in range(self._count) if place not in every])
+        return Records(self._count, sound.columns, dict(sorted(every.items())))
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the records hold."""
+        buffers = chain.from_iterable(
+            c.buffers if isinstance(c, Packed) else [c] if isinstance(c, np.ndarray) else c for c in self.columns
+        )
+        return sum(buffer.nbytes for buffer in buffers)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        if self._listed is None:
+            sound = zip(*(samples_of(column) for column in self.columns), strict=True)
+            self._listed = [self.faults[k] if k in self.faults else next(sound) for k in range(self._count)]
+        return self._listed[place]
+
+
+def samples_of(column: Column) -> list[np.ndarray]:
+    """The samples one by one: views."""
+    if isinstance(column, Packed):
+        return column.arrays()
+    return [column[i, ...] for i in range(len(column))] if isinstance(column, np.ndarray) else column
+
+
+def numbers_of(values: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np.ndarray | Packed:
+    """Lists of numbers, such as labels, which lie in `values` behind each other: as one array if all are equally long."""
+    count = int(counts[0])
+    if len(values) == count * len(counts) and (counts == count).all():
+        return values.reshape(len(counts), count)
+    return Packed.of(values, starts, counts)
+
+
+def _column(samples: list[np.ndarray]) -> Column:
+    """Small samples of one shape (labels) as one array `[N, ...]`, others as they are."""
+    first = samples[0]
+    if len(samples) > 1 and isinstance(first, np.ndarray) and first.nbytes <= _SMALL:
+        kind = first.shape, first.dtype
+        if all((sample.shape, sample.dtype) == kind for sample in samples):
+            joined = np.concatenate(samples) if first.ndim else np.array(samples, first.dtype)
+            return joined.reshape(len(samples), *first.shape)
+    return samples
+
+
+def _picked(column: Column, places: np.ndarray) -> Column:
+    if isinstance(column, Packed):
+        return column.picked(places)
+    return column[places] if isinstance(column, np.ndarray) else [column[place] for place in places.tolist()]
+
+
+def _joined(pieces: list[Any]) -> Column:
+    """Columns of one output behind each other; as a list of samples where they are of different kinds."""
+    first = pieces[0]
+    if all(isinstance(piece, Packed) and (piece.dtype, piece.ndim) == (first.dtype, first.ndim) for piece in pieces):
+        return Packed.joined(pieces)
+    kinds = {(piece.dtype, piece.shape[1:]) if isinstance(piece, np.ndarray) else None for piece in pieces}
+    if len(kinds) == 1 and None not in kinds:
+        return np.concatenate(pieces)
+    return [sample for piece in pieces for sample in samples_of(piece)]
+
+
+class Sources(Sequence[str]):
+    """`store.sources(numbers)`, made when somebody asks: 256 texts take 30 us, and few are ever read."""
+
+    __slots__ = ("_listed", "_numbers", "_store")
+
+    def __init__(self, store: RecordStore, numbers: Sequence[int]):
+        self._store, self._numbers = store, numbers
+        self._listed: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, place: Any) -> Any:
+        if self._listed is None:
+            self._listed = self._store.sources(self._numbers)
+        return self._listed[place]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (self[:],)
+
+
+class Jobs(Protocol):
+    """The work of reading some records, cut for several threads.
+
+    Attributes:
+        count: how many pieces of work there are, 1 at least.
+    """
+
+    count: int
+
+    def run(self, job: int) -> None:
+        """Does a piece of the work, on any thread. What goes wrong is told by `records`."""
+        ...
+
+    def records(self) -> Sequence[Record | BaseException]:
+        """What `RecordStore.records` gives, when all pieces are done."""
+        ...
+
+
+class RecordStore:
+    """Random access to the records of a data set. A concrete reader subclasses it; the base reader does the rest.
+
+    Implement `__len__`, `record` and `source`. Methods are called from several threads at once. Build an index in the
+    constructor: a reader makes its store when the first sample is asked for, and once. Hold files and the like in a
+    `Memoized` (`ContainerStore` does): it opens them again after `close` and in a forked child, and closes nothing under a
+    thread that reads. A store never knows about epochs, batches, shards, shuffling or devices.
+    """
+
+    threads = 1
+    """How many threads begin to read ahead; more come where the user has to wait. Raise it where a record is work."""
+
+    at_once = 1
+    """How many records are asked for together at least, where batches are smaller: each takes a while, but many as long
+    as one, as with the objects of a store."""
+
+    in_turn = False
+    """Whether a batch is begun only when those before have been read: where records are cheapest in their order."""
+
+    def __len__(self) -> int:
+        """How many records there are."""
+        raise NotImplementedError
+
+    def record(self, number: int) -> Record:
+        """The outputs of one record in declared order, as C-contiguous arrays that nobody writes to afterwards.
+
+        It may carry more behind them, for a reader's `_present`.
+        """
+        raise NotImplementedError
+
+    def source(self, number: int) -> str:
+        """Where the record comes from, for `source_info` and errors: a file, or a container and a record of it."""
+        raise NotImplementedError
+
+    def sources(self, numbers: Sequence[int]) -> list[str]:
+        """The sources of several records. Override it where they are cheaper together."""
+        return [self.source(number) for number in numbers]
+
+    def records(self, numbers: Sequence[int]) -> Records | Sequence[Record | BaseException]:
+        """Several records; a record that cannot be read is an exception in its place, so that it harms no other.
+
+        Override it where several records are cheaper together than one by one: `Records.found` takes their outputs as
+        they lie in one buffer.
+        """
+        found: list[Record | BaseException] = []
+        for number in numbers:
+            try:
+                found.append(self.record(number))
+            except Exception as error:
+                found.append(error)
+        return found
+
+    def jobs(self, numbers: Sequence[int]) -> Jobs | None:
+        """How several threads read these records together; None: each reads some of them. Raises nothing."""
+        return None
+
+    def close(self) -> None:
+        """Give up open files and maps. A store that is used again opens them again."""
+
+
+def read_now(store: RecordStore, numbers: Sequence[int]) -> Records:
+    """Records read on the caller's thread. What the handler of a signal raises meanwhile is no fault of a record."""
+    found = Records.of(store.records(numbers))
+    for error in found.faults.values():
+        raise_signalled(error)
+    return found

@@ -1,0 +1,360 @@
+"""Sequences of frames as records: where each begins, and decoding those that are asked for together.
+
+A video is indexed once (`index_cache.py` keeps the index) and stays open while it is read. The frames of sequences that are
+asked for together are decoded in the order of the file, each once, however often sequences overlap. Threads share the work by
+pieces of videos that begin at key frames, not by sequences: then no packet is decoded for two of them.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd._execution.errors import is_no_fault_of_data
+from ndd._tensor.memory import host_empty
+from ndd._tensor.secrets import without_secrets
+from ndd.decoders.size_limits import get_max_pixels
+from ndd.decoders.video_files.file import VideoFile
+from ndd.decoders.video_files.frames import padded
+from ndd.decoders.video_files.index import Index, key_before, scan
+from ndd.decoders.video_files.open_files import OpenVideos
+from ndd.io.object_store import is_remote
+from ndd.readers.files.file_reading import whole_file
+from ndd.readers.files.index_cache import all_inside, all_within, cached, has_columns
+from ndd.readers.files.video_list import Listed
+from ndd.readers.output import Record
+from ndd.readers.stores.records import Jobs, RecordStore
+
+_WORTH_KEEPING = 1 << 18  # bytes of a video: smaller ones are indexed in less time than a file takes to find and check
+_SCANS_AT_ONCE = 8
+_READ_TOGETHER = 8  # sequences, about: the size of a batch
+
+
+class Layout(NamedTuple):
+    """What makes a sequence: how many frames, how far apart, how far apart sequences begin; how what is missing is padded.
+    `whole_strides`: it takes `length * stride` frames, and one sequence of a video is padded (else up to its last frame,
+    and all are that begin in the video)."""
+
+    length: int
+    stride: int
+    step: int
+    pad_mode: str
+    fill: np.ndarray
+    uniform: bool = False
+    ycbcr: bool = False
+    whole_strides: bool = False
+
+
+class Extras(NamedTuple):
+    """What comes with the frames of a sequence."""
+
+    labels: bool
+    frame_num: str
+    timestamps: bool
+
+
+class _Clip:
+    """A sequence that is being read: its number, the video and its frames there (-1: none), and what they are written into."""
+
+    def __init__(self, number: int, video: int, frames: np.ndarray):
+        self.number, self.video, self.frames = number, video, frames
+        self.out: Any = None
+        self.error: BaseException | None = None
+
+
+class _Piece(NamedTuple):
+    """What is decoded in one go: frames of a video, ascending, and where each goes; whether nobody will go on behind them."""
+
+    video: int
+    frames: dict[int, list[tuple[_Clip, int]]]
+    ends: bool
+
+
+class _Reading:
+    """Sequences that are read together (`Jobs`)."""
+
+    def __init__(self, store: ClipStore, clips: list[_Clip]):
+        self._store, self._clips = store, clips
+        for clip in clips:
+            try:
+                clip.out = store.empty(clip)
+            except Exception as error:
+                clip.error = error
+        whole = [clip for clip in clips if clip.error is None]
+        self._pieces = [] if store.numbers_only else store.pieces(whole)
+        self.count = max(len(self._pieces), 1)
+
+    def run(self, job: int) -> None:
+        """Decodes a piece."""
+        for piece in self._pieces[job : job + 1]:  # none where there is nothing but what is filled
+            try:
+                self._store.decode(piece)
+            except BaseException as error:
+                for clip, _ in chain.from_iterable(piece.frames.values()):
+                    clip.error = clip.error or error
+
+    def records(self) -> list[Record | BaseException]:
+        """The sequences, when all is decoded."""
+        return [self._store.found(clip) for clip in self._clips]
+
+
+class ClipStore(RecordStore):
+    """Sequences by number; with `numbers_only` i64 `[1 + F]`, those of the video and of its frames, in the place of frames
+    (`decoders/video_files/clips.py` decodes them)."""
+
+    def __init__(
+        self,
+        reader: str,
+        videos: Sequence[Listed],
+        part: Callable[[Listed, Index], tuple[int, int]],
+        layout: Layout,
+        extras: Extras,
+        in_order: bool,
+        skips: bool,
+        numbers_only: bool = False,
+    ):
+        self._videos, self.indices = _scanned(reader, videos, skips)
+        self.layout, self._extras = layout, extras
+        self.fill, self.ycbcr = layout.fill, layout.ycbcr
+        self._parts = [part(video, index) for video, index in zip(self._videos, self.indices, strict=True)]
+        starts = [_starts(layout, *ends) for ends in self._parts]
+        self._first = np.concatenate([*starts, np.empty(0, np.int64)])
+        self._video = np.repeat(np.arange(len(starts)), [len(s) for s in starts])
+        if not len(self._first):
+            raise RuntimeError(
+                f"{reader}: No files found with a sequence of {layout.length} frames, {layout.stride} apart, among "
+                f"{len(videos)} videos"
+            )
+        self.numbers_only = numbers_only
+        cores = os.cpu_count() or 1
+        self.in_turn = in_order and not numbers_only
+        self.threads = 1 if in_order and numbers_only else cores
+        # Pieces of a batch are decoded at the same time by one thread each, which costs a tenth to a fifth less than threads of
+        # FFmpeg's. In sequence there may be fewer pieces than threads: where videos are long and their key frames rare.
+        threads = max(int(cores / self._pieces_at_once()), 1) if self.in_turn else 1
+        self._open = OpenVideos(threads, _file_of)
+
+    def _pieces_at_once(self) -> float:
+        """How many pieces `_READ_TOGETHER` sequences have, about; 1 at least."""
+        keys = sum(len(index["keys"]) for index in self.indices) / sum(len(index["times"]) for index in self.indices)
+        frames = _READ_TOGETHER * self.layout.length * self.layout.stride
+        return max(frames * keys, _READ_TOGETHER * len(self._videos) / len(self._first), 1.0)
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def source(self, number: int) -> str:
+        """ "walk.mp4 frame 32": the sequence's first frame."""
+        return f"{self._videos[self._video[number]].path} frame {self._first[number]}"
+
+    def record(self, number: int) -> Record:
+        """One sequence."""
+        found = self.records([number])[0]
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def records(self, numbers: Sequence[int]) -> Sequence[Record | BaseException]:
+        """Several sequences; of each video a frame is decoded once."""
+        jobs = self._reading(numbers)
+        for job in range(jobs.count):
+            jobs.run(job)
+        return jobs.records()
+
+    def jobs(self, numbers: Sequence[int]) -> Jobs | None:
+        """How several threads decode these sequences."""
+        return None if self.numbers_only else self._reading(numbers)
+
+    def _reading(self, numbers: Sequence[int]) -> _Reading:
+        self._open.resume()
+        videos = self._video[np.asarray(numbers, np.int64)].tolist()
+        clips = [
+            _Clip(number, video, self._frames(video, number)) for number, video in zip(numbers, videos, strict=True)
+        ]
+        return _Reading(self, clips)
+
+    def using(self, video: int, first: int, last: int) -> AbstractContextManager[VideoFile]:
+        """A video, open, for these frames."""
+        return self._open.using(self._videos[video].path, self.indices[video], first, last)
+
+    def close(self) -> None:
+        """Close the videos; batches that are decoded later open them for this alone, until records are read again."""
+        self._open.close()
+
+    def end(self) -> None:
+        """Close the videos; what is still decoded opens them for this alone."""
+        self._open.end()
+
+    def _frames(self, video: int, number: int) -> np.ndarray:
+        """The numbers of the frames of a sequence; -1 for one that is filled."""
+        layout, (start, end) = self.layout, self._parts[video]
+        first = int(self._first[number])
+        if layout.uniform:
+            return np.floor(np.linspace(start, end - 1, layout.length) + 0.5).astype(np.int64)
+        wanted = first + layout.stride * np.arange(layout.length, dtype=np.int64)
+        if wanted[-1] < end:
+            return wanted
+        return padded(wanted, end, layout.pad_mode)  # a mirror may show what is before the part, as in DALI
+
+    def empty(self, clip: _Clip) -> np.ndarray:
+        """What a sequence is written into; the frames that the video does not have are filled."""
+        if self.numbers_only:
+            return np.concatenate([[clip.video], clip.frames])
+        height, width = self.indices[clip.video]["size"].tolist()
+        out = host_empty((len(clip.frames), height, width, 3), np.uint8)
+        missing = clip.frames < 0
+        if missing.any():
+            out[missing] = self.fill
+        return out
+
+    def pieces(self, clips: Sequence[_Clip]) -> list[_Piece]:
+        """What is decoded in one go, cut at key frames, so that several pieces may be decoded at the same time. In sequence
+        there is one for each thread, as far as there are key frames; otherwise one wherever there is nothing to be decoded
+        on the way to the next."""
+        found: list[_Piece] = []
+        together = self._in_order(clips)
+        share = sum(len(clip.frames) for clip in clips) / self.threads / 2
+        for of_one in together:
+            frames: dict[int, list[tuple[_Clip, int]]] = {}
+            for clip in of_one:
+                for place, frame in enumerate(clip.frames.tolist()):
+                    if frame >= 0:
+                        frames.setdefault(frame, []).append((clip, place))
+            every = sorted(frames)
+            cuts = self._cuts(of_one[0].video, every, share)
+            for begin, end in pairwise(cuts):
+                # At random somebody may go on, and to be emptied gains nothing.
+                ends = self.in_turn and end < len(every)
+                found.append(_Piece(of_one[0].video, {frame: frames[frame] for frame in every[begin:end]}, ends))
+        return found
+
+    def _cuts(self, video: int, frames: list[int], share: float) -> list[int]:
+        """Where pieces begin among frames, and the end."""
+        keys, found = self.indices[video]["keys"].tolist(), [0]
+        for place in range(1, len(frames)):
+            key, before = key_before(keys, frames[place]), frames[place - 1]
+            if (key > before and place - found[-1] >= share) if self.in_turn else key > before + 1:
+                found.append(place)
+        return [*found, len(frames)] if frames else []
+
+    def _in_order(self, clips: Sequence[_Clip]) -> list[list[_Clip]]:
+        """The sequences of each video. In sequence those of the next epoch, which a batch may begin, stand apart: for them the
+        decoder is to begin anew when it has come to the end."""
+        found: dict[tuple[int, int], list[_Clip]] = {}
+        epoch, last = 0, -1
+        for clip in clips:
+            if self.in_turn and clip.number <= last:
+                epoch += 1
+            last = clip.number
+            found.setdefault((clip.video, epoch), []).append(clip)
+        return list(found.values())
+
+    def decode(self, piece: _Piece) -> None:
+        """Writes the frames of a piece."""
+        frames = list(piece.frames)
+        with self.using(piece.video, frames[0], frames[-1]) as file:
+            file.expect(frames, piece.ends)
+            for frame in frames:
+                here = [(clip, place) for clip, place in piece.frames[frame] if clip.error is None]
+                if here:
+                    try:
+                        file.write(frame, [clip.out[place] for clip, place in here], self.ycbcr)
+                    except RuntimeError as error:
+                        for clip, _ in here:
+                            clip.error = error
+
+    def found(self, clip: _Clip) -> Record | BaseException:
+        """A sequence as a record."""
+        if clip.error is not None:
+            return clip.error
+        return clip.out, *self._more(clip.video, int(self._first[clip.number]), clip.frames)
+
+    def _more(self, video: int, first: int, clip: np.ndarray) -> Iterator[np.ndarray]:
+        if self._extras.labels:
+            yield np.array([self._videos[video].label], np.int32)
+        if self._extras.frame_num == "scalar":
+            yield np.array([first], np.int32)
+        elif self._extras.frame_num == "sequence":
+            yield clip.astype(np.int32)
+        if self._extras.timestamps:
+            index = self.indices[video]
+            numerator, denominator = index["time_base"].tolist()
+            after_first = index["times"][clip] - index["times"][0]
+            yield np.where(clip < 0, -1.0, after_first * (numerator / denominator))
+
+
+def _file_of(path: str) -> str | np.ndarray:
+    """What FFmpeg opens: a path, or the bytes of a remote file."""
+    return np.frombuffer(whole_file(path), np.uint8) if is_remote(path) else path
+
+
+def _starts(layout: Layout, start: int, end: int) -> np.ndarray:
+    """Where the sequences of a part begin."""
+    if layout.uniform:
+        return np.arange(start, min(start + 1, end), dtype=np.int64)
+    taken = layout.length * layout.stride if layout.whole_strides else (layout.length - 1) * layout.stride + 1
+    full = np.arange(start, max(end - taken + 1, start), layout.step, dtype=np.int64)
+    every = np.arange(start, max(end, start), layout.step, dtype=np.int64)
+    if layout.pad_mode == "none":
+        return full
+    return every[: len(full) + 1] if layout.whole_strides else every
+
+
+_COLUMNS = {
+    "times": "int64 n", "decode_times": "int64 n", "keys": "int64 k", "marks": "int64 n", "time_base": "int64 2",
+    "size": "int64 2", "untimed": "bool 1", "picture": "int64 4", "codec": "uint8 c", "extradata": "uint8 e",
+    "packets": "int64 p 3", "sent": "int64 s",
+}  # fmt: skip
+_MOST = np.iinfo(np.int64).max
+
+
+def _is_of(index: Index, size: int) -> bool:
+    """Whether an index can be that of a video of this many bytes."""
+    if not has_columns(index, **_COLUMNS):
+        return False
+    frames, packets, (height, width) = len(index["times"]), index["packets"], index["size"].tolist()
+    ascending = [bool((values[:-1] < values[1:]).all()) for values in (index["times"], index["keys"])]
+    return (
+        0 < frames <= size
+        and all(ascending)
+        and all_within(index["keys"], 0, frames - 1)
+        and all_within(index["time_base"], 1, _MOST)
+        and min(height, width) > 0
+        and height * width <= get_max_pixels()
+        and index["codec"].tobytes().isascii()
+        and all_inside(packets[:, 0], packets[:, 1], size)
+        and len(index["sent"]) == (frames if len(packets) else 0)
+        and all_within(index["sent"], 0, len(packets) - 1)
+    )
+
+
+def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[Listed], list[Index]]:
+    """The videos that can be read, and their indices; several files at a time, each once."""
+
+    def one(path: str) -> Index | Exception:
+        try:
+            if is_remote(path):
+                return scan(_file_of(path))
+            return cached(path, "video", 6, lambda: scan(path), _WORTH_KEEPING, _is_of)
+        except (OSError, RuntimeError, ValueError) as error:
+            return error
+
+    paths = list(dict.fromkeys(video.path for video in videos))
+    with ThreadPoolExecutor(_SCANS_AT_ONCE, "ndd-video-index") as pool:
+        found = dict(zip(paths, pool.map(one, paths), strict=True))
+    bad = {path: one for path, one in found.items() if isinstance(one, Exception)}
+    if bad:
+        first = next((path for path, error in bad.items() if is_no_fault_of_data(error)), next(iter(bad)))
+        said = without_secrets(f"{first}: {bad[first]}")
+        if not skips or is_no_fault_of_data(bad[first]):
+            raise RuntimeError(f"{reader}: {said}") from bad[first]
+        warnings.warn(f"{reader}: {len(bad)} files are left out, the first is {said}", UserWarning, stacklevel=6)
+    good = [video for video in videos if not isinstance(found[video.path], Exception)]
+    return good, [found[video.path] for video in good]  # type: ignore[misc]
