@@ -80,7 +80,6 @@ LONG = (
     "test_worker_processes.py::test_workers_of_a_data_loader[spawn-1]",
     "test_kernels.py::test_many_processes_ask_first",
     "test_crop_mirror_normalize.py::test_random_arguments_as_dali",
-    "test_experimental_resize.py::test_as_resize[cpu-1-DHWC]",
     "test_bench.py::test_first_call",
     "test_bench.py::test_import_time",
     "test_bench.py::test_speech",
@@ -103,7 +102,6 @@ LONG = (
     "test_processes.py::test_exit_with_work_queued[sync_cpu]",
     "test_notebooks.py::test_notebook_runs[speech]",
     "test_notebooks.py::test_notebook_runs[classic_loops]",
-    "test_experimental_resize.py::test_as_resize[cpu-DALIInterpType.INTERP_LINEAR-CDHW]",
     "test_crop_mirror_normalize.py::test_gpu_as_cpu[2]",
     "test_memory.py::test_memory_pressure_is_not_damage[.png]",
     "test_processes.py::test_what_the_handler_of_a_signal_raises_reaches_the_user[eager]",
@@ -133,11 +131,28 @@ LONG = (
     "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds4]",
     "test_worker_processes.py::test_workers_that_are_started[spawn]",
     "test_torch_compile.py::test_whoever_comes_first[ndd, torch._dynamo]",
-    "test_object_store.py::test_compressed_tfrecords[compress1]",
+    "test_object_store.py::test_compressed_tfrecords",
+    "test_object_store.py::test_what_others_could_have_written_is_not_taken_from_the_cache",
+    "test_containers.py::test_the_checks_are_in_force",
+    "test_pictures.py::test_lying_headers",
+    "test_bench.py::test_the_table_suits_ndd",
+    "test_bench.py::test_operators",
+    "test_bench_classic.py::test_classic_loops",
+    "test_detection.py::test_the_loop_of_ssd_on_a_gpu",
+    "test_read_ahead.py::test_memory_is_flat",
+    "test_body.py::test_memory_is_flat_over_fifty_epochs",
+    "test_worker_processes.py::test_states_of_a_stateful_data_loader[partial",
+    "test_worker_processes.py::test_states_of_a_stateful_data_loader[fill",
+    "test_worker_processes.py::test_a_started_worker_is_of_its_parents_rank",
+    "test_proxy.py::test_other_start_methods",
 )
 LONG_LIKE = re.compile(
     # Two readers of video share what the third does, and orders and shards are those of any reader.
     r"test_every_place_resumes\[options[12]-.*-(VideoResize|experimental\.Video)\]"
+    # Images and volumes stay; the other layouts are these, with their axes joined.
+    r"|test_experimental_resize.py::test_as_resize\[(cpu|gpu)-.*-(CHW|FHWC|FCHW|CFHW|CDHW)\]"
+    # Loops that are left out share the log with those that stay.
+    r"|test_worker_processes.py::test_the_loader_gives_what_it_gives_without_workers\[(fill|drop)-"
     # Kernels are built as C++ for each; of bytes they stay.
     r"|test_reductions.py::test_gpu_equals_cpu\[(i64|f32)-(mean|mean_square|rms|max|std_dev)\]"
 )
