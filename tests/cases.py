@@ -11,10 +11,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.util
-import random
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +52,6 @@ class EachSample:
 
 
 IMAGE_LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "DHWC")
-
-
-EVERYTHING = False  # `--all`
-
-
-def drawn(values: Iterable[Any], count: int, *key: object) -> list[Any]:
-    """The first of some values and others to make `count`, by a seed that is the key's; all of them with `--all`."""
-    first, *others = values
-    if not EVERYTHING:
-        others = random.Random(repr(key)).sample(others, min(count - 1, len(others)))
-    return [first, *others]
 
 
 def image(rng: np.random.Generator, i: int, layout: str, dtype: str) -> np.ndarray:

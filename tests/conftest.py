@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
-import random
-import re
 import shutil
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from _pytest.doctest import DoctestModule
 
@@ -74,154 +71,29 @@ def cuda() -> Any:
     return torch.cuda
 
 
-# What `.ci/run` leaves to `.ci/run all`, for its time on two cores: each takes 3 to 50 seconds of one core, and what it tests
-# is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
-LONG = (
-    "test_worker_processes.py::test_workers_of_a_data_loader[spawn-1]",
-    "test_kernels.py::test_many_processes_ask_first",
-    "test_crop_mirror_normalize.py::test_random_arguments_as_dali",
-    "test_bench.py::test_first_call",
-    "test_bench.py::test_import_time",
-    "test_bench.py::test_speech",
-    "test_bench.py::test_detection",
-    "test_bench.py::test_augment",
-    "test_compile.py::test_the_caches_are_filled",
-    "test_memory.py::test_memory_pressure_is_not_damage[.jp2]",
-    "test_memory.py::test_memory_pressure_is_not_damage[.tif]",
-    "test_memory.py::test_memory_pressure_is_not_damage[.gif]",
-    "test_read_ahead.py::test_the_interpreter_exits[os.fork",
-    "test_every_reader.py::test_a_started_worker_reads",
-    "test_demo.py::test_the_embedded_set_is_learnt",
-    "test_installation.py::test_wheel_and_sdist",
-    "test_old_names.py::test_the_oracle_warns_too",
-    "test_portable.py::test_real_files[without simplejpeg]",
-    "test_arithmetic_kernels.py::test_every_operation_compiles",
-    "test_contexts.py::test_ten_thousand_iterations",
-    "test_processes.py::test_forks_at_random_moments[0]",
-    "test_processes.py::test_exit_with_work_queued[deferred]",
-    "test_processes.py::test_exit_with_work_queued[sync_cpu]",
-    "test_notebooks.py::test_notebook_runs[speech]",
-    "test_notebooks.py::test_notebook_runs[classic_loops]",
-    "test_crop_mirror_normalize.py::test_gpu_as_cpu[2]",
-    "test_memory.py::test_memory_pressure_is_not_damage[.png]",
-    "test_processes.py::test_what_the_handler_of_a_signal_raises_reaches_the_user[eager]",
-    "test_proxy.py::test_other_start_methods[forkserver]",
-    "test_notebooks.py::test_notebook_runs[detection]",
-    "test_notebooks.py::test_notebook_runs[video]",
-    "test_notebooks.py::test_notebook_runs[scale]",
-    "test_notebooks.py::test_notebook_runs[segmentation]",
-    "test_notebooks.py::test_notebook_runs[augmentation_gallery]",
-    "test_elastic.py::test_killed_restarted_and_finished_by_fewer",
-    "test_worker_processes.py::test_workers_of_a_data_loader[forkserver-1]",
-    "test_user_code.py::test_errors_are_where_the_code_is_wrong[right_code.py]",
-    "test_notebooks.py::test_notebook_runs[auto_aug]",
-    "test_notebooks.py::test_notebook_runs[segmentation_augment]",
-    "test_notebooks.py::test_notebook_runs[containers]",
-    "test_external_source.py::test_processes_share_out_a_sequence",
-    "test_coverage.py::test_lines_are_counted_of_every_operator",
-    "test_crop_mirror_normalize.py::test_gpu_as_cpu[1]",
-    "test_bench.py::test_loop",
-    "test_experimental_resize.py::test_as_resize[cpu-DALIInterpType.INTERP_LINEAR-DHWC]",
-    "test_processes.py::test_control_c_in_the_loop[deferred]",
-    "test_proxy.py::test_many_servers_leave_nothing",
-    "test_read_ahead.py::test_the_interpreter_exits[raise SystemExit(3)]",
-    "test_object_store.py::test_other_processes",
-    "test_normalize.py::test_gpu_reads_many_samples_once[axes1]",
-    "test_normalize.py::test_gpu_reads_many_samples_once[axes3]",
-    "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds4]",
-    "test_worker_processes.py::test_workers_that_are_started[spawn]",
-    "test_torch_compile.py::test_whoever_comes_first[ndd, torch._dynamo]",
-    "test_object_store.py::test_compressed_tfrecords",
-    "test_object_store.py::test_what_others_could_have_written_is_not_taken_from_the_cache",
-    "test_containers.py::test_the_checks_are_in_force",
-    "test_pictures.py::test_lying_headers",
-    "test_bench.py::test_the_table_suits_ndd",
-    "test_bench.py::test_operators",
-    "test_bench_classic.py::test_classic_loops",
-    "test_detection.py::test_the_loop_of_ssd_on_a_gpu",
-    "test_read_ahead.py::test_memory_is_flat",
-    "test_body.py::test_memory_is_flat_over_fifty_epochs",
-    "test_worker_processes.py::test_states_of_a_stateful_data_loader[partial",
-    "test_worker_processes.py::test_states_of_a_stateful_data_loader[fill",
-    "test_worker_processes.py::test_a_started_worker_is_of_its_parents_rank",
-    "test_proxy.py::test_other_start_methods",
-)
-LONG_LIKE = re.compile(
-    # Two readers of video share what the third does, and orders and shards are those of any reader.
-    r"test_every_place_resumes\[options[12]-.*-(VideoResize|experimental\.Video)\]"
-    # Images and volumes stay; the other layouts are these, with their axes joined.
-    r"|test_experimental_resize.py::test_as_resize\[(cpu|gpu)-.*-(CHW|FHWC|FCHW|CFHW|CDHW)\]"
-    # Loops that are left out share the log with those that stay.
-    r"|test_worker_processes.py::test_the_loader_gives_what_it_gives_without_workers\[(fill|drop)-"
-    # Kernels are built as C++ for each; of bytes they stay.
-    r"|test_reductions.py::test_gpu_equals_cpu\[(i64|f32)-(mean|mean_square|rms|max|std_dev)\]"
-)
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="runs what takes long too, and every combination of parameters")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    import cases
+    import selection
 
-    cases.EVERYTHING = config.option.all
+    selection.everything = config.option.all
     if interval := os.environ.get("NDD_TEST_SWITCH_INTERVAL"):  # threads that take turns at almost every step
         sys.setswitchinterval(float(interval))
 
 
-_TYPES = re.compile(r"((u?int|b?float)\d+|[uif](1|2|4|8|16|32|64)|bf16|bool)")
-_TYPES_TRIED = 3  # of one test: kernels are compiled for each
-
-
-def combinations(items: list[pytest.Item]) -> set[str]:
-    """The node ids that run: of a test with several parameters, combinations in which each value of each parameter occurs.
-
-    Of parameters that are element types some values do. They are drawn by a seed that is the test's own.
-    """
-    tests: dict[str, list[Any]] = {}
-    for item in items:
-        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    chosen = set()
-    for name, its_items in tests.items():
-        random.Random(name).shuffle(its_items)
-        tried: set[tuple[str, Any]] = set()
-        types: dict[str, set[str]] = {}
-        for item in its_items:
-            values = set(parameters(item))
-            new = values - tried
-            for parameter, value in values:
-                if isinstance(value, str) and _TYPES.fullmatch(value):
-                    some = types.setdefault(parameter, set())
-                    if len(some) >= _TYPES_TRIED:
-                        new.discard((parameter, value))
-                    else:
-                        some.add(value)
-            if new or not values:
-                chosen.add(item.nodeid)
-                tried |= values
-    return chosen
-
-
-def parameters(item: Any) -> Iterator[tuple[str, Any]]:
-    """Names of parameters, each with its value where that is plain, else with its place in the list of values."""
-    if hasattr(item, "callspec"):
-        for name, value in item.callspec.params.items():
-            if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
-                value = np.dtype(value).name
-            plain = isinstance(value, str | int | float | tuple | list | dict | None)
-            yield name, str(value) if plain else item.callspec.indices[name]
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What needs a GPU can be chosen by its mark, and is skipped where there is none; what is long waits for `--all`."""
+    import selection
+
     for item in items:
-        if any(name in item.nodeid for name in LONG) or LONG_LIKE.search(item.nodeid):
+        if selection.is_long(item.nodeid):
             item.add_marker(pytest.mark.long)
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
     if not config.option.all and not any("::" in argument for argument in config.args):
-        chosen = combinations([item for item in items if not item.get_closest_marker("long")])
+        chosen = selection.combinations([item for item in items if not item.get_closest_marker("long")])
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
         items[:] = [item for item in items if item.nodeid in chosen]
     marked = [item for item in items if item.get_closest_marker("gpu")]

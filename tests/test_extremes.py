@@ -14,7 +14,7 @@ import zlib
 import numpy as np
 import pytest
 from calling import call_with, cases_of, layouts_of, load_every_module, public, samples
-from cases import drawn
+from selection import drawn
 
 import ndd
 

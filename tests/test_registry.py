@@ -16,8 +16,9 @@ import re
 import numpy as np
 import pytest
 from calling import FORMS, call, call_with, cases_of, decodes, evaluated, layouts_of, load_every_module, public, samples
-from cases import DTYPES, Case, EachSample, drawn, table, values as numbers
+from cases import DTYPES, Case, EachSample, table, values as numbers
 from compare import arrays_of, assert_same_values, describe
+from selection import drawn
 
 import ndd
 

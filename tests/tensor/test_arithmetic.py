@@ -7,9 +7,9 @@ import operator
 
 import numpy as np
 import pytest
-from cases import drawn
 from compare import assert_same, check_same, same_where
 from number_samples import NAMES, samples
+from selection import drawn
 
 import ndd
 

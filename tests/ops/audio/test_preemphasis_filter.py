@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import DTYPES, I16, EachSample, drawn, each_of
+from cases import DTYPES, I16, EachSample, each_of
 from compare import check_same
+from selection import drawn
 
 import ndd
 

@@ -6,10 +6,11 @@ import random
 
 import numpy as np
 import pytest
-from cases import drawn, each_of
+from cases import each_of
 from compare import arrays_of, check_same, outcome, value
 from encoded import photograph
 from number_samples import NUMPY, borders, random_array
+from selection import drawn
 
 import ndd
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import F32, EachSample, drawn, each_of
+from cases import F32, EachSample, each_of
 from compare import check_same
 from number_samples import random_array
+from selection import drawn
 
 import ndd
 from ndd.ops.tensor.coord_transform import _by_numpy, _transform_few
