@@ -118,14 +118,14 @@ def _read_together(call: Any, names: list[str]) -> Packed | None:
     paths, starts = np.frombuffer(b"\0".join(encoded) + b"\0", np.uint8), np.add.accumulate(lengths) - lengths
     n, flags, files = len(names), compiled.OPEN_FLAGS, _Handles(len(names))
     handles, sizes = files.numbers, np.full(n, -1, np.int64)
-    call.in_turns(compiled.open_turns, (paths, starts, flags, handles, sizes), n, n * _OPENING, files)
+    call.parallel_for(compiled.open_turns, (paths, starts, flags, handles, sizes), n, n * _OPENING, files)
     if (handles < 0).any():
         files.close()
         return None
     room = (sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT
     places, order = np.add.accumulate(room) - room, np.argsort(-sizes, kind="stable")
     buffer, done = host_empty(int(room.sum()), np.uint8), np.full(n, -1, np.int64)
-    call.in_turns(
+    call.parallel_for(
         compiled.read_turns, (order, handles, sizes, places, buffer, done),
         n, n * _OPENING + 2 * len(buffer), files,
     )  # fmt: skip

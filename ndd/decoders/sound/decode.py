@@ -16,7 +16,7 @@ import numpy as np
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
 from ndd._operator.limits import RISE
-from ndd._operator.turns import Pace, in_turns
+from ndd._operator.partition import Pace, parallel_for
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
 from ndd.decoders.sound import batch_kernels as sound_batch, libsndfile
@@ -238,7 +238,7 @@ def _work_on(groups: list[_Group], call: Call | None) -> None:
     the last file of each."""
     if call is not None and len(groups) == 1:
         loop, what, nanoseconds = groups[0]
-        in_turns(call.context, loop, what, len(what[0]), int(nanoseconds), what, Pace(1e-9))
+        parallel_for(call.context, loop, what, len(what[0]), int(nanoseconds), what, Pace(1e-9))
         return
     turns, files = [np.array([0]) for _ in groups], sum([len(group.what[0]) for group in groups])
     work = sum([group.work for group in groups])
