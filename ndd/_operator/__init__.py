@@ -34,9 +34,9 @@ The life of a call
       |                      |                         |
       |        memory for the outputs     on_cpu.py    memory for the outputs            on_gpu.py
       |        samples, pieces or runs    partition.py one launch for the whole batch    _cuda/launch.py
-      |             |                                  on the context's stream; its text
-      |             v                                  is kept and made again for the next
-      |        native threads, without the GIL         batch of these shapes
+      |             |                                  on the context's stream, recorded for
+      |             v                                  the next batch of these shapes
+      |        native threads, without the GIL         |
       |        ==============================          |
       |        .cpu, a kernel for one sample           .cuda
       |             |                                  |
