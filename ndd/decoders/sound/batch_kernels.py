@@ -5,7 +5,7 @@ Files of a second of speech take 20 to 300 us, and some 100 us of Python each if
 
 Plain WAV files are converted where they lie: with libsndfile instead, the speech loop falls from 487 to 370 files/s, and a file
 costs 0.39 ms of CPU instead of 0.18 to decode. FLAC files are decoded by `flac.py`, Ogg files of Vorbis by `vorbis.py`, all
-others by libsndfile (`wav.py`). Whatever is not as it should be is left out.
+others by libsndfile (`libsndfile.py`). Whatever is not as it should be is left out.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ plan_files.meanwhile()
 
 @kernel
 def open_turns(turns, most, which, files, name, facts):
-    """Opens files with libsndfile, and fills their `facts`; `connect` in `decoders/sound/files.py` comes first."""
+    """Opens files with libsndfile, and fills their `facts`; `connect` of `libsndfile.py` comes first."""
     info, like = np.zeros(8, np.int32), np.empty(0, np.uint8)
     for _ in range(most):
         k = next_turn(turns)
