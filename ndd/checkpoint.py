@@ -25,12 +25,12 @@ _UNNAMED = "__op_"  # the key of what was registered without a name: this and it
 
 
 class Checkpoint:
-    """The states of a set of objects: readers, generators, and whatever has `get_state()` and `set_state(state)`.
+    """The states of a set of objects: readers, generators, and anything with `get_state()` and `set_state(state)`.
 
-    `register` each object, `collect` and `save` while the loop runs; in the next process `load`, and `register` the
-    same objects under the same names (or in the same order): each goes at once to the place that was saved.
+    `register` each object; `collect` and `save` while the loop runs. In the next process `load`, and `register` the
+    same objects under the same names (or in the same order): each object goes to its saved place at once.
 
-    Files are written whole or not at all: a crash in the middle of `save` leaves the files before as they were.
+    Files are written whole or not at all: a crash during `save` leaves the earlier files as they are.
 
     >>> import ndd, tempfile
     >>> rng = ndd.random.RNG(seed=42)
@@ -67,12 +67,12 @@ class Checkpoint:
 
     @property
     def is_complete(self) -> bool:
-        """Whether `collect` was the last to fill the states: then nothing new can be registered."""
+        """Whether `collect` filled the states last: no new object can be registered then."""
         return self._complete
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the states came from `load` or `deserialize`: then only what they name can be registered."""
+        """Whether the states came from `load` or `deserialize`: only objects that they name can be registered then."""
         return self._loaded
 
     @property
@@ -163,7 +163,7 @@ class Checkpoint:
         return str(name)
 
     def _apply(self, key: str) -> None:
-        """Gives an object the state that waits for it; if it refuses, the state goes on waiting."""
+        """Gives an object the state that waits for it. If the object refuses it, the state stays."""
         if key not in self._pending:
             return
         (state, wanted), op = self._states[key], self._ops[key]
@@ -343,7 +343,7 @@ class _Pattern:
         return self.before + ("" if self.spec is None else format(number, self.spec)) + self.after
 
     def found(self) -> list[tuple[int, str]]:
-        """(number, path) of the files that are there. A text is a number if the field writes it like that."""
+        """(number, path) of the existing files. A text is a number only if the field would write it like that."""
         if self.spec is None:
             return [(0, self.before)] if os.path.isfile(self.before) else []
         if not os.path.isdir(self.folder):
