@@ -104,12 +104,12 @@ class ExternalSource:
             "the source"
         )
 
-    def _for_each(self, name: str, given: Any) -> list[Any]:
-        if not isinstance(given, list | tuple):
-            return [given] * self._count
-        if len(given) != self._count:
-            raise ValueError(f"ExternalSource: {name}: Expected a sequence of size {self._count}, got {len(given)}")
-        return list(given)
+    def _for_each(self, name: str, setting: Any) -> list[Any]:
+        if not isinstance(setting, list | tuple):
+            return [setting] * self._count
+        if len(setting) != self._count:
+            raise ValueError(f"ExternalSource: {name}: Expected a sequence of size {self._count}, got {len(setting)}")
+        return list(setting)
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
         """The next item: a Tensor, a Batch, or a tuple of `num_outputs` of these. StopIteration at the end, see `cycle`.
@@ -251,7 +251,7 @@ def _bound(source: Any, cycle: Any, processes: int, ahead: int) -> Callable[[], 
             f'ExternalSource: Invalid value {cycle!r} for `cycle`: expected "no", False or None (the source ends), "quiet" '
             'or True (it begins again) or "raise" (StopIteration at each end, then it begins again)'
         )
-    given: Any = source  # a type checker narrows `source` too far
+    any_source: Any = source  # a type checker narrows `source` too far
     iterable = isinstance(source, Iterable) or (not callable(source) and hasattr(source, "__getitem__"))
     if not iterable and not callable(source):
         raise TypeError(
@@ -265,7 +265,7 @@ def _bound(source: Any, cycle: Any, processes: int, ahead: int) -> Callable[[], 
         if cycle is not None:
             raise ValueError("ExternalSource: The argument `cycle` can only be specified if `source` is iterable.")
         if not processes:
-            return given
+            return any_source
     if isinstance(source, Iterator) and cycle not in (None, False, "no"):
         raise TypeError(
             "ExternalSource: Cannot cycle through a generator or an iterator, which has but one end: pass the generator "
@@ -273,7 +273,7 @@ def _bound(source: Any, cycle: Any, processes: int, ahead: int) -> Callable[[], 
         )
     if processes:
         return _Items(_in_processes(source, processes, ahead), cycle).next
-    begin: Any = given if generates else lambda: iter(given)
+    begin: Any = any_source if generates else lambda: iter(any_source)
     return _Items(begin, cycle).next
 
 

@@ -91,7 +91,7 @@ def _is_record(head: bytes) -> bool:
 
 def _files(paths: list[str]) -> list[tuple[str, str]]:
     """The files to index and their kinds. Files of other kinds in a folder are left out."""
-    found: list[tuple[str, str]] = []
+    files: list[tuple[str, str]] = []
     for path in paths:
         is_pattern = not os.path.exists(path) and glob.has_magic(path)
         if is_pattern or os.path.isdir(path):
@@ -100,15 +100,15 @@ def _files(paths: list[str]) -> list[tuple[str, str]]:
             chosen = [(name, kind) for name, kind in kinds if kind is not None]
             if not chosen:
                 raise ValueError(f"{path}: expected TFRecord, tar or RecordIO files, found none")
-            found += chosen
+            files += chosen
         else:
             kind = kind_of(path)
             if kind is None:
                 raise ValueError(
                     f"{path}: expected a TFRecord, tar or RecordIO file (tar and RecordIO not compressed), got something else"
                 )
-            found.append((path, kind))
-    return found
+            files.append((path, kind))
+    return files
 
 
 def _write(path: str, kind: str, index: str) -> int:
@@ -131,9 +131,9 @@ def _write(path: str, kind: str, index: str) -> int:
 
 def _tfrecord_lines(path: str, report: _REPORT) -> list[str]:
     """ "offset size" for each record."""
-    found = scan_tfrecord(path, report)
+    index = scan_tfrecord(path, report)
     return [
-        f"{offset} {size}\n" for offset, size in zip(found["offsets"].tolist(), found["sizes"].tolist(), strict=True)
+        f"{offset} {size}\n" for offset, size in zip(index["offsets"].tolist(), index["sizes"].tolist(), strict=True)
     ]
 
 

@@ -224,8 +224,8 @@ def _checked(masks: Value, images: Value, image_layout: str) -> Value:
             f"Targets: masks: expected HW, HWC or NHW, got {masks.dtype} of {masks.ndim} axes, layout {masks.layout!r}"
         )
     axes, image_axes = ([w.index(c) for c in "HW"] for w in (layout, image_layout))
-    found = masks_of(masks, images, axes=axes, image_axes=image_axes, layout=layout)
-    return found.evaluate() if masks._store is not None and images._store is not None else found
+    checked = masks_of(masks, images, axes=axes, image_axes=image_axes, layout=layout)
+    return checked.evaluate() if masks._store is not None and images._store is not None else checked
 
 
 def _of_masks(how: dict[str, Any]) -> dict[str, Any]:

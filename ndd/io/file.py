@@ -153,9 +153,9 @@ def _name(characters: np.ndarray) -> str:
 
 def contents(path: str) -> np.ndarray:
     """The bytes of a file; RuntimeError that names it if it cannot be read. OSError where no file can be opened."""
-    scheme, found, _ = path.partition("://")
+    scheme, rest, _ = path.partition("://")
     name = local_name(path)
-    if found and scheme.isalnum() and scheme != "file":
+    if rest and scheme.isalnum() and scheme != "file":
         raise RuntimeError(
             f"{path!r}: expected a path, file:// or a URL of s3, gs, az, http or https, got the scheme {scheme}://"
         )

@@ -78,18 +78,18 @@ class ObjectCache:
 
     def _trim(self) -> None:
         """Removes the least recently used files if the folder is too large."""
-        found: list[tuple[float, int, str]] = []
+        files: list[tuple[float, int, str]] = []
         for path in self._folder.glob("??/*"):
             with contextlib.suppress(OSError):  # another process has removed it
                 status = path.stat()
                 if path.suffix == SUFFIX and time.time() - status.st_mtime > _ABANDONED:
                     path.unlink()
                 elif path.suffix != SUFFIX:
-                    found.append((status.st_mtime, status.st_size, str(path)))
-        total = sum(size for _, size, _ in found)
+                    files.append((status.st_mtime, status.st_size, str(path)))
+        total = sum(size for _, size, _ in files)
         if total <= self._limit * (1 - _LOOK):
             return
-        for _, size, path in sorted(found):
+        for _, size, path in sorted(files):
             if total <= self._limit * _LOW:
                 break
             with contextlib.suppress(OSError):

@@ -199,11 +199,11 @@ def _kept(environment: Environment, url: str, offset: int, size: int, version: s
     if cache is None:
         return _read(environment, url, offset, size, version)
     key = f"{url}\0{version}\0{offset}\0{size}"
-    found = cache.get(key)
-    if found is None:
-        found = _read(environment, url, offset, size, version)
-        cache.put(key, found)
-    return found
+    cached = cache.get(key)
+    if cached is None:
+        cached = _read(environment, url, offset, size, version)
+        cache.put(key, cached)
+    return cached
 
 
 def _read(environment: Environment, url: str, offset: int, size: int, version: str) -> np.ndarray:
@@ -260,8 +260,8 @@ def _status(environment: Environment, url: str) -> Status:
         return Status(*web_server.status(url, _web_settings(environment)))
     store, key = _store_of(environment, url)
     with _named(url):
-        found = _client().head(store, key)
-    return Status(int(found["size"]), str(found.get("e_tag") or found.get("last_modified")))
+        head = _client().head(store, key)
+    return Status(int(head["size"]), str(head.get("e_tag") or head.get("last_modified")))
 
 
 def _entries(environment: Environment, url: str) -> Entries:
@@ -270,10 +270,10 @@ def _entries(environment: Environment, url: str) -> Entries:
     store, key = _store_of(environment, url, listed=True)
     prefix = key.rstrip("/")
     with _named(url):
-        found = _client().list_with_delimiter(store, prefix or None)
+        listing = _client().list_with_delimiter(store, prefix or None)
     start = len(prefix) + 1 if prefix else 0
-    files = [entry["path"][start:] for entry in found["objects"]]
-    folders = [path.rstrip("/")[start:] for path in found["common_prefixes"]]
+    files = [entry["path"][start:] for entry in listing["objects"]]
+    folders = [path.rstrip("/")[start:] for path in listing["common_prefixes"]]
     if not files and not folders:
         raise FileNotFoundError(errno.ENOENT, "No such folder: no object's name begins with it", without_secrets(url))
     return Entries(sorted(name for name in files if name), sorted(name for name in folders if name))
@@ -338,12 +338,12 @@ def _environment() -> Environment:
 
 def _made_settings(environment: Environment) -> dict[str, Any]:
     said = dict(environment)
-    found = {**_DEFAULTS, **json.loads(said.get(_VARIABLE) or "{}")}
+    settings = {**_DEFAULTS, **json.loads(said.get(_VARIABLE) or "{}")}
     folder = said.get("NDD_OBJECT_CACHE")
-    if found["cache_dir"] is None and folder:
-        found["cache_dir"] = os.path.abspath(folder)
-        found["cache_size"] = int(said.get("NDD_OBJECT_CACHE_SIZE") or found["cache_size"])
-    return found
+    if settings["cache_dir"] is None and folder:
+        settings["cache_dir"] = os.path.abspath(folder)
+        settings["cache_size"] = int(said.get("NDD_OBJECT_CACHE_SIZE") or settings["cache_size"])
+    return settings
 
 
 _settings = Memoized(_made_settings, limit=8)
@@ -457,8 +457,8 @@ def _copy_library() -> None:
     that is loaded already is not begun again: a request would wait for ever. Takes 0.1 s, once in a process."""
     global _stale
     name = "obstore._obstore"
-    old = [found for found in sys.modules if found.partition(".")[0] == "obstore"]
-    _of_parents.extend(sys.modules.pop(found) for found in old)
+    old = [module_name for module_name in sys.modules if module_name.partition(".")[0] == "obstore"]
+    _of_parents.extend(sys.modules.pop(module_name) for module_name in old)
     data = Path(_library or "").read_bytes()
     if hasattr(os, "memfd_create"):
         handle = os.memfd_create("obstore")

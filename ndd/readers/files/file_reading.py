@@ -68,14 +68,14 @@ class OpenFiles:
             return self._without(beyond, numbers, offsets, sizes, self.read)
         if self._remote:
             return self._requested(numbers, offsets, sizes)
-        found: list[Any] = [None] * len(sizes)
+        pieces: list[Any] = [None] * len(sizes)
         missing = list(range(len(sizes)))  # where there is no compiled reading
         if self._open:
             buffer, places, missing = self._read(self.handles[numbers], offsets, sizes)
-            found = _pieces(buffer, places, sizes)
+            pieces = _pieces(buffer, places, sizes)
         for place in missing:
-            found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
-        return found
+            pieces[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
+        return pieces
 
     def read_whole(self) -> tuple[Packed | list[Any], dict[int, Exception]]:
         """The bytes of each file, as ranges of one buffer if possible, and the errors of unreadable files, whose bytes are
@@ -84,12 +84,12 @@ class OpenFiles:
             buffer, places, missing = self._read(self.handles, few_zeros(len(self.paths), np.int64), self.sizes, True)
             if not missing:
                 return Packed.of(buffer, places, self.sizes), {}
-            found = _pieces(buffer, places, self.sizes)
+            contents = _pieces(buffer, places, self.sizes)
             for place in missing:  # after closing the others: a process may be short of handles for all of them at once
-                found[place] = read_slowly(self.paths[place])
+                contents[place] = read_slowly(self.paths[place])
         else:
-            found = _each(self.paths, read_objects, read_slowly)
-        return found, {place: piece for place, piece in enumerate(found) if isinstance(piece, Exception)}
+            contents = _each(self.paths, read_objects, read_slowly)
+        return contents, {place: piece for place, piece in enumerate(contents) if isinstance(piece, Exception)}
 
     def _requested(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
         """Ranges of objects, each in its own memory. Objects that were not found are not requested again."""
@@ -125,10 +125,10 @@ class OpenFiles:
         if not self._open:
             return self._read_apart(numbers, offsets, sizes)
         buffer, starts, errors = self.read_packed(numbers, offsets, sizes)
-        found = _pieces(buffer, starts, sizes)
+        pieces = _pieces(buffer, starts, sizes)
         for place, error in errors.items():
-            found[place] = error
-        return found
+            pieces[place] = error
+        return pieces
 
     def read_packed(self, numbers: Any, offsets: Any, sizes: Any) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
         """As `read_joined`, in one u8 array: the array, the offset of each range in it, and the errors of unreadable ranges,
@@ -160,7 +160,7 @@ class OpenFiles:
         first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST if self._remote else _RUN)
         runs = self.read(numbers[first], offsets[first], run_sizes)
         starts = (offsets - offsets[first][run_of]).tolist()
-        found: list[Any] = []
+        pieces: list[Any] = []
         for place, (run, start, size) in enumerate(zip(run_of.tolist(), starts, sizes.tolist(), strict=True)):
             piece = runs[run]
             if isinstance(piece, OSError) and (piece.errno == errno.EIO or not self._remote):
@@ -168,8 +168,8 @@ class OpenFiles:
                 piece = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), size)
             elif not isinstance(piece, OSError):
                 piece = piece[start : start + size]
-            found.append(piece)
-        return found
+            pieces.append(piece)
+        return pieces
 
     def _beyond(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[int]:
         """The ranges that end beyond their files, as in a wrong index. They may have any size, and their sum may wrap."""
@@ -228,8 +228,8 @@ def status(path: str) -> Status:
 
 def _status(path: str) -> Status | OSError:
     try:
-        found = os.stat(path)
-        return Status(found.st_size, str(found.st_mtime_ns))
+        stated = os.stat(path)
+        return Status(stated.st_size, str(stated.st_mtime_ns))
     except OSError as error:
         return error
 

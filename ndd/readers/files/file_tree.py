@@ -158,21 +158,21 @@ def _scan_objects(reader: str, root: str, choose_dir: Any, choose_file: Any) -> 
 def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
     """The files in `root`, sorted, then those in each of its folders, sorted: names relative to `root`."""
     try:
-        found, folders = _split(root, choose_file)
+        names, folders = _split(root, choose_file)
         for folder in folders:
-            found += [os.path.join(folder, name) for name in _split(os.path.join(root, folder), choose_file)[0]]
+            names += [os.path.join(folder, name) for name in _split(os.path.join(root, folder), choose_file)[0]]
     except OSError as error:
         raise RuntimeError(
             f"{reader}: Failed to open {error.filename}{from_where(error.filename)}: {error.strerror}"
         ) from error
-    return found
+    return names
 
 
 def _split(folder: str, choose_file: Any) -> tuple[list[str], list[str]]:
     """The chosen files of a folder, and its folders."""
     if is_remote(folder):
-        found = one(list_folders([folder]))
-        return [name for name in found.files if choose_file(name)], found.folders
+        listing = one(list_folders([folder]))
+        return [name for name in listing.files if choose_file(name)], listing.folders
     with os.scandir(folder) as entries:
         listed = [(entry.name, _is_folder(entry)) for entry in entries]
     files = sorted(name for name, is_folder in listed if not is_folder and choose_file(name))

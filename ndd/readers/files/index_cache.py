@@ -142,14 +142,14 @@ def listed_or_scanned(
 
 
 def _state(container: str, kind: str, version: int) -> dict[str, int | str]:
-    found = status(container)
+    file_status = status(container)
     return {
         "format": _FORMAT,
         "kind": kind,
         "version": version,
         "path": _name_of(container),
-        "size": found.size,
-        "state": found.version,
+        "size": file_status.size,
+        "state": file_status.version,
     }
 
 
@@ -167,11 +167,11 @@ def _other_folders() -> list[Path]:
 
 
 def _digest(index: Index) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, array in index.items():
-        found.update(f"{name} {array.dtype.str} {array.shape}\0".encode())
-        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+        digest.update(f"{name} {array.dtype.str} {array.shape}\0".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _loaded(file: Path, state: dict[str, int | str]) -> Index | None:

@@ -38,8 +38,8 @@ def listed_videos(
     """The videos that one of three arguments names. With `automatic`, empty `labels` stand for 0, 1, 2, ..."""
     names = [] if filenames is None else path_texts(reader, "filenames", filenames)
     root = "" if file_root is None else path_text(reader, "file_root", file_root)
-    given = "" if file_list is None else path_text(reader, "file_list", file_list)
-    if sum(map(bool, (names, root, given))) != 1:
+    list_path = "" if file_list is None else path_text(reader, "file_list", file_list)
+    if sum(map(bool, (names, root, list_path))) != 1:
         raise RuntimeError(f"{reader}: exactly one of `filenames`, `file_root` and `file_list` is required")
     if labels is not None and not names:
         raise RuntimeError(f"{reader}: `labels` is valid only together with `filenames`")
@@ -53,22 +53,24 @@ def listed_videos(
             Listed(os.path.join(folders[place], name), place)
             for name, place in zip(names, places.tolist(), strict=True)
         ]
-    return [_parsed(reader, given, k, line) for k, line in enumerate(read_lines(reader, given), 1) if line.strip()]
+    return [
+        _parsed(reader, list_path, k, line) for k, line in enumerate(read_lines(reader, list_path), 1) if line.strip()
+    ]
 
 
 def _parsed(reader: str, path: str, number: int, line: str) -> Listed:
-    found = _LINE.fullmatch(line)
-    if found is None or not 0 <= int(found["label"]) <= LABELS[-1]:
+    fields = _LINE.fullmatch(line)
+    if fields is None or not 0 <= int(fields["label"]) <= LABELS[-1]:
         raise RuntimeError(
             f'{reader}: line {number} of "{path}": expected a file, a label from 0, and perhaps a start and an end, got '
             f"{line!r}"
         )
-    name = found["name"]
+    name = fields["name"]
     if not os.path.isabs(name) and not is_remote(name):
         beside = os.path.join(os.path.dirname(without_query(path)), name)
         name = name if os.path.exists(name) else beside
-    start, end = (None if found[k] is None else float(found[k]) for k in ("start", "end"))
-    return Listed(name, int(found["label"]), start, end)
+    start, end = (None if fields[k] is None else float(fields[k]) for k in ("start", "end"))
+    return Listed(name, int(fields["label"]), start, end)
 
 
 def frame_range(

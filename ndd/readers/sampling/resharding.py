@@ -116,19 +116,19 @@ def resumed_order(make: Callable[[Shards], Order], shards: Shards, before: dict[
 
 
 def of_all_ranks(
-    reader: str, given: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order], anew: bool = False
+    reader: str, saved: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order], anew: bool = False
 ) -> dict[str, Any]:
     """The state with which rank `shards.index` of `shards.count` continues after the ranks whose states are given. `anew`
     divides the rest again even if the number of ranks is the same."""
-    if not given:
+    if not saved:
         raise ValueError(f"{reader}.set_state: expected the states of all ranks, got an empty list")
-    count = len(given)
-    told = [state.get("shards") for state in given]
+    count = len(saved)
+    told = [state.get("shards") for state in saved]
     if sorted(map(str, told)) != sorted(str([i, count]) for i in range(count)):
         raise ValueError(
             f"{reader}.set_state: expected the states of shards 0 to {count - 1} of {count}, each once, got those of {told}"
         )
-    states = sorted(given, key=lambda state: state["shards"][0])
+    states = sorted(saved, key=lambda state: state["shards"][0])
     if count == shards.count and not anew:
         return states[shards.index]
     first = next((state for state in states if state.get("size") is not None), states[0])
@@ -170,34 +170,34 @@ def of_one_rank(
 ) -> dict[str, Any]:
     """The state with which rank `shards.index` of `shards.count` continues after ranks that were in step, from the state of
     one of them; `anew` as in `of_all_ranks`."""
-    (given,) = states
-    place = given["shards"]
+    (saved,) = states
+    place = saved["shards"]
     if place == shards.place and not anew:
-        return given
+        return saved
     if not (_is_place(place) and place[0] < place[1] <= shards.size):
         raise ValueError(f"{reader}.set_state: expected [shard, number of shards] for 'shards', got {place!r}")
-    if given["visit"] > _FURTHEST:
+    if saved["visit"] > _FURTHEST:
         raise ValueError(
-            f"{reader}.set_state: expected a state of at most {_FURTHEST} epochs, got one of {given['visit']}"
+            f"{reader}.set_state: expected a state of at most {_FURTHEST} epochs, got one of {saved['visit']}"
         )
     count = place[1]
     every = anew or count != shards.count
     orders = [
-        resumed_order(lambda own: make(own, given["seed"]), replace(shards, index=i, count=count), given.get("before"))
+        resumed_order(lambda own: make(own, saved["seed"]), replace(shards, index=i, count=count), saved.get("before"))
         for i in (range(count) if every else (shards.index, place[0]))
     ]
     theirs = orders[place[0]] if every else orders.pop()
-    each = [{**given, "shards": order.shards.place, **_in_step(reader, given, theirs, order)} for order in orders]
+    each = [{**saved, "shards": order.shards.place, **_in_step(reader, saved, theirs, order)} for order in orders]
     return of_all_ranks(reader, each, shards, make, anew) if every else each[0]
 
 
-def _in_step(reader: str, given: dict[str, Any], theirs: Order, ours: Order) -> dict[str, Any]:
+def _in_step(reader: str, saved: dict[str, Any], theirs: Order, ours: Order) -> dict[str, Any]:
     """The state of another rank that has taken as many batches as the rank whose state is given."""
-    visit, offset, left, last = given["visit"], given["offset"], given["left"], given.get("last", "fill")
+    visit, offset, left, last = saved["visit"], saved["offset"], saved["left"], saved.get("last", "fill")
     if last == "fill":
         if ours.shards.pad:  # all have the same length
             return {"draw": None}
-        began = given.get("began", 0)
+        began = saved.get("began", 0)
         taken = sum(theirs.length(v) for v in range(began, visit)) + offset
         visit = began
         while taken >= ours.length(visit):
@@ -206,7 +206,7 @@ def _in_step(reader: str, given: dict[str, Any], theirs: Order, ours: Order) -> 
         return {"visit": visit, "offset": taken, "draw": None}
     if not left:
         return {"draw": None}
-    batch = given["left_batch"]
+    batch = saved["left_batch"]
     steps = epoch_batches(theirs, visit, batch, last) - left
     if steps < 0 or taken_inside(theirs.unpadded, visit, batch, steps, last) != offset:
         raise ValueError(

@@ -253,16 +253,16 @@ def check_sampler(sampler: Any) -> None:
 
 def sampler_indices(sampler: Any, epoch: int) -> np.ndarray:
     """The indices that a user's sampler gives for an epoch."""
-    found: Any = sampler
+    indices: Any = sampler
     if callable(sampler) and not hasattr(sampler, "__iter__"):
-        found = sampler(epoch)
+        indices = sampler(epoch)
     elif hasattr(sampler, "set_epoch"):
         sampler.set_epoch(epoch)
-    values = found if hasattr(found, "__array__") else list(found)
+    values = indices if hasattr(indices, "__array__") else list(indices)
     if not hasattr(values, "__array__") and any(isinstance(value, list | tuple) for value in values):
         raise TypeError(
             "sampler: expected one integer index for each sample (not a batch sampler), got batches of them "
-            f"({type(found).__name__}): give the sampler of the samples, batches are made by next_epoch(batch_size=..., "
+            f"({type(indices).__name__}): give the sampler of the samples, batches are made by next_epoch(batch_size=..., "
             "last_batch=...)"
         )
     listed = np.asarray(values)

@@ -62,10 +62,10 @@ class ContainerStore(RecordStore):
 
     def record(self, number: int) -> Record:
         """One record."""
-        found = self.records([number])[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        record = self.records([number])[0]
+        if isinstance(record, Exception):
+            raise record
+        return record
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several records, read together."""

@@ -58,10 +58,10 @@ class FileStore(RecordStore):
 
     def record(self, number: int) -> Record:
         """(bytes, label)."""
-        found = self.records([number])[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        record = self.records([number])[0]
+        if isinstance(record, Exception):
+            raise record
+        return record
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several files, read into shared buffers."""

@@ -156,10 +156,10 @@ class ClipStore(RecordStore):
 
     def record(self, number: int) -> Record:
         """One sequence."""
-        found = self.records([number])[0]
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        record = self.records([number])[0]
+        if isinstance(record, BaseException):
+            raise record
+        return record
 
     def records(self, numbers: Sequence[int]) -> Sequence[Record | BaseException]:
         """Several sequences; of each video a frame is decoded once."""
@@ -217,7 +217,7 @@ class ClipStore(RecordStore):
     def pieces(self, clips: Sequence[_Clip]) -> list[_Piece]:
         """The pieces that may be decoded at the same time, cut at key frames. In sequential reading there is one for each thread,
         if there are enough key frames; otherwise there is a cut wherever no frame between two wanted ones needs decoding."""
-        found: list[_Piece] = []
+        pieces: list[_Piece] = []
         together = self._in_order(clips)
         share = sum(len(clip.frames) for clip in clips) / self.threads / 2
         for of_one in together:
@@ -231,8 +231,8 @@ class ClipStore(RecordStore):
             for begin, end in pairwise(cuts):
                 # At random somebody may go on, and to be emptied gains nothing.
                 ends = self.in_turn and end < len(every)
-                found.append(_Piece(of_one[0].video, {frame: frames[frame] for frame in every[begin:end]}, ends))
-        return found
+                pieces.append(_Piece(of_one[0].video, {frame: frames[frame] for frame in every[begin:end]}, ends))
+        return pieces
 
     def _cuts(self, video: int, frames: list[int], share: float) -> list[int]:
         """Where pieces begin among frames, and the end."""
@@ -246,14 +246,14 @@ class ClipStore(RecordStore):
     def _in_order(self, clips: Sequence[_Clip]) -> list[list[_Clip]]:
         """The sequences of each video. In sequential reading those of the next epoch form a group of their own: the decoder
         begins anew for them after the end of the video."""
-        found: dict[tuple[int, int], list[_Clip]] = {}
+        groups: dict[tuple[int, int], list[_Clip]] = {}
         epoch, last = 0, -1
         for clip in clips:
             if self.in_turn and clip.number <= last:
                 epoch += 1
             last = clip.number
-            found.setdefault((clip.video, epoch), []).append(clip)
-        return list(found.values())
+            groups.setdefault((clip.video, epoch), []).append(clip)
+        return list(groups.values())
 
     def decode(self, piece: _Piece) -> None:
         """Writes the frames of a piece."""
@@ -337,7 +337,7 @@ def _is_of(index: Index, size: int) -> bool:
 def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[Listed], list[Index]]:
     """The videos that can be read, and their indices; several files at a time, each once."""
 
-    def one(path: str) -> Index | Exception:
+    def index_of(path: str) -> Index | Exception:
         try:
             if is_remote(path):
                 return scan(_file_of(path))
@@ -347,13 +347,13 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
 
     paths = list(dict.fromkeys(video.path for video in videos))
     with ThreadPoolExecutor(_SCANS_AT_ONCE, "ndd-video-index") as pool:
-        found = dict(zip(paths, pool.map(one, paths), strict=True))
-    bad = {path: one for path, one in found.items() if isinstance(one, Exception)}
+        scanned = dict(zip(paths, pool.map(index_of, paths), strict=True))
+    bad = {path: index for path, index in scanned.items() if isinstance(index, Exception)}
     if bad:
         first = next((path for path, error in bad.items() if is_no_fault_of_data(error)), next(iter(bad)))
         said = without_secrets(f"{first}: {bad[first]}")
         if not skips or is_no_fault_of_data(bad[first]):
             raise RuntimeError(f"{reader}: {said}") from bad[first]
         warnings.warn(f"{reader}: {len(bad)} files are left out, the first is {said}", UserWarning, stacklevel=6)
-    good = [video for video in videos if not isinstance(found[video.path], Exception)]
-    return good, [found[video.path] for video in good]  # type: ignore[misc]
+    good = [video for video in videos if not isinstance(scanned[video.path], Exception)]
+    return good, [scanned[video.path] for video in good]  # type: ignore[misc]
