@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._compiled.atomics import put, seated
+from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_turn
@@ -47,7 +47,7 @@ def decode_turns(turns, most, order, pictures, scratch, taken, done):
         taken: int64 `[S]`, whether some thread has it: zeros.
         done: bool `[N]`, becomes whether all was well.
     """
-    seat = seated(taken)
+    seat = acquire_slot(taken)
     own = scratch[seat]
     for _ in range(most):
         turn = next_turn(turns)
@@ -56,7 +56,7 @@ def decode_turns(turns, most, order, pictures, scratch, taken, done):
         one = pictures[order[turn]]
         data, out = array_at(one[0], one[1], own), array_at(one[2], one[3], own)
         done[order[turn]] = decode(data, out, one[PLACE:], own)
-    put(taken, seat, 0)
+    atomic_store(taken, seat, 0)
     return True
 
 

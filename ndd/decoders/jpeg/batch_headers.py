@@ -27,7 +27,7 @@ _END = 64  # how near to the end its mark must be
 PEEKED = 2048  # bytes in which the headers of most files without EXIF lie
 
 
-@kernel
+@kernel(light=True)
 def take(address, size, start, target, facts):
     """Copies an encoded picture, `size` bytes from `address`, to `start` of `target`. There it fills `facts`, int64 `[FACTS]`,
     zeros where they are not good, and makes the EXIF of a good one plain."""
@@ -45,7 +45,7 @@ def _(address, size, start, target, facts):
     facts[:] = 0  # Python looks at all of them
 
 
-@kernel
+@kernel(light=True)
 def look(addresses, sizes, like, facts):
     """Fills `facts`, int64 `[N, FACTS]`, of the encoded pictures, `sizes[i]` bytes at `addresses[i]`, which stay as they are.
     Good are those of which Python would say the same; whether they are damaged further on is not known. `like`: any u8."""
@@ -62,7 +62,7 @@ def _(addresses, sizes, like, facts):
     facts[...] = 0  # Python looks at all of them
 
 
-@kernel
+@kernel(light=True)
 def peek(addresses, sizes, start, found):
     """Height, width and channels as stored, int64 `[N, 3]`, of the JPEGs whose pixels begin within these first bytes, with no
     EXIF before; zeros for all others. `start` is room for `PEEKED` bytes."""
@@ -94,12 +94,12 @@ def _(addresses, sizes, start, found):
     found[...] = 0  # Python looks at all of them
 
 
-@kernel
+@kernel(light=True)
 def _u16(data, at):
     return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
 
 
-@kernel
+@kernel(light=True)
 def _walk(data, first, end, found, copied):
     """Reads the segments up to the pixels; whether this is a plain picture of YCbCr or gray. A copy's EXIF is made plain, what
     is none is left to Python where there is something behind the frame header."""
@@ -161,12 +161,12 @@ def _walk(data, first, end, found, copied):
     return False
 
 
-@kernel
+@kernel(light=True)
 def _reads(data, at, a, b, c, d):
     return data[at] == a and data[at + 1] == b and data[at + 2] == c and data[at + 3] == d
 
 
-@kernel
+@kernel(light=True)
 def _orientation(data, at, end, copied):
     """Of a TIFF structure; 1 if it is damaged, 0 if it is a BigTIFF, or one of a single byte that is not in a copy."""
     if end - at < 8 or data[at] != data[at + 1] or (data[at] != 0x49 and data[at] != 0x4D):
@@ -193,7 +193,7 @@ def _orientation(data, at, end, copied):
     return 1
 
 
-@kernel
+@kernel(light=True)
 def _number(data, at, size, little):
     value = np.int64(0)
     for k in range(size):
@@ -201,7 +201,7 @@ def _number(data, at, size, little):
     return value
 
 
-@kernel
+@kernel(light=True)
 def _make_plain(data, at, end, orientation):
     data[at:end] = 0
     for k in range(min(len(_PLAIN), end - at)):
@@ -210,7 +210,7 @@ def _make_plain(data, at, end, orientation):
         data[at + 19] = orientation
 
 
-@kernel
+@kernel(light=True)
 def _is_sound(data, first, size, found):
     """Whether the file has its end, and no more scans than it can have use for."""
     ends, end = False, first + size

@@ -13,7 +13,7 @@ from ndd._operator import Operand, Plan, Rows, Values, each_sample
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import volumes
-from ndd.ops.image.warp_kernels import LARGE, warp_image, warp_volume
+from ndd.ops.image.warp_kernels import APPLIED, LARGE, NO_MATRIX, NO_WAVE, warp_image, warp_volume
 from ndd.types import DALIInterpType
 
 NEAREST, LINEAR = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR
@@ -177,7 +177,7 @@ def paint_affine(image, out, matrix, nearest, border, fill, stored) -> None:
         warp_volume(image, out, matrix, *reading(image.dtype, out.dtype, nearest, border, fill, stored))
 
 
-def paint_warped(image, out, applied, nearest, border, fill, stored, matrix=None, wave=None) -> None:
+def paint_warped(image, out, applied, nearest, border, fill, stored, matrix=NO_MATRIX, wave=NO_WAVE) -> None:
     """One image on the CPU, see `warp_image`."""
     if not out.size:
         return
@@ -187,7 +187,7 @@ def paint_warped(image, out, applied, nearest, border, fill, stored, matrix=None
     rgb = image.dtype == out.dtype == np.uint8 and image.shape[2] == 3 and min(image.size, out.size) >= LEAST
     large = image.size >= LARGE
     how = reading(image.dtype, out.dtype, nearest, border, fill, stored)
-    warp_image(image, out, applied, matrix, wave, (rgb and not large) or None, large or None, *how)
+    warp_image(image, out, np.int32(applied), matrix, wave, (rgb and not large) or None, large or None, *how)
 
 
 def warped_in_turns(call: Any, plan: Plan, stores: list[Any], results: list[Any]) -> np.ndarray | None:
@@ -210,9 +210,9 @@ def warped_in_turns(call: Any, plan: Plan, stores: list[Any], results: list[Any]
         warp_image,
         image,
         out,
-        Rows(own["applied"]) if "applied" in own else 1,
-        Rows(own["matrix"]) if "matrix" in own else None,
-        given.get("wave"),
+        Rows(own["applied"]) if "applied" in own else APPLIED,
+        Rows(own["matrix"]) if "matrix" in own else NO_MATRIX,
+        given.get("wave", NO_WAVE),
         rgb or None,
         None,
         *how,
