@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._compiled.atomics import put, seated
+from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_turn
@@ -68,7 +68,7 @@ def _seeks() -> np.ndarray:
 SEEKABLE = _seeks()
 
 
-@kernel
+@kernel(light=True)
 def _wav(head, size, nbytes, facts):
     """Fills the facts of a WAV file; for a cut-off one, those of the samples that are there."""
     place, form, form_end = np.int64(12), np.int64(0), np.int64(0)
@@ -93,7 +93,7 @@ def _wav(head, size, nbytes, facts):
         place += length + length % 2
 
 
-@kernel
+@kernel(light=True)
 def _flac(data, nbytes, facts):
     """Fills the facts of a FLAC file."""
     # Behind a block's head (4 bytes): sizes of frames (10 bytes), then rate, channels, bits, length.
@@ -109,7 +109,7 @@ def _flac(data, nbytes, facts):
         facts[RATE], facts[CHANNELS], facts[BITS] = rate, channels, bits
 
 
-@kernel
+@kernel(light=True)
 def headers(files, starts, facts):
     """Fills `facts`, zeros `[n, FACTS]`, for the plain WAV and FLAC files among `files`, int64 `[n, 2]`: addresses and bytes; gives
     the number of others. libsndfile decodes FLAC files from the middle: for `starts`, float64 `[n]`, above 0."""
@@ -134,7 +134,7 @@ def _(files, starts, facts):
     return len(files)
 
 
-@kernel
+@kernel(light=True)
 def _has_comments(address, nbytes, head):
     """Whether Vorbis's comment header, `nbytes` at `address`, is complete: libvorbis decodes no other files."""
     copy_bytes(head.ctypes.data, address, 11)
@@ -155,7 +155,7 @@ def _has_comments(address, nbytes, head):
     return head[0] & 1 != 0
 
 
-@kernel
+@kernel(light=True)
 def vorbis_headers(files, which, facts):
     """Fills the `facts` of those of `which` that are Ogg files of one whole stream of Vorbis."""
     head, found = np.empty(282, np.uint8), np.zeros(6, np.int64)
@@ -300,7 +300,7 @@ def wav_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, outp
     """
     raw, wide = np.empty(_PIECE, np.float64), np.empty(_PIECE, np.int32)
     singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
-    seat = seated(taken)
+    seat = acquire_slot(taken)
     room = rooms[seat]
     levels = room.view(np.int32)
     for _ in range(most):
@@ -344,7 +344,7 @@ def wav_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, outp
                     target[k] = np.float32(here[k]) * np.float32(2.0**-31)
         got[i] = plan[i, COUNT]
         _finish(i, facts, plan, wanted, room, output, got)
-    put(taken, seat, 0)
+    atomic_store(taken, seat, 0)
     return True
 
 
@@ -357,7 +357,7 @@ def _(*_args):
 @kernel
 def flac_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, output, got, all_words, all_lines):
     """The same for FLAC files. A row of `all_words` and of `all_lines` is `words` and `lines` of `flac.py`."""
-    seat = seated(taken)
+    seat = acquire_slot(taken)
     room, words, lines = rooms[seat], all_words[seat], all_lines[seat]
     levels = room.view(np.int32)
     for _ in range(most):
@@ -379,7 +379,7 @@ def flac_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, out
             for k in range(target.size):
                 target[k] = np.float32(here[k]) * np.float32(2.0**-31)
             _finish(i, facts, plan, wanted, room, output, got)
-    put(taken, seat, 0)
+    atomic_store(taken, seat, 0)
     return True
 
 
@@ -394,7 +394,7 @@ def vorbis_turns(
     turns, most, which, taken, rooms, files, facts, plan, wanted, output, got, all_words, table, values, factors, order
 ):
     """The same for Ogg files of Vorbis with one setup header. For the tables see `vorbis.py`."""
-    seat = seated(taken)
+    seat = acquire_slot(taken)
     room, words = rooms[seat], all_words[seat]
     for _ in range(most):
         w = next_turn(turns)
@@ -412,7 +412,7 @@ def vorbis_turns(
         if vorbis_decoded(files[i, 0], own, begin, nbytes, length, table, values, factors, order, first, out):
             got[i] = count
             _finish(i, facts, plan, wanted, room, output, got)
-    put(taken, seat, 0)
+    atomic_store(taken, seat, 0)
     return True
 
 
@@ -425,7 +425,7 @@ def _(*_args):
 @kernel
 def opened_turns(turns, most, which, taken, rooms, facts, plan, wanted, output, got, place):
     """The same for files that libsndfile has opened; closes them. `place`: the address of the output."""
-    kind, seat = np.int64(wanted[0]), seated(taken)
+    kind, seat = np.int64(wanted[0]), acquire_slot(taken)
     room = rooms[seat]
     for _ in range(most):
         w = next_turn(turns)
@@ -444,7 +444,7 @@ def opened_turns(turns, most, which, taken, rooms, facts, plan, wanted, output, 
         if plan[i, COUNT] >= 0 and found >= 0 and not cut:
             got[i] = found
             _finish(i, facts, plan, wanted, room, output, got)
-    put(taken, seat, 0)
+    atomic_store(taken, seat, 0)
     return True
 
 
