@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ndd._execution.compile_notice import in_background
-from ndd._execution.fork import around_fork, whole
+from ndd._execution.fork import around_fork, fork_lock
 from ndd._execution.signal_safe import start
 
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
@@ -97,7 +97,7 @@ class Background:
                     return
                 job = max(self._jobs, key=lambda each: each.spent)
                 self._jobs.remove(job)
-            with whole:
+            with fork_lock:
                 in_background.set()
                 try:
                     job.compile()
@@ -107,13 +107,13 @@ class Background:
                     in_background.clear()
 
     def _is_busy(self) -> bool:
-        return whole.wanted or time.monotonic() - self._busy_at < _QUIET
+        return fork_lock.wanted or time.monotonic() - self._busy_at < _QUIET
 
     def step(self) -> None:
         """The compiler begins a step: the last moment to break it off, if it works in the background."""
         if threading.current_thread() is not self._thread:
             return
-        if whole.wanted or not threading.main_thread().is_alive():
+        if fork_lock.wanted or not threading.main_thread().is_alive():
             raise _BrokenOff
 
     def finish(self) -> None:

@@ -21,21 +21,21 @@ in_background = threading.Event()
 
 
 @contextlib.contextmanager
-def compiling(what: str, folder: Path | None) -> Generator[None, None, None]:
+def compiling(kernel: str, folder: Path | None) -> Generator[None, None, None]:
     """Around the compilation of one kernel, `what`, which is kept in `folder`.
 
-    One line of the logger "ndd" says once a process what is going on, if it takes more than a second in all. A kernel
-    may be compiled while another one is.
+    If compiling takes more than a second in all, the logger "ndd" says so in one line, once a process. A kernel may be
+    compiled while another one is.
     """
     global _spent
     outermost = not hasattr(_own, "begun")
     if outermost:
         _own.begun = time.monotonic()
-    _say_if_long(what, folder)
+    _say_if_long(kernel, folder)
     try:
         yield
     finally:
-        _say_if_long(what, folder)
+        _say_if_long(kernel, folder)
         if outermost:
             with _lock:
                 _spent += time.monotonic() - _own.begun
@@ -48,7 +48,7 @@ def _why() -> str:
     return f" ({reasons[0].upper()}{reasons[1:]}.)" if reasons else ""
 
 
-def _say_if_long(what: str, folder: Path | None) -> None:
+def _say_if_long(kernel: str, folder: Path | None) -> None:
     global _said
     if _said or _spent + time.monotonic() - _own.begun < _PATIENCE:
         return
@@ -58,6 +58,6 @@ def _say_if_long(what: str, folder: Path | None) -> None:
         _said = True
     kept = "cannot keep them" if folder is None else f"keeps them in {folder}"
     logging.getLogger("ndd").warning(
-        f"ndd compiles kernels when they are first used on a machine (now {what}) and {kept}; `python -m ndd compile` "
+        f"ndd compiles kernels when they are first used on a machine (now {kernel}) and {kept}; `python -m ndd compile` "
         f"does so ahead of time.{_why()}"
     )

@@ -5,7 +5,7 @@
 1. `declare.py`: `@operator` made `flip` from a function with the same signature; it only calls `Operator.call`.
 2. `operator.py`: `Operator.call` looks at the inputs (handles: nothing is computed), agrees on the batch size, and finds
    what is *settled* by the constants and by the element types, ranks, layouts and devices of the inputs: a `CachedCall`
-   (`call_cache.py`), kept by these (`_tensor/identity.py` says when constants are the same) or made by `_settle`. Making it,
+   (`call_cache.py`), kept by these (`_tensor/cache_keys.py` says when constants are the same) or made by `_settle`. Making it,
    `arguments.py` converts and checks the constants, and the operator's own function says what comes out. Errors of constants
    rise here, at the call. The result is handles, returned at once.
 3. `_execution/schedule.py` runs the `Call` when the evaluation mode says so. One that a loop makes on each batch of a

@@ -21,7 +21,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import External, kernel
-from ndd._execution.fork import whole
+from ndd._execution.fork import fork_lock
 
 _EVENTS = 128  # more than a packet, or the end of a stream, makes: a session has 32 surfaces at most
 _HANDLE, _STATUS, _COUNT, _FIRST = range(4)
@@ -76,7 +76,7 @@ def connect(video: object, cuda: object) -> None:
 
 def callbacks() -> tuple[int, int]:
     """The addresses of what the parser calls for a picture to decode, and for one to show; it gets those of a `State`."""
-    with whole:
+    with fork_lock:
         engine = _engine()
     return engine.get_function_address("decode"), engine.get_function_address("show")
 
