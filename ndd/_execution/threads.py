@@ -68,8 +68,13 @@ def set_num_threads(n: int | None) -> None:
 
 
 # How many threads run Python while another one compiles. Beside 16 of them the compiler got the interpreter so rarely that a
-# loop over JPEGs reached its full speed after 47 s on two cores; beside 5 after 37 s, beside 3 after 31, beside 2 after 29.
+# loop over JPEGs reached its full speed after 47 s on two cores; beside 5 after 37 s, beside 3 after 31, beside 2 after 29. One
+# core is left to the compiler.
 _BESIDE_COMPILER = 3
+
+
+def _beside_compiler() -> int:
+    return max(1, min(_BESIDE_COMPILER, _default_count() - 1))
 
 
 class ThreadPool:
@@ -124,7 +129,7 @@ class ThreadPool:
         Returns the exceptions by index: a bad sample does not keep the others from being computed.
         """
         errors: dict[int, BaseException] = {}
-        helpers = min(self._num_threads, count, _BESIDE_COMPILER if in_background.is_set() else count) - 1
+        helpers = min(self._num_threads, count, _beside_compiler() if in_background.is_set() else count) - 1
         if helpers <= 0:
             for i in range(count):
                 _guarded(function, i, errors)

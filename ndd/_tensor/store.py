@@ -165,7 +165,7 @@ class Store:
         self.source_info = source_info
         self.scales: list[Any] | None = None  # of sounds: a `Scale` of each sample
         self.dropped: list[Any] | None = None
-        self.partial = False  # a decoder made only what the one call that takes it looks at (`Call.looked_at`)
+        self.partial = False  # a decoder made only what the one call that takes it looks at (`fusion.window`)
         self.stream: Any = None  # GPU: the torch stream that writes the memory
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
         # Of a reader: its `ReaderOutput`. Of an operator: where in the loop it was called (`Invocation.loop_position`).

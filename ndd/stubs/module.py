@@ -36,7 +36,7 @@ def stub_of(module: ModuleType) -> str:
     public = exported or defined
     names = Names(frozenset({"bool"} & set(public)))
     written = {name: _lines(module, name, names) for name in public}
-    for node in tree.body:
+    for node in [n for top in tree.body for n in (top.body if isinstance(top, ast.If) else [top])]:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 here = alias.asname or alias.name
