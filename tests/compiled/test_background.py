@@ -537,7 +537,7 @@ def under_way(allowed, monkeypatch):
     def step():
         begun.set()
         for _ in range(3000 if not broken_off else 0):
-            if room.whole.wanted:
+            if room.fork_lock.wanted:
                 break
             time.sleep(0.01)
         try:
