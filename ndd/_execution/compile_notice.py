@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from ndd._execution.kernel_archives import refused
@@ -23,7 +23,7 @@ in_background = threading.Event()
 
 
 @contextlib.contextmanager
-def compiling(what: str, folder: Path | None, count: Callable[[], int] = lambda: 1) -> Iterator[None]:
+def compiling(what: str, folder: Path | None, count: Callable[[], int] = lambda: 1) -> Generator[None, None, None]:
     """Around the compilation of one kernel, `what`, which is kept in `folder`; with those that wait there are `count()` of them.
 
     One line of the logger "ndd" says what is going on, if it takes more than a second in all: in one of the processes that
