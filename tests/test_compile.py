@@ -11,6 +11,9 @@ import sys
 import pytest
 
 from ndd.__main__ import main
+from ndd._compiled.cpu_levels import LEVELS, environment
+from ndd._compiled.kernel_cache import libraries
+from ndd._execution.kernel_archives import KernelArchive
 from ndd.compile import command
 
 
@@ -37,6 +40,30 @@ def test_the_caches_are_filled(tmp_path, monkeypatch, capsys):
     finally:
         for function in kept:
             function.cache_clear()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LEVELS, reason="no level of processors has wheels here")
+def test_archives_of_a_wheel(tmp_path, capsys):
+    """An archive for each level of processors, with what the calls need, and one for each kind of GPU."""
+    pytest.importorskip("cupy")
+    assert main(["compile", "flip", "--gpu", "sm_90,compute_90", "--jobs", "1", "--archives", str(tmp_path)]) == 0
+    assert sorted(path.stem for path in tmp_path.iterdir()) == sorted([*LEVELS, "sm_90", "compute_90"])
+    kernels = []
+    for level in LEVELS:
+        archive = KernelArchive((tmp_path / f"{level}.zip").read_bytes())
+        assert archive.header["libraries"] == libraries()
+        assert archive.header["target"]["features"] == environment(level)["NUMBA_CPU_FEATURES"]
+        kernels.append({name.rsplit(".", 3)[0] for name in archive._names if name.endswith(".kernel")})
+    assert any(name.startswith("ndd.ops.image.flip.") for name in kernels[0])
+    assert not any(name.startswith("inner.") for name in kernels[0])
+    assert all(of_level == kernels[0] for of_level in kernels)
+    texts = [KernelArchive((tmp_path / f"{target}.zip").read_bytes())._names for target in ("sm_90", "compute_90")]
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == 2  # with the header
+    said = capsys.readouterr().out
+    for target in [*LEVELS, "sm_90", "compute_90"]:
+        assert f"{target}: 0." in said
 
 
 def test_the_operators_that_have_kernels():
