@@ -158,11 +158,7 @@ class Background:
         """The compiler begins a step: the last moment to break it off, if it works in the background."""
         if threading.current_thread() is not self._thread:
             return
-<<<<<<< HEAD
-        if fork_lock.wanted or not (_goes_on() or self._is_nearly_done()):
-=======
-        if whole.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
->>>>>>> wt-wheels
+        if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
             raise _BrokenOff
 
     def _is_outranked(self) -> bool:
