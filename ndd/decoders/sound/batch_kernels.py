@@ -1,7 +1,7 @@
 """Sound files of a batch in compiled code: what their headers say, then their samples, mixed, resampled and converted.
 
 Files of a second of speech take 20 to 300 us, and some 100 us of Python each if it is Python that reads the headers: for it
-16 threads wait in turn. Here it is one call, and threads take files until none is left (`turns.py`).
+16 threads wait in turn. Here it is one call, and threads take files until none is left (`parallel_for`).
 
 Plain WAV files are converted where they lie: with libsndfile instead, the speech loop falls from 487 to 370 files/s, and a file
 costs 0.39 ms of CPU instead of 0.18 to decode. FLAC files are decoded by `flac.py`, Ogg files of Vorbis by `vorbis.py`, all
