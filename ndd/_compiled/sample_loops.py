@@ -72,7 +72,7 @@ def each_in_turn(one: Kernel) -> Kernel:
         function = types.FunctionType(_each.__code__, scope, f"{one.function.__name__}_in_turn")
         function.__module__ = one.function.__module__
         function.__qualname__ = f"{one.function.__qualname__}_in_turn"
-        found = Kernel(function, {})
+        found = Kernel(function, {"light": True})
         if one.has_stand_in():
             found.meanwhile(functools.partial(_by_stand_in, one))
         _made[one] = found

@@ -93,11 +93,9 @@ from ndd._operator.call import Call
 from ndd._operator.computed_on_host import computed_on_host
 from ndd._operator.declare import operator
 from ndd._operator.operator import Operator, bind_random
-from ndd._operator.partition import View
-from ndd._operator.pieces import each_piece
+from ndd._operator.partition import Rows, View
 from ndd._operator.plan import Plan, Samples, bad_sample, like, output
 from ndd._operator.registry import all_operators
-from ndd._operator.turns import Rows, Seen, bytes_of, each_sample
 from ndd._operator.values import Values
 from ndd._tensor.operand import Operand
 
@@ -109,16 +107,12 @@ __all__ = [
     "Plan",
     "Rows",
     "Samples",
-    "Seen",
     "Values",
     "View",
     "all_operators",
     "bad_sample",
     "bind_random",
-    "bytes_of",
     "computed_on_host",
-    "each_piece",
-    "each_sample",
     "like",
     "operator",
     "output",
