@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
-import threading
-import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import index
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import torch.utils.data
 
-from ndd._execution.memoize import Memoized
-from ndd._execution.signal_safe import start
-from ndd._execution.weak_registry import EndedAtExit
 from ndd._lookahead.captured_loop import CapturedLoop, current_loop
 from ndd._tensor import Batch, Tensor, batch, tensor
 from ndd._tensor.construct import from_pipeline
+from ndd.read_ahead import ReadAhead
 
 if TYPE_CHECKING:
     from ndd._execution import EvalContext
@@ -33,37 +28,6 @@ _LOOP = "This ExternalSource is already used in a capture-mode loop"
 _ENDED = (
     'The source of this ExternalSource has ended. cycle="quiet" begins again each time, cycle="raise" at the next call'
 )
-
-
-class _Thread:
-    """A thread that calls what it is given, in order. Its queue is written in C: a Ctrl-C in the midst of `put` leaves it whole,
-    while the locks of a ThreadPoolExecutor stay taken then, and its thread waits for ever."""
-
-    def __init__(self) -> None:
-        self._calls: SimpleQueue[Any] = SimpleQueue()
-        self.thread = threading.Thread(target=_serve, args=(self._calls,), name="ndd-source_0", daemon=True)
-        start(self.thread)
-        weakref.finalize(self, self._calls.put, None).atexit = False
-        _alive.add(self)
-
-    def call(self, *call: Any) -> None:
-        """Calls the first with the others, when its turn comes."""
-        self._calls.put(call)
-
-    def end(self) -> None:
-        """Ends the thread after the call that it works on."""
-        self._calls.put(None)
-
-
-def _serve(calls: SimpleQueue[Any]) -> None:
-    while (call := calls.get()) is not None and not _alive.over:
-        call[0](*call[1:])
-        del call
-
-
-_LOOK_AGAIN_SECONDS = 0.5  # an item wakes who waits for it; this is for the case that Ctrl-C has taken the waking
-_alive: EndedAtExit[_Thread] = EndedAtExit(_Thread.end, lambda one: one.thread.join(timeout=2.0))
-_threads = Memoized(lambda source: _Thread(), per="owner")
 
 
 class ExternalSource:
@@ -118,12 +82,14 @@ class ExternalSource:
         for name, number in (("prefetch", prefetch), ("processes", processes)):
             if type(number) is not int or number < 0:
                 raise ValueError(f"ExternalSource: {name}: expected a number from 0, got {number!r}")
-        self._layouts = self._for_each("layout", layout)
-        self._dtypes = self._for_each("dtype", dtype)
         self._device = device
-        self._prefetch = prefetch
-        self._poll = _bound(source, cycle, processes, max(prefetch, 2))
-        self._coming: deque[_Place] = deque()
+        self._poll = poll = _bound(source, cycle, processes, max(prefetch, 2))
+        self._item = item = functools.partial(
+            _item, count=self._count, layouts=self._for_each("layout", layout), dtypes=self._for_each("dtype", dtype)
+        )
+        self._ahead: ReadAhead[list[Any]] | None = None
+        if prefetch:
+            self._ahead = ReadAhead(lambda: item(poll()), prefetch, "source", owner=self)
         # An item on its way to the caller, which stays here if Ctrl-C comes: as the source gave it, and as values of ndd.
         self._given: list[Any] = []
         self._held: list[Any] | None = None
@@ -243,26 +209,10 @@ class ExternalSource:
 
     def _taken(self) -> list[Any]:
         """What the source gives next."""
-        if not self._prefetch:
-            self._given = self._given or [self._poll()]
-            return _item(self._given[0], self._count, self._layouts, self._dtypes)
-        thread = _threads(self)
-        while len(self._coming) <= self._prefetch:
-            self._coming.append(_Place())
-            thread.call(_fill, self._coming, self._poll, self._count, self._layouts, self._dtypes)
-        place = self._coming[0]
-        if not place.done:  # perhaps Ctrl-C came when it was here and the thread had not been called
-            thread.call(_fill, self._coming, self._poll, self._count, self._layouts, self._dtypes)
-        while not place.done:
-            place.woken.acquire(timeout=_LOOK_AGAIN_SECONDS)
-        values, error = place.values, place.error
-        del self._coming[0]  # popleft() would be a call
-        if error is None:
-            return values
-        try:
-            raise error
-        finally:
-            del error, place  # a frame that holds an exception that holds the frame
+        if self._ahead is not None:
+            return self._ahead.next()
+        self._given = self._given or [self._poll()]
+        return self._item(self._given[0])
 
 
 def _sized(value: Any, size: int, usual: int | None) -> Batch:
@@ -272,32 +222,6 @@ def _sized(value: Any, size: int, usual: int | None) -> Batch:
     if value.batch_size not in (size, usual):
         raise ValueError(f"ExternalSource: Expected batch size {size}, got {value.batch_size}")
     return value
-
-
-class _Place:
-    """Where the thread puts an item, or the source's error. (A Future's locks stay taken where a Ctrl-C comes at a bad time.)"""
-
-    __slots__ = ("done", "error", "values", "woken")
-
-    def __init__(self) -> None:
-        self.values: Any = None
-        self.error: BaseException | None = None
-        self.done = False
-        self.woken = threading.Lock()
-        self.woken.acquire()
-
-
-def _fill(coming: deque[_Place], poll: Callable[[], Any], *form: Any) -> None:
-    """On the thread: takes an item for the first place that has none."""
-    place = next((one for one in list(coming) if not one.done), None)
-    if place is None:
-        return
-    try:
-        place.values = _item(poll(), *form)
-    except BaseException as error:
-        place.error = error
-    place.done = True
-    place.woken.release()
 
 
 def _item(given: Any, count: int, layouts: list[Any], dtypes: list[Any]) -> list[Any]:

@@ -23,6 +23,7 @@ LAYERS = [
     {"types", "installation", "tfrecord", "atomic_file", "pickling", "plugin_manager", "_absent_modules"},
     {"_tensor", "_typing"},
     {"_execution"},
+    {"read_ahead"},
     {"_compiled"},
     {"_cpu"},
     {"_cuda"},
@@ -51,20 +52,10 @@ ONE_IMPORTER = (
     "astropy", "msgspec", "obstore", "lz4", "kvikio",
 )  # fmt: skip
 MORE_IMPORTERS = {
-    "av": {
-        "decoders/video_files/index.py",
-        "decoders/sound/ffmpeg.py",
-    },  # pictures, and sound that libsndfile cannot read
     # decoding in one place, encoding in another, drawing in a third
     "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py", "picture.py"},
 }
 COMPILER = ("numba", "llvmlite")  # imported by files of `_compiled` alone
-NOT_YET_MOVED = {
-    "decoders/jpeg/intrinsics.py",
-    "decoders/sound/decode.py",
-    "decoders/video_files/nvdec_calls.py",
-    "decoders/video_files/yuv.py",
-}
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
 
 
@@ -190,6 +181,21 @@ def test_the_upper_layers_use_public_names_alone():
     assert_none((path, name) for path in upper for name, _, _ in imports_of(path) if name.startswith("ndd._"))
 
 
+READER_FOLDERS = ["epochs", "sampling", "formats", "stores", "files"]  # each may import those behind it
+
+
+@pytest.mark.parametrize("folder", READER_FOLDERS)
+def test_the_folders_of_readers_import_one_way(folder):
+    above = READER_FOLDERS[: READER_FOLDERS.index(folder)]
+    upwards = [
+        f"{path.name}: {name}"
+        for path in (PACKAGE / "readers" / folder).glob("*.py")
+        for name, _, _ in imports_of(path)
+        if name.startswith(tuple(f"ndd.readers.{other}" for other in above))
+    ]
+    assert not upwards
+
+
 @pytest.mark.parametrize("library", ONE_IMPORTER)
 def test_each_library_has_one_importer(library):
     importers = {
@@ -210,7 +216,7 @@ def test_the_compiler_is_imported_in_one_package(library):
         if name.split(".")[0] == library and part_of(p) not in COMMANDS
     }
     outside = {name for name in importers if not name.startswith("_compiled/")}
-    assert outside <= NOT_YET_MOVED, f"{library}: {sorted(outside)}"
+    assert not outside, f"{library}: {sorted(outside)}"
 
 
 def test_optional_and_heavy_libraries_are_imported_late():

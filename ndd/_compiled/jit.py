@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from ndd._compiled import dispatcher, kernel_file, linking
-from ndd._compiled.kernel_cache import KernelCache, described, libraries, source_digest, writable_folder
+from ndd._compiled.background import background
+from ndd._compiled.kernel_cache import INNER, KernelCache, described, libraries, source_digest, writable_folder
 from ndd._execution.compile_notice import compiling
 from ndd._execution.errors import raise_signalled
 from ndd._execution.fork import whole
@@ -182,22 +183,31 @@ class Kernel(Compiled):
         copy = self._copied(self._inner_ones() if inlined else {})
         text, cache = self._text(), None
         if text is not None:
-            name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
+            name = f"{INNER * inner}{original.__module__}.{original.__qualname__}"
             load = functools.partial(linking.loaded, function=original)
             cache = KernelCache(name, text, linking.parts, load, packaged and not inner)
         return dispatcher.make_dispatcher(
             copy, self.options, inner=inner, cache=cache, meanwhile=self._meanwhile,
-            around_compile=functools.partial(self._said_aloud, scope=copy.__globals__),
+            around_compile=functools.partial(self._said_aloud, scope=copy.__globals__, cache=cache),
         )  # fmt: skip
 
-    def _said_aloud(self, compile_new: Callable[..., Any], scope: dict[str, Any]) -> Callable[..., Any]:
+    def _said_aloud(
+        self, compile_new: Callable[..., Any], scope: dict[str, Any], cache: KernelCache | None
+    ) -> Callable[..., Any]:
         """What a numba dispatcher does for types that are not on disk either: only now what it calls is looked for."""
 
-        def watched(*args: Any) -> Any:
+        def compiled(kinds: Any, *more: Any) -> Any:
+            scope.update(self._inner_ones())
+            return compile_new(kinds, *more)
+
+        def watched(kinds: Any, *more: Any) -> Any:
             what = f"`{self.function.__qualname__}` of {self.function.__module__}"
-            with compiling(what, writable_folder()):
-                scope.update(self._inner_ones())
-                return compile_new(*args)
+            with compiling(what, writable_folder(), background.count):
+                if cache is None:
+                    return compiled(kinds, *more)
+                from numba.core.registry import cpu_target
+
+                return cache.compiled_once(kinds, cpu_target.target_context, lambda: compiled(kinds, *more))
 
         return watched
 

@@ -87,9 +87,10 @@ def grey(x, out, reverse):
     channels = empty((3, _RUN), np.uint16)
     first, g, last = channels[0], channels[1], channels[2]
     r, b = (last, first) if reverse else (first, last)
-    for start in range(0, out.size, _RUN):
-        count = min(_RUN, out.size - start)
-        source, target = x[3 * start : 3 * (start + count)], out[start : start + count]
+    given, made = x.reshape(x.size), out.reshape(out.size)
+    for start in range(0, made.size, _RUN):
+        count = min(_RUN, made.size - start)
+        source, target = given[3 * start : 3 * (start + count)], made[start : start + count]
         for i in range(count):
             first[i], g[i], last[i] = source[3 * i], source[3 * i + 1], source[3 * i + 2]
         for i in range(count):
@@ -114,18 +115,20 @@ def spread_channel(x, out, matrix, limits, small):
 @kernel
 def repeat_channel(x, out):
     """Three equal channels from one."""
-    for i in range(x.size):
-        out[3 * i] = x[i]
-        out[3 * i + 1] = x[i]
-        out[3 * i + 2] = x[i]
+    given, made = x.reshape(x.size), out.reshape(out.size)
+    for i in range(given.size):
+        made[3 * i] = given[i]
+        made[3 * i + 1] = given[i]
+        made[3 * i + 2] = given[i]
 
 
 @kernel
 def swap_channels(x, out):
     """The first and the third of three channels change places."""
-    for i in range(x.size // 3):
-        first, second, third = x[3 * i], x[3 * i + 1], x[3 * i + 2]
-        out[3 * i], out[3 * i + 1], out[3 * i + 2] = third, second, first
+    given, made = x.reshape(x.size), out.reshape(out.size)
+    for i in range(given.size // 3):
+        first, second, third = given[3 * i], given[3 * i + 1], given[3 * i + 2]
+        made[3 * i], made[3 * i + 1], made[3 * i + 2] = third, second, first
 
 
 @kernel

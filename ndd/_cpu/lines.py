@@ -12,9 +12,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ndd._compiled.half import half_bits
-from ndd._compiled.intrinsics import array_at, empty
+from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_turn
 
 
 @kernel
@@ -29,33 +28,17 @@ def element(value, limits, half):
 
 
 @kernel
-def normalize_turns(
-    turns, most, sources, targets, source_like, like, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel
-):  # fmt: skip
-    """Normalises up to `most` of the images, taken in turn with other threads; True.
+def normalize(image, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel):
+    """Normalises an image.
 
     Args:
-        sources, targets: the addresses of the images and of the results, int64 `[N]`.
-        source_like, like: any arrays of their element types.
-        geometry: `[N, 5, 5]`. `mirror`: `[N]`. `mean`, `gain`: `[N, C]`.
+        geometry: `[5, 5]`. `mean`, `gain`: `[C]`.
         by_pixel: True where the channels of a pixel lie next to each other in the input and in the output, else None.
     """
-    for _ in range(most):
-        i = next_turn(turns)
-        if i >= len(sources):
-            break
-        source = array_at(sources[i], _count(geometry[i, 2]), source_like)
-        out = array_at(targets[i], _count(geometry[i, 0]), like)
-        if by_pixel is None:
-            normalize_planes(source, out, geometry[i], mirror[i], mean[i], gain[i], shift, fill, limits, half)
-        else:
-            normalize_pixels(source, out, geometry[i], mirror[i], mean[i], gain[i], shift, fill, limits, half)
-    return True
-
-
-@kernel
-def _count(extents):
-    return extents[0] * extents[1] * extents[2] * extents[3] * extents[4]
+    if by_pixel is None:
+        normalize_planes(image, out, geometry, mirror, mean, gain, shift, fill, limits, half)
+    else:
+        normalize_pixels(image, out, geometry, mirror, mean, gain, shift, fill, limits, half)
 
 
 @kernel
@@ -179,23 +162,8 @@ def _move_pixels(values, out, n, own, channels, mirror, fill):
                 out[x * channels + c] = values[s + c] if c < own else fill[c]
 
 
-@normalize_turns.meanwhile
-def _(
-    turns, most, sources, targets, source_like, like, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel
-):  # fmt: skip
-    for _ in range(most):
-        i = next_turn.in_python()(turns)
-        if i >= len(sources):
-            break
-        source, out = (
-            array_at.in_python()(int(addresses[i]), int(extents.prod()), kind)
-            for addresses, extents, kind in ((sources, geometry[i, 2], source_like), (targets, geometry[i, 0], like))
-        )
-        _normalized(source, out, geometry[i], mirror[i], mean[i], gain[i], shift, fill, limits, half)
-    return True
-
-
-def _normalized(source, out, geometry, mirror, mean, gain, shift, fill, limits, half):
+@normalize.meanwhile
+def _(image, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel):
     size, start, extent, step_in, step_out = geometry
     target = as_strided(out, size, step_out * out.itemsize)
     target[...] = fill[: size[4]]
@@ -203,7 +171,7 @@ def _normalized(source, out, geometry, mirror, mean, gain, shift, fill, limits, 
     first, last = np.maximum(0, -start), np.minimum(size, extent - start)
     if (first >= last).any():
         return
-    seen = as_strided(source[((first + start) * step_in).sum() :], last - first, step_in * source.itemsize)
+    seen = as_strided(image[((first + start) * step_in).sum() :], last - first, step_in * image.itemsize)
     own = last[4]
     values = (seen.astype(np.float32) - mean[:own]) * gain[:own] + shift
     if half is not None:

@@ -279,13 +279,14 @@ FINISHES = ("plain", "mean", "root")
 """What is made of a sum: it stays, is divided by a number, or is divided and the square root is taken. In float64."""
 
 
-def _is_short(x: Any, out: Any, outer: int, rows: int, inner: int, *_: Any) -> bool:
+def is_short(outer: int, rows: int, inner: int) -> bool:
+    """Whether the interpreter reduces an array in less time than compiling takes."""
     size, wide = rows * inner, line_size.function(rows, inner)
     return outer * (size if size <= _SHORT else size // wide + wide) <= _STEPS
 
 
 for _function in KERNELS.values():
-    _function.meanwhile_if(_is_short)
+    _function.meanwhile_if(lambda x, out, *extents: is_short(*extents[:3]))
 
 
 def runs(shape: Sequence[Any], axes: Sequence[int]) -> list[tuple[Any, bool]]:

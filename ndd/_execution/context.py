@@ -1,5 +1,8 @@
 """`EvalContext`: the thread, thread pool, device and stream that operators run with."""
 
+# Arguments of users are checked, whatever their annotations say.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import atexit
@@ -171,7 +174,9 @@ def _serve(reference: weakref.ref[Turn]) -> None:
             grace = min(2 * grace, _LONGEST_GRACE_SECONDS)
             continue
         turn.asleep = True
-        if turn.queue and not turn.closed:  # came in just now, perhaps before `asleep` was seen
+        with _starting:  # without a GIL only a lock keeps `asleep` from being seen after the look at the queue
+            waiting = bool(turn.queue)
+        if waiting and not turn.closed:  # came in just now, perhaps before `asleep` was seen
             turn.asleep = False
             continue
         wake = turn.wake
@@ -260,17 +265,24 @@ class _Local(threading.local):
 _local = _Local()
 
 
-_new_checkpoint: Callable[[], Any] | None = None
+_make_checkpoint: list[Callable[[], Any]] = []
 
 
 def bind_checkpoint(make: Callable[[], Any]) -> None:
     """Tells the contexts what makes their checkpoints; `ndd.checkpoint` calls this on import."""
-    global _new_checkpoint
-    _new_checkpoint = make
+    _make_checkpoint[:] = [make]
 
 
-_checkpoints = Memoized(lambda context: _new_checkpoint(), per="owner")  # type: ignore[misc]
-_own_streams = Memoized(lambda context, device_id: Stream(device_id=device_id), per="owner")
+def _new_checkpoint(context: EvalContext) -> Any:
+    return _make_checkpoint[0]()
+
+
+def _new_stream(context: EvalContext, device_id: int) -> Stream:
+    return Stream(device_id=device_id)
+
+
+_checkpoints = Memoized(_new_checkpoint, per="owner")
+_own_streams = Memoized(_new_stream, per="owner")
 
 
 class EvalContext:

@@ -6,6 +6,9 @@ interpreter hook: nothing that they call is looked at (kernels being compiled, o
 anything.
 """
 
+# torch has no public name for this.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import contextlib
@@ -13,7 +16,7 @@ import functools
 import importlib.util
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +84,14 @@ def _codes(module: types.ModuleType) -> Iterator[types.CodeType]:
 
 
 @functools.cache
-def _marker() -> Any:
+def _marker() -> Callable[[types.CodeType], None] | None:
     try:
         from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
     except ImportError:
         return None
     strategy = _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP)
-    return lambda code: set_code_exec_strategy(code, strategy)
+    return functools.partial(_set_strategy, set_code_exec_strategy, strategy)
+
+
+def _set_strategy(function: Callable[[types.CodeType, Any], None], strategy: Any, code: types.CodeType) -> None:
+    function(code, strategy)

@@ -7,6 +7,7 @@ import inspect
 import sys
 import threading
 import types
+from collections.abc import Generator
 from itertools import pairwise
 from typing import NoReturn
 
@@ -15,7 +16,13 @@ from ndd._tensor.secrets import error_text
 from ndd._tensor.user_line import user_frame
 
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-_MARK = (lambda: (yield)).__code__
+
+
+def _frame() -> Generator[None, None, None]:
+    yield
+
+
+_MARK = _frame.__code__
 
 
 def traceback_at(code: types.CodeType, line: int) -> types.TracebackType:
@@ -41,7 +48,7 @@ def raise_signalled(error: BaseException) -> None:
     """
     if threading.current_thread() is not threading.main_thread():
         return
-    here = sys._getframe(1)
+    here = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     found: BaseException | None = error
     first: BaseException | None = None
     seen: list[BaseException] = []

@@ -19,6 +19,7 @@ while we wait for a thread that imports numba, which asks for that lock.
 
 from __future__ import annotations
 
+# pyright: reportUnusedImport=false
 import concurrent.futures.thread  # noqa: F401  (takes a lock before a fork)
 import contextlib
 import gc

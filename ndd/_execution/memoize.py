@@ -1,5 +1,8 @@
 """`Memoized`: objects that are made once and kept, for the process, for a thread or for an owner such as a context."""
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import contextlib
@@ -8,7 +11,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any, Generic, Literal, TypeVar
 
 from ndd._execution.fork import around_fork
@@ -65,7 +68,7 @@ class Memoized(Generic[T]):
         return shelf.get(key_there, key, self._make, self._limit, False)
 
     @contextlib.contextmanager
-    def using(self, *key: Any) -> Iterator[T]:
+    def using(self, *key: Any) -> Generator[T, None, None]:
         """The object of this key, which is not closed while the block runs."""
         shelf, key_there = self._place(key)
         found = shelf.get(key_there, key, self._make, self._limit, True)

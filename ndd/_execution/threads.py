@@ -1,12 +1,15 @@
 """`ThreadPool`: the threads that work on the samples of a batch, and how many there are."""
 
+# Arguments of users are checked, whatever their annotations say.
+# pyright: reportUnnecessaryIsInstance=false, reportPrivateUsage=false
+
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
@@ -65,8 +68,12 @@ def set_num_threads(n: int | None) -> None:
 
 
 # Threads that run Python while another one compiles: of 16 the compiler got the interpreter so rarely that a loop over JPEGs
-# came to its full speed after 47 s on two cores; of 5 after 37, of 3 after 31, of 2 after 29.
+# came to its full speed after 47 s on two cores; of 5 after 37, of 3 after 31, of 2 after 29. One core is the compiler's.
 _BESIDE_COMPILER = 3
+
+
+def _beside_compiler() -> int:
+    return max(1, min(_BESIDE_COMPILER, _default_count() - 1))
 
 
 class ThreadPool:
@@ -121,7 +128,7 @@ class ThreadPool:
         Returns the exceptions by index: one bad sample does not keep the others from being done.
         """
         errors: dict[int, BaseException] = {}
-        helpers = min(self._num_threads, count, _BESIDE_COMPILER if in_background.is_set() else count) - 1
+        helpers = min(self._num_threads, count, _beside_compiler() if in_background.is_set() else count) - 1
         if helpers <= 0:
             for i in range(count):
                 _guarded(function, i, errors)
@@ -129,7 +136,7 @@ class ThreadPool:
         if self._threads < helpers:
             self._ensure_threads(helpers)
             helpers = min(helpers, self._threads)
-        take = itertools.count().__next__  # one bytecode: atomic under the GIL
+        take = deque(range(count)).popleft  # each number goes to one thread, also without a GIL
         done = threading.Lock()
         done.acquire()
         guard = threading.Lock()
@@ -144,8 +151,7 @@ class ThreadPool:
                 working += 1
             serving.now = now
             try:
-                while (i := take()) < count:
-                    _guarded(function, i, errors)
+                _take_all(take, function, errors)
             finally:
                 serving.now = ()
                 with guard:
@@ -156,8 +162,7 @@ class ThreadPool:
 
         for _ in range(helpers):
             self._tasks.put(share)
-        while (i := take()) < count:
-            _guarded(function, i, errors)
+        _take_all(take, function, errors)
         with guard:
             # Helpers that have not begun are not waited for: their threads may be at work for an operator that
             # waits for this one.
@@ -169,6 +174,16 @@ class ThreadPool:
             if not isinstance(error, Exception):
                 raise error
         return errors
+
+
+def _take_all(take: Callable[[], int], function: Callable[[int], None], errors: dict[int, BaseException]) -> None:
+    """Runs `function` for the numbers that `take` gives, until there are none left."""
+    while True:
+        try:
+            i = take()
+        except IndexError:
+            return
+        _guarded(function, i, errors)
 
 
 def _guarded(function: Callable[[int], None], i: int, errors: dict[int, BaseException]) -> None:

@@ -16,6 +16,7 @@ from ndd._lookahead.merged_batches import MergedBatches, SingleBatch
 from ndd._lookahead.recording import READER, Iteration, LoopConstant, LoopRecording, RecordedCall, kind_of
 from ndd._lookahead.threads import DEPTH, cpu_thread, gpu_threads
 from ndd._operator.call import Call
+from ndd._operator.fusion import announce
 from ndd._tensor import Batch, Spec, Store, Tensor
 
 
@@ -54,7 +55,7 @@ class PrefetchedCall:
     def split_results(self, stream: Any) -> None:
         """Gives each of merged batches its part of the results."""
         source = self.source
-        if self.invocation.error is not None or source.__class__ is SingleBatch:
+        if self.invocation.error is not None or isinstance(source, SingleBatch):
             return
         outputs = [source.split(store, stream) for store in self.invocation.results or ()]
         for number, part in enumerate(self.split):
@@ -135,13 +136,13 @@ def expected_calls(
             cached = cached.given(tuple([values.get(name) for name in cached.named]))
         n = source.n if recorded.n == usual else recorded.n
         call = Call(recorded.op, cached, inputs, n, recorded.batched, source.draws(places))
-        if recorded.op.looks_at is not None:
-            call.announce()
+        if recorded.op.fuses:
+            announce(call, inputs[0]._pending)
         known = all([handle is None or handle._spec.ndim is not None for handle in inputs])
         work = call.run if known else _run_if_foreseen(call)
         invocation = Invocation(recorded.op.name, work, context, None, True)
         if call.device.device_id is None:
-            # Made before the call runs, which on a GPU may make them itself (`Call._joined`).
+            # Made before the call runs, which on a GPU may make them itself (`fusion.joined`).
             invocation.inputs = inputs
         prefetched = PrefetchedCall(call, invocation, source)
         for store, place in zip(batches, places, strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,17 +11,18 @@ import numpy as np
 
 from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
-from ndd._operator import on_cpu, turns
+from ndd._operator import fusion, on_cpu, turns
 from ndd._operator.arguments import values_of
-from ndd._operator.call_cache import FEW, CachedCall, CachedPlan
+from ndd._operator.call_cache import CachedCall, CachedPlan, shapes_key
 from ndd._operator.empty_batch import ranked, results_without_samples
 from ndd._operator.frames import FrameMap, is_video, unroll
+from ndd._operator.inputs import InputFailed, stored
 from ndd._operator.naming import raise_named, source_info_of
 from ndd._operator.plan import Plan, check_values, checked_plan
+from ndd._operator.unit_warnings import warn_of_planes
 from ndd._operator.values import Values
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
-from ndd._tensor.warn_once import warn_once
 
 if TYPE_CHECKING:
     from ndd._compiled.jit import Kernel
@@ -32,18 +32,6 @@ if TYPE_CHECKING:
 # long: a hand-over costs about 10 us, in which one core copies some 100 kB; what is short is Python, which threads share.
 _WORTH_THREADS = 1 << 17
 _LONG_NS = 100_000
-
-_CHANNELS = 4  # images that have more are rare enough to ask
-
-_HELD_HERE = 2  # references to an input that only its call holds, while they are counted
-_FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
-
-
-class InputFailed(Exception):
-    """An input of this invocation could not be computed: its error is this invocation's error too."""
-
-    def __init__(self, origin: Invocation):
-        self.origin = origin
 
 
 class Call:
@@ -74,8 +62,8 @@ class Call:
         self.stores: list[Any] = []
         self.stream: Any = None
         self.context: Any = None
-        self.taker: Any = None  # the call whose input 0 is the output of this one, see `announce`
-        self.ready_made: Store | None = None  # the output, by the call before (`continued.py`)
+        self.taker: Any = None  # the call whose input 0 is the output of this one, see `fusion.announce`
+        self.ready_made: Store | None = None  # the output, by the call before (`fusion.py`)
 
     # ---- for operators
 
@@ -128,36 +116,12 @@ class Call:
         key = (of, specs[0] and specs[0].dtype if specs else None, self.outs[0].dtype)
         return self.op.paces.get(key) or self.op.paces.setdefault(key, turns.Pace())
 
-    def looked_at(self, shapes: np.ndarray) -> np.ndarray | None:
-        """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0,
-        x0, y1, x1 of each. None for all of them: somebody holds them, or it is not known. The rest may hold anything."""
-        taker = self.taker
-        if taker is None or self.settled.fewer or taker.n != self.n or not taker.holds_its_input_alone():
-            return None
-        try:
-            if any([h._store is None for h in taker.settled.handles]):  # their values may have to wait for this
-                return None
-            if any([h is not None for h in taker.handles[1:]]):
-                return None
-            spec = taker.settled.specs[0]
-            if spec.layout != "HWC":
-                return None
-            operand = Operand(Store(spec.dtype, spec.layout, spec.device, shapes), spec, self.n)
-            operands = [operand] + [None] * (len(taker.op.inputs) - 1)
-            starts, ends = taker.op.looks_at[0](operand, taker._plan(operands, taker.arguments(), self.n, False))
-        except Exception as error:  # the taker itself meets it too
-            raise_signalled(error)
-            return None
-        # Where all lies outside, it is the pixels at the edge that count.
-        starts = np.clip(starts, 0, shapes[:, :2] - 1)
-        return np.concatenate((starts, np.clip(ends, starts + 1, shapes[:, :2])), axis=1).astype(np.int64)
-
     def once(self, make: Callable[[], Any]) -> Any:
         """What `make` gives. In a call with nothing but constants it can follow from these alone (and from `n`): then it
         is made once for all calls with the same, which must not write to it."""
         if self.op.random or self.settled.handles or any([h is not None for h in self.handles]):
             return make()
-        return self._kept_here(self.n, make)
+        return self.settled.once(self.n, make)
 
     def kept(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
         """What `make` gives, for a plan in which the values of argument `aside` have no part: made once for all calls with
@@ -168,39 +132,16 @@ class Call:
         key = shapes.tobytes()
         if key != key[: shapes.shape[1] * 8] * len(shapes):
             return make()
-        return self._kept_here(key, make)
-
-    def _kept_here(self, key: Any, make: Callable[[], Any]) -> Any:
-        made = self.settled.made_once
-        try:
-            return made[key]
-        except KeyError:
-            found = make()
-        if len(made) > FEW:
-            made.clear()
-        made[key] = found
-        return found  # not `made[key]`: another thread may have cleared it meanwhile
+        return self.settled.once(key, make)
 
     # ---- for the framework
-
-    def holds_its_input_alone(self) -> bool:
-        """Whether nobody else can look at input 0."""
-        return sys.getrefcount(self.handles[0]) <= _HELD_HERE
-
-    def announce(self) -> None:
-        """Tells the call that makes input 0, while it has not begun, that this one will take it and look at a part of it."""
-        named, (_, given) = self.settled.named, self.op.looks_at  # type: ignore[misc]
-        if given and all([named[name] is None for name in given]):
-            return
-        first = maker_of(self.handles[0])
-        if first is not None and self.device.device_id is None:
-            first.taker = self
 
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
         if self.settled.assumed:
-            self._warn_of_planes(invocation)
+            handle = self.handles[0]
+            warn_of_planes(self.op.name, (handle._store or stored(handle)).shapes, invocation.call)
         if self.device.device_id is None:
             return self._compute()
         stream = self.stream = invocation.stream = invocation.context.stream_on(self.device.device_id)
@@ -211,25 +152,13 @@ class Call:
                     store.stream = stream._torch
         return results
 
-    def _warn_of_planes(self, invocation: Invocation) -> None:
-        """Warns of an image without a layout that looks like CHW: it is taken as HWC, as in DALI."""
-        handle = self.handles[0]
-        shapes = (handle._store or stored(handle)).shapes
-        if shapes and shapes[0][-1] > _CHANNELS and shapes[0][0] in (1, 3, 4):
-            name = self.op.name
-            warn_once(
-                f"{name}: planes",
-                f"{name}: an array of shape {shapes[0]} without a layout is taken as HWC, an image of {shapes[0][-1]} "
-                'channels. If it is CHW, say so when you make the value: ndd.as_tensor(..., layout="CHW")',
-                invocation.call,
-            )
-
     def _compute(self) -> list[Store]:
         op = self.op
-        if op.joins is not None:
-            found = self._joined()
-            if found is not None:
-                return found
+        if self.stream is not None and op.fuses:
+            made = fusion.joined(self, _gpu_rooms().on_gpu.joined)
+            if made is not None:
+                self.stores = [made[1]]
+                return self._labelled([made[0]], None)
         if not self.n:  # operators never see an empty batch
             return results_without_samples(self, [None if h is None else stored(h) for h in self.handles])
         stores = self._inputs()
@@ -244,7 +173,8 @@ class Call:
                 return found
         # Kernels read samples without gaps: what is strided is copied, for this call.
         stores = [None if s is None else s.contiguous() for s in stores]
-        key = self._shapes_key(stores)
+        constant = not (op.random or self.settled.handles)
+        key = shapes_key(stores, self.n, self.device.device_id is not None) if constant else None
         planned = self.settled.plans.get(key) if key is not None else None
         if planned is not None:
             self.settled.missed = 0
@@ -266,54 +196,6 @@ class Call:
             if handle._store is None:
                 stored(handle)
         return stores
-
-    def _joined(self) -> list[Store] | None:
-        """The output without the input in between, if nobody but this call holds that, it has not been made, and the
-        kernels that make it can do both (`.joins` of the operator). None if that cannot be, or would fail."""
-        first = self.before(self.handles[0])
-        if first is None or not self.holds_its_input_alone():
-            return None
-        try:
-            first.context, first.stream = self.context, self.stream
-            for handle in self.settled.handles:  # before a decoder, say, is waited for
-                stored(handle)
-            stores = [None if s is None else s.contiguous() for s in first._inputs()]
-            operands = first._operands(stores)
-            plan = first._plan(operands, first.arguments(), first.n, False)
-            spec = self.settled.specs[0]
-            made = Store(spec.dtype, spec.layout, spec.device, np.asarray(plan.shapes))
-            made.source_info = source_info_of(stores)
-            operand = Operand(made, spec, self.n)
-            own = self._plan([operand], self.arguments(), self.n, False)
-            if not self.op.joins[1](operand, own):  # type: ignore[index]
-                return None
-            result = _gpu_rooms().on_gpu.joined(first, plan, operands, operand, own, self.outs[0])
-        except Exception as error:  # the way step by step says what is wrong, and whose fault it is
-            raise_signalled(error)
-            return None
-        self.stores = [made]
-        return self._labelled([result], None)
-
-    def before(self, handle: Any) -> Call | None:
-        """The call whose output this one could make along with its own, if it has not run and nobody else holds it."""
-        pending = handle._pending
-        if pending is None or pending.queued or self.device.device_id is None:
-            return None
-        first = maker_of(handle)
-        fits = (
-            first is not None
-            and first.op.ours
-            and first.op.cuda_source == self.op.joins[0]  # type: ignore[index]
-            and first.op.cuda is not None
-            and first.settled.single
-            and not first.settled.fewer
-            and first.device == self.device
-            and first.n == self.n
-            and first.batched == self.batched
-            and first.outs[0].layout == self.settled.specs[0].layout
-            and (first.op.frames is False or "F" not in (first.outs[0].layout or ""))
-        )
-        return first if fits else None
 
     def arguments(self) -> dict[str, Any]:
         """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""
@@ -366,30 +248,6 @@ class Call:
         except Exception as error:
             raise_named(error, op, stores)
         return self._labelled(results, None)
-
-    def _shapes_key(self, stores: list[Any]) -> Any:
-        """What a plan depends on beside the call: the shapes. None if it is not worth keeping or depends on more."""
-        if self.op.random or self.settled.handles or not stores:
-            return None
-        key: list[Any] = [self.n]
-        for s in stores:
-            if s is None:
-                key.append(None)
-                continue
-            if s.whole is None and self.device.device_id is not None and 1 < s.n <= _FEW_RAGGED:
-                extents = s.shape_array
-                key.append((extents.shape[1], extents.tobytes()))
-                continue
-            if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
-                return None
-            shapes = s.shapes
-            if s.whole is None and len(shapes) > FEW:
-                return None
-            first = shapes[0] if shapes else None
-            if s.whole is None and shapes and shapes.count(first) != len(shapes):
-                return None
-            key.append((len(shapes), first))
-        return tuple(key)
 
     def _planned_now(self, stores: list[Any], key: Any) -> list[Store]:
         op = self.op
@@ -446,22 +304,8 @@ class Call:
             if store.source_info is None and info is not None and len(info) == store.n:
                 store.source_info = info
             if self.stores and self.stores[0] is not None and self.stores[0].scales is not None:
-                self._scale(self.stores[0], store)
+                store.scales = _scales(self, self.stores[0], store)
         return results
-
-    def _scale(self, source: Store, store: Store) -> None:
-        """What the axes of a result stand for. A sound of the same shape is one of the same rate."""
-        known = source.scales or []
-        if self.op.scale is not None:
-            named = self.settled.named
-            made = {one: self.op.scale(one, **named) for one in set(known)}  # recordings have few rates
-            store.scales = [made[one] for one in known] if len(known) == store.n else None
-        elif (
-            store.scales is None
-            and store.layout == source.layout
-            and np.array_equal(store.shape_array, source.shape_array)
-        ):
-            store.scales = source.scales
 
 
 class _GpuRooms(NamedTuple):
@@ -478,24 +322,14 @@ def _gpu_rooms() -> _GpuRooms:
     return _GpuRooms(scope, on_gpu)
 
 
-def maker_of(handle: Any) -> Call | None:
-    """The call that will make this value; None if it has begun, or if no operator makes it."""
-    pending = handle._pending
-    if pending is None or pending.begun:
-        return None
-    call = getattr(pending.work, "__self__", None)  # `work` is `Call.run` of the call
-    return call if call.__class__ is Call else None
-
-
-def stored(handle: Any) -> Store:
-    """The value of an input; its failure is passed on as it is."""
-    pending = handle._pending
-    if pending is not None:  # another thread may put the store there at any time, and then forgets `_pending`
-        if not pending.finished:
-            pending.context.finish(pending)
-        if pending.error is not None:
-            raise InputFailed(pending)
-    return handle._value()
+def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
+    """What the axes of a result stand for. A sound of the same shape is one of the same rate."""
+    known = source.scales or []
+    if call.op.scale is not None:
+        made = {one: call.op.scale(one, **call.settled.named) for one in set(known)}  # recordings have few rates
+        return [made[one] for one in known] if len(known) == store.n else None
+    alike = store.layout == source.layout and np.array_equal(store.shape_array, source.shape_array)
+    return source.scales if store.scales is None and alike else store.scales
 
 
 def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:
@@ -519,4 +353,4 @@ def _repeat(store: Store, n: int) -> Store:
     return repeated
 
 
-__all__ = ["Call", "InputFailed", "maker_of", "stored"]
+__all__ = ["Call", "InputFailed", "stored"]

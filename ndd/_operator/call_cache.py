@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ndd._operator.plan import Plan
@@ -10,6 +10,7 @@ from ndd._tensor import Batch, Spec, Tensor
 from ndd._tensor.identity import comes_again
 
 FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
+_FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
 _CHURN = 8  # calls in a row with shapes that are not kept, from which on shapes are kept when they come again
 _HANDLES = (Tensor, Batch)
 
@@ -69,6 +70,18 @@ class CachedCall:
         self.plans[key] = planned
         planned.kept = True
 
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` gives, made once for all calls with these constants and this key."""
+        made = self.made_once
+        try:
+            return made[key]
+        except KeyError:
+            found = make()
+        if len(made) > FEW:
+            made.clear()
+        made[key] = found
+        return found  # not `made[key]`: another thread may have cleared it meanwhile
+
     def given(self, values: Sequence[Any], keep: bool = True) -> CachedCall:
         """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
         named, handles = self.named.copy(), []
@@ -97,4 +110,29 @@ class CachedPlan:
         self.kept = False  # whether it serves later batches of these shapes
 
 
-__all__ = ["FEW", "CachedCall", "CachedPlan"]
+def shapes_key(stores: list[Any], n: int, on_gpu: bool) -> Any:
+    """What a plan depends on beside the constants: the shapes. None if it is not worth keeping or depends on more."""
+    if not stores:
+        return None
+    key: list[Any] = [n]
+    for s in stores:
+        if s is None:
+            key.append(None)
+            continue
+        if s.whole is None and on_gpu and 1 < s.n <= _FEW_RAGGED:
+            extents = s.shape_array
+            key.append((extents.shape[1], extents.tobytes()))
+            continue
+        if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
+            return None
+        shapes = s.shapes
+        if s.whole is None and len(shapes) > FEW:
+            return None
+        first = shapes[0] if shapes else None
+        if s.whole is None and shapes and shapes.count(first) != len(shapes):
+            return None
+        key.append((len(shapes), first))
+    return tuple(key)
+
+
+__all__ = ["CachedCall", "CachedPlan", "shapes_key"]

@@ -143,9 +143,7 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
     wrapper.cpu_turns = lambda f: _set(found, "cpu_turns", f)
     wrapper.cuda = lambda source=None: _set_cuda(found, source)
-    wrapper.joins = lambda source: lambda f: _set(found, "joins", (source, f))
-    wrapper.continues = lambda name: lambda f: _set(found, "continues", (name, f))
-    wrapper.looks_at = lambda f, *given: _set(found, "looks_at", (f, given))
+    wrapper.fuses = lambda maker, *needs: lambda f: _set_fusion(found, maker, f, needs)
     return wrapper
 
 
@@ -166,6 +164,12 @@ def _set(found: Operator, role: str, function: Any) -> Any:
 def _set_plan(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
     found.plan_takes_call = next(iter(inspect.signature(function).parameters), None) == "call"
     return _set(found, "plan", function)
+
+
+def _set_fusion(found: Operator, maker: str, function: Any, needs: tuple[str, ...]) -> Any:
+    """`maker`: the operator that makes input 0, its `.cu` file, or "decoders"; `needs`: arguments of which one must be given."""
+    found.fuses[maker] = function, needs
+    return function
 
 
 def _set_batch(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -87,11 +87,12 @@ class _Bound:
         inputs = range(max(len(op.inputs), count)) if plan.inputs is None else plan.inputs
         self._operands = [k if k < count else None for k in inputs] + [count + k for k in range(len(call.outs))]
         lead = 1 + len(call.outs) if op.variadic and not self._compiled else len(self._operands)
-        self._numbers = [(bound[name], False) if name in bound else plan.field(name) for name in names[lead:]]
+        self._numbers = [_bound(bound[name]) if name in bound else plan.field(name) for name in names[lead:]]
         if self._compiled:
             self._numbers = [(bits_of(value), each) for value, each in self._numbers]
         self._varies = any([each for _, each in self._numbers])
-        self._cut, self._samples, self._work = "whole" if samples is not None else op.cut, samples, plan.work
+        self._cut = "whole" if samples is not None else plan.cut or op.cut
+        self._samples, self._work = samples, plan.work
         self._views = plan.views(names, len(self._operands))
         if self._compiled and self._cut == "elements":
             self._views = [View("flat", view and view.dtype) for view in self._views]
@@ -160,6 +161,11 @@ class _Bound:
             raise_first(call.spread(lambda i: kernel(*rows[i]), n, nbytes))
         else:
             raise_first(call.spread(lambda i: _nothing(kernel(*rows[i])), n, nbytes))
+
+
+def _bound(value: Any) -> tuple[Any, bool]:
+    """A value of a `functools.partial`, and whether it has a row for each sample."""
+    return (value.values, True) if value.__class__ is Rows else (value, False)
 
 
 def _names(kernel: Any) -> list[str]:

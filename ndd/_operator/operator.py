@@ -10,7 +10,7 @@ import numpy as np
 
 from ndd._execution.errors import raise_as_later
 from ndd._execution.schedule import schedule
-from ndd._operator import continued
+from ndd._operator import fusion
 from ndd._operator.arguments import arguments_of
 from ndd._operator.call import Call
 from ndd._operator.call_cache import CachedCall
@@ -50,13 +50,10 @@ class Operator:
     cuda: Callable[..., Any] | None = None
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
-    joins: tuple[str, Callable[..., bool]] | None = None
-    looks_at: tuple[Callable[..., Any], tuple[str, ...]] | None = None
-    continues: tuple[str, Callable[..., Any]] | None = None
     scale: Callable[..., Any] | None = None
     plan_takes_call = False
     # Whether what a sample becomes depends on that sample alone; or a function of the arguments that says so.
-    apart: bool | Callable[..., bool] = True
+    independent_samples: bool | Callable[..., bool] = True
     empty_ndim: int | None = None
     """How many axes the samples of an empty list have for this operator, where it takes no numbers alone: 1 if it takes bytes.
     Such a batch says 0 of itself, as DALI's does."""
@@ -81,6 +78,7 @@ class Operator:
         self.paths: bool = options["paths"]
         self.reads = _reads(options["reads"], self)
         self.declared_outputs: int | Callable[..., int] = options["outputs"]
+        self.fuses: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}  # by what makes input 0, see `fusion.py`
         self.paces: dict[Any, Any] = {}  # of loops on the CPU, see `turns.py`
         self.cpu_names: list[str] = []
         self.cpu_batch_names: list[str] = []
@@ -194,12 +192,8 @@ class Operator:
         if settled.moves:
             inputs = self._moved(inputs, settled.device)
         call = Call(self, settled, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
-        if self.looks_at is not None:
-            call.announce()
-        elif self.continues is not None:
-            continued.announce(call)
         needed = (*inputs, *settled.handles) if settled.handles else inputs
-        if self.joins is not None and call.before(inputs[0]) is not None:
+        if self.fuses and fusion.announce(call, inputs[0]._pending):
             needed = needed[1:]  # it may be made along with this
         invocation = schedule(self.name, call.run, needed, shares_memory=external, operator_call=call)
         maker = Batch._of_pending if batched else Tensor._of_pending

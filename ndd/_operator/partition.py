@@ -10,6 +10,7 @@ The plan says how a kernel sees the memory (`View`), the operator what of it may
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 from ndd._compiled.jit import Kernel
 from ndd._compiled.nontemporal_stores import by_blocks
 from ndd._compiled.sample_loops import each_in_turn
+from ndd._operator.naming import raise_first
 from ndd._operator.turns import _ALONE, in_turns as parallel_for
 from ndd._tensor import Store
 from ndd._tensor.operand import Operand
@@ -34,6 +36,7 @@ _GATHERED = 1 << 12  # elements of samples that lie apart, up to which copying t
 # Bytes of results from which on they go to memory past the cache. 38 MB of float32 made of bytes: 2.3 ms of a core, not 3.5; with
 # a reduction that reads them 6.3, not 7.6; of 19 MB those take 3.0, not 2.5. Bytes made of bytes gain nothing.
 _FAR = 1 << 25
+_RUN_BYTES = 1 << 17  # of a run of samples, at least
 
 
 class View(NamedTuple):
@@ -384,3 +387,31 @@ def _stretched(stores: list[Store], out: Store) -> list[Any] | None:
         missing = out.whole.ndim - whole.ndim
         found.append(whole.reshape(len(whole), *(1,) * missing, *whole.shape[1:]) if missing else whole)
     return [*found, out.whole]
+
+
+def each_run(call: Call, stores: list[Any], work: Callable[..., None]) -> None:
+    """For operators with `.batch`: calls `work(samples, *arrays)` for runs of samples.
+
+    Args:
+        call: the batch.
+        stores: inputs and outputs, the last one an output.
+        work: gets a slice of the numbers of the samples, and of each store an array `[samples, ...]`. Where the samples of each
+            store have one shape, a run is what a thread gets; else it is one sample. A store of one sample serves all.
+    """
+    out = stores[-1]
+    n, wholes = out.n, [store.dense() for store in stores]
+    if all([whole is not None for whole in wholes]):
+        wholes = [w if len(w) == n else np.broadcast_to(w, (n, *w.shape[1:])) for w in wholes]
+        parts = max(1, min(call.threads, n, out.nbytes() // _RUN_BYTES))
+    else:
+        wholes, parts = [store.arrays() * (n if store.n != n else 1) for store in stores], n
+
+    def run(k: int) -> None:
+        first, last = n * k // parts, n * (k + 1) // parts
+        if isinstance(wholes[-1], list):
+            work(slice(first, last), *[arrays[first][None] for arrays in wholes])
+        else:
+            work(slice(first, last), *[whole[first:last] for whole in wholes])
+
+    failed = call.spread(run, parts, out.nbytes())
+    raise_first({n * k // parts: error for k, error in failed.items()})

@@ -63,13 +63,13 @@ class Plan:
             or a `View`, which says what these are; a dict has those of single parameters of the kernel, by name. Default: as
             they are.
         kernel: what computes a sample on the CPU, where that follows from types or shapes: in place of the role `.cpu`. A
-            `functools.partial` of one gives it numbers of its own. A dict of kernels says by a mask `[N]` which samples each
-            is for.
+            `functools.partial` of one gives it numbers of its own (`Rows`: of each sample), which a GPU does not get. A dict of
+            kernels says by a mask `[N]` which samples each is for.
         inputs: the numbers of the inputs that the CPU kernel takes. Default: all.
         work: about how many bytes the work of each sample is worth on the CPU, `[N]`, or that of all. Default: those of its arrays.
     """
 
-    __slots__ = ("inputs", "kernel", "per_sample", "shapes", "shared", "view", "work")
+    __slots__ = ("cut", "inputs", "kernel", "per_sample", "shapes", "shared", "view", "work")
 
     def __init__(
         self,
@@ -79,13 +79,14 @@ class Plan:
         *,
         view: Any = None,
         kernel: Any = None,
+        cut: str | None = None,
         inputs: Sequence[int] | None = None,
         work: Any = None,
     ):
         self.shapes = shapes
         self.per_sample = per_sample or {}
         self.shared = shared or {}
-        self.view, self.kernel, self.inputs, self.work = view, kernel, inputs, work
+        self.view, self.kernel, self.cut, self.inputs, self.work = view, kernel, cut, inputs, work
 
     def views(self, names: list[str], count: int) -> list[View | None]:
         """The views of the first `count` parameters of a kernel."""

@@ -14,6 +14,7 @@ _BYTE = 255
 _FACTOR = 50  # from which on a factor leaves hardly a byte that is neither 0 nor 255
 _NOISE = 0.25  # of whole numbers, which rounding takes away but for one number in twenty
 _SHARE = 0.5  # the largest hue of torchvision, half the circle
+_CHANNELS = 4  # images that have more are rare enough to ask
 
 
 def warn_of_unit_range(operator: str, input: Any, centre: Any, spread: Any, scale: float = 1.0, **names: str) -> None:
@@ -127,3 +128,14 @@ def _shown(values: Any) -> str:
 
 def _warn(operator: str, name: str, values: Any, text: str) -> None:
     warn_once(f"{operator}: {name} unlikely", f"{operator}: `{name}` {_shown(values)} {text}")
+
+
+def warn_of_planes(operator: str, shapes: list[tuple[int, ...]], call: Any) -> None:
+    """Warns of an image without a layout that looks like CHW: it is taken as HWC, as in DALI."""
+    if shapes and shapes[0][-1] > _CHANNELS and shapes[0][0] in (1, 3, 4):
+        warn_once(
+            f"{operator}: planes",
+            f"{operator}: an array of shape {shapes[0]} without a layout is taken as HWC, an image of {shapes[0][-1]} "
+            'channels. If it is CHW, say so when you make the value: ndd.as_tensor(..., layout="CHW")',
+            call,
+        )

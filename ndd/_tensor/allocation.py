@@ -32,10 +32,11 @@ _places: dict[Any, tuple[Callable[..., Any] | None, int | None]] = {}
 
 def _place(device: Any) -> tuple[Callable[..., Any] | None, int | None]:
     """What makes a tensor of extents, strides and a torch.dtype on a torch.device, and the GPU on which it must come out."""
+    make: Callable[..., Any] | None
     try:
         from torch._C._dynamo import guards
 
-        make = {"cpu": guards._empty_strided_cpu, "cuda": guards._empty_strided_cuda}.get(device.type)
+        make = getattr(guards, f"_empty_strided_{device.type}")
     except (ImportError, AttributeError):
         make = None
     found = _places[device] = make, None if device.type == "cpu" else device.index

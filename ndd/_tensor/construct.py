@@ -1,10 +1,13 @@
 """Building values: scalars, lists, NumPy, torch, cupy, DLPack, `__array__` and ndd's own values -> handles."""
 
+# Arguments of users are checked, whatever their annotations say.
+# pyright: reportUnnecessaryIsInstance=false, reportPrivateUsage=false
+
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -12,7 +15,7 @@ from ndd._tensor.batch import Batch, Samples
 from ndd._tensor.convert import convert_array
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType, bfloat16, dtype as to_dtype, from_framework
-from ndd._tensor.handle import Spec
+from ndd._tensor.handle import Handle, Spec
 from ndd._tensor.invariant import unmarked, watched
 from ndd._tensor.limits import sample_count
 from ndd._tensor.operations import bind_operations, operation
@@ -21,11 +24,13 @@ from ndd._tensor.promotion import largest_exact, type_of_all, type_of_python, ty
 from ndd._tensor.python_numbers import array_from_python
 from ndd._tensor.store import Store
 from ndd._tensor.tensor import Tensor
+from ndd._tensor.type_guards import is_array, is_list
 
 if TYPE_CHECKING:
     from ndd._typing import Array, DTypeLike, TensorLike
 
 _PYTHON = (int, float, bool, list, tuple)
+_Value = TypeVar("_Value", bound=Handle)
 
 
 def tensor(
@@ -163,7 +168,7 @@ def make_batch(
         kind = dtype or from_framework(arrays.dtype)
         packed = Store(kind, layout, Device.CPU, arrays.shapes, packed=arrays, source_info=source_info)
         return Batch._of_store(packed)
-    if isinstance(arrays, np.ndarray):
+    if is_array(arrays):
         kind = dtype or from_framework(arrays.dtype)
         shapes = [tuple(arrays.shape[1:])] * len(arrays)
         return Batch._of_store(Store(kind, layout, Device.CPU, shapes, whole=arrays, source_info=source_info))
@@ -195,7 +200,7 @@ def build_tensor(data: Any, dtype: Any, device: DeviceLike | None, layout: str |
     return changed.evaluate() if found._external and changed is not found else changed
 
 
-def _relabelled(value: Any, layout: str) -> Any:
+def _relabelled(value: _Value, layout: str) -> _Value:
     """The same memory under another layout."""
     if value._store is None:
         return operation("reshape")(value, layout=layout)
@@ -206,7 +211,7 @@ def _relabelled(value: Any, layout: str) -> Any:
     return result
 
 
-def _changed(value: Any, dtype: Any, device: Any, layout: str | None, force_copy: bool) -> Any:
+def _changed(value: _Value, dtype: Any, device: DeviceLike | None, layout: str | None, force_copy: bool) -> _Value:
     """`value` with another element type, device or layout where these differ; copied at most once."""
     wanted = None if dtype is None else to_dtype(dtype)
     target = to_device_object(device)
@@ -219,23 +224,26 @@ def _changed(value: Any, dtype: Any, device: Any, layout: str | None, force_copy
     return _copied(value) if force_copy else value
 
 
-def _converted(value: Any, wanted: DType) -> Any:
+def _converted(value: _Value, wanted: DType) -> _Value:
     store = value._store
     if store is None or not store.on_cpu:
         return operation("cast")(value, dtype=wanted)
-    return _mapped(value, lambda array: convert_array(array, store.dtype.name, wanted.name), wanted)
+
+    def convert(array: np.ndarray) -> np.ndarray:
+        return convert_array(array, store.dtype.name, wanted.name)
+
+    return _mapped(value, store, convert, wanted)
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: _Value) -> _Value:
     store = value._store
     if store is None or not store.on_cpu:
         return operation("copy")(value)
-    return _mapped(value, lambda array: array.copy(), store.dtype)
+    return _mapped(value, store, np.ndarray.copy, store.dtype)
 
 
-def _mapped(value: Any, function: Any, dtype: DType) -> Any:
-    """A CPU value with `function` applied to its memory."""
-    store = value._store
+def _mapped(value: _Value, store: Store, function: Callable[[np.ndarray], np.ndarray], dtype: DType) -> _Value:
+    """A CPU value with `function` applied to its memory, `store`."""
     dense = store.dense() if store.batched else None
     forms: dict[str, Any] = (
         {"whole": function(dense)} if dense is not None else {"parts": [function(a) for a in store.arrays()]}
@@ -261,7 +269,7 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
         data = data.tolist()
     if isinstance(data, Batch):
         raise TypeError("A Batch was given where one sample is expected")
-    if isinstance(data, np.ndarray):
+    if is_array(data):
         return _over_numpy(data), False
     given = from_pipeline(data)
     if isinstance(given, Tensor):
@@ -281,7 +289,7 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
 def from_pipeline(data: Any) -> Any:
     """What a pipeline gave, ours or DALI's, over the same memory: a Tensor of a `TensorCPU` or `TensorGPU`, a Batch of a list
     of these, with their layout; None for anything else."""
-    kind = type(data)
+    kind = data.__class__
     value = getattr(kind, "__ndd_value__", None)
     if value is not None:
         return value(data)
@@ -307,7 +315,7 @@ def _over_numpy(array: np.ndarray) -> Tensor:
 
 
 def _is_array_like(data: Any) -> bool:
-    kind = type(data)
+    kind = data.__class__
     return any(
         hasattr(kind, name) or hasattr(data, name)
         for name in ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
@@ -328,7 +336,7 @@ def _over_array_like(data: Any) -> Tensor:
         found = torch.as_tensor(data, device="cuda")
     else:
         return _over_numpy(np.asarray(data))
-    if isinstance(found, np.ndarray):
+    if is_array(found):
         return _over_numpy(found)
     if found.device.type == "cpu":
         found = found.resolve_neg().resolve_conj()
@@ -384,9 +392,9 @@ def _over_cuda(found: Any, torch: Any) -> Tensor:
 
 def characters(path: Any) -> Any:
     """A path (str, bytes or os.PathLike) as a Tensor of its characters, a list of paths as a Batch; else what came."""
-    if isinstance(path, str | os.PathLike):
+    if isinstance(path, str) or hasattr(path, "__fspath__"):
         return make_tensor(np.frombuffer(os.fsencode(path), np.uint8))
-    if isinstance(path, list | tuple) and path and all(isinstance(p, str | bytes | os.PathLike) for p in path):
+    if is_list(path) and path and all(isinstance(p, str | bytes | os.PathLike) for p in path):
         return make_batch([np.frombuffer(os.fsencode(p), np.uint8) for p in path])
     return path
 
@@ -405,19 +413,20 @@ def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str
     tensors = tensors if given is None else given
     if isinstance(tensors, Batch):
         return _changed(tensors, wanted, target, layout, force_copy=copy)
-    if isinstance(tensors, Tensor) or (_is_array_like(tensors) and not isinstance(tensors, list | tuple)):
+    if isinstance(tensors, Tensor) or (_is_array_like(tensors) and not is_list(tensors)):
         return _split_first_axis(tensors, wanted, target, layout, copy)
     if isinstance(tensors, str | bytes):
         raise RuntimeError(f"Cannot make a batch of {type(tensors).__name__}: expected an iterable of samples")
-    if isinstance(tensors, Mapping):
+    kind = tensors.__class__
+    if issubclass(kind, Mapping):
         raise TypeError(
-            f"Cannot make a batch of {type(tensors).__name__}, whose keys would be the samples: "
+            f"Cannot make a batch of {kind.__name__}, whose keys would be the samples: "
             "ndd.batch(list(d.values())), or one batch for each key"
         )
-    if not isinstance(tensors, Iterable):
-        raise TypeError(f"{type(tensors).__name__!r} object is not iterable as samples of a batch")
-    samples = tensors if isinstance(tensors, Sequence) else list(tensors)
-    if not len(samples):
+    if not issubclass(kind, Iterable):
+        raise TypeError(f"{kind.__name__!r} object is not iterable as samples of a batch")
+    samples: Sequence[Any] = tensors if issubclass(kind, Sequence) else list(tensors)
+    if not samples:
         return _empty_batch(wanted, target, layout)
     return _gather(samples, wanted, target, layout, copy)
 
@@ -518,7 +527,7 @@ def _widened(one: Tensor, wanted: DType, i: int) -> Tensor:
 def _is_on_gpu(sample: Any) -> bool:
     if isinstance(sample, Tensor):
         return sample.device.device_id is not None
-    if isinstance(sample, np.ndarray) or not _is_array_like(sample):
+    if is_array(sample) or not _is_array_like(sample):
         return False
     place = getattr(sample, "__dlpack_device__", None)
     return place()[0] == 2 if place is not None else hasattr(sample, "__cuda_array_interface__")

@@ -71,12 +71,12 @@ class DType:
         self.__doc__ = docs or f"The element type {self.name}."
         self._hash = hash((kind, bits, self.exponent_bits, self.significand_bits, self.name if kind.value == 5 else ""))
 
-    def _identity(self) -> tuple:
+    def _key(self) -> tuple[Any, ...]:
         own = self.type_id if self.kind is DType.Kind.enum else None
         return self.kind, self.bits, self.exponent_bits, self.significand_bits, own
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, DType) and self._identity() == other._identity())
+        return self is other or (isinstance(other, DType) and self._key() == other._key())
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -185,9 +185,8 @@ _torch_types: dict[Any, DType] = {}
 def _fill_torch_types() -> None:
     import torch
 
-    for short, name in _NUMPY_NAMES.items():
-        _torch_types[getattr(torch, name)] = _BY_NAME[short]
-    _torch_types[torch.bfloat16] = bfloat16
+    types = {getattr(torch, name): _BY_NAME[short] for short, name in _NUMPY_NAMES.items()}
+    _torch_types.update({**types, torch.bfloat16: bfloat16})  # all at once: other threads look whether any are there
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:

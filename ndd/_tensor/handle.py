@@ -15,6 +15,7 @@ from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType, bool_
 from ndd._tensor.operations import operation
 from ndd._tensor.store import Store
+from ndd._tensor.type_guards import is_array, is_list, is_numpy, is_tuple
 from ndd._tensor.warn_once import warn_once
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Handle:
         """
         reflected = len(inputs) == 2 and not isinstance(inputs[0], Handle)
         left: Any = inputs[0]
-        number = reflected and isinstance(left, np.generic | np.ndarray) and not left.ndim
+        number = reflected and is_numpy(left) and not left.ndim
         if number and hasattr(self, "batch_size") and left.dtype.kind in "biuf":
             inputs = left.item(), inputs[1]
         if method == "__call__" and reflected and out is None and not named and ufunc.__name__ in _OF_OPERATORS:
@@ -123,7 +124,7 @@ class Handle:
             )
 
     @classmethod
-    def _of_store(cls, store: Store) -> Any:
+    def _of_store(cls, store: Store) -> Self:
         """A handle of a stored value."""
         self = cls.__new__(cls)
         self._spec = Spec.of(store.dtype, store.ndim, store.layout, store.device)
@@ -135,7 +136,7 @@ class Handle:
         return self
 
     @classmethod
-    def _of_pending(cls, pending: Any, index: int, spec: Spec, n: int | None) -> Any:
+    def _of_pending(cls, pending: Any, index: int, spec: Spec, n: int | None) -> Self:
         """A handle of output `index` of an invocation."""
         self = cls.__new__(cls)
         self._spec = spec
@@ -154,14 +155,23 @@ class Handle:
             if pending is None:  # another thread has put the store there just now
                 return self._store  # type: ignore[return-value]
             store = pending.result(self._index)
-            self._store = store
-            self._pending = None
             spec = self._spec
             if spec.ndim is None or spec.layout != store.layout or spec.dtype is not store.dtype:
                 ndim = store.ndim if store.n else spec.ndim
                 self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
             self._n = store.n
+            self._store = (
+                store  # a thread that sees the store sees what it is, and one that sees no work sees the store
+            )
+            self._pending = None
         return store
+
+    def _adopt(self, other: Handle) -> None:
+        """Becomes another handle of the same value, which another thread may be evaluating: read in the reverse order of
+        `_value`."""
+        self._pending = other._pending
+        self._store = other._store
+        self._spec, self._n, self._index, self._external = other._spec, other._n, other._index, other._external
 
     def evaluate(self) -> Self:
         """Runs the operator behind this value if it has not run; returns `self`.
@@ -174,7 +184,7 @@ class Handle:
     @property
     def dtype(self) -> DType:
         """The element type; known without running anything, but for decoders that find it in a file."""
-        if self._spec.dtype is None:
+        if self._spec.ndim is None:
             self._value()
         return self._spec.dtype
 
@@ -246,8 +256,8 @@ class Handle:
             raise ValueError(f"{type(self).__name__}: what was unpickled is no value of ndd: {wrong}")
         dtype, ndim, layout, parts, batched, info = state
         shapes = [a.shape for a in parts]
-        forms = {"whole": parts} if isinstance(parts, np.ndarray) else {"parts": parts}
-        store = Store(dtype, layout, Device.CPU, shapes, **forms, batched=batched, source_info=info)
+        whole, parts = (parts, None) if is_array(parts) else (None, parts)
+        store = Store(dtype, layout, Device.CPU, shapes, whole=whole, parts=parts, batched=batched, source_info=info)
         self._spec = Spec.of(dtype, ndim, layout, Device.CPU)
         self._store, self._pending, self._index, self._n = store, None, 0, len(shapes)
         self._external = False
@@ -263,29 +273,23 @@ class Handle:
 
 def _wrong_state(state: Any) -> str:
     """What is wrong with a pickled state, which may have been cut, forged or made by another version; "" if nothing."""
-    if not isinstance(state, tuple) or len(state) != 6:
+    if not is_tuple(state) or len(state) != 6:
         return f"expected six fields, got {type(state).__name__}"
     dtype, ndim, layout, parts, batched, info = state
     if not isinstance(dtype, DType) or not isinstance(ndim, int) or not isinstance(batched, bool):
         return "expected an element type, a number of dimensions and a truth value"
     if layout is not None and not (isinstance(layout, str) and len(layout) == ndim):
         return f"expected a layout of {ndim} letters, got {layout!r}"
-    if (
-        isinstance(parts, np.ndarray)
-        and not len(parts)
-        and parts.ndim == ndim + 1
-        and parts.dtype == dtype.numpy
-        and batched
-    ):
+    if is_array(parts) and not len(parts) and parts.ndim == ndim + 1 and parts.dtype == dtype.numpy and batched:
         return ""
-    if not isinstance(parts, list) or (not batched and len(parts) != 1):
+    if not is_list(parts) or (not batched and len(parts) != 1):
         return "expected a list of arrays, one for each sample"
     for i, part in enumerate(parts):
-        if not isinstance(part, np.ndarray) or part.dtype != dtype.numpy or part.ndim != ndim:
-            got = f"{part.dtype} of shape {part.shape}" if isinstance(part, np.ndarray) else type(part).__name__
+        if not is_array(part) or part.dtype != dtype.numpy or part.ndim != ndim:
+            got = f"{part.dtype} of shape {part.shape}" if is_array(part) else type(part).__name__
             return f"expected sample {i} as {dtype} with {ndim} dimensions, got {got}"
         if not part.flags.c_contiguous or not part.dtype.isnative:
             return f"expected sample {i} without gaps and in this machine's byte order"
-    if info is not None and not (isinstance(info, list) and len(info) == len(parts)):
+    if info is not None and not (is_list(info) and len(info) == len(parts)):
         return f"expected {len(parts)} sources of samples"
     return ""

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ndd._tensor.dtype import DType
+from ndd._tensor.type_guards import is_list, is_tuple
 
-_NUMBERS = (bool, int, float, np.generic)
+_NUMBERS: tuple[type[Any], ...] = (bool, int, float, np.generic)
 _PYTHON_NUMBERS = frozenset({bool, int, float})
 _FORMAT = (
     2  # of `marshal`, whose bytes tell types and the sign of a zero; later ones depend on who else holds the value
@@ -30,7 +31,7 @@ def identity(value: Any) -> tuple[Any, ...]:
         return value.tobytes(), value.dtype, value.shape
     if isinstance(value, _NUMBERS):
         return value or repr(value), kind  # -0.0 and 0.0 differ in their text; NaN is one with itself as an object only
-    if isinstance(value, tuple | list):
+    if is_list(value):
         return (kind, *map(identity, value))
     return value, kind
 
@@ -68,7 +69,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _may_equal_another(value: Any) -> bool:
-    if isinstance(value, tuple):
+    if is_tuple(value):
         return any(map(_may_equal_another, value))
     return isinstance(value, _NUMBERS)
 
@@ -93,10 +94,10 @@ def comes_again(key: Any, seen: set[int]) -> bool:
 
 def never_changes(value: Any) -> bool:
     """Whether a value cannot change behind our back (a torch tensor could, and it has a hash)."""
-    if isinstance(value, tuple):
+    if is_tuple(value):
         return all(map(never_changes, value))
     if value is None or isinstance(value, int | float | str | bytes | Enum | DType | np.generic | np.dtype | type):
         return True
-    if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
+    if value.__class__.__module__ == "torch" and value.__class__.__name__ == "dtype":
         return True
-    return getattr(type(value), "never_changes", False) is True
+    return getattr(value.__class__, "never_changes", False) is True

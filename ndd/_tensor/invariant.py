@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,8 +17,11 @@ _ALONE = (
     "array array_ufunc array_function dlpack dlpack_device torch_function instancecheck subclasscheck"
 )
 _WITH_TWO = "add sub mul matmul truediv floordiv mod lshift rshift and or xor"
-_PROTOCOLS = [f"__{name}__" for name in _ALONE.split()]
-_PROTOCOLS += [f"__{kind}{name}__" for name in _WITH_TWO.split() for kind in ("", "r", "i")]
+_PROTOCOLS = [
+    *(f"__{name}__" for name in _ALONE.split()),
+    *(f"__{kind}{name}__" for name in _WITH_TWO.split() for kind in ("", "r", "i")),
+]
+_type_of: Callable[[object], type[Any]] = type
 watched: list[Any] = []  # what makes calls look closer: captured loops that run, and that a value has been marked
 _proxies: set[type] = set()  # the classes of the proxies that were made
 _looked_into: set[type] = {list, tuple, dict, slice}  # and of what may hold one
@@ -32,8 +36,8 @@ class Invariant:
         object.__setattr__(self, "_marked", value)
 
     @property
-    def __class__(self) -> Any:
-        return type(_value(self))
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _type_of(_value(self))
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(_value(self), name)
@@ -160,7 +164,7 @@ def marked_places(values: tuple[Any, ...]) -> tuple[int, ...]:
 
 def unmarked(value: Any) -> Any:
     """The value without marks: its own, and those inside lists, tuples, dicts and slices."""
-    kind = type(value)
+    kind = _type_of(value)
     if not _proxies or kind not in _looked_into:
         return value
     if kind in _proxies:

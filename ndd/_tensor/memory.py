@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ndd._tensor.allocation import empty
+from ndd._tensor.type_guards import is_list, is_tuple
 
 _SMALL = 1 << 15  # below this, malloc's own free lists are as fast as ours
 # Bytes. Memory of malloc's own begins 16 bytes behind a page: an AMD EPYC copies file pages to places 1 to 31 bytes behind
@@ -105,7 +106,7 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
     """
     dtype = np.dtype(dtype)
     nbytes = dtype.itemsize
-    for extent in shape if isinstance(shape, tuple | list) else (shape,):
+    for extent in shape if is_list(shape) else (shape,):
         nbytes *= int(extent)
     if nbytes < _SMALL:
         return np.empty(shape, dtype)
@@ -148,7 +149,7 @@ class _Place:
 
 def memory_at(address: int, extents: Any, dtype: np.dtype) -> np.ndarray:
     """The C-contiguous array at an address; `extents` as of `np.empty`. It owns nothing: somebody else holds the memory."""
-    shape = tuple(map(int, extents)) if isinstance(extents, tuple) else (int(extents),)
+    shape = tuple(map(int, extents)) if is_tuple(extents) else (int(extents),)
     if 0 in shape:
         return np.empty(shape, dtype)
     place = _Place()

@@ -63,7 +63,7 @@ class Packed:
         starts, ends = self.starts.tolist(), (self.starts + volumes(self.shapes)).tolist()
         if len(self.buffers) == 1:
             buffer = self.buffers[0]
-            flat = [buffer[start:end] for start, end in zip(starts, ends, strict=True)]
+            flat: list[np.ndarray] = [buffer[start:end] for start, end in zip(starts, ends, strict=True)]
         else:
             buffers = self.buffers
             flat = [buffers[k][start:end] for k, start, end in zip(self.which.tolist(), starts, ends, strict=True)]

@@ -8,6 +8,7 @@ import numpy as np
 
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import DataType, DType, ImageType, InterpType, bfloat16, from_framework
+from ndd._tensor.type_guards import is_list
 
 _ENUM_TYPES = {"DALIInterpType": InterpType, "DALIImageType": ImageType, "DALIDataType": DataType}
 
@@ -38,7 +39,7 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
         if array.size and np.abs(array).max() >= 2**63:
             _refuse_integers(data)
         array = array.astype(np.float32)
-    elif array.dtype in (np.int64, np.uint64) or (array.dtype == object and array.size and _all_ints(array)):
+    elif array.dtype.name in ("int64", "uint64") or (array.dtype == object and array.size and _all_ints(array)):
         array = _narrow_integers(array)
     if array.dtype.kind not in "biuf":
         advice = ""
@@ -55,7 +56,7 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
 def _kind_of(data: Any) -> str:
     """What something is, in words: "str", "list of str"."""
     kind = type(data).__name__
-    if not isinstance(data, list | tuple) or not data:
+    if not is_list(data) or not data:
         return kind
     unlike = next((v for v in data if not isinstance(v, int | float)), data[0])  # what it is about, if they differ
     return f"{kind} of {_kind_of(unlike)}"
@@ -67,7 +68,7 @@ def _all_ints(array: np.ndarray) -> bool:
 
 def _enum_type(data: Any) -> DType | None:
     first = data
-    while isinstance(first, list | tuple) and first:
+    while is_list(first) and first:
         first = first[0]
     return _ENUM_TYPES.get(type(first).__name__)
 

@@ -31,7 +31,8 @@ class Scale(NamedTuple):
 
 def sound_html(store: Store) -> str:
     """The first samples as players, or as pictures of spectrograms; "" if these are no sounds."""
-    scales, parts = store.scales, []
+    scales = store.scales
+    parts: list[str] = []
     if not scales or not store.shapes or len(store.shapes[0]) not in (1, 2):
         return ""
     shown = min(store.n, _MOST)

@@ -22,6 +22,7 @@ import numpy as np
 from ndd._tensor.device import Device
 from ndd._tensor.dtype import DType, bfloat16, torch_dtype
 from ndd._tensor.small_arrays import numbers_below
+from ndd._tensor.type_guards import is_array
 
 Shape = tuple[int, ...]
 
@@ -164,7 +165,7 @@ class Store:
         self.source_info = source_info
         self.scales: list[Any] | None = None  # of sounds: a `Scale` of each sample
         self.dropped: list[Any] | None = None
-        self.partial = False  # a decoder made only what the one call that takes it looks at (`Call.looked_at`)
+        self.partial = False  # a decoder made only what the one call that takes it looks at (`fusion.window`)
         self.stream: Any = None  # GPU: the torch stream that writes the memory
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
         # Of a reader: its `ReaderOutput`. Of an operator: where in the loop it was called (`Invocation.loop_position`).
@@ -383,7 +384,7 @@ class Store:
 
 def _packed(array: Any) -> Any:
     """A C-contiguous copy, on the CPU in memory that is used again."""
-    if not isinstance(array, np.ndarray):
+    if not is_array(array):
         return array.contiguous()
     from ndd._tensor.memory import host_empty
 
@@ -404,11 +405,10 @@ def address(array: Any) -> int:
 
 def split_flat(flat: Any, shapes: list[Shape]) -> list[Any]:
     """Views of consecutive samples of a 1-D buffer."""
-    parts, start = [], 0
+    parts: list[Any] = []
+    start = 0
     for shape in shapes:
-        count = 1
-        for extent in shape:
-            count *= extent
+        count = prod(shape)
         parts.append(flat[start : start + count].reshape(shape))
         start += count
     return parts
@@ -416,7 +416,7 @@ def split_flat(flat: Any, shapes: list[Shape]) -> list[Any]:
 
 def as_torch(array: Any, dtype: DType) -> Any:
     """A torch tensor over the memory of an array of element type `dtype`."""
-    if not isinstance(array, np.ndarray):
+    if not is_array(array):
         return array
     import torch
 
@@ -424,7 +424,7 @@ def as_torch(array: Any, dtype: DType) -> Any:
         array = array.copy()  # torch has no negative strides
     if not array.flags.writeable:
         array = array.copy()  # torch cannot mark memory read-only; a mapped file must not be written through it
-    found = torch.from_numpy(array)
+    found = torch.as_tensor(array)
     return found.view(torch.bfloat16) if dtype is bfloat16 else found
 
 

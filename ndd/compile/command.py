@@ -253,7 +253,7 @@ def _texts(calls: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
             failed[name] = _first_line(error)
             continue
         for path, other in operators.items():
-            if operator is not None and other.joins is not None and other.joins[0] == operator.cuda_source:
+            if operator is not None and operator.cuda_source in other.fuses:
                 # Both in one kernel, where the second takes what the first gives: not videos, say.
                 with contextlib.suppress(Exception), ndd.EvalMode.deferred:
                     finish(getattr(ndd, path)(TABLE[name](ndd, _inputs("gpu"))))

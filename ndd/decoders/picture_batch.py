@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import Call, Operand
+from ndd._operator import Call, Operand, fusion
 from ndd._tensor import Store
 from ndd._tensor.no_samples import inferred
 from ndd._tensor.small_arrays import equal_rows, few_zeros
@@ -244,7 +244,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
             cut(batch, further, arguments)
         elif call.taker is not None:
             batch.read_headers()
-            batch.seen = None if batch.errors else call.looked_at(batch.shapes())
+            batch.seen = None if batch.errors else fusion.window(call, batch.shapes())
         batch.decode(list(range(len(batch))), operand.volumes.total)
         return batch.result()
 

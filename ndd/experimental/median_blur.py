@@ -9,7 +9,7 @@ from ndd._compiled.jit import kernel
 from ndd._compiled.simd_medians import BLOCK_BYTES, median_of_columns, sort_columns
 from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.opencv import single_threaded
-from ndd._operator import PerSample, Plan, Seen, bad_sample, each_sample, like, operator
+from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd.experimental.morphology import LAYOUTS, STRIP, TYPES, planes_of
 
 _LARGEST = 4095  # extent of a window: OpenCV's tables for it stay small, and 4095 x 4095 numbers fit anywhere
@@ -52,19 +52,10 @@ def _(input, *, window_size):
         raise bad_sample(
             sample, f"`window_size`: expected numbers up to {_LARGEST}, got {window[sample, ::-1].tolist()}"
         )
-    return Plan(input.shapes, {"view": planes_of(input), "window": np.ascontiguousarray(window)})
-
-
-@median_blur.cpu_turns
-def _(call, plan, stores, results):
-    """Windows of 3 x 3 integers; the others are left."""
-    view, window = plan.per_sample["view"], plan.per_sample["window"]
-    small = (window == 3).all(axis=1)
-    if results[0].dtype.numpy.kind == "f" or not small.any():
-        return None
-    order = None if small.all() else np.flatnonzero(small)
-    each_sample(call, _median_of_nine, Seen(stores[0], view), Seen(results[0], view), order=order)
-    return np.flatnonzero(~small)
+    small = (window == 3).all(axis=1) & (input.dtype.numpy.kind != "f")
+    planes = planes_of(input)
+    per_sample = {"view": planes, "window": np.ascontiguousarray(window)}
+    return Plan(input.shapes, per_sample, kernel={_median_of_nine: small, _blur_image: ~small}, view=planes)
 
 
 @kernel
@@ -123,22 +114,16 @@ def _copy(source, at, out, place, count):
 
 @_median_of_nine.meanwhile
 def _(image, out):
-    _blur_image(image, out, np.array(image.shape), np.array([3, 3]))
+    _blur_image(image, out, np.array([3, 3]))
 
 
-@median_blur.cpu
-def _(image, out, view, window):
-    _blur_image(image, out, view, window)
-
-
-def _blur_image(image, out, view, window):
+def _blur_image(image, out, window):
     if not out.size:
         return
     rows, columns = window.tolist()
-    channels = int(view[3])
-    planes = zip(image.reshape(*view[:3], channels), out.reshape(*view[:3], channels), strict=True)
+    channels = image.shape[3]
     by_opencv = rows == columns and (1 < rows <= 5 or (rows > 5 and image.dtype == np.uint8))
-    for plane, target in planes:
+    for plane, target in zip(image, out, strict=True):
         if not by_opencv:
             _median(plane, target, rows, columns, np.empty(rows * columns, image.dtype))
         elif channels in (1, 3, 4):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.sampling import BORDERS, border_index
-from ndd._operator import Operand, Plan, Rows, Seen, bad_sample, each_sample, operator
+from ndd._operator import Operand, Plan, bad_sample, operator
 from ndd._operator.limits import MOST
 
 LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
@@ -31,15 +32,7 @@ def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
 
     def declare(declared: Callable[..., Any]) -> Any:
         found = operator(declared, layouts=LAYOUTS, types=TYPES, frames=True)
-        found.plan(_plan)
-
-        @found.cpu_turns
-        def _(call, plan, stores, results):
-            return _reduce_in_turns(call, plan, stores[0], results[0], largest)
-
-        @found.cpu
-        def _(image, out, view, window, border, repeats):
-            _reduce_image(image, out, view, window, border, repeats, largest)
+        found.plan(functools.partial(_plan, largest))
 
         @found.cuda("morphology.cu")
         def _(launch, image, out, view, window, border, repeats):
@@ -69,7 +62,7 @@ def planes_of(input: Operand) -> np.ndarray:
     return view
 
 
-def _plan(input, *, anchor, border_mode, iterations, mask_size) -> Plan:
+def _plan(largest: bool, input, *, anchor, border_mode, iterations, mask_size) -> Plan:
     """`window` is [height, width, rows above, columns to the left] of each pass."""
     size = mask_size.rows(2, repeat=True, what="(width, height)")[:, ::-1]
     place = anchor.rows(2, repeat=True, what="(x, y)")[:, ::-1]
@@ -86,8 +79,10 @@ def _plan(input, *, anchor, border_mode, iterations, mask_size) -> Plan:
         sample = int((size > MOST["mask_size"]).any(axis=1).argmax())
         text = f"`mask_size` after {iterations} iterations: expected a window of up to {MOST['mask_size']:,} pixels"
         raise bad_sample(sample, f"{text}, got {size[sample, ::-1].tolist()}")
-    window = np.concatenate([size, place], axis=1)
-    return Plan(input.shapes, {"view": planes_of(input), "window": window}, {"border": border, "repeats": repeats})
+    window, planes = np.concatenate([size, place], axis=1), planes_of(input)
+    kernels = _kernels(input.dtype.numpy, window, repeats, largest)
+    shared = {"border": border, "repeats": repeats}
+    return Plan(input.shapes, {"view": planes, "window": window}, shared, kernel=kernels, view=planes)
 
 
 def _merges(size: np.ndarray, place: np.ndarray, border: int) -> bool:
@@ -96,17 +91,12 @@ def _merges(size: np.ndarray, place: np.ndarray, border: int) -> bool:
     return border not in (2, 3) or bool((size == 2 * place + 1).all())
 
 
-def _reduce_in_turns(call: Any, plan: Plan, image: Any, out: Any, largest: bool) -> Any:
-    """Small windows of integers; gives the numbers of the other samples, None for all."""
-    view, window = plan.per_sample["view"], plan.per_sample["window"]
-    small = (window[:, :2] <= _LARGEST_IN_TURNS).all(axis=1)
-    if out.dtype.numpy.kind == "f" or plan.shared["repeats"] > 1 or not small.any():
-        return None
-    outside = out.dtype.numpy.type(0 if largest else np.iinfo(out.dtype.numpy).max)
-    seen = Seen(image, view), Seen(out, view)
-    order = None if small.all() else np.flatnonzero(small)
-    each_sample(call, _reduce_planes, *seen, Rows(window), plan.shared["border"], outside, largest, order=order)
-    return np.flatnonzero(~small)
+def _kernels(kind: np.dtype, window: np.ndarray, repeats: int, largest: bool) -> dict[Any, np.ndarray]:
+    """What computes images: small windows of integers are ours, the others OpenCV's."""
+    small = (window[:, :2] <= _LARGEST_IN_TURNS).all(axis=1) & (kind.kind != "f") & (repeats == 1)
+    outside = kind.type(0 if largest or kind.kind == "f" else np.iinfo(kind).max)
+    ours = functools.partial(_reduce_planes, outside=outside, largest=largest)
+    return {ours: small, functools.partial(_reduce_image, largest=largest): ~small}
 
 
 @kernel
@@ -163,7 +153,7 @@ def copy_rows(lines, length, out):
 
 @_reduce_planes.meanwhile
 def _(image, out, window, border, outside, largest):
-    _reduce_image(image, out, np.array(image.shape), window, border, 1, largest)
+    _reduce_image(image, out, window, border, 1, largest)
 
 
 @kernel
@@ -191,13 +181,13 @@ def _extreme_of_two(a, b, out, largest):
 
 
 def _reduce_image(
-    image: np.ndarray, out: np.ndarray, view: np.ndarray, window: np.ndarray, border: int, repeats: int, largest: bool
+    image: np.ndarray, out: np.ndarray, window: np.ndarray, border: int, repeats: int, largest: bool
 ) -> None:
     """One image on the CPU: each pixel becomes the largest (or smallest) of its window."""
     if not out.size:
         return
-    shape = tuple(view.tolist())
-    for plane, target in zip(image.reshape(shape), out.reshape(shape), strict=True):
+    shape = image.shape
+    for plane, target in zip(image, out, strict=True):
         for c in range(0, shape[3], _CHANNELS_OF_OPENCV):
             source = np.ascontiguousarray(plane[..., c : c + _CHANNELS_OF_OPENCV])
             for _ in range(repeats):

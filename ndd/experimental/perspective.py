@@ -16,12 +16,15 @@ import numpy as np
 from ndd._compiled.intrinsics import empty, multiply_add, overlapping
 from ndd._compiled.jit import kernel
 from ndd._compiled.processor import processor_has
+from ndd._cpu.opencv import single_threaded
 from ndd._cpu.rgb_sampling import mix_rgb, rgb_word, store_rgb, word_at
 from ndd._cpu.sampling import border_index
 
 _REPEATED = 2  # borders from this number on repeat the image without end
 _NEAR = 64.0  # times the image that OpenCV may walk
 _FAR = np.float32(1 << 30)  # a coordinate from here on lies outside
+_ROUNDING = 1e-5  # more than what float32 loses in the sum of three products
+_LINEAR, _INVERSE_MAP = 1, 16  # OpenCV's flags
 _LANES = 16  # points that OpenCV works out at once; those that remain of a row are added up in another order
 
 
@@ -39,6 +42,18 @@ def beyond_opencv(maps: np.ndarray, sources: np.ndarray, targets: np.ndarray, cu
         far = np.abs(np.stack([x, y], axis=1) / w[:, None]).max(axis=2) <= _NEAR * sources[:, ::-1]
         near = far.all(axis=1) & ((w > 0).all(axis=1) | (w < 0).all(axis=1))
     return odd | ~near | (cubic & (sources == 1).any(axis=1))
+
+
+def keeps_sign(maps: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """For which samples the third component of all points has one sign, far enough from 0 for float32: these points are
+    numbers. What OpenCV makes of others depends on those around them. `targets`: `[N, 2]`, H and W of the outputs."""
+    ends = np.maximum(targets[:, ::-1] - 1, 0)
+    corners = np.ones((len(maps), 3, 4))
+    corners[:, 0, 1::2], corners[:, 1, 2:] = ends[:, :1], ends[:, 1:]
+    with np.errstate(all="ignore"):
+        third = (maps[:, 2:] @ corners)[:, 0]
+        least = _ROUNDING * (np.abs(maps[:, 2]) * corners.max(axis=2)).sum(axis=1)
+        return ((third > least[:, None]).all(axis=1) | (third < -least[:, None]).all(axis=1)) & np.isfinite(least)
 
 
 @kernel
@@ -104,24 +119,25 @@ def multiplies_and_adds() -> bool:
 
 
 @kernel
-def warp_rgb(image, out, m, fill, done):
-    """Pixel (x, y) of `out` is read at m @ (x, y, 1), divided by its third component, between four pixels of `image`; what
-    lies outside is `fill`. `done` [1] says whether all points were numbers: what OpenCV makes of others depends on those
-    around them.
+def warp_rgb(image, out, given, fill):
+    """Pixel (x, y) of `out` is read at given @ (x, y, 1), divided by its third component, between four pixels of `image`; what
+    lies outside is `fill`. All points are numbers (`keeps_sign`).
 
-    Both images are uint8 [H, W, 3] of `LEAST` bytes at least (`rgb_sampling.py`), `m` float32 [3, 3]."""
+    Both images are uint8 [H, W, 3] of `LEAST` bytes at least (`rgb_sampling.py`), `given` is [3, 3] and fits float32."""
+    m = empty((3, 3), np.float32)
+    for i in range(3):
+        for j in range(3):
+            m[i, j] = given[i, j]
     height, width, _ = image.shape
     flat, wide = image.reshape(height * width * 3), out.shape[1]
     pairs = overlapping(flat, np.uint64)  # two pixels are read at once
     out_words = overlapping(out.reshape(out.size), np.uint32)
-    done[0] = False
     stride = np.int32(3 * width)
     share, pixel, place = empty((2, wide), np.float32), empty((2, wide), np.int32), empty(wide, np.int32)
     tap, row = empty((4, wide), np.uint32), empty(wide, np.uint32)
     outside = rgb_word(fill)
     for y in range(len(out)):
-        if not _perspective_line(np.float32(y), m, share[0], share[1], pixel[0], pixel[1]):
-            return
+        _perspective_line(np.float32(y), m, share[0], share[1], pixel[0], pixel[1])
         _place_pairs(pixel[0], pixel[1], width, height, pairs.size, place)
         for i in range(wide):
             at = place[i]
@@ -137,20 +153,20 @@ def warp_rgb(image, out, m, fill, done):
                 tap[3, i] = _pixel_or(flat, left + 1, top + 1, width, height, outside)
         mix_rgb(tap[0], tap[1], tap[2], tap[3], share[0], share[1], row, True)
         store_rgb(row, out[y].reshape(3 * wide), out_words, 3 * wide * y)
-    done[0] = True
 
 
 @warp_rgb.meanwhile
-def _(image, out, m, fill, done):
-    done[0] = False
+def _(image, out, given, fill):
+    flags = _LINEAR | _INVERSE_MAP
+    single_threaded().warpPerspective(image, given, out.shape[1::-1], out, flags, borderValue=fill.tolist())
 
 
 @kernel
 def _perspective_line(y, m, share_x, share_y, column, line):
-    """Points of a row: the pixel before each, and the share of the one behind it. Whether all are numbers."""
+    """Points of a row: the pixel before each, and the share of the one behind it."""
     x_start, y_start, w_start = y * m[0, 1], y * m[1, 1], y * m[2, 1]
     left, top, third = x_start + m[0, 2], y_start + m[1, 2], w_start + m[2, 2]
-    across, down, deep, odd = m[0, 0], m[1, 0], m[2, 0], np.int32(0)
+    across, down, deep = m[0, 0], m[1, 0], m[2, 0]
     together = share_x.size // _LANES * _LANES
     for i in range(together):
         x = np.float32(np.int32(i))
@@ -163,12 +179,9 @@ def _perspective_line(y, m, share_x, share_y, column, line):
         share_y[i] = (multiply_add(down, x, y_start) + m[1, 2]) / w
     for i in range(share_x.size):
         u, v = share_x[i], share_y[i]
-        rest = (u - u) + (v - v)
-        odd |= np.int32(rest != rest)
         first, second = np.floor(u), np.floor(v)
         share_x[i], share_y[i] = u - first, v - second
         column[i], line[i] = _whole(first), _whole(second)
-    return odd == 0
 
 
 @kernel

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ndd._compiled.intrinsics import empty, overlapping
-from ndd._compiled.jit import kernel
+from ndd._compiled.jit import Kernel, kernel
 from ndd._cpu.rgb_sampling import LEAST, byte_of, fetch_words, store_rgb
-from ndd._operator import Plan, bad_sample, each_sample, like, operator
+from ndd._operator import Operand, Plan, bad_sample, like, operator
 from ndd._tensor.store import volumes
 from ndd.types import DALIInterpType
 
@@ -92,42 +94,23 @@ def _(input, mapx, mapy, *, interp, pixel_origin):
         "low": np.float32(limits.min if limits else 0),
         "high": np.float32(limits.max if limits else 0),
     }
-    return Plan(shapes, shared=shared)
+    return Plan(shapes, shared=shared, kernel=_kernels(input, volumes(shapes), interp))
 
 
-@remap.cpu
-def _(image, mapx, mapy, out, interp, shift, rounds, low, high):
-    if not image.size:
-        out[...] = 0
-    elif interp == _NEAREST:
-        _pick(image, mapx, mapy, out, shift)
-    elif interp == _LINEAR:
-        _blend(image, mapx, mapy, out, shift, rounds, low, high)
-    else:
-        _blend_cubic(image, mapx, mapy, out, shift, rounds, low, high)
+def _kernels(input: Operand, made: np.ndarray, interp: int) -> dict[Kernel | Callable[..., None], np.ndarray]:
+    """What computes images of which `made` elements are made."""
+    sizes = np.broadcast_to(input.sizes, made.shape)
+    some = sizes > 0
+    kernel = {_NEAREST: _pick, _LINEAR: _blend}.get(int(interp), _blend_cubic)
+    rgb = np.zeros_like(some)
+    if kernel is _blend and input.dtype.name == "u8":
+        rgb = (input.shapes[:, 2] == 3) & (sizes >= LEAST) & (sizes < _LARGE) & (made >= LEAST)
+    return {_blend_rgb: rgb, kernel: some & ~rgb, _nothing: ~some}
 
 
-@remap.cpu_turns
-def _(call, plan, stores, results):
-    image, mapx, mapy, out = *stores, results[0]
-    extents, given = image.shape_array, plan.shared
-    sizes, made = volumes(extents), volumes(out.shape_array)
-    interp, rest = given["interp"], tuple(given[name] for name in ("shift", "rounds", "low", "high"))
-    kernel, least = _blend_cubic, 1
-    if interp == _NEAREST:
-        kernel, rest = _pick, rest[:1]
-    elif interp == _LINEAR:
-        kernel = _blend
-        if image.dtype.name == "u8" and (extents[:, 2] == 3).all():
-            kernel, rest, least = _blend_rgb, rest[:1], LEAST
-    fits = (sizes >= least) & (sizes < _LARGE) & (made >= least)
-    if not fits.any():
-        return None
-    order = np.flatnonzero(fits)
-    if not out.uniform():
-        order = order[np.argsort(-made[order], kind="stable")]
-    each_sample(call, kernel, image, mapx, mapy, out, *rest, order=order)
-    return np.flatnonzero(~fits)
+def _nothing(image, mapx, mapy, out) -> None:
+    """An image without pixels."""
+    out[...] = 0
 
 
 @kernel

@@ -86,5 +86,5 @@ def _(input, **arguments):
     return plan
 
 
-resize.cpu(plain_resize.operator.cpu)
+resize.batch(plain_resize.operator.batch)
 resize.cuda("../ops/image/resize.cu")(plain_resize.operator.cuda)

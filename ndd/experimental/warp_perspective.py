@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -11,11 +12,12 @@ import numpy as np
 from ndd._cpu.opencv import single_threaded
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._cpu.sampling import BORDERS, store_limits
-from ndd._operator import Operand, PerSample, Plan, Rows, each_sample, like, operator
+from ndd._operator import Operand, PerSample, Plan, like, operator
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor.store import volumes
 from ndd.experimental.perspective import (
     beyond_opencv,
+    keeps_sign,
     multiplies_and_adds,
     warp_perspective as warp_by_pixels,
     warp_rgb,
@@ -118,7 +120,8 @@ def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map,
         "interp": int(interp_type), "border": border, "fill": fill, "inverse_map": inverse_map,
         "planar": input.layout == "CHW",
     }  # fmt: skip
-    return Plan(outputs, per_sample, shared)
+    kernels = _kernels(input, outputs, maps, far, shared)
+    return Plan(outputs, per_sample, shared, kernel=kernels, inputs=(0,))
 
 
 def _axes_of(input: Operand) -> tuple[list[int], np.ndarray]:
@@ -136,8 +139,7 @@ def _moved(by: np.float32) -> np.ndarray:
     return np.array([[1, 0, by], [0, 1, by], [0, 0, 1]], np.float32)
 
 
-@warp_perspective.cpu
-def _(image, matrix_input, out, given, matrix, far, planar, interp, border, fill, inverse_map):
+def _by_opencv(image, out, given, matrix, far, planar, interp, border, fill, inverse_map):
     if not out.size:
         return
     fills = fill.tolist()
@@ -160,26 +162,16 @@ def _(image, matrix_input, out, given, matrix, far, planar, interp, border, fill
             target[...] = found.reshape(target.shape)
 
 
-@warp_perspective.cpu_turns
-def _(call, plan, stores, results):
-    """RGB pixels in bytes, between four of them; the rest is left."""
-    image, out, given = stores[0], results[0], plan.shared
-    extents, made = image.shape_array, out.shape_array
-    linear = given["interp"] == LINEAR and given["border"] == 0 and given["inverse_map"] and not given["planar"]
-    if not linear or image.dtype.name != "u8" or extents.shape[1] != 3 or not multiplies_and_adds():
-        return None
-    sizes, far = volumes(extents), plan.per_sample["far"]
-    fits = (extents[:, 2] == 3) & ~far & (sizes >= LEAST) & (sizes < _LARGE) & (volumes(made) >= LEAST)
-    order = np.flatnonzero(fits)
-    if not len(order):
-        return None
-    if not out.uniform():
-        order = order[np.argsort(-volumes(made)[order], kind="stable")]
-    fill = np.clip(np.rint(given["fill"]), 0, 255).astype(np.uint8)
-    done = np.zeros((len(made), 1), bool)
-    maps = Rows(plan.per_sample["given"].astype(np.float32))
-    each_sample(call, warp_rgb, image, out, maps, fill, Rows(done), order=order)
-    return np.flatnonzero(~done[:, 0])
+def _kernels(input: Operand, outputs: np.ndarray, maps: np.ndarray, far: np.ndarray, shared: dict[str, Any]) -> Any:
+    """What computes images of these shapes: RGB pixels in bytes, between four of them, are ours; the rest is OpenCV's."""
+    linear = shared["interp"] == LINEAR and shared["border"] == 0 and shared["inverse_map"] and not shared["planar"]
+    if not linear or input.dtype.name != "u8" or input.ndim != 3 or not multiplies_and_adds():
+        return _by_opencv
+    sizes, made = volumes(input.shapes), volumes(outputs)
+    ours = (input.shapes[:, 2] == 3) & ~far & (sizes >= LEAST) & (sizes < _LARGE) & (made >= LEAST)
+    ours &= keeps_sign(maps, outputs[:, :2])
+    fill = np.clip(np.rint(shared["fill"]), 0, 255).astype(np.uint8)
+    return {functools.partial(warp_rgb, fill=fill): ours, _by_opencv: ~ours}
 
 
 def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[float]) -> list[tuple[Any, Any, Any]]:

@@ -9,8 +9,8 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.draws import fill_normal_wide, normal_row, store_rounded
 from ndd._cpu.philox import CHUNK
 from ndd._operator import PerSample, Plan, like, operator
+from ndd._operator.partition import each_run
 from ndd._operator.unit_warnings import warn_of_noise
-from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd.random.elements import INTEGERS, drawn_type
 
@@ -56,19 +56,26 @@ def _(call, input, *, mean, stddev):
     return Plan(input.shapes, noise)
 
 
-@gaussian.cpu_batch
-def _(input, out, stream, mean, stddev):
-    arrays, targets = input.reshape(len(out), -1), out.reshape(len(out), -1)
-    if mean.dtype == np.float64:
-        draws = np.empty(arrays.shape)
-        fill_normal_wide(draws, stream, mean, stddev)
-        draws += arrays
-        convert_array(draws, "f64", DType.from_fw_type(out.dtype).name, targets)
-    elif out.dtype == np.float32:
-        _add(arrays, targets, stream, mean, stddev)
-    else:
-        limits = np.iinfo(out.dtype)
-        _add_rounded(arrays, targets, stream, mean, stddev, np.float32(limits.min), np.float32(limits.max))
+# A batch: float64 draws of all samples are made by one compiled call.
+@gaussian.batch
+def _(call, plan, input, out):
+    streams, means, deviations = (plan.per_sample[name] for name in ("stream", "mean", "stddev"))
+
+    def work(samples: slice, given: np.ndarray, noisy: np.ndarray) -> None:
+        arrays, targets = given.reshape(len(noisy), -1), noisy.reshape(len(noisy), -1)
+        own = streams[samples], means[samples], deviations[samples]
+        if means.dtype == np.float64:
+            draws = np.empty(arrays.shape)
+            fill_normal_wide(draws, *own)
+            draws += arrays
+            convert_array(draws, "f64", input.dtype.name, targets)
+        elif noisy.dtype == np.float32:
+            _add(arrays, targets, *own)
+        else:
+            limits = np.iinfo(noisy.dtype)
+            _add_rounded(arrays, targets, *own, np.float32(limits.min), np.float32(limits.max))
+
+    each_run(call, [input, out], work)
 
 
 @kernel

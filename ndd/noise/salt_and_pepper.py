@@ -7,7 +7,7 @@ import numpy as np
 from ndd._compiled.intrinsics import each, empty
 from ndd._compiled.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
-from ndd._operator import Operand, PerSample, Plan, Rows, Seen, Values, bad_sample, each_sample, like, operator
+from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
 from ndd.ops.image.window import wrapped
 from ndd.random.elements import INTEGERS
@@ -68,6 +68,7 @@ def _(call, input, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper):
             "salt": _value(salt_val, limits[1], call.n, dtype),
             "extents": _extents(input, per_channel),
         },
+        view="flat",
     )
 
 
@@ -104,13 +105,7 @@ def _extents(input: Operand, per_channel: bool) -> np.ndarray:
     return found
 
 
-@salt_and_pepper.cpu_turns
-def _(call, plan, stores, results):
-    sizes = np.broadcast_to(stores[0].sizes[:, None], (call.n, 1))
-    own = [Rows(plan.per_sample[k]) for k in ("extents", "stream", "changed", "salted", "pepper", "salt")]
-    return each_sample(call, _strew, Seen(stores[0], sizes), Seen(results[0], sizes), *own)
-
-
+@salt_and_pepper.cpu
 @kernel
 def _strew(x, out, extents, stream, changed, salted, pepper, salt):
     """Of [outer, channels, inner] elements, in flat arrays."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from ndd._cpu.draws import beta_constants, fill_beta
 from ndd._operator import PerSample, Plan, bad_sample, operator, output
+from ndd._operator.partition import each_run
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
 from ndd.random.elements import REAL
@@ -58,10 +59,18 @@ def _(call, shape_like, *, alpha, beta, dtype, shape):
     return Plan(element_shapes(call, shape_like, shape), per_sample)
 
 
-@beta.cpu_batch
-def _(out, stream, alpha, beta):
-    kind = out.dtype.type
-    fill_beta(out.reshape(len(stream), -1), stream, alpha.astype(kind), beta.astype(kind), beta_constants(kind))
+# A batch: the numbers of small samples are drawn in one compiled call.
+@beta.batch
+def _(call, plan, shape_like, out):
+    kind = out.dtype.numpy.type
+    streams = plan.per_sample["stream"]
+    alpha, beta = (plan.per_sample[name].astype(kind) for name in ("alpha", "beta"))
+
+    def draw(samples: slice, numbers: np.ndarray) -> None:
+        rows = numbers.reshape(len(numbers), -1)
+        fill_beta(rows, streams[samples], alpha[samples], beta[samples], beta_constants(kind))
+
+    each_run(call, [out], draw)
 
 
 @beta.cuda("beta.cu")

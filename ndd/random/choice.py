@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, operator, output
+from ndd._operator.partition import each_run
 from ndd._tensor import DType
 from ndd.random.extents import element_shapes, rank
 from ndd.random.picks import Table, padded
@@ -60,10 +61,17 @@ def _(call, a, shape_like, *, p, shape):
     return Plan(shapes, per_sample, {"table": table, "axes": draws.shape[1]})
 
 
-@choice.cpu_batch
-def _(out, stream, place, table, axes):
-    draws = math.prod(out.shape[1 : 1 + axes])
-    table.fill(out.reshape(len(stream), draws, *out.shape[1 + axes :]), stream, place)
+# A batch: the numbers of small samples are drawn in one compiled call.
+@choice.batch
+def _(call, plan, a, shape_like, out):
+    streams, places, axes = plan.per_sample["stream"], plan.per_sample["place"], plan.shared["axes"]
+
+    def draw(samples: slice, chosen: np.ndarray) -> None:
+        draws = math.prod(chosen.shape[1 : 1 + axes])
+        rows = chosen.reshape(len(chosen), draws, *chosen.shape[1 + axes :])
+        plan.shared["table"].fill(rows, streams[samples], places[samples])
+
+    each_run(call, [out], draw)
 
 
 @choice.cuda("pick.cu")

@@ -6,6 +6,7 @@ import numpy as np
 
 from ndd._cpu.draws import fill_coin, fill_coins
 from ndd._operator import PerSample, Plan, operator, output
+from ndd._operator.partition import each_run
 from ndd._tensor import DType
 from ndd._tensor.dtype import int32
 from ndd.random.extents import element_shapes, rank
@@ -50,13 +51,19 @@ def _(call, shape_like, *, dtype, probability, shape):
     return Plan(element_shapes(call, shape_like, shape), {"stream": call.draws.streams(call.n), "threshold": threshold})
 
 
-@coin_flip.cpu_batch
-def _(out, stream, threshold):
-    out = out.view(np.uint8) if out.dtype == bool else out
-    if out.size == len(stream):
-        fill_coins(out.reshape(-1), stream, threshold)
-    else:
-        fill_coin(out.reshape(len(stream), -1), stream, threshold)
+# A batch: the numbers of small samples are drawn in one compiled call.
+@coin_flip.batch
+def _(call, plan, shape_like, out):
+    streams, threshold = plan.per_sample["stream"], plan.per_sample["threshold"]
+
+    def draw(samples: slice, coins: np.ndarray) -> None:
+        coins = coins.view(np.uint8) if coins.dtype == bool else coins
+        if coins.size == len(coins):
+            fill_coins(coins.reshape(-1), streams[samples], threshold[samples])
+        else:
+            fill_coin(coins.reshape(len(coins), -1), streams[samples], threshold[samples])
+
+    each_run(call, [out], draw)
 
 
 coin_flip.cuda("coin_flip.cu")

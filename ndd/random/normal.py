@@ -6,8 +6,7 @@ import numpy as np
 
 from ndd._cpu.draws import PIECE, fill_normal, fill_normal_in_turns, fill_normal_wide
 from ndd._operator import PerSample, Plan, operator, output
-from ndd._operator.runs import flat_of
-from ndd._operator.turns import ALL_DONE
+from ndd._operator.partition import each_run
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
 from ndd.random.elements import INTEGERS, REAL, drawn_type, fill_as
@@ -61,26 +60,25 @@ def _(call, shape_like, *, dtype, mean, shape, stddev):
     return Plan(element_shapes(call, shape_like, shape), per_sample)
 
 
-@normal.cpu_turns
-def _(call, plan, stores, results):
-    """Many of float32; others are left."""
-    (result,) = results
-    if result.dtype is not float32 or result.element_count() < PIECE:
-        return None
-    sizes = result.sizes
-    pieces = np.add.accumulate((sizes + (PIECE - 1)) // PIECE)
-    numbers = (
-        flat_of(result), result.volumes.offsets, sizes, pieces, *(plan.per_sample[k] for k in ("stream", "mean", "stddev"))
-    )  # fmt: skip
-    # One takes as long as to move some 16 bytes.
-    call.in_turns(fill_normal_in_turns, numbers, int(pieces[-1]), 16 * result.element_count(), result)
-    return ALL_DONE
+# A batch: the numbers of small samples are drawn in one compiled call, those of large ones in pieces that threads share.
+@normal.batch
+def _(call, plan, shape_like, out):
+    streams, means, deviations = (plan.per_sample[name] for name in ("stream", "mean", "stddev"))
+    if out.dtype is float32 and out.element_count() >= PIECE:
+        sizes = out.sizes
+        pieces = np.add.accumulate((sizes + (PIECE - 1)) // PIECE)
+        flat = out.whole.reshape(-1) if out.flat is None else out.flat
+        numbers = (flat, out.volumes.offsets, sizes, pieces, streams, means, deviations)
+        # One takes as long as to move some 16 bytes.
+        if call.in_turns(fill_normal_in_turns, numbers, int(pieces[-1]), 16 * out.element_count(), out):
+            return
+    fill = fill_normal_wide if means.dtype == np.float64 else fill_normal
 
+    def draw(samples: slice, numbers: np.ndarray) -> None:
+        rows = numbers.reshape(len(numbers), -1)
+        fill_as(rows, means.dtype, lambda draws: fill(draws, streams[samples], means[samples], deviations[samples]))
 
-@normal.cpu_batch
-def _(out, stream, mean, stddev):
-    fill = fill_normal_wide if mean.dtype == np.float64 else fill_normal
-    fill_as(out.reshape(len(stream), -1), mean.dtype, lambda draws: fill(draws, stream, mean, stddev))
+    each_run(call, [out], draw)
 
 
 normal.cuda("normal.cu")

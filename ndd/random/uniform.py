@@ -9,6 +9,7 @@ import numpy as np
 
 from ndd._cpu.draws import fill_uniform, fill_uniform_wide
 from ndd._operator import PerSample, Plan, Values, bad_sample, operator, output
+from ndd._operator.partition import each_run
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
@@ -69,14 +70,21 @@ def _(call, shape_like, *, dtype, range, shape, values):
     return Plan(shapes, per_sample, {"table": None, "place": None})
 
 
-@uniform.cpu_batch
-def _(out, stream, affine, place, table):
-    out = out.reshape(len(stream), -1)
-    if table is not None:
-        table.fill(out, stream, place)
-        return
-    fill = fill_uniform_wide if affine.dtype == np.float64 else fill_uniform
-    fill_as(out, affine.dtype, lambda draws: fill(draws, stream, affine))
+# A batch: the numbers of small samples are drawn in one compiled call.
+@uniform.batch
+def _(call, plan, shape_like, out):
+    streams, table = plan.per_sample["stream"], plan.shared["table"]
+
+    def draw(samples: slice, numbers: np.ndarray) -> None:
+        rows = numbers.reshape(len(numbers), -1)
+        if table is not None:
+            table.fill(rows, streams[samples], plan.per_sample["place"][samples])
+            return
+        affine = plan.per_sample["affine"][samples]
+        fill = fill_uniform_wide if affine.dtype == np.float64 else fill_uniform
+        fill_as(rows, affine.dtype, lambda draws: fill(draws, streams[samples], affine))
+
+    each_run(call, [out], draw)
 
 
 @uniform.cuda("uniform.cu")

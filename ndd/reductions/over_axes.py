@@ -17,9 +17,9 @@ from ndd._cpu.reduction import KERNELS, accumulate
 from ndd._operator import Plan, bad_sample, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import float32, int64, uint64
-from ndd._tensor.store import volumes
-from ndd.reductions.in_turns import reduce_in_turns
-from ndd.reductions.launches import reduce_on_gpu
+from ndd._tensor.store import grouped, volumes
+from ndd.reductions.kernels import reducing
+from ndd.reductions.launches import neighbours, reduce_on_gpu
 
 _TYPES = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32")
 # What is accumulated, and what is made of it.
@@ -62,17 +62,15 @@ def reduction(declared: Callable[..., Any]) -> Any:
         if mean is not None:
             _check_means(mean.sizes, volumes(data.shapes[:, kept]))
         shared = {"kind": kind, "finish": finish, "chosen": tuple(chosen), "ddof": ddof}
-        return Plan(shapes if keep_dims else shapes[:, kept], shared=shared)
+        compiled, result = {}, _result_dtype(name, data.dtype, dtype).numpy
+        if chosen and neighbours(chosen) and (finish == "plain" or result.kind == "f"):
+            extents = grouped(data.shapes, chosen[0], chosen[-1] + 1)
+            view = {"x": extents, "mean": "flat", "out": extents[:, ::2]}
+            chosen_kernel = reducing(kind, finish, data.dtype.numpy, result)
+            compiled = {"kernel": chosen_kernel, "view": view, "cut": "whole" if about else "rows"}
+        return Plan(shapes if keep_dims else shapes[:, kept], shared=shared, **compiled)
 
-    @found.cpu_turns
-    def _(call, plan, stores, results):
-        shared = plan.shared
-        mean = stores[1] if about else None
-        return reduce_in_turns(
-            call, kind, finish, stores[0], shared["chosen"], results[0], mean=mean, ddof=shared["ddof"]
-        )
-
-    found.cpu_batch(_reduce_about if about else _reduce)
+    found.cpu(_reduce_about if about else _reduce)
     found.cuda("reduce.cu")(_launch)
     return found
 
@@ -135,16 +133,13 @@ def _reduce(input, out, kind, finish, chosen):
 
 
 def _reduce_about(data, mean, out, kind, finish, chosen, ddof):
-    """Samples of one shape `[N, ...]`."""
-    if not chosen and mean is not None and data.ndim > 1:
+    """One sample by NumPy and passes over one run of axes each."""
+    if not chosen and mean is not None and data.ndim:
         out[...] = 0  # DALI's answer, whatever the mean
         return
-    x, axes = data, tuple([axis + 1 for axis in chosen])
-    if x.ndim == 1:  # numbers: each its own sum
-        x, axes = x[:, None], (1,)
+    x, axes = (data, chosen) if data.ndim else (data[None], (0,))  # a number is its own sum
     if mean is not None:
-        single = mean.size == len(mean)
-        mean = mean.reshape([e if not d or not (single or d in axes) else 1 for d, e in enumerate(x.shape)])
+        mean = mean.reshape([1 if mean.size == 1 or d in axes else e for d, e in enumerate(x.shape)])
     if kind in ("min", "max"):
         np.copyto(out, accumulate(kind, x, axes, out.dtype).reshape(out.shape))
         return

@@ -10,7 +10,7 @@ from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd._cpu.draws import below
 from ndd._cpu.philox import new_cursor, seek
-from ndd._operator import PerSample, Plan, Rows, Seen, Values, bad_sample, each_sample, operator, output
+from ndd._operator import PerSample, Plan, Values, View, bad_sample, operator, output
 from ndd._tensor.dtype import int64
 
 _CHUNK = 64  # pixels that a GPU thread counts
@@ -55,28 +55,23 @@ def _(call, input, *, foreground, threshold, value):
     shapes = input.shapes
     for i in np.flatnonzero((shapes == 0).any(axis=1))[:1]:
         raise bad_sample(int(i), f"expected a mask with pixels, got shape {tuple(shapes[i].tolist())}")
-    given = threshold if value is None else value
+    against = _bounds(threshold if value is None else value, input.n, np.float32 if value is None else np.int64)
+    kind = np.dtype(np.uint8) if input.dtype.name == "bool" else input.dtype.numpy
+    lowest, highest = _foreground(against, value is not None, kind)
     per_sample = {
-        "stream": call.draws.streams(input.n),
-        "foreground": (foreground.each() != 0).astype(np.int32),
-        "against": _bounds(given, input.n, np.float32 if value is None else np.int64),
-    }
-    return Plan(np.full((input.n, 1), shapes.shape[1]), per_sample, {"equal": value is not None})
+        "extents": shapes, "stream": call.draws.streams(input.n), "foreground": (foreground.each() != 0).astype(np.int32),
+        "against": against, "lowest": lowest, "highest": highest,
+    }  # fmt: skip
+    return Plan(
+        np.full((input.n, 1), shapes.shape[1]),
+        per_sample,
+        {"equal": value is not None},
+        view={"mask": View("flat", kind)},
+    )
 
 
 def _bounds(given: Values | None, n: int, kind: Any) -> np.ndarray:
     return np.zeros(n, kind) if given is None else given.each().astype(kind)
-
-
-@random_mask_pixel.cpu_turns
-def _(call, plan, stores, results):
-    mask = stores[0]
-    kind = np.dtype(np.uint8) if mask.dtype.name == "bool" else mask.dtype.numpy
-    streams, foreground, against = (plan.per_sample[name] for name in ("stream", "foreground", "against"))
-    flat, bounds = Seen(mask, mask.sizes[:, None], kind), _foreground(against, plan.shared["equal"], kind)
-    extents = np.broadcast_to(mask.shape_array, (call.n, mask.ndim))
-    own = [Rows(values) for values in (extents, foreground, *bounds, streams)]
-    return each_sample(call, _draw, flat, *own, results[0], nbytes=mask.nbytes())
 
 
 def _foreground(against: np.ndarray, equal: bool, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -102,8 +97,9 @@ def _foreground(against: np.ndarray, equal: bool, kind: np.dtype) -> tuple[np.nd
     return lowest, np.where(some, most, 0).astype(kind)
 
 
+@random_mask_pixel.cpu
 @kernel
-def _draw(mask, extents, foreground, lowest, highest, stream, out):
+def _draw(mask, out, extents, foreground, lowest, highest, stream):
     if foreground == 0 or not _place_of(mask, lowest, highest, stream, extents, out):
         _place(stream, extents, out)
 

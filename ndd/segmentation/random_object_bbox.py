@@ -11,8 +11,9 @@ import numpy as np
 from ndd._compiled.intrinsics import empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._cpu.philox import stream_words
-from ndd._operator import Call, Operand, PerSample, Rows, Seen, Values, computed_on_host, each_sample, operator, output
+from ndd._operator import Call, Operand, PerSample, Seen, Values, computed_on_host, operator, output
 from ndd._operator.naming import raise_first
+from ndd._operator.partition import Rows, each_sample
 from ndd._tensor import Store
 from ndd._tensor.dtype import int32
 from ndd._tensor.memory import host_empty

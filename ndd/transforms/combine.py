@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import Plan, bad_sample, operator
+from ndd._operator.partition import each_run
 from ndd.transforms.matrices import check_matrices, check_shapes, compose, matrix_spec
 
 
@@ -56,11 +57,15 @@ def _(*inputs, reverse_order):
     return Plan(first.shapes, shared={"reverse_order": reverse_order})
 
 
-@combine.cpu_batch
-def _(inputs, out, reverse_order):
+# A batch: the maps of all samples are composed in one compiled call for two of the inputs.
+@combine.batch
+def _(call, plan, *stores):
+    each_run(call, [*stores], lambda _, *maps: _composed(*maps, reverse_order=plan.shared["reverse_order"]))
+
+
+def _composed(*inputs: np.ndarray, reverse_order: bool) -> None:
     """From [N, d, d + 1], or [N, F, d, d + 1]; the first two, the result and the third, and so on, as DALI does."""
-    maps = [a if a.ndim == 4 else a[:, None] for a in inputs]
-    out = out if out.ndim == 4 else out[:, None]
+    *maps, out = [a if a.ndim == 4 else a[:, None] for a in inputs]
     done = maps[0]
     for k, one in enumerate(maps[1:], 2):
         result = out if k == len(maps) else np.empty_like(out)

@@ -12,7 +12,7 @@ from waiting import let_read_on
 
 import ndd
 from ndd._lookahead import decision, matching, prefetch, threads
-from ndd._operator.call import Call
+from ndd._operator import fusion
 from ndd.decoders.jpeg import backend as _jpeg
 
 
@@ -106,9 +106,9 @@ def test_a_captured_loop_that_decodes_windows_gives_whole_pictures_to_who_asks(t
         shades = np.linspace(0, 255, (90 + i) * 120 * 3).reshape(90 + i, 120, 3).astype(np.uint8)
         Image.fromarray(shades).save(tmp_path / f"{i:02}.jpg")
     files, partial = sorted(map(str, tmp_path.iterdir())), []
-    real = Call.looked_at
+    real = fusion.window
     monkeypatch.setattr(_jpeg, "host_empty", lambda shape, kind: np.full(shape, 77, kind))  # of no use to anybody
-    monkeypatch.setattr(Call, "looked_at", lambda self, shapes: partial.append(real(self, shapes)) or partial[-1])
+    monkeypatch.setattr(fusion, "window", lambda call, shapes: partial.append(real(call, shapes)) or partial[-1])
 
     def loop(capture):
         reader, rng, found = ndd.readers.File(files=files), ndd.random.RNG(seed=1), []

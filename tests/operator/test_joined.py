@@ -13,9 +13,9 @@ EVERY = load_every_module()
 PAIRS = [
     (first, then)
     for then, op in EVERY.items()
-    if op.joins is not None
+    if op.fuses
     for first, other in EVERY.items()
-    if other.cuda_source == op.joins[0]
+    if other.cuda_source in op.fuses
 ]
 NN, LANCZOS = ndd.types.INTERP_NN, ndd.types.INTERP_LANCZOS3
 

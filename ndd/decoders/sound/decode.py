@@ -450,9 +450,5 @@ def _connected() -> bool:
     library = soundfile()
     if not hasattr(os, "memfd_create"):
         return False
-    from llvmlite import binding
-
-    for name in libsndfile.FUNCTIONS:
-        address = library._ffi.cast("uintptr_t", library._ffi.addressof(library._snd, name))
-        binding.add_symbol(name, int(address))
+    libsndfile.connect(lambda name: int(library._ffi.cast("uintptr_t", library._ffi.addressof(library._snd, name))))
     return True

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd.decoders.video_files.metadata import any_metadata
+from ndd.decoders import pyav
 
 _MOST_FAULTS = 64  # of a container, one behind the other, until the rest is given up
 _NO_FILE = (errno.ENOENT, errno.EACCES)
@@ -24,16 +24,15 @@ def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
     """
     if not len(source):
         raise RuntimeError(f"no sound can be read: {refusal}")
-    try:
-        import av
-    except ImportError:
+    av = pyav.library()
+    if av is None:
         raise RuntimeError(
             f'no sound can be read: {refusal}. If it is AAC, WMA or the like: pip install "ndd-dataloading[audio]", for av'
-        ) from None
+        )
     faults, damage = (av.error.FFmpegError, ValueError, OSError), list[BaseException]()
     try:
         file = source if isinstance(source, str) else io.BytesIO(source.tobytes())
-        with av.open(file, **any_metadata(av)) as container:
+        with pyav.opened(file) as container:
             if not container.streams.audio:
                 raise RuntimeError("no sound can be read: the file has no audio stream")
             stream, whole = container.streams.audio[0], container.format.name == "flac"

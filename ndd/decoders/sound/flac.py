@@ -11,8 +11,8 @@ import numpy as np
 
 from ndd._compiled.jit import kernel
 from ndd._compiled.leading_zeros import leading_zeros
+from ndd._compiled.unaligned import load_bits
 from ndd._cpu.element_copies import copy_bytes
-from ndd.decoders.jpeg.intrinsics import load_bits
 
 _SHORT = 12  # coefficients that are applied while the numbers are read; encoders take up to 8, or to 12
 _LONGEST = 32  # coefficients

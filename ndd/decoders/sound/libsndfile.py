@@ -1,17 +1,19 @@
-"""libsndfile's functions from compiled code: a file is opened in one call that holds no GIL, and read in another.
+"""libsndfile from compiled code: one call without the GIL opens a file, another one reads it.
 
-`connect` says where the functions are, before the first of these is called. The bytes go by way of a file in memory
-(Linux): libsndfile would ask an object of Python for every piece, each time waiting for the interpreter, for which 16
-threads then queue.
+`connect` must come first. The bytes go through a file in memory (Linux): otherwise libsndfile would ask a Python object for
+every piece, and 16 threads would queue for the interpreter.
 """
 
 from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
 
 import numpy as np
 
 from ndd._compiled.jit import External, kernel
 
-FUNCTIONS = {
+_FUNCTIONS = {
     "sf_open_fd": "uintp(int32, int32, uintp, int32)",
     "sf_seek": "int64(uintp, int64, int32)",
     "sf_readf_float": "int64(uintp, uintp, int64)",
@@ -20,7 +22,8 @@ FUNCTIONS = {
     "sf_error": "int32(uintp)",
     "sf_close": "int32(uintp)",
 }
-_open, _seek, _floats, _shorts, _ints, _error, _close = (External(n, s) for n, s in FUNCTIONS.items())
+_of_library = [External(name, signature) for name, signature in _FUNCTIONS.items()]
+_open, _seek, _floats, _shorts, _ints, _error, _close = _of_library
 _memory_file = External("memfd_create", "int32(uintp, uint32)")
 _write = External("write", "int64(int32, uintp, int64)")
 _rewind = External("lseek", "int64(int32, int64, int32)")
@@ -28,6 +31,12 @@ _close_file = External("close", "int32(int32)")
 _READ, _CLOSED_BY_EXEC = 0x10, 1
 _SKIPPED = 1 << 12  # frames at once
 FRAMES, RATE, CHANNELS, FORMAT = 0, 2, 3, 4  # where in SF_INFO, in units of 4 bytes (64 bits, three of 32)
+
+
+def connect(address_of: Callable[[str], int]) -> None:
+    """Makes the functions of the loaded library known to compiled code, by the address of each."""
+    for external in _of_library:
+        external.connect(ctypes.c_void_p(address_of(external.name)))
 
 
 @kernel

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ndd._operator import Call, Plan, Rows, Seen, each_sample, like, operator
-from ndd._tensor import Store
+from ndd._operator import Operand, Plan, like, operator
 from ndd._tensor.small_arrays import equal_rows
 from ndd._tensor.store import volumes
 from ndd.ops.audio.weighted_sums import Weights, sums_in_rows, sums_of_columns, weighted_columns, without_zeros
@@ -119,20 +119,10 @@ def _(spectrogram, *, freq_high, freq_low, mel_formula, nfilter, normalize, samp
     triangles = functools.partial(
         _triangles, formula=mel_formula, count=nfilter, rate=sample_rate, low=freq_low, high=high, normalize=normalize
     )
-    return Plan(shapes, {}, {"axis": axis, "triangles": triangles})
+    return sums_plan(spectrogram, shapes, axis, triangles, {"axis": axis, "triangles": triangles})
 
 
-@mel_filter_bank.cpu
-def _(spectrogram, out, axis, triangles):
-    along(spectrogram, out, axis, triangles(spectrogram.shape[axis]))
-
-
-@mel_filter_bank.cpu_turns
-def _(call, plan, stores, results):
-    return along_in_turns(call, stores[0], results[0], plan.shared["axis"], plan.shared["triangles"])
-
-
-@mel_filter_bank.continues("spectrogram")
+@mel_filter_bank.fuses("spectrogram")
 def _(spectrogram, plan):
     """What makes mel bands of some columns of spectrograms `[f, t]`."""
     if plan.shared["axis"] != 0:
@@ -141,30 +131,33 @@ def _(spectrogram, plan):
     return functools.partial(weighted_columns, weights=weights)
 
 
-def along(x: np.ndarray, out: np.ndarray, axis: int, weights: Weights) -> None:
-    """The sums along an axis of one sample."""
+def sums_plan(
+    input: Operand, shapes: np.ndarray, axis: int, weights_of: Callable[[int], Weights], shared: dict[str, Any]
+) -> Plan:
+    """The plan of sums along an axis; `weights_of` gives the weights for a length of it."""
+    outer, inner = volumes(input.shapes[:, :axis]), volumes(input.shapes[:, axis + 1 :])
+    lengths = input.shapes[:, axis]
+    if not equal_rows(lengths) or not lengths[0]:
+        return Plan(shapes, {}, shared, kernel=functools.partial(_along, axis=axis, weights_of=weights_of))
+    names = ("first", "last", "start", "weights")
+    numbers = {"length": lengths[0].item(), **dict(zip(names, weights_of(lengths[0].item())[:4], strict=True))}
+    if inner.max() == 1:
+        kernel = functools.partial(sums_in_rows, **numbers)
+        return Plan(shapes, {"lines": outer * inner}, shared, kernel=kernel, view="flat")
+    kernel = functools.partial(sums_of_columns, **numbers)
+    return Plan(shapes, {"outer": outer, "inner": inner}, shared, kernel=kernel, view="flat")
+
+
+def _along(x: np.ndarray, out: np.ndarray, axis: int, weights_of: Callable[[int], Weights]) -> None:
+    """The sums of one sample, where the axis is not as long in all of them."""
+    if not out.size:
+        return
     outer, inner = (math.prod(extents) for extents in (x.shape[:axis], x.shape[axis + 1 :]))
+    weights = weights_of(x.shape[axis])
     if inner == 1:
         sums_in_rows(x.reshape(-1), out.reshape(-1), outer, x.shape[axis], *weights[:4])
     else:
         sums_of_columns(x.reshape(-1), out.reshape(-1), outer, inner, x.shape[axis], *weights[:4])
-
-
-def along_in_turns(
-    call: Call, input: Store, out: Store, axis: int, weights_of: Callable[[int], Weights]
-) -> np.ndarray | None:
-    """As `along` of each sample, for `.cpu_turns`; None where the axis is not as long in all of them."""
-    shapes = input.shape_array
-    lengths = shapes[:, axis]
-    if not equal_rows(lengths):
-        return None
-    length = lengths[0].item()
-    weights = weights_of(length)[:4]
-    x, y = (Seen(store, store.sizes[:, None]) for store in (input, out))
-    outer, inner = volumes(shapes[:, :axis]), volumes(shapes[:, axis + 1 :])
-    if inner.max() == 1:
-        return each_sample(call, sums_in_rows, x, y, Rows(outer * inner), length, *weights)
-    return each_sample(call, sums_of_columns, x, y, Rows(outer), Rows(inner), length, *weights)
 
 
 @mel_filter_bank.cuda("weighted_sums.cu")

@@ -6,9 +6,9 @@ import functools
 
 import numpy as np
 
-from ndd._operator import Plan, like, operator
+from ndd._operator import like, operator
 from ndd._tensor.small_arrays import equal_rows
-from ndd.ops.audio.mel_filter_bank import along, along_in_turns, along_on_gpu
+from ndd.ops.audio.mel_filter_bank import along_on_gpu, sums_plan
 from ndd.ops.audio.weighted_sums import Weights, without_zeros
 
 
@@ -87,20 +87,11 @@ def _(spectrogram, *, axis, dct_type, lifter, n_mfcc, normalize):
         raise RuntimeError("`dct_type` 1 needs two numbers or more along the axis, got 1")
     shapes[:, axis] = np.minimum(shapes[:, axis], n_mfcc)
     cosines = functools.partial(_cosines, kind=dct_type, normalize=normalize, lifter=lifter)
-    return Plan(shapes, {}, {"axis": axis, "most": n_mfcc, "cosines": cosines})
 
+    def of_length(length: int) -> Weights:
+        return cosines(length, count=min(length, n_mfcc))
 
-@mfcc.cpu
-def _(spectrogram, out, axis, cosines):
-    if out.size:
-        along(spectrogram, out, axis, cosines(spectrogram.shape[axis], count=out.shape[axis]))
-
-
-@mfcc.cpu_turns
-def _(call, plan, stores, results):
-    axis = plan.shared["axis"]
-    cosines = functools.partial(plan.shared["cosines"], count=plan.shapes[0, axis].item())
-    return along_in_turns(call, stores[0], results[0], axis, cosines) if results[0].element_count() else None
+    return sums_plan(spectrogram, shapes, axis, of_length, {"axis": axis, "most": n_mfcc, "cosines": cosines})
 
 
 @mfcc.cuda("weighted_sums.cu")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import Plan, bad_sample, like, operator
+from ndd._operator.partition import each_run
 from ndd._tensor.small_arrays import equal_rows
 from ndd._tensor.store import volumes
 from ndd.ops.audio.fourier import power_of, powers, rfft
@@ -62,15 +63,19 @@ def _(input, *, axis, nfft, power):
     return Plan(shapes, {"length": lengths, "extent": extents}, {"axis": axis, "power": power})
 
 
-@power_spectrum.cpu_batch
-def _(input, out, length, axis, power):
-    if not out.size:
-        return
-    n = int(length[0])
-    if axis + 2 == input.ndim and n == input.shape[-1]:
-        powers(input.reshape(-1, n), power, out.reshape(-1, out.shape[-1]))
-    else:
-        power_of(rfft(input, n, axis + 1), power, out)
+# A batch: one transform serves all rows of one length.
+@power_spectrum.batch
+def _(call, plan, input, out):
+    axis, power, lengths = plan.shared["axis"], plan.shared["power"], plan.per_sample["length"]
+
+    def work(samples: slice, x: np.ndarray, spectra: np.ndarray) -> None:
+        length = int(lengths[samples.start])
+        if spectra.size and axis + 2 == x.ndim and length == x.shape[-1]:
+            powers(x.reshape(-1, length), power, spectra.reshape(-1, spectra.shape[-1]))
+        elif spectra.size:
+            power_of(rfft(x, length, axis + 1), power, spectra)
+
+    each_run(call, [input, out], work)
 
 
 @power_spectrum.cuda("power_spectrum.cu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._compiled.jit import kernel
-from ndd._operator import PerSample, Plan, Rows, Seen, each_sample, like, operator
+from ndd._operator import PerSample, Plan, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32
@@ -50,32 +50,25 @@ def preemphasis_filter(
 
 @preemphasis_filter.plan
 def _(signal, *, border, dtype, preemph_coeff):
-    return Plan(signal.shapes, {"coefficient": preemph_coeff.each()}, {"border": BORDERS.index(border)})
+    exact = signal.dtype is float32 and (dtype or float32) is float32
+    return Plan(
+        signal.shapes, {"coefficient": preemph_coeff.each()}, {"border": BORDERS.index(border)},
+        kernel=_emphasized if exact else _by_way_of_float32, view="flat",
+    )  # fmt: skip
 
 
-@preemphasis_filter.cpu
-def _(signal, out, coefficient, border):
+def _by_way_of_float32(signal, out, coefficient, border):
     if not signal.size:
         return
     if not coefficient:
         convert_array(signal, to_dtype(signal.dtype).name, to_dtype(out.dtype).name, out)
         return
-    x = signal.reshape(-1).astype(np.float32, copy=False)
+    x = signal.astype(np.float32, copy=False)
     exact = out.dtype == np.float32
-    y = out.reshape(-1) if exact else np.empty(x.size, np.float32)
+    y = out if exact else np.empty(x.size, np.float32)
     _emphasized(x, y, np.float32(coefficient), border)
     if not exact:
-        convert_array(y, "f32", to_dtype(out.dtype).name, out.reshape(-1))
-
-
-@preemphasis_filter.cpu_turns
-def _(call, plan, stores, results):
-    """float32; other types sample by sample."""
-    (signal,), (out,) = stores, results
-    if signal.dtype is not float32 or out.dtype is not float32:
-        return None
-    x, y = (Seen(store, store.sizes[:, None]) for store in (signal, out))
-    return each_sample(call, _emphasized, x, y, Rows(plan.per_sample["coefficient"]), plan.shared["border"])
+        convert_array(y, "f32", to_dtype(out.dtype).name, out)
 
 
 @kernel

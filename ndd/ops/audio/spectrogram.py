@@ -12,7 +12,7 @@ from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd._compiled.simd import TILE, fetch, turn_tile
 from ndd._operator import Plan, bad_sample, operator, output
-from ndd._operator.continued import Continuation, continuation, hand_over
+from ndd._operator.fusion import Continuation, continuation, hand_over
 from ndd._operator.naming import raise_first
 from ndd._tensor import Store
 from ndd._tensor.dtype import float32

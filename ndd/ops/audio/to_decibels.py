@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from ndd._compiled.intrinsics import array_at, empty
 from ndd._compiled.jit import kernel
-from ndd._operator import Plan, Seen, each_sample, like, operator
+from ndd._operator import Plan, like, operator
 
 _CHUNK = 512
 _NOTHING = np.zeros(1, np.float32)
@@ -49,36 +47,20 @@ def to_decibels(
 
 @to_decibels.plan
 def _(magnitude, *, cutoff_db, multiplier, reference):
-    # To a dict 0 and -0 are one number.
-    found = (_limits if multiplier else _limits.__wrapped__)(cutoff_db, multiplier)
-    return Plan(magnitude.shapes, {}, {**found, "reference": reference})
-
-
-@functools.lru_cache(maxsize=64)
-def _limits(cutoff_db: float, multiplier: float) -> dict[str, np.float32]:
-    with np.errstate(all="ignore"):
-        least = np.maximum(np.float32(10.0 ** np.float64(np.float64(cutoff_db) / multiplier)), _LEAST)
-    return {"least": least, "factor": np.float32(multiplier * np.log10(2))}
-
-
-@to_decibels.cpu_turns
-def _(call, plan, stores, results):
-    (magnitude,), (out,) = stores, results
-    extents = magnitude.sizes[:, None]
-    reference = plan.shared["reference"]
-    with np.errstate(all="ignore"):  # over: a reference below 3e-39
+    with np.errstate(all="ignore"):  # a reference below 3e-39 is too small to divide by
+        least = np.float32(10.0 ** np.float64(np.float64(cutoff_db) / multiplier))
         inverse = np.float32(1) / np.float32(1 if reference is None else reference)
-    x, bits = Seen(magnitude, extents), Seen(magnitude, extents, np.int32)
-    numbers = (reference is None, inverse, plan.shared["least"], plan.shared["factor"])
-    nbytes = magnitude.nbytes() + out.nbytes()
-    return each_sample(call, _decibels_of_sample, x, bits, Seen(out, extents), *numbers, nbytes=nbytes)
+    shared = {"least": np.maximum(least, _LEAST), "factor": np.float32(multiplier * np.log10(2)), "inverse": inverse}
+    return Plan(magnitude.shapes, {}, {**shared, "relative": reference is None}, view="flat")
 
 
+@to_decibels.cpu
 @kernel(fastmath={"contract"})
-def _decibels_of_sample(x, bits, out, relative, inverse, least, factor):
+def _decibels_of_sample(x, out, relative, inverse, least, factor):
     """`relative` to its largest value, or to 1 where that is not positive."""
     words = empty((2, _CHUNK), np.int32)
-    values = array_at(words.ctypes.data, (2, _CHUNK), x)  # a view of another type takes 0.3 s to compile
+    # A view of another type takes 0.3 s to compile.
+    values, bits = array_at(words.ctypes.data, (2, _CHUNK), x), array_at(x.ctypes.data, x.size, words)
     if relative:
         # Positive floats are in the order of their bits, what is negative has negative ones, and NaN is above infinity:
         # so the loop compiles to vectors.
@@ -128,9 +110,8 @@ def _decibels(x, out, inverse, least, factor, words, values):
 
 
 @to_decibels.cuda("to_decibels.cu")
-def _(launch, magnitude, out, least, factor, reference):
-    if reference is None:
+def _(launch, magnitude, out, relative):
+    if relative:
         launch(("peaks", "to_decibels"), per_sample={"peak": _NOTHING}, macros={"PEAK": True})
     else:
-        inverse = {"inverse": np.float32(1) / np.float32(reference)}
-        launch("to_decibels", shared=inverse, macros={"PEAK": False})
+        launch("to_decibels", macros={"PEAK": False})

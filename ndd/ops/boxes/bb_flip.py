@@ -35,38 +35,22 @@ def bb_flip(input, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, ver
 def _(input, *, horizontal, ltrb, vertical):
     check_columns(input)
     mirror = np.array([horizontal.each() != 0, vertical.each() != 0], np.int32).T.copy()
-    return Plan(input.shapes, {"mirror": mirror}, {"ltrb": ltrb})
+    return Plan(input.shapes, {"mirror": mirror}, {"ltrb": ltrb}, view="flat")
 
 
-@bb_flip.cpu_batch
-def _(input, out, mirror, ltrb):
-    _mirrored(input.reshape(len(input), -1), out.reshape(len(out), -1), mirror, ltrb)
-
-
-@kernel(nogil=False)
+@bb_flip.cpu
+@kernel
 def _mirrored(boxes, out, mirror, ltrb):
-    """Boxes [N, 4 P]. To give up the GIL and get it back costs more than a few thousand of them."""
     one = np.float32(1)
-    for n in range(boxes.shape[0]):
-        for p in range(0, boxes.shape[1], 4):
-            for axis in range(2):
-                low, high = boxes[n, p + axis], boxes[n, p + 2 + axis]
-                if not ltrb:
-                    high += low
-                if mirror[n, axis]:
-                    low, high = one - high, one - low
-                out[n, p + axis] = low
-                out[n, p + 2 + axis] = high if ltrb else high - low
-
-
-@_mirrored.meanwhile
-def _(boxes, out, mirror, ltrb):
-    sides, results = (x.reshape(len(x), -1, 2, 2) for x in (boxes, out))  # box, low or high, axis
-    low, high = sides[:, :, 0], sides[:, :, 1]
-    high = high if ltrb else high + low
-    turned, one = mirror[:, None, :] != 0, np.float32(1)
-    low, high = np.where(turned, one - high, low), np.where(turned, one - low, high)
-    results[:, :, 0], results[:, :, 1] = low, high if ltrb else high - low
+    for p in range(0, boxes.size, 4):
+        for axis in range(2):
+            low, high = boxes[p + axis], boxes[p + 2 + axis]
+            if not ltrb:
+                high += low
+            if mirror[axis]:
+                low, high = one - high, one - low
+            out[p + axis] = low
+            out[p + 2 + axis] = high if ltrb else high - low
 
 
 bb_flip.cuda("bb_flip.cu")

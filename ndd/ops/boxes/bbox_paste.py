@@ -54,20 +54,14 @@ def _(input, *, ltrb, paste_x, paste_y, ratio):
         shift[:, axis] = np.minimum(place.each() * rest, rest)  # beyond 1 as 1, as in DALI; below 0 as it is
     if ltrb:
         shift[:, 2:] = shift[:, :2]
-    return Plan(input.shapes, {"factor": factor, "shift": shift})
+    return Plan(input.shapes, {"factor": factor, "shift": shift}, view="flat")
 
 
-@bbox_paste.cpu_batch
-def _(input, out, factor, shift):
-    _moved(input.reshape(len(input), -1), out.reshape(len(out), -1), factor, shift)
-
-
-@kernel(nogil=False)
+@bbox_paste.cpu
+@kernel
 def _moved(boxes, out, factor, shift):
-    """Boxes [N, 4 P]. To give up the GIL and get it back costs more than a few thousand of them."""
-    for n in range(boxes.shape[0]):
-        for p in range(boxes.shape[1]):
-            out[n, p] = boxes[n, p] * factor[n] + shift[n, p & 3]
+    for p in range(boxes.size):
+        out[p] = boxes[p] * factor + shift[p & 3]
 
 
 bbox_paste.cuda("bbox_paste.cu")

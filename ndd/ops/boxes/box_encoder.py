@@ -8,8 +8,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
-from ndd._compiled.libm import c_logs
-from ndd._operator import Plan, Seen, each_sample, operator, output
+from ndd._operator import Plan, operator, output
 from ndd._tensor.dtype import float32, int32
 from ndd.ops.boxes.columns import check_boxes, check_labels
 
@@ -77,34 +76,29 @@ def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
     shapes = np.tile(np.array([len(corners)], np.int64), (boxes.n, 1))
     numbers = np.concatenate((means, 1 / stds)).astype(np.float32)
     shared = {"anchors": corners, "numbers": numbers, "criteria": np.float32(criteria), "scale": np.float32(scale)}
-    return Plan((np.insert(shapes, 1, 4, axis=1), shapes), {}, {**shared, "offset": offset})
-
-
-@box_encoder.cpu_turns
-def _(call, plan, stores, results):
-    boxes, labels = stores
-    anchors, shared = np.ascontiguousarray(plan.shared["anchors"].T), plan.shared
-    numbers = [shared[k] for k in ("numbers", "criteria", "scale", "offset")]
-    # An anchor and a box take as long as to move some 4 bytes.
-    nbytes = boxes.element_count() * anchors.shape[1]
-    each = Seen(labels, labels.sizes[:, None])
-    return each_sample(call, _encode, boxes, each, *results, anchors, *numbers, nbytes=nbytes)
+    shapes = np.insert(shapes, 1, 4, axis=1), shapes
+    work = boxes.sizes * len(corners)  # an anchor and a box take as long as to move some 4 bytes
+    return Plan(shapes, {}, {**shared, "offset": offset}, view={"labels": "flat"}, work=work)
 
 
 _INFINITE = np.int32(np.float32(np.inf).view(np.int32))
 
 
+@box_encoder.cpu
 @kernel
 def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
-    """Anchors [4, A]: the inner loop runs over them in vector registers."""
-    count = anchors.shape[1]
+    count = len(anchors)
+    sides = empty((4, count), np.float32)  # the inner loop runs over anchors in vector registers
+    for a in range(count):
+        for k in range(4):
+            sides[k, a] = anchors[a, k]
     kept, found = empty((2, count), np.float32), empty(count, np.int32)
     most, overlap = kept[0], kept[1]
     bits = overlap.view(np.int32)
     for a in range(count):
         most[a], found[a] = np.float32(-1), np.int32(-1)
     zero, two, half = np.float32(0), np.float32(2), np.float32(0.5)
-    left, top, right, bottom = anchors[0], anchors[1], anchors[2], anchors[3]
+    left, top, right, bottom = sides[0], sides[1], sides[2], sides[3]
     for b in range(len(boxes)):
         l, t, r, d = boxes[b, 0], boxes[b, 1], boxes[b, 2], boxes[b, 3]
         area = (r - l) * (d - t)
@@ -148,38 +142,6 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
             bw = (np.log(bw * scale / (w * scale)) - numbers[2]) * numbers[6]
             bh = (np.log(bh * scale / (h * scale)) - numbers[3]) * numbers[7]
         out[a, 0], out[a, 1], out[a, 2], out[a, 3] = bx, by, bw, bh
-
-
-@_encode.meanwhile
-def _(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, offset):
-    left, top, right, bottom = anchors
-    most, found = np.full(left.size, np.float32(-1)), np.full(left.size, -1)
-    zero, half = np.float32(0), np.float32(0.5)
-    w, h, x, y = right - left, bottom - top, (left + right) * half, (top + bottom) * half
-    with np.errstate(all="ignore"):
-        for b, (l, t, r, d) in enumerate(boxes):
-            across = np.where(right < r, right, r) - np.where(left > l, left, l)
-            down = np.where(bottom < d, bottom, d) - np.where(top > t, top, t)
-            shared = np.where((across > zero) & (down > zero), across * down, zero)
-            overlap = np.where(shared > zero, shared / ((r - l) * (d - t) + w * h - shared), zero)
-            best = overlap[overlap >= zero].max(initial=zero)
-            overlap[np.flatnonzero(overlap == best)[-1:]] = 2
-            better = overlap >= most
-            most[better], found[better] = overlap[better], b
-        matched = most > criteria
-        out_labels[:], out[:] = 0, zero if offset else np.stack((x, y, w, h), axis=1)
-        out_labels[matched] = labels[found[matched]]
-        l, t, r, d = boxes[found[matched]].T
-        bx, by, bw, bh = (l + r) * half, (t + d) * half, r - l, d - t
-        if offset:
-            x, y, w, h = x[matched], y[matched], w[matched] * scale, h[matched] * scale
-            bx = ((bx * scale - x * scale) / w - numbers[0]) * numbers[4]
-            by = ((by * scale - y * scale) / h - numbers[1]) * numbers[5]
-            bw, bh = bw * scale / w, bh * scale / h
-            c_logs(bw)
-            c_logs(bh)
-            bw, bh = (bw - numbers[2]) * numbers[6], (bh - numbers[3]) * numbers[7]
-        out[matched] = np.stack((bx, by, bw, bh), axis=1)
 
 
 _BLOCK = 256

@@ -8,7 +8,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
-from ndd._operator import Plan, Rows, Seen, bad_sample, each_sample, like, operator
+from ndd._operator import Plan, bad_sample, like, operator
 from ndd.ops.color.lab import lab_tables, lab_to_rgb, rgb_to_lab
 
 _PER_THREAD = 4  # pixels of a GPU thread
@@ -81,16 +81,12 @@ def _(input, *, bins, clip_limit, luma_only, tiles_x, tiles_y):
         limit[:] = np.clip(float(clip_limit) * area / 256, 1, np.maximum(area, 1))
     tiles = np.stack([np.full(input.n, tiles_y), np.full(input.n, tiles_x), tile_h, tile_w, limit], axis=1)
     tiles = tiles.astype(np.int32)
-    return Plan(input.shapes, {"tiles": tiles}, {"luma": luma_only})
+    return Plan(
+        input.shapes, {"tiles": tiles}, {"luma": luma_only}, kernel=functools.partial(_equalize, lab=lab_tables())
+    )
 
 
 # ---- CPU
-
-
-@clahe.cpu_turns
-def _(call, plan, stores, results):
-    tiles, luma = Rows(plan.per_sample["tiles"]), bool(plan.shared["luma"])
-    return each_sample(call, _equalize, Seen(stores[0]), results[0], tiles, luma, lab_tables())
 
 
 @kernel

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from ndd._cpu.linear_color import (
-    compute,
+    by,
     grey,
     merge_channels,
     mix_channels,
@@ -62,7 +62,7 @@ def _matrix(source: DALIImageType, target: DALIImageType) -> np.ndarray:
     return matrix
 
 
-@operator(layouts=("FDHWC", "FHWC", "DHWC", "HWC"), types=("u8",))
+@operator(layouts=("FDHWC", "FHWC", "DHWC", "HWC"), types=("u8",), cut="rows")
 def color_space_conversion(input, /, *, image_type: DALIImageType, output_type: DALIImageType):
     """Converts uint8 images between RGB, BGR, grey and YCbCr.
 
@@ -109,19 +109,15 @@ def _(input, *, image_type, output_type):
     if _CHANNELS[image_type] != _CHANNELS[output_type]:
         shapes = shapes.copy()
         shapes[:, -1] = _CHANNELS[output_type]
-    matrix = _matrix(image_type, output_type)
-    return Plan(shapes, shared={"matrix": matrix, "source": image_type, "target": output_type})
-
-
-@color_space_conversion.cpu_batch
-def _(input, out, matrix, source, target):
-    if YCbCr in (source, target):
-        loop = spread_channel if source == GRAY else merge_channels if target == GRAY else mix_channels
-        compute(input, out, matrix, loop, True)
-    elif target == GRAY:
-        grey(input.reshape(-1), out.reshape(-1), source == BGR)
+    matrix, kind = _matrix(image_type, output_type), input.dtype.numpy
+    if YCbCr in (image_type, output_type):
+        loop = spread_channel if image_type == GRAY else merge_channels if output_type == GRAY else mix_channels
+        chosen = by(loop, kind, kind, True)
+    elif output_type == GRAY:
+        chosen = partial(grey, reverse=image_type == BGR)
     else:
-        (repeat_channel if source == GRAY else swap_channels)(input.reshape(-1), out.reshape(-1))
+        chosen = repeat_channel if image_type == GRAY else swap_channels
+    return Plan(shapes, shared={"matrix": matrix}, kernel=chosen, view="rows")
 
 
 color_space_conversion.cuda("linear_color.cu")(launch_linear_color)

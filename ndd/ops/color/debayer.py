@@ -11,7 +11,7 @@ from ndd._compiled.jit import kernel
 from ndd._compiled.simd_bayer import BLOCK_BYTES, bayer_block
 from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.opencv import single_threaded
-from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, operator, output
+from ndd._operator import PerSample, Plan, bad_sample, operator, output
 
 # What `algorithm` may be, in DALI's words, and the kernel of each.
 _KERNELS = {
@@ -90,21 +90,15 @@ def _(input, *, algorithm, blue_position):
         raise bad_sample(int(wrong[0]), f"`blue_position` lies within a 2x2 tile: expected 0 or 1, got {got}")
     channels = np.full((input.n, 1), 1 if kernel == "gray" else 3)
     outputs = np.concatenate([shapes[:, :2], channels], axis=1)
-    return Plan(outputs, {"blue": 2 * blue[:, 0] + blue[:, 1]}, {"kernel": kernel})
+    # Means of neighbours are ours; the other algorithms are OpenCV's.
+    chosen = _bilinear if kernel == "bilinear" else functools.partial(_by_opencv, kernel=kernel)
+    per_sample = {"blue": 2 * blue[:, 0] + blue[:, 1]}
+    return Plan(outputs, per_sample, {"kernel": kernel}, kernel=chosen, view={"image": shapes[:, :2]})
 
 
 @functools.cache
 def _code(kernel: str, blue: int) -> int:
     return getattr(single_threaded(), f"COLOR_Bayer{_TILES[blue]}{_OPENCV[kernel]}")
-
-
-@debayer.cpu_turns
-def _(call, plan, stores, results):
-    """Means of neighbours; the other algorithms are OpenCV's."""
-    if plan.shared["kernel"] != "bilinear":
-        return None
-    image = Seen(stores[0], results[0].shape_array[:, :2])
-    return each_sample(call, _bilinear, image, results[0], Rows(plan.per_sample["blue"]))
 
 
 @kernel
@@ -156,15 +150,10 @@ def _copy(source, at, out, place, count):
     copy_bytes(out[place:].ctypes.data, source[at:].ctypes.data, np.uint64(count * source.itemsize))
 
 
-@debayer.cpu
-def _(image, out, blue, kernel):
-    _by_opencv(image, out, blue, kernel)
-
-
 def _by_opencv(image, out, blue, kernel):
     if image.size:
         target = out if kernel != "gray" else out[:, :, 0]
-        single_threaded().demosaicing(image.reshape(image.shape[:2]), _code(kernel, blue), dst=target)
+        single_threaded().demosaicing(image, _code(kernel, blue), dst=target)
 
 
 @debayer.cuda("debayer.cu")

@@ -7,7 +7,7 @@ import numpy as np
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd._cpu.channel_tables import count_pixels, count_plane, look_up
-from ndd._operator import Plan, Seen, each_sample, like, operator
+from ndd._operator import Plan, like, operator
 
 COUNTED_BY_A_THREAD = 64  # numbers, on a GPU: enough to make up for adding a block's counts to the others'
 
@@ -39,13 +39,9 @@ def equalize(input, /):
 
 @equalize.plan
 def _(input):
-    return Plan(input.shapes, shared={"channels_first": (input.layout or "")[:1] == "C"})
-
-
-@equalize.cpu_turns
-def _(call, plan, stores, results):
-    planes = extents_of_planes(stores[0].shape_array, plan.shared["channels_first"])
-    return each_sample(call, equalize_planes, Seen(stores[0], planes), Seen(results[0], planes))
+    channels_first = (input.layout or "")[:1] == "C"
+    planes = extents_of_planes(input.shapes, channels_first)
+    return Plan(input.shapes, shared={"channels_first": channels_first}, view=planes)
 
 
 def extents_of_planes(shapes: np.ndarray, channels_first: bool) -> np.ndarray:
@@ -61,6 +57,7 @@ def extents_of_planes(shapes: np.ndarray, channels_first: bool) -> np.ndarray:
 # Plain loops: they compile in half the time of array expressions.
 
 
+@equalize.cpu
 @kernel
 def equalize_planes(image, out):
     """Each channel of each of the planes [planes, pixels, channels] by itself."""

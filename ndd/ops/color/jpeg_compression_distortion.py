@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
-from ndd._operator import PerSample, Plan, Rows, bad_sample, each_sample, like, operator
+from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd.ops.color.jpeg_losses import LEAST_WIDTH, factors_of_qualities, lose_as_jpeg, lose_by_opencv
 
 _LONGEST = 65500  # libjpeg's limit
@@ -49,21 +51,13 @@ def _(input, *, quality):
     if len(wrong):
         got = tuple(shapes[wrong[0]].tolist())
         raise bad_sample(int(wrong[0]), f"expected images of 3 channels (RGB), got shape {got}")
-    return Plan(shapes, {"quality": np.clip(quality.each(), 1, 100)})
-
-
-@jpeg_compression_distortion.cpu_turns
-def _(call, plan, stores, results):
-    """All but very narrow images, and those that no JPEG file can have."""
-    shapes, quality = results[0].shape_array, Rows(plan.per_sample["quality"])
+    # OpenCV takes very narrow images; no JPEG file has larger ones than `_LONGEST`.
     usual = (shapes <= _LONGEST).all(axis=1) & (shapes[:, 1] >= LEAST_WIDTH)
-    order = None if usual.all() else np.flatnonzero(usual)
-    each_sample(call, lose_as_jpeg, stores[0], results[0], quality, factors_of_qualities(), order=order)
-    return np.flatnonzero(~usual)
+    ours = functools.partial(lose_as_jpeg, factors=factors_of_qualities())
+    return Plan(shapes, {"quality": np.clip(quality.each(), 1, 100)}, kernel={ours: usual, _by_opencv: ~usual})
 
 
-@jpeg_compression_distortion.cpu
-def _(image, out, quality):
+def _by_opencv(image, out, quality):
     if max(image.shape) > _LONGEST:
         raise RuntimeError(f"a JPEG image has at most {_LONGEST} rows and columns, got shape {image.shape}")
     lose_by_opencv(image, out, quality)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from ndd._cpu.convolution import correlate
 from ndd._cpu.sampling import BORDERS
-from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, operator
-from ndd._tensor import DType, Spec, Store
+from ndd._operator import PerSample, Plan, bad_sample, operator
+from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import float32
 from ndd.ops.filter.plane_filter import filter_planes
 from ndd.ops.filter.separable import filtered_like, readable, room_for, stored
 from ndd.ops.filter.spatial_axes import as_volumes, spatial_axes
-from ndd.ops.filter.window_filter import filter_image
+from ndd.ops.filter.window_filter import FOURIER, filter_image
 
 _TYPES = ("u8", "i8", "u16", "i16", "f16", "f32")
 _BORDERS = {
@@ -139,47 +140,28 @@ def _(data, filter, fill_value, *, anchor, border, dtype, mode):
     origin = np.zeros((data.n, 3), np.int64)
     origin[:, 3 - axes :] = anchors
     results = as_volumes(shapes, start, axes)[:, 1:4]
-    return Plan(
-        shapes, {"view": view, "results": results, "origin": origin}, {"border": _BORDERS[border.lower()], "axes": axes}
+    per_sample, shared = (
+        {"view": view, "results": results, "origin": origin},
+        {"border": _BORDERS[border.lower()], "axes": axes},
     )
+    made = dtype or data.dtype
+    if axes != 2 or not {data.dtype.name, made.name} <= {"u8", "f32"}:
+        return Plan(shapes, per_sample, shared, kernel=paint_filtered)
+    # With so many weights OpenCV's Fourier transform is faster.
+    few = np.broadcast_to(sizes.prod(axis=1) < FOURIER, (data.n,))
+    ours = functools.partial(filter_image, store=_BYTE if made.name == "u8" else None)
+    planes = {"image": view[:, [0, 2, 3, 4]], "out": np.concatenate([view[:, :1], results[:, 1:], view[:, 4:]], axis=1)}
+    return Plan(shapes, per_sample, shared, kernel={ours: few, paint_filtered: ~few}, view={**planes, "fill": "flat"})
 
 
-@filter.cpu_turns
-def _(call, plan, stores, results):
-    """Bytes and floats with few weights, or with a column and a row of them; the others are left."""
-    data, weights, fill = stores[0], stores[1], stores[2] if len(stores) > 2 else None
-    if weights.ndim != 2 or not {data.dtype.name, results[0].dtype.name} <= {"u8", "f32"}:
-        return None
-    view, sizes = plan.per_sample["view"], plan.per_sample["results"]
-    n = len(view)
-    done = np.zeros((n, 1), np.int64)
-    each_sample(
-        call, filter_image, Seen(data, view[:, [0, 2, 3, 4]]), weights, Rows(_fill_values(fill, n)),
-        Seen(results[0], np.concatenate([view[:, :1], sizes[:, 1:], view[:, 4:]], axis=1)),
-        Rows(plan.per_sample["origin"][:, 1:]), plan.shared["border"],
-        _BYTE if results[0].dtype.name == "u8" else None, Rows(done),
-    )  # fmt: skip
-    return np.flatnonzero(done == 0)
-
-
-def _fill_values(fill: Store | None, n: int) -> np.ndarray:
-    """float32 [N]."""
-    if fill is None:
-        return np.zeros(n, np.float32)
-    store = fill.contiguous()
-    values = store.flat if store.whole is None else store.whole
-    values = np.array(store.arrays() if values is None else values).reshape(-1)
-    return np.broadcast_to(values.astype(np.float32), (n,))
-
-
-def paint_filtered(array, weights, fill, out, view, results, origin, border) -> None:
+def paint_filtered(image, weights, fill, out, view, results, origin, border) -> None:
     """Filters one sample on the CPU."""
-    if not out.size or not array.size:
+    if not out.size or not image.size:
         return
-    given = np.float32(0 if fill is None else fill)
+    given = np.float32(0 if fill is None else fill.item())
     planes, *extents, channels = view.tolist()
     results, origin = results.tolist(), origin.tolist()
-    source, exact = readable(array), room_for(out)
+    source, exact = readable(image), room_for(out)
     if weights.ndim == 3 or not filter_planes(
         source, weights, float(given), exact, (*extents[1:], channels), results[1:], origin[1:], border
     ):
@@ -191,9 +173,6 @@ def paint_filtered(array, weights, fill, out, view, results, origin, border) -> 
     if exact is not out and out.dtype.kind in "iu":
         np.rint(exact, out=exact)
     stored(exact, out)
-
-
-filter.cpu(paint_filtered)
 
 
 @filter.cuda("filter.cu")

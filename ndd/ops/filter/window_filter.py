@@ -19,21 +19,18 @@ FOURIER = 130  # weights from which a Fourier transform is faster
 
 
 @kernel
-def filter_image(image, weights, fill, out, origin, border, store, done):
+def filter_image(image, weights, fill, out, origin, border, store):
     """Filters each plane of `image` `[planes, height, width, channels]` with weights `[rows, columns]`.
 
-    Output element `o` of an axis begins at input element `o - origin`. What lies outside is `fill` where `border` says so;
-    `store` as in `convolution.py`. `done[0]` becomes 1; it does not, and nothing is done, where there are so many weights that
-    a Fourier transform is faster.
+    Output element `o` of an axis begins at input element `o - origin`, of whose three numbers the first is unused. What lies
+    outside is `fill[0]`, 0 without one, where `border` says so; `store` as in `convolution.py`.
     """
+    outside = np.float32(0) if fill is None else np.float32(fill[0])
     height, width, channels = image.shape[1:]
     rows, columns = weights.shape
     column, row = empty(rows, np.float32), empty(columns, np.float32)
     least = WORTH_LINES if store is None else SEVERAL
     as_lines = rows * columns > least and _fewer_as_lines(rows, columns) and split(weights, column, row)
-    if rows * columns >= FOURIER and not as_lines:
-        return
-    done[0] = 1
     if out.size == 0 or image.size == 0:
         return
     count = out.shape[2] * channels
@@ -55,7 +52,9 @@ def filter_image(image, weights, fill, out, origin, border, store, done):
         for y in range(out.shape[1] + rows - 1):
             newest = ring[y % rows * size : (y % rows + 1) * size]
             fresh = line if as_lines else newest
-            pad_rows(plane, (height, width), channels, y - origin[0], origin[1], border, fill, fresh[:length], length)
+            pad_rows(
+                plane, (height, width), channels, y - origin[1], origin[2], border, outside, fresh[:length], length
+            )
             if as_lines:
                 _sum_row(line, steps, row, newest, 0, count)
             first = y - rows + 1
@@ -69,25 +68,23 @@ def filter_image(image, weights, fill, out, origin, border, store, done):
 
 
 @filter_image.meanwhile
-def _(image, weights, fill, out, origin, border, store, done):
+def _(image, weights, fill, out, origin, border, store):
     height, width, channels = image.shape[1:]
     rows, columns = weights.shape
     column, row = np.empty(rows, np.float32), np.empty(columns, np.float32)
     least = WORTH_LINES if store is None else SEVERAL
     as_lines = rows * columns > least and _fewer_as_lines.interpreted(rows, columns)
     as_lines = as_lines and split.interpreted(weights, column, row)
-    if rows * columns >= FOURIER and not as_lines:
-        return
-    done[0] = 1
     if out.size == 0 or image.size == 0:
         return
+    outside = np.float32(0) if fill is None else np.float32(fill[0])
     across = (columns - 1) * channels
     length = out.shape[2] * channels + across
     padded = np.empty((out.shape[1] + rows - 1) * length, np.float32)
     size = out.shape[1] * length - across
     for plane, target in zip(image, out, strict=True):
         extents = height, width
-        pad_rows.stand_in(plane.reshape(-1), extents, channels, -origin[0], origin[1], border, fill, padded, length)
+        pad_rows.stand_in(plane.reshape(-1), extents, channels, -origin[1], origin[2], border, outside, padded, length)
         sums = np.zeros(out.shape[1] * length, np.float32)
         if as_lines:
             lines = np.zeros_like(padded)

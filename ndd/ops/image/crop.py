@@ -16,8 +16,6 @@ from ndd.ops.image.window import (
     check_crop,
     check_policy,
     crop_window,
-    cut,
-    cut_in_turns,
     cut_on_gpu,
     cut_part,
     window_plan,
@@ -119,7 +117,5 @@ def bounded_plan(input, starts, shapes, policy: str, fill_values, dtype: DType, 
     return window_plan(input, starts, shapes, np.atleast_2d(fill_values), dtype, layout)
 
 
-crop.cpu_turns(cut_in_turns)
-crop.cpu(cut)
-crop.looks_at(cut_part, "crop", "crop_h")
+crop.fuses("decoders", "crop", "crop_h")(cut_part)
 crop.cuda("window.cu")(cut_on_gpu)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu import lines
-from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
+from ndd._cpu.lines import normalize
+from ndd._operator import PerSample, Plan, Values, View, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._operator.unit_warnings import warn_of_unit_range
 from ndd._tensor import DType
@@ -104,7 +104,29 @@ def crop_mirror_normalize(
 @crop_mirror_normalize.plan
 def _(call, input, *, mirror, **arguments):
     shapes, per_sample, shared = call.kept("mirror", input.shapes, lambda: _without_mirror(input, **arguments))
-    return Plan(shapes, {**per_sample, "mirror": mirror.each() != 0}, shared)
+    out = View("flat", "bits") if shared["fill"].dtype == np.float16 else "flat"
+    per_sample = {**per_sample, "mirror": mirror.each() != 0}
+    return Plan(
+        shapes, per_sample, shared, kernel=_kernel(input.dtype.numpy, shared), view={"image": "flat", "out": out}
+    )
+
+
+def _kernel(kind: np.dtype, shared: dict[str, Any]) -> functools.partial[None]:
+    """What normalises an image of elements of this type."""
+    made = shared["fill"].dtype
+    numbers = {
+        "limits": _limits(made),
+        "half": True if made == np.float16 else None,
+        "by_pixel": shared["by_pixel"] or None,
+    }
+    return functools.partial(_from_half if kind == np.float16 else normalize, **numbers)
+
+
+def _from_half(image, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel) -> None:
+    """As float32: no compiled kernel takes float16."""
+    wider = convert_array(image, "f16", "f32")
+    fill = fill.view(np.uint16) if half else fill
+    normalize(wider, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel)
 
 
 def _without_mirror(
@@ -195,42 +217,13 @@ def _limits(kind: np.dtype) -> tuple[np.float32, np.float32] | None:
     return (np.float32(np.iinfo(kind).min), np.float32(np.iinfo(kind).max)) if kind.kind in "iu" else None
 
 
-@crop_mirror_normalize.cpu_turns
-def _(call, plan, stores, results):
-    image, out, given = stores[0], results[0], plan.per_sample
-    source_like, like, fill = _none_of(image.dtype.numpy), _none_of(out.dtype.numpy), plan.shared["fill"]
-    limits, half, wider = _limits(like.dtype), None, []
-    sources, mirror, by_pixel = image.pointers(), given["mirror"], plan.shared["by_pixel"] or None
-    if source_like.dtype == np.float16:
-        wider = [convert_array(array, "f16", "f32") for array in image.arrays()]
-        sources, source_like = np.array([array.ctypes.data for array in wider]), _none_of(np.float32)
-    if like.dtype == np.float16:
-        like, fill, half = like.view(np.uint16), fill.view(np.uint16), True
-    if len(sources) != len(mirror):
-        sources = np.repeat(sources, len(mirror))
-    numbers = (
-        sources, out.pointers(), source_like, like, given["geometry"], mirror, given["mean"], given["gain"],
-        plan.shared["shift"], fill, limits, half, by_pixel,
-    )  # fmt: skip
-    nbytes = 0 if len(mirror) == 1 else image.nbytes() + out.nbytes()
-    held = stores, results, wider
-    call.in_turns(lines.normalize_turns, numbers, len(mirror), nbytes, held)
-    return ()
-
-
-@functools.cache
-def _none_of(kind: Any) -> np.ndarray:
-    """An array of an element type, to tell kernels of it."""
-    return np.empty(0, kind)
-
-
 def _part(image, plan):
     """The pixels of images HWC that it looks at: where they begin and end, `[N, 2]` each."""
     size, start = plan.per_sample["geometry"][:, :2, 2:4].transpose(1, 0, 2)
     return start, start + size
 
 
-crop_mirror_normalize.looks_at(_part, "crop", "crop_h")
+crop_mirror_normalize.fuses("decoders", "crop", "crop_h")(_part)
 
 
 @crop_mirror_normalize.cuda("crop_mirror_normalize.cu")
@@ -241,7 +234,7 @@ def _(launch, image, out, geometry, fill):
     launch("crop_mirror_normalize", groups, shared=shared, macros={"GROUP": _GROUP})
 
 
-@crop_mirror_normalize.joins("resize.cu")
+@crop_mirror_normalize.fuses("resize.cu")
 def _(image, plan):
     """Whether the kernels of resize.cu can do this with the pixels they make (normalized.cuh): HWC, a window inside."""
     geometry = plan.per_sample["geometry"]

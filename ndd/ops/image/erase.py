@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from ndd._compiled.intrinsics import empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes, fill_line, filled
-from ndd._operator import PerSample, Plan, Rows, Values, bad_sample, bytes_of, each_sample, like, operator
+from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
+from ndd._operator.partition import Rows
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor.store import volumes
 from ndd.ops.image.window import elements_of, fill_axis, numbers_of
@@ -98,7 +100,12 @@ def _(
     fill = elements_of(values if values.size else np.zeros((1, 1)), input.dtype)
     channel = fill_axis(fill.shape[1], layout, input.shapes)
     fill = np.broadcast_to(fill, (n, fill.shape[1]))
-    return Plan(input.shapes, {"bounds": bounds, "fill": fill}, {"channel": channel})
+    inner = volumes(input.shapes[:, channel + 1 :]) if channel >= 0 else np.ones(n, np.int64)
+    elements = np.ascontiguousarray(fill).view(np.uint8)
+    kernel = functools.partial(
+        _erased, extents=Rows(input.shapes), fill=Rows(elements), item=input.dtype.bytes, inner=Rows(inner)
+    )
+    return Plan(input.shapes, {"bounds": bounds, "fill": fill}, {"channel": channel}, kernel=kernel, view="bytes")
 
 
 def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -119,29 +126,19 @@ def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tu
     return np.broadcast_to(regions, (n, *regions.shape[1:])), np.broadcast_to(sizes, n)
 
 
-@erase.cpu_turns
-def _(call, plan, stores, results):
-    bounds, fill, shapes = plan.per_sample["bounds"], plan.per_sample["fill"], results[0].shape_array
-    channel, item = plan.shared["channel"], results[0].dtype.bytes
-    inner = volumes(shapes[:, channel + 1 :]) if channel >= 0 else np.ones(len(shapes), np.int64)
-    fill = np.ascontiguousarray(fill).view(np.uint8)
-    what = bytes_of(stores[0]), bytes_of(results[0]), Rows(shapes), Rows(bounds), Rows(fill), item, Rows(inner)
-    return each_sample(call, _erased, *what)
-
-
 @kernel
-def _erased(image, out, shape, bounds, fill, item, inner):
+def _erased(image, out, extents, bounds, fill, item, inner):
     """A copy, of bytes, with the regions `bounds` `[regions, 2, axes]` filled (`fill_line`)."""
     if not out.size:
         return
     target = np.uintp(out.ctypes.data)
     copy_bytes(target, image.ctypes.data, np.uintp(image.size))
-    axes = len(shape)
+    axes = len(extents)
     index = zeros(axes + 1, np.int64)
     for low, high in bounds:
         axis, step = axes - 1, 1  # the last axis that is not filled from end to end, and its step in elements
-        while axis > 0 and low[axis] == 0 and high[axis] == shape[axis]:
-            step *= shape[axis]
+        while axis > 0 and low[axis] == 0 and high[axis] == extents[axis]:
+            step *= extents[axis]
             axis -= 1
         lines, start, length = 1, 0, step
         for k in range(axis):
@@ -155,8 +152,8 @@ def _erased(image, out, shape, bounds, fill, item, inner):
         for _ in range(lines):
             row = 0
             for k in range(axis):
-                row = row * shape[k] + low[k] + index[k]
-            first = start + (row * shape[axis] * step if axis > 0 else 0)
+                row = row * extents[k] + low[k] + index[k]
+            first = start + (row * extents[axis] * step if axis > 0 else 0)
             made = fill_line(line, fill, item, first, inner, made)
             copy_bytes(target + np.uintp(first * item), line.ctypes.data, np.uintp(line.size))
             k = axis - 1
@@ -169,9 +166,9 @@ def _erased(image, out, shape, bounds, fill, item, inner):
 
 
 @_erased.meanwhile
-def _(image, out, shape, bounds, fill, item, inner):
+def _(image, out, extents, bounds, fill, item, inner):
     out[...] = image
-    elements, made = out.reshape(*shape.tolist(), item), filled(out.size // item, fill, item, inner)
+    elements, made = out.reshape(*extents.tolist(), item), filled(out.size // item, fill, item, inner)
     made = made.reshape(elements.shape)
     for low, high in bounds.tolist():
         region = tuple([slice(a, max(a, b)) for a, b in zip(low, high, strict=True)])

@@ -7,7 +7,7 @@ import numpy as np
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
-from ndd._operator import PerSample, Plan, Rows, Seen, each_sample, like, operator
+from ndd._operator import PerSample, Plan, View, like, operator
 from ndd._tensor.convert import convert_array
 from ndd.types import DALIInterpType
 
@@ -57,22 +57,12 @@ def jitter(
 def _(call, input, *, fill_value, interp_type, mask, nDegree):
     fill = convert_array(np.full(1, fill_value, np.float32), "f32", input.dtype.name)
     reach = np.where(mask.each() != 0, nDegree // 2, 0)
-    per_sample = {"stream": call.draws.streams(input.n), "reach": reach}
-    return Plan(input.shapes, per_sample, {"fill": fill, "fill_value": fill_value})
+    per_sample = {"extents": input.shapes, "stream": call.draws.streams(input.n), "reach": reach}
+    view = View("flat", "bits") if fill.dtype == np.float16 else "flat"
+    return Plan(input.shapes, per_sample, {"fill": fill[0], "fill_value": fill_value}, view=view)
 
 
-@jitter.cpu_turns
-def _(call, plan, stores, results):
-    fill = plan.shared["fill"][0]
-    if fill.dtype == np.float16:
-        fill = fill.view(np.uint16)
-    n = results[0].n
-    sizes = np.broadcast_to(stores[0].sizes[:, None], (n, 1))
-    flat = [Seen(store, sizes, fill.dtype) for store in (stores[0], results[0])]
-    own = [np.broadcast_to(stores[0].shape_array, (n, 3)), plan.per_sample["stream"], plan.per_sample["reach"]]
-    return each_sample(call, _scatter, *flat, *map(Rows, own), fill)
-
-
+@jitter.cpu
 @kernel
 def _scatter(image, out, extents, stream, reach, fill):
     """Of flat arrays."""

@@ -11,8 +11,9 @@ import numpy as np
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes, set_bytes
 from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
-from ndd._tensor import DType
-from ndd._tensor.conversion_rules import numpy_type
+from ndd._operator.on_cpu import allocated
+from ndd._operator.partition import Rows, View, each_sample
+from ndd._tensor import DType, Spec
 from ndd._tensor.convert import convert_array
 
 _TYPES = ("u8", "i16", "i32", "f32")
@@ -140,28 +141,33 @@ def _pixels(name: str, places: dict[str, Any], counts: np.ndarray, scale: np.nda
     return found if share is None else whole(found * scale.astype(np.float32)).astype(np.int64)
 
 
-@multi_paste.cpu_batch
-def _(out, regions, kinds, addresses):
-    canvas = out if kinds[0] == kinds[1] else np.empty(out.shape, numpy_type(kinds[0]))
-    paste_regions(canvas.ctypes.data, np.array(out.shape), canvas.itemsize, regions, addresses)
+# A batch: a canvas takes regions from several samples of several inputs.
+@multi_paste.batch
+def _(call, plan, *stores):
+    *inputs, out = stores
+    kinds, regions = plan.shared["kinds"], plan.per_sample["regions"]
+    canvas = out if kinds[0] == kinds[1] else allocated(plan.shapes, Spec.of(inputs[0].dtype, 3, None, out.device))
+    addresses = np.array([np.broadcast_to(store.pointers(), (out.n,)) for store in inputs])
+    seen, pixel = View("bytes").of(canvas), out.shape_array[:, 2] * canvas.dtype.bytes
+    each_sample(call, paste_regions, seen, Rows(out.shape_array), Rows(pixel), Rows(regions), addresses)
     if canvas is not out:
-        convert_array(canvas, kinds[0], kinds[1], out)
+        for array, target in zip(canvas.arrays(), out.arrays(), strict=True):
+            convert_array(array, kinds[0], kinds[1], target)
 
 
 multi_paste.cuda("multi_paste.cu")
 
 
 @kernel
-def paste_regions(target, shape, itemsize, regions, addresses):
-    """Pastes on black canvases [N, H, W, C] at the address `target`, line by line, but not what would be covered.
+def paste_regions(canvas, shape, pixel, own, addresses):
+    """Pastes on a black canvas of `shape` (H, W, C), given as bytes, line by line, but not what would be covered.
 
-    `regions` are as in multi_paste.cu, `addresses` [inputs, samples] are those of the images.
+    `own` are the regions as in multi_paste.cu, `addresses` [inputs, samples] those of the images, `pixel` the bytes of one.
     """
-    samples, height, width, channels = shape
-    pixel = channels * itemsize
+    width, target = shape[1], np.uintp(canvas.ctypes.data)
     line = width * pixel
-    for y in range(samples * height if line else 0):
-        own, row, to = regions[y // height], y % height, np.uintp(target + y * line)
+    for row in range(shape[0] if line else 0):
+        to = target + np.uintp(row * line)
         first = 0  # what lies below a region as wide as the canvas is not to be seen
         for k in range(len(own) - 1, -1, -1):
             if own[k, 7] <= row < own[k, 7] + own[k, 5] and own[k, 6] == width:
@@ -177,17 +183,15 @@ def paste_regions(target, shape, itemsize, regions, addresses):
 
 
 @paste_regions.meanwhile
-def _(target, shape, itemsize, regions, addresses):
-    samples, height, width, channels = shape.tolist()
-    pixel = channels * int(itemsize)
-    canvases = _bytes_at(int(target), (samples, height, width * pixel))
-    canvases[...] = 0
-    for canvas, own in zip(canvases, regions.tolist(), strict=True):
-        for number, sample, line, y, x, high, wide, to_y, to_x in own:
-            if high and wide:
-                image = _bytes_at(int(addresses[number, sample]), (y + high, line * pixel))
-                part = image[y:, x * pixel : (x + wide) * pixel]
-                canvas[to_y : to_y + high, to_x * pixel : (to_x + wide) * pixel] = part
+def _(canvas, shape, pixel, own, addresses):
+    height, width, _ = shape.tolist()
+    lines = canvas.reshape(height, width * pixel)
+    lines[...] = 0
+    for number, sample, line, y, x, high, wide, to_y, to_x in own.tolist():
+        if high and wide:
+            image = _bytes_at(int(addresses[number, sample]), (y + high, line * pixel))
+            part = image[y:, x * pixel : (x + wide) * pixel]
+            lines[to_y : to_y + high, to_x * pixel : (to_x + wide) * pixel] = part
 
 
 def _bytes_at(address: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -208,4 +212,4 @@ def _hidden(regions, k):
     return False
 
 
-multi_paste.operator.apart = False  # it pastes from other samples
+multi_paste.operator.independent_samples = False  # it pastes from other samples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, Values, like, operator
-from ndd.ops.image.window import cut_in_turns, cut_on_gpu, window_plan
+from ndd.ops.image.window import cut_on_gpu, window_plan
 
 
 @operator(layouts=("HWC",), masks=True, types=("u8",))
@@ -71,5 +71,4 @@ def _numbers(values: Values, low: float, high: float, what: str) -> np.ndarray:
     return found
 
 
-paste.cpu_turns(cut_in_turns)
 paste.cuda("window.cu")(cut_on_gpu)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
 from ndd._tensor.small_arrays import columns
-from ndd.ops.image.resample_turns import resample_in_turns
+from ndd.ops.image.resample_turns import resample_on_cpu
 from ndd.ops.image.resize_geometry import TYPES, Geometry, check_dtype, resample_plan, resampled_part, spatial_axes
 from ndd.random.crop_window import crop_window
 from ndd.types import DALIInterpType
@@ -80,7 +79,7 @@ def _(call, input, *, num_attempts, random_area, random_aspect_ratio, size, **ar
     return resample_plan(input, axes, geometry, **arguments)
 
 
-random_resized_crop.cpu(resample)
-random_resized_crop.cpu_turns(resample_in_turns)
-random_resized_crop.looks_at(resampled_part)
+# A batch: the two passes of all images are one compiled loop, which plans them too.
+random_resized_crop.batch(resample_on_cpu)
+random_resized_crop.fuses("decoders")(resampled_part)
 random_resized_crop.cuda("resize.cu")(resample_batch)

@@ -7,19 +7,35 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.filter_taps import CUBIC, NN, NN_FUSED, TRIANGULAR
-from ndd._cpu.resample import MADE, REGISTER, filter_turns, pick_image, range_of
+from ndd._cpu.resample import MADE, REGISTER, filter_turns, pick_image, range_of, resample
 from ndd._cpu.rgb_sampling import LEAST
-from ndd._operator import Rows, Seen, each_sample
+from ndd._operator.naming import raise_first
+from ndd._operator.partition import Rows, View, each_sample
+from ndd._tensor import Store
 from ndd._tensor.store import volumes
 
 
-def resample_in_turns(call: Any, plan: Any, stores: list[Any], results: list[Any]) -> np.ndarray | None:
+def resample_on_cpu(call: Any, plan: Any, image: Store, out: Store) -> None:
+    """For `.batch`: resamples what compiled loops cannot sample by sample."""
+    left = _in_loops(call, plan, image, out)
+    numbers = range(out.n) if left is None else left.tolist()
+    arrays, results, axes = image.arrays() * (out.n if image.n != out.n else 1), out.arrays(), plan.shared["axes"]
+    own = [plan.per_sample[name] for name in ("start", "end", "kind", "radius")]
+
+    def work(k: int) -> None:
+        i = numbers[k]
+        resample(arrays[i], results[i], axes, *[values[i] for values in own])
+
+    failed = call.spread(work, len(numbers), (image.nbytes() + out.nbytes()) * len(numbers) // out.n)
+    raise_first({numbers[k]: error for k, error in failed.items()})
+
+
+def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | None:
     """`resample` for the samples of a batch that change along two neighbouring axes: of bytes and float32, and of all types
     where the nearest pixel is taken. The numbers of those that are left, None for all. Filters for more types would take
     seconds more to compile."""
-    image, out, y = stores[0], results[0], plan.shared["axes"][0]
-    kinds = image.dtype.numpy, out.dtype.numpy
-    if call.n == 1 or len(plan.shared["axes"]) != 2 or len(results) != 1 or y < 0:
+    kinds, y = (image.dtype.numpy, out.dtype.numpy), plan.shared["axes"][0]
+    if out.n == 1 or len(plan.shared["axes"]) != 2 or y < 0:
         return None
     shapes, made = image.shape_array, out.shape_array
     if len(shapes) != len(made):
@@ -63,6 +79,5 @@ def _pick_in_turns(
     source = np.stack([extents[:, 0], extents[:, 1], extents[:, 2] * channels], axis=1)
     target = np.stack([extents[:, 0], sizes[:, 0], sizes[:, 1] * channels], axis=1)
     rows = [Rows(values) for values in (channels, *how)]
-    each_sample(
-        call, pick_image, Seen(image, source, element), Seen(out, target, element), *rows, rgb or None, order=order
-    )
+    seen = View(source, element).of(image), View(target, element).of(out)
+    each_sample(call, pick_image, *seen, *rows, rgb or None, order=order)

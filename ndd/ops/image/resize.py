@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator, output
 from ndd._operator.deprecated import ignored
 from ndd._tensor.dtype import DType, int32
-from ndd.ops.image.resample_turns import resample_in_turns
+from ndd.ops.image.resample_turns import resample_on_cpu
 from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan, resampled_part
 from ndd.types import DALIImageType, DALIInterpType
 
@@ -107,21 +106,20 @@ def resize(
 def _(input, **arguments):
     axes, geometry = asked_geometry(input, **arguments)
     plan = resample_plan(input, axes, geometry, **arguments)
-    plan.shared["attrs"] = None  # the kernel gets this where there is no second output
     if arguments["save_attrs"]:
         plan.shapes = [plan.shapes, np.full((input.n, 1), len(axes))]
     return plan
 
 
-@resize.cpu
-def _(image, out, attrs, axes, start, end, kind, radius):
+# A batch: the two passes of all images are one compiled loop, which plans them too.
+@resize.batch
+def _(call, plan, image, out, attrs=None):
     if attrs is not None:
-        attrs[...] = [image.shape[axis] for axis in axes]
-    resample(image, out, axes, start, end, kind, radius)
+        attrs.whole[...] = image.shape_array[:, plan.shared["axes"]]
+    resample_on_cpu(call, plan, image, out)
 
 
-resize.cpu_turns(resample_in_turns)
-resize.looks_at(resampled_part, "roi_start")
+resize.fuses("decoders", "roi_start")(resampled_part)
 
 
 @resize.cuda("resize.cu")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
 from ndd.ops.image.extents import cut_windows
-from ndd.ops.image.resample_turns import resample_in_turns
+from ndd.ops.image.resample_turns import resample_on_cpu
 from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan, resampled_part
 from ndd.ops.image.window import check_crop, crop_places, crop_sizes, misplaced
 from ndd.types import DALIInterpType
@@ -99,7 +98,7 @@ def _(input, *, mirror, rounding, **arguments):
     return resample_plan(input, axes, geometry, **arguments)
 
 
-resize_crop_mirror.cpu(resample)
-resize_crop_mirror.cpu_turns(resample_in_turns)
-resize_crop_mirror.looks_at(resampled_part, "crop", "crop_h", "roi_start")
+# A batch: the two passes of all images are one compiled loop, which plans them too.
+resize_crop_mirror.batch(resample_on_cpu)
+resize_crop_mirror.fuses("decoders", "crop", "crop_h", "roi_start")(resampled_part)
 resize_crop_mirror.cuda("resize.cu")(resample_batch)

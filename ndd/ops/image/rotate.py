@@ -16,10 +16,8 @@ from ndd.ops.image.warping import (
     check_interpolation,
     launch_affine,
     output_extents,
-    paint_affine,
     turned_point,
     warped_dtype,
-    warped_in_turns,
 )
 from ndd.types import DALIInterpType
 
@@ -189,6 +187,4 @@ def _axis_rotations(axis: np.ndarray, c, s) -> np.ndarray:
     return found
 
 
-rotate.cpu(paint_affine)
-rotate.cpu_turns(warped_in_turns)
 rotate.cuda("affine.cu")(launch_affine)

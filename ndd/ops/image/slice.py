@@ -11,7 +11,7 @@ from ndd._operator import PerSample, Values, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._tensor import DType
 from ndd.ops.image.crop import bounded_plan, window_dtype
-from ndd.ops.image.window import check_policy, cut, cut_in_turns, cut_on_gpu, cut_part, rounded
+from ndd.ops.image.window import check_policy, cut_on_gpu, cut_part, rounded
 from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
 
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
@@ -207,13 +207,5 @@ def _refuse(wrong: np.ndarray, text: str) -> None:
         raise bad_sample(int(wrong.any(axis=1).argmax()), text)
 
 
-slice.cpu_turns(cut_in_turns)
-
-
-@slice.cpu
-def _(image, anchor, shape_input, out, start, fill, channel, types):
-    cut(image, out, start, fill, channel, types)
-
-
-slice.looks_at(cut_part)
+slice.fuses("decoders")(cut_part)
 slice.cuda("window.cu")(cut_on_gpu)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import NEAREST, check_interpolation, launch_warp, paint_warped, sampling, warped_in_turns
+from ndd.ops.image.warping import NEAREST, check_interpolation, launch_warp, sampling, warp_kernels
 from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
@@ -49,15 +49,9 @@ def sphere(
 def _(input, *, fill_value, interp_type, mask):
     applied = (mask.each() != 0).astype(np.int32)
     fill = float(wrapped(fill_value, input.dtype.numpy))
-    return Plan(input.shapes, {"applied": applied}, sampling(input.dtype, input.dtype, interp_type, 0, fill))
-
-
-@sphere.cpu
-def _(image, out, applied, nearest, border, fill, stored):
-    paint_warped(image, out, applied, nearest, border, fill, stored)
-
-
-sphere.cpu_turns(warped_in_turns)
+    plan = Plan(input.shapes, {"applied": applied}, sampling(input.dtype, input.dtype, interp_type, 0, fill))
+    plan.kernel = warp_kernels(input, plan, input.dtype)
+    return plan
 
 
 @sphere.cuda("sphere.cu")

@@ -15,9 +15,7 @@ from ndd.ops.image.warping import (
     launch_affine,
     matrices,
     output_extents,
-    paint_affine,
     warped_dtype,
-    warped_in_turns,
 )
 from ndd.types import DALIInterpType
 
@@ -83,10 +81,4 @@ def _(data, mtx, *, dtype, fill_value, interp_type, inverse_map, matrix, output_
     return affine_plan(data, maps, targets, dtype or output_dtype, interp_type, fill_value)
 
 
-@warp_affine.cpu
-def _(image, mtx, out, matrix, nearest, border, fill, stored):
-    paint_affine(image, out, matrix, nearest, border, fill, stored)
-
-
-warp_affine.cpu_turns(warped_in_turns)
 warp_affine.cuda("affine.cu")(launch_affine)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._cpu.sampling import BORDERS, store_limits
-from ndd._operator import Operand, Plan, Rows, Values, each_sample
+from ndd._operator import Operand, Plan, Values
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import volumes
@@ -140,7 +140,9 @@ def affine_plan(
     shapes = input.shapes
     outputs = np.empty_like(shapes)
     outputs[:, :-1], outputs[:, -1] = targets, shapes[:, -1]
-    return Plan(outputs, {"matrix": np.ascontiguousarray(maps, np.float32)}, shared)
+    plan = Plan(outputs, {"matrix": np.ascontiguousarray(maps, np.float32)}, shared, inputs=(0,))
+    plan.kernel = warp_kernels(input, plan, dtype or input.dtype)
+    return plan
 
 
 def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
@@ -167,18 +169,29 @@ def launch_affine(launch, image, *_) -> None:
         launch("affine_volume", launch.plan.shapes[:, :3].prod(axis=1), macros={"VOLUME": 1})
 
 
-def paint_affine(image, out, matrix, nearest, border, fill, stored) -> None:
-    """An affine warp on the CPU."""
-    if image.ndim == 3 or not out.size:
-        paint_warped(image, out, 1, nearest, border, fill, stored, matrix=matrix)
-    elif not image.size:
-        out[...] = stored[0]
-    else:
-        warp_volume(image, out, matrix, *reading(image.dtype, out.dtype, nearest, border, fill, stored))
+def warp_kernels(input: Operand, plan: Plan, target: DType) -> dict[Any, np.ndarray]:
+    """What computes the images of a plan with `sampling`: compiled code, but for those without pixels and the largest."""
+    if input.ndim != 3:
+        return {_paint_volume: np.ones(input.n, bool)}
+    sizes, made = (np.broadcast_to(volumes(shapes), (input.n,)) for shapes in (input.shapes, np.asarray(plan.shapes)))
+    rgb = input.dtype.name == target.name == "u8" and bool((input.shapes[:, 2] == 3).all())
+    least = LEAST if rgb else 1
+    fits = (sizes >= least) & (sizes < LARGE) & (made >= least)
+    of = plan.shared
+    how = reading(input.dtype.numpy, target.numpy, of["nearest"], of["border"], of["fill"], of["stored"])
+    numbers = dict(zip(_READING, how, strict=True))
+    missing = {name: value for name, value in _NOT_GIVEN.items() if name not in plan.per_sample and name not in of}
+    ours = functools.partial(warp_image, rgb=rgb or None, large=None, **missing, **numbers)
+    others = functools.partial(paint_warped, **missing)
+    return {ours: fits, others: ~fits}
 
 
-def paint_warped(image, out, applied, nearest, border, fill, stored, matrix=None, wave=None) -> None:
-    """One image on the CPU, see `warp_image`."""
+_READING = ("nearest", "border", "fill", "stored_fill", "rounds", "low", "high")
+_NOT_GIVEN = {"applied": 1, "matrix": None, "wave": None}
+
+
+def paint_warped(image, out, applied, matrix, wave, nearest, border, fill, stored) -> None:
+    """One image that is too small or too large for the usual code, see `warp_image`."""
     if not out.size:
         return
     if not image.size:
@@ -190,32 +203,9 @@ def paint_warped(image, out, applied, nearest, border, fill, stored, matrix=None
     warp_image(image, out, applied, matrix, wave, (rgb and not large) or None, large or None, *how)
 
 
-def warped_in_turns(call: Any, plan: Plan, stores: list[Any], results: list[Any]) -> np.ndarray | None:
-    """The same for the images of a batch, but for those without pixels and the largest: the numbers of these."""
-    image, out = stores[0], results[0]
-    extents, made = image.shape_array, out.shape_array
-    if extents.shape[1] != 3:
-        return None
-    sizes, targets = volumes(extents), volumes(made)
-    rgb = image.dtype.name == out.dtype.name == "u8" and bool((extents[:, 2] == 3).all())
-    least = LEAST if rgb else 1
-    fits = (sizes >= least) & (sizes < LARGE) & (targets >= least)
-    every = bool(fits.all())
-    if not (every or fits.any()):
-        return None
-    given, own = plan.shared, plan.per_sample
-    how = reading(image.dtype.numpy, out.dtype.numpy, given["nearest"], given["border"], given["fill"], given["stored"])
-    each_sample(
-        call,
-        warp_image,
-        image,
-        out,
-        Rows(own["applied"]) if "applied" in own else 1,
-        Rows(own["matrix"]) if "matrix" in own else None,
-        given.get("wave"),
-        rgb or None,
-        None,
-        *how,
-        order=None if every else np.flatnonzero(fits),
-    )
-    return np.flatnonzero(~fits)
+def _paint_volume(image, out, matrix, nearest, border, fill, stored) -> None:
+    """An affine warp of one volume."""
+    if out.size and not image.size:
+        out[...] = stored[0]
+    elif out.size:
+        warp_volume(image, out, matrix, *reading(image.dtype, out.dtype, nearest, border, fill, stored))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._operator import PerSample, Plan, like, operator
-from ndd.ops.image.warping import NEAREST, check_interpolation, launch_warp, paint_warped, sampling, warped_in_turns
+from ndd.ops.image.warping import NEAREST, check_interpolation, launch_warp, sampling, warp_kernels
 from ndd.ops.image.window import wrapped
 from ndd.types import DALIInterpType
 
@@ -60,15 +60,9 @@ def _(input, *, ampl_x, ampl_y, fill_value, freq_x, freq_y, interp_type, mask, p
     wave = np.array([ampl_x, freq_x, phase_x, ampl_y, freq_y, phase_y], np.float32)
     fill = float(wrapped(fill_value, input.dtype.numpy))
     shared = {"wave": wave, **sampling(input.dtype, input.dtype, interp_type, 0, fill)}
-    return Plan(input.shapes, {"applied": applied}, shared)
-
-
-@water.cpu
-def _(image, out, applied, wave, nearest, border, fill, stored):
-    paint_warped(image, out, applied, nearest, border, fill, stored, wave=wave)
-
-
-water.cpu_turns(warped_in_turns)
+    plan = Plan(input.shapes, {"applied": applied}, shared)
+    plan.kernel = warp_kernels(input, plan, input.dtype)
+    return plan
 
 
 @water.cuda("water.cu")

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._cpu.windows import cut_bytes, first_outside, join_axes, place_windows
-from ndd._operator import Operand, Plan, Rows, Values, bad_sample, bytes_of, each_sample
+from ndd._operator import Operand, Plan, Values, bad_sample
+from ndd._operator.partition import Rows
 from ndd._operator.unit_warnings import warn_of_whole_extent
-from ndd._tensor import DType, Store
+from ndd._tensor import DType
 from ndd._tensor.convert import convert_array, converter
 from ndd._tensor.store import volumes
 
 if TYPE_CHECKING:
     from ndd._cuda.launch import Launch
-    from ndd._operator import Call
 
 _CHUNK = 8  # elements that a thread of window.cu makes, next to each other in the output
 _SLOTS = 5  # axes that it takes
@@ -183,9 +183,15 @@ def window_plan(
     """The plan of an operator whose output is a window of its input; `fill` are numbers `[1 or N, 1 or channels]`."""
     elements = elements_of(fill, dtype)
     count = elements.shape[1]
-    per_sample = {"start": starts, "fill": np.broadcast_to(elements, (input.n, count))}
-    shared = {"channel": fill_axis(count, layout, shapes), "types": (input.dtype.name, dtype.name)}
-    return Plan(shapes, per_sample, shared)
+    channel, fills = fill_axis(count, layout, shapes), np.broadcast_to(elements, (input.n, count))
+    per_sample = {"start": starts, "fill": fills}
+    shared = {"channel": channel, "types": (input.dtype.name, dtype.name)}
+    if dtype.name != input.dtype.name:
+        return Plan(shapes, per_sample, shared, kernel=cut, inputs=(0,))
+    kernel = _kernel(input.shapes, starts, shapes, fills, channel, dtype)
+    # What is read of the input is not more than the window.
+    work = 2 * dtype.bytes * volumes(shapes)
+    return Plan(shapes, per_sample, shared, kernel=kernel, view="bytes", inputs=(0,), work=work)
 
 
 @functools.cache
@@ -205,30 +211,24 @@ def _integer_to_half(array: np.ndarray, out: np.ndarray) -> None:
     out[...] = values
 
 
-def cut_in_turns(call: Call, plan: Plan, stores: list[Any], results: list[Store]) -> np.ndarray | None:
-    """The windows of a `window_plan` whose elements keep their type, as bytes. Others are left to `cut`."""
-    source, target = plan.shared["types"]
-    if source != target:
-        return None
-    image, out = stores[0], results[0]
-    item, axes = image.dtype.bytes, out.shape_array.shape[1]
-    starts, fill, channel = plan.per_sample["start"], plan.per_sample["fill"], plan.shared["channel"]
-    extents, sizes = image.shape_array, out.shape_array
-    if len(extents) != len(sizes):
-        extents = np.repeat(extents, len(sizes), axis=0)
+def _kernel(
+    extents: np.ndarray, starts: np.ndarray, sizes: np.ndarray, fill: np.ndarray, channel: int, dtype: DType
+) -> Any:
+    """What cuts windows whose elements keep their type, as bytes."""
+    item, axes = dtype.bytes, sizes.shape[1]
     joined, none = np.empty((3, len(sizes), max(1, axes)), np.int64), np.empty(len(sizes), np.int64)
     # Channels that lie behind each other may join: a line of the border holds some pixels then.
     keep = channel if channel < axes - 1 else -1
-    join_axes(extents, np.ascontiguousarray(starts), sizes, keep, joined, 1, none)
+    join_axes(*map(np.ascontiguousarray, (extents, starts, sizes)), keep, joined, 1, none)
     joined[:, :, -1] *= item
-    inner = Rows(volumes(sizes[:, channel + 1 :]) if channel >= 0 else np.ones(len(sizes), np.int64))
-    fill = np.ascontiguousarray(fill).view(np.uint8)
-    what = bytes_of(image), bytes_of(out), *map(Rows, joined), Rows(fill), item, inner
-    return each_sample(call, cut_bytes, *what, nbytes=2 * out.nbytes())
+    inner = volumes(sizes[:, channel + 1 :]) if channel >= 0 else np.ones(len(sizes), np.int64)
+    rows = dict(zip(("extents", "starts", "sizes"), map(Rows, joined), strict=True))
+    elements = Rows(np.ascontiguousarray(fill).view(np.uint8))
+    return functools.partial(cut_bytes, **rows, fill=elements, item=item, inner=Rows(inner))
 
 
 def cut(image: np.ndarray, out: np.ndarray, start: Any, fill: Any, channel: int, types: tuple[str, str]) -> None:
-    """`out` = the window of `image` that begins at `start`; what lies outside gets `fill`. The CPU kernel."""
+    """`out` = the window of `image` that begins at `start`; what lies outside gets `fill`, all in another element type."""
     fill = fill[0] if channel < 0 else fill.reshape(-1, *(1,) * (out.ndim - channel - 1))
     source, target, inside = [], [], True
     for low, size, extent in zip(start.tolist(), out.shape, image.shape, strict=True):

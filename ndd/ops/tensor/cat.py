@@ -9,7 +9,8 @@ import numpy as np
 from ndd._compiled.intrinsics import array_at
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
-from ndd._operator import Plan, Rows, Seen, bad_sample, bytes_of, each_sample, like, operator
+from ndd._operator import Plan, View, bad_sample, like, operator
+from ndd._operator.partition import Rows, each_sample
 from ndd._tensor.store import volumes
 
 _CHUNK = 8  # elements that a GPU thread makes
@@ -153,15 +154,16 @@ def _plan(shapes: np.ndarray, extents: np.ndarray, place: int) -> Plan:
     return Plan(shapes, {"ends": np.cumsum(extents * inner[:, None], axis=1)})
 
 
-@cat.cpu_turns
-def _join(call, plan, stores, results):
-    ends, out = plan.per_sample["ends"], results[0]
+# `.batch`: a compiled kernel has a fixed number of arrays, so it gets the addresses of any number of inputs.
+@cat.batch
+def _join(call, plan, *stores):
+    *stores, out = stores
+    ends = plan.per_sample["ends"]
     places = np.empty(ends.shape, np.int64)
     for k, store in enumerate(stores):
         places[:, k] = store.pointers()
-    item = out.dtype.bytes
-    table = Seen(out, bytes_of(out).extents // item, f"u{item}")  # four compiled kernels serve all types
-    return each_sample(call, _joined, table, Rows(places, stores), Rows(ends), nbytes=2 * out.nbytes())
+    table = View("flat", "bits").of(out)  # four compiled kernels serve all types
+    each_sample(call, _joined, table, Rows(places, stores), Rows(ends), nbytes=2 * out.nbytes())
 
 
 @kernel
@@ -219,7 +221,7 @@ def _place(source, out, start, width, step):
                 out[start + r * step + c] = source[r * width + c]
 
 
-stack.cpu_turns(_join)
+stack.batch(_join)
 
 
 @cat.cuda("cat.cu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._compiled.jit import kernel
-from ndd._operator import PerSample, Plan, Rows, Seen, each_sample, like, operator
+from ndd._operator import PerSample, Plan, like, operator
 
 
 @operator(types=("f32",))
@@ -63,18 +63,10 @@ def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
             mirrored = flips[name].each() != 0
             factor[:, i] = np.where(mirrored, -1, 1)
             offset[:, i] = np.where(mirrored, 2 * centers[name].each(), -0.0)  # x + -0.0 is x, always
-    return Plan(shapes, per_sample={"factor": factor, "offset": offset})
+    return Plan(shapes, {"factor": factor, "offset": offset}, {"columns": columns}, view="flat")
 
 
-@coord_flip.cpu_turns
-def _(call, plan, stores, results):
-    sizes = np.broadcast_to(stores[0].sizes[:, None], (call.n, 1))
-    points, out = Seen(stores[0], sizes), Seen(results[0], sizes)
-    factor, offset = (Rows(plan.per_sample[name]) for name in ("factor", "offset"))
-    columns, nbytes = stores[0].shapes[0][1], 2 * stores[0].nbytes()
-    return each_sample(call, _flip_points, points, out, columns, factor, offset, nbytes=nbytes)
-
-
+@coord_flip.cpu
 @kernel
 def _flip_points(points, out, columns, factor, offset):
     """Points of so many columns; with the number known to the compiler, it works on several numbers at a time."""

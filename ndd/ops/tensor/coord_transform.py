@@ -6,7 +6,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
-from ndd._operator import PerSample, Plan, Rows, Seen, Values, each_sample, like, operator
+from ndd._operator import PerSample, Plan, Values, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
@@ -81,7 +81,9 @@ def _(input, *, M, MT, T, dtype):
         "matrix": np.ascontiguousarray(np.broadcast_to(matrix, (input.n, rows, columns))),
         "offset": np.ascontiguousarray(np.broadcast_to(offset, (input.n, rows))),
     }
-    return Plan(np.concatenate([shapes[:, :-1], np.full((input.n, 1), rows)], axis=1), per_sample)
+    results = np.concatenate([shapes[:, :-1], np.full((input.n, 1), rows)], axis=1)
+    kernel = _transform if (dtype or float32) is float32 else _transform_rounded
+    return Plan(results, per_sample, kernel=kernel, view="flat")
 
 
 def _matrix(name: str, values: Values | None, columns: int, width: int) -> np.ndarray:
@@ -133,7 +135,7 @@ def _transform_two(points, out, matrix, offset):
 
 
 @kernel
-def _transform_one(points, out, matrix, offset):
+def _transform(points, out, matrix, offset):
     """out = matrix @ point + offset for flat arrays of points, in float32.
 
     Blocks of points are sorted by coordinate, so that the sums run over neighbours in memory.
@@ -160,58 +162,11 @@ def _transform_one(points, out, matrix, offset):
                 out[(start + p) * rows + r] = total[p] + offset[r]
 
 
-@kernel(nogil=False)
-def _transform_few(points, out, matrix, offset):
-    for n in range(len(points)):
-        _transform_one(points[n], out[n], matrix[n], offset[n])
-
-
-@kernel
-def _transform_many(points, out, matrix, offset):
-    _transform_few(points, out, matrix, offset)
-
-
-@_transform_few.meanwhile
-def _by_numpy(points, out, matrix, offset):
-    n, rows, columns = matrix.shape
-    points = points.reshape(n, out.shape[1] // rows, 1, columns).astype(np.float32)
-    start = 1 if rows == columns == 2 else 0  # from 0 on -0 becomes 0
-    with np.errstate(all="ignore"):
-        total = points[..., 0] * matrix[:, None, :, 0] if start else np.zeros((*points.shape[:2], rows), np.float32)
-        for c in range(start, columns):
-            total += points[..., c] * matrix[:, None, :, c]
-        out[...] = (total + offset[:, None]).reshape(out.shape)
-
-
-_transform_many.meanwhile(_by_numpy)
-
-
-@coord_transform.cpu_turns
-def _(call, plan, stores, results):
-    """Results in float32, unless they are few and of one shape; others are left."""
-    (result,), matrix = results, plan.per_sample["matrix"]
-    if result.dtype is not float32 or (result.whole is not None and result.element_count() < _MANY):
-        return None
-    points, out = (Seen(store, store.sizes[:, None]) for store in (stores[0], result))
-    return each_sample(call, _transform_one, points, out, Rows(matrix), Rows(plan.per_sample["offset"]))
-
-
-@_transform_one.meanwhile
-def _(points, out, matrix, offset):
-    _by_numpy(points[None], out[None], matrix[None], offset[None])
-
-
-@coord_transform.cpu_batch
-def _(input, out, matrix, offset):
-    if not out.size:
-        return
-    # To give up the GIL and get it back costs more than a few thousand points.
-    transform = _transform_few if input.size < _MANY else _transform_many
-    n, whole = len(input), out.dtype == np.float32
-    exact = out if whole else np.empty(out.shape, np.float32)
-    transform(input.reshape(n, -1), exact.reshape(n, -1), matrix, offset)
-    if not whole:
-        convert_array(exact, "f32", _SHORT[out.dtype.name], out)
+def _transform_rounded(points, out, matrix, offset) -> None:
+    """Results in integers."""
+    exact = np.empty(out.shape, np.float32)
+    _transform(points, exact, matrix, offset)
+    convert_array(exact, "f32", _SHORT[out.dtype.name], out)
 
 
 _SHORT = {"uint8": "u8", "uint16": "u16", "int16": "i16", "int32": "i32"}

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.element_copies import copied
-from ndd._operator import Call, bytes_of, each_sample, like, operator
+from ndd._operator import Call, bytes_of, like, operator
+from ndd._operator.partition import each_sample
 from ndd._tensor import Store, bind_operations
 from ndd._tensor.memory import host_empty
 

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from ndd._cuda.source import ELEMENT_TYPES
-from ndd._operator import Plan, bad_sample, each_piece, operator, output
+from ndd._operator import Plan, bad_sample, operator, output
 from ndd._tensor import Batch, DType, Tensor, bind_operations
 from ndd._tensor.construct import build_tensor, from_pipeline
 from ndd._tensor.dtype import dtype as to_dtype, float32, float64
 from ndd._tensor.promotion import common, common_layout, result_type
-from ndd.ops.tensor.elementwise_kernels import OPERATIONS, in_pieces, spread
+from ndd.ops.tensor.elementwise_kernels import OPERATIONS, loop_of, spread
 
 UNARY = (
     "minus", "plus", "bitnot", "abs", "fabs", "sqrt", "rsqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos",
@@ -78,17 +78,15 @@ def _declare(name: str) -> Callable[..., Any]:
 
     outcome.__name__ = outcome.__qualname__ = name
     outcome.__doc__ = f"`{name}`, elementwise."
-    found = operator(outcome, register=False, elementwise=True)
+    found = operator(outcome, register=False, cut="elements")
 
     @found.plan
     def _(*operands, form):
-        return Plan(_broadcast([o.shapes for o in operands]), shared={"form": form})
-
-    @found.cpu_turns
-    def _(call, plan, stores, results):
-        form, out = plan.shared["form"], results[0]
-        known = in_pieces(name, out.dtype.numpy, form.fill([s.dtype.numpy for s in stores]))
-        return None if known is None else each_piece(call, known[0], stores, out, *known[1])
+        shapes, compiled = _broadcast([o.shapes for o in operands]), None
+        if all([o.shapes is shapes or np.array_equal(o.shapes, shapes) for o in operands]):
+            result = result_type(name, *form.element_types(operands)).numpy
+            compiled = loop_of(name, result, form.fill([o.dtype.numpy for o in operands]))
+        return Plan(shapes, shared={"form": form}, kernel=compiled)
 
     @found.cpu
     def _(operands, out, form):

@@ -10,6 +10,7 @@ where the comparison fails (NaN).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -377,8 +378,8 @@ for _loop, _ufunc in (
 _OF_ONE = {"sqrt": root, "fabs": magnitude, "abs": magnitude, "minus": opposite, "floor": down, "ceil": up}
 
 
-def in_pieces(name: str, out: np.dtype, operands: list[Any]) -> tuple[Kernel, tuple[Any, ...]] | None:
-    """The kernel `f(*arrays, out, *numbers)` of 1-D arrays for an operation, and the numbers; None where there is none.
+def loop_of(name: str, out: np.dtype, operands: list[Any]) -> Kernel | partial[None] | None:
+    """The kernel `f(*arrays, out)` of 1-D arrays for an operation; None where there is none.
 
     `operands` are the types of the arrays, and constants, 0-d.
     """
@@ -386,21 +387,21 @@ def in_pieces(name: str, out: np.dtype, operands: list[Any]) -> tuple[Kernel, tu
     if not all([_whole_or_float(kind) for kind in (out, *types)]):
         return None
     if name in _OF_ONE:
-        return (_OF_ONE[name], ()) if out.kind == "f" and len(types) == 1 else None
+        return _OF_ONE[name] if out.kind == "f" and len(types) == 1 else None
     if name not in _ARITHMETIC:
         return None
     number = [*_ARITHMETIC].index(name)
     a, b = operands
     if isinstance(b, np.ndarray):
-        return with_number, (b.astype(out).reshape(-1), number)
+        return partial(with_number, b=b.astype(out).reshape(-1), operation=number)
     if isinstance(a, np.ndarray):
-        return number_with, (a.astype(out).reshape(-1), number)
-    return pairwise, (number,)
+        return partial(number_with, a=a.astype(out).reshape(-1), operation=number)
+    return partial(pairwise, operation=number)
 
 
 def _whole_or_float(kind: np.dtype) -> bool:
-    """Whether the loops serve the type: truth values are left to NumPy."""
-    return kind.kind in "iuf"
+    """Whether the loops serve the type: truth values and float16 are left to NumPy."""
+    return kind.kind in "iuf" and kind != np.float16
 
 
 # Compiled loops: operands with the step (1, or 0 for a single number) from one element to the next.

@@ -8,9 +8,9 @@ import numpy as np
 
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
-from ndd._operator import PerSample, Plan, Rows, Seen, bad_sample, each_sample, like, operator
+from ndd._operator import PerSample, Plan, View, bad_sample, like, operator
 from ndd._tensor import Store
-from ndd._tensor.store import volumes
+from ndd._tensor.store import grouped, volumes
 
 
 @operator
@@ -58,18 +58,12 @@ def _(input, *, new_order):
         found = order[i if len(rows) > 1 else 0, k]
         raise bad_sample(i, f"`new_order`: expected frames from 0 to {shapes[i, 0] - 1}, got {found}")
     shapes[:, 0] = lengths
-    return Plan(shapes, {"order": np.broadcast_to(order, (input.n, order.shape[1]))})
+    item = [1, input.dtype.bytes]
+    view = {name: View(grouped(s, 1) * item, np.uint8) for name, s in (("frames", input.shapes), ("out", shapes))}
+    return Plan(shapes, {"order": np.broadcast_to(order, (input.n, order.shape[1]))}, view=view)
 
 
-@sequence_rearrange.cpu_turns
-def _(call, plan, stores, results):
-    source, target = (
-        Seen(s, np.stack([s.shape_array[:, 0], volumes(s.shape_array[:, 1:]) * s.dtype.bytes], axis=1), np.uint8)
-        for s in (stores[0], results[0])
-    )
-    return each_sample(call, _rearranged, source, target, Rows(plan.per_sample["order"]))
-
-
+@sequence_rearrange.cpu
 @kernel
 def _rearranged(frames, out, order):
     """Frames as bytes `[F, n]`."""

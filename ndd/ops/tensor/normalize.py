@@ -11,9 +11,10 @@ import numpy as np
 
 from ndd._cpu.ragged import count_rows
 from ndd._cpu.reduction import accumulate, accumulator, further
-from ndd._operator import PerSample, Plan, Rows, Seen, Values, bad_sample, each_sample, like, operator
+from ndd._operator import Call, PerSample, Plan, Values, View, bad_sample, like, operator
+from ndd._operator.partition import Rows, each_run, each_sample
 from ndd._operator.unit_warnings import warn_of_unit_range
-from ndd._tensor import DType
+from ndd._tensor import DType, Store
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype, float32
 from ndd._tensor.small_arrays import columns
@@ -88,7 +89,7 @@ def _averaged(axes: Any, names: str | None, input: Any) -> list[int] | None:
         raise RuntimeError(str(error)) from None
 
 
-normalize.operator.apart = lambda batch, **_: not batch
+normalize.operator.independent_samples = lambda batch, **_: not batch
 
 
 @normalize.plan
@@ -184,38 +185,42 @@ def _factor_of(spread: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
 
 
 _UNKNOWN = np.empty(0, np.float32)
+_FLAT = View("flat")
 # Numbers side by side, as along the time of spectrograms, that a warp averages and normalizes in one launch.
 _ROW = 1 << 12
 
 
-@normalize.cpu_turns
-def _(call, plan, stores, results):
-    """float32 out of neighbouring axes; else, and for few numbers, by `.cpu_batch`."""
-    (data,), (out,), of = stores, results, plan.shared
+# A batch: `batch=True` averages over all samples, and few numbers of one shape are one compiled call.
+@normalize.batch
+def _(call, plan, data, out):
+    if not _in_loop(call, plan, data, out):
+        of = plan.shared
+        given = of["pool"]() if of["pool"] else (plan.field("centre")[0], plan.field("factor")[0])
+        each_run(call, [data, out], lambda samples, *arrays: _normalized(samples, *arrays, *given, of))
+
+
+def _in_loop(call: Call, plan: Plan, data: Store, out: Store) -> bool:
+    """Normalizes sample by sample in one compiled loop: float32 out of neighbouring axes, unless the numbers are few."""
+    of = plan.shared
     axes, few = of["axes"], data.volumes.total <= FEW and data.uniform()
     if few or not axes or not neighbours(axes) or out.dtype is not float32:
-        return None
+        return False
     shapes = data.shape_array if data.n == out.n else np.broadcast_to(data.shape_array, (out.n, data.ndim))
     first, last = axes[0], axes[-1] + 1
     outer, rows, inner = (volumes(shapes[:, a:b]) for a, b in ((0, first), (first, last), (last, None)))
     given = of["pool"]() if of["pool"] else (plan.field("centre")[0], plan.field("factor")[0])
-    x, y, numbers = (
-        _flat(data),
-        _flat(out),
-        (of["ddof"], np.float32(of["epsilon"]), of["scale"], np.float32(of["shift"])),
-    )
+    x, y = _FLAT.of(data), _FLAT.of(out)
+    numbers = (of["ddof"], np.float32(of["epsilon"]), of["scale"], np.float32(of["shift"]))
     if data.dtype is float32 and last == data.ndim and given[0] is given[1] is None:
-        return each_sample(call, normalize_rows, x, y, Rows(rows), *numbers)
+        each_sample(call, normalize_rows, x, y, Rows(rows), *numbers)
+        return True
     mean, gain = (_of_each(v, outer * inner) for v in given)
     if mean is None or gain is None:
-        return None
+        return False
     source = data.dtype.numpy
     types = further("sum", source, accumulator("sum", source, out.dtype.numpy))
-    return each_sample(call, normalize_many, x, y, *map(Rows, (outer, rows, inner)), mean, gain, *numbers, *types)
-
-
-def _flat(store: Any) -> Seen:
-    return Seen(store, store.sizes[:, None])
+    each_sample(call, normalize_many, x, y, *map(Rows, (outer, rows, inner)), mean, gain, *numbers, *types)
+    return True
 
 
 def _of_each(given: Any, kept: np.ndarray) -> Rows | None:
@@ -232,29 +237,36 @@ def _of_each(given: Any, kept: np.ndarray) -> Rows | None:
     return Rows(np.stack([v.reshape(-1) for v in given]))
 
 
-@normalize.cpu_batch
-def _(input, out, axes, ddof, epsilon, scale, shift, pool, centre, factor):
-    if not input.size:
+def _normalized(
+    samples: slice, data: np.ndarray, out: np.ndarray, centre: Any, factor: Any, of: dict[str, Any]
+) -> None:
+    """A run of samples `[N, ...]` of one shape. `centre`, `factor`: those of each sample, as objects, or of all, or None."""
+    if not data.size:
         return
-    n = len(input)
-    if pool is not None:
-        centre, factor = ([number] * n for number in pool())
+    n, axes, shift = len(out), of["axes"], of["shift"]
+    centre, factor = (_of_run(numbers, samples, n) for numbers in (centre, factor))
     exact = out if out.dtype == np.float32 else np.empty(out.shape, np.float32)
     if axes and neighbours(axes):
         first, last = axes[0] + 1, axes[-1] + 2
-        outer, rows, inner = (math.prod(input.shape[a:b]) for a, b in ((0, first), (first, last), (last, None)))
+        outer, rows, inner = (math.prod(data.shape[a:b]) for a, b in ((0, first), (first, last), (last, None)))
         mean, gain = (_UNKNOWN if v is None else _of_all(v, outer * inner // n) for v in (centre, factor))
-        normalize_run(input, exact, (outer, rows, inner), mean, gain, ddof, epsilon, scale, shift)
+        normalize_run(data, exact, (outer, rows, inner), mean, gain, of["ddof"], of["epsilon"], of["scale"], shift)
     else:
         for i in range(n):
-            x, given = input[i, ...], [None if v is None else v[i] for v in (centre, factor)]
-            mean, gain = _moments([x], axes, ddof, epsilon, scale, *given)
+            x, given = data[i, ...], [None if v is None else v[i] for v in (centre, factor)]
+            mean, gain = _moments([x], axes, of["ddof"], of["epsilon"], of["scale"], *given)
             if mean.shape != gain.shape:
                 mean, gain = (np.ascontiguousarray(v) for v in np.broadcast_arrays(mean, gain))
             with np.errstate(all="ignore"):
                 shift_and_scale(x, exact[i, ...], mean, gain, shift)
     if exact is not out:
         convert_array(exact, "f32", to_dtype(out.dtype).name, out)
+
+
+def _of_run(numbers: Any, samples: slice, n: int) -> Any:
+    if numbers is None:
+        return None
+    return numbers[samples] if numbers.dtype == object else [numbers] * n
 
 
 def _of_all(values: Any, kept: int) -> np.ndarray:

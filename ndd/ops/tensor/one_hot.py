@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._compiled.intrinsics import each
+from ndd._compiled.jit import kernel
 from ndd._operator import Plan, bad_sample, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import float32
-
-_FEW = 16  # numbers that Python takes one by one sooner than NumPy together
 
 _LAYOUT_EXPECTED = "Input layout mismatch - expected input layout to be of size {}, for `axis_name`, but got ''"
 
@@ -88,7 +88,8 @@ def _(input, *, axis, axis_name, dtype, num_classes, off_value, on_value):
     kind = (dtype or float32).numpy  # type: ignore[attr-defined]
     values = [_as_c_does(value, kind) for value in (on_value, off_value)]
     inner = shapes[:, place:].prod(axis=1)
-    return Plan(result, {"inner": inner}, {"place": place, "on": values[0], "off": values[1], "classes": num_classes})
+    shared = {"place": place, "on": values[0], "off": values[1], "classes": num_classes}
+    return Plan(result, {"inner": inner}, shared, view="flat")
 
 
 def _as_c_does(value: float, kind: np.dtype) -> np.ndarray:
@@ -102,21 +103,15 @@ def _as_c_does(value: float, kind: np.dtype) -> np.ndarray:
     return np.array(whole & ((1 << 8 * kind.itemsize) - 1), f"u{kind.itemsize}").view(kind)
 
 
-@one_hot.cpu_batch
-def _(input, out, inner, on, off, classes):
-    out.fill(off)
-    step = int(inner[0])
-    if not step or not out.size:
-        return
-    numbers, flat = input.reshape(-1), out.reshape(-1)
-    if numbers.size <= _FEW:
-        for place, number in enumerate(numbers.tolist()):
-            if -1 < number < classes:
-                flat[(place // step * classes + int(number)) * step + place % step] = on
-        return
-    places = np.flatnonzero((numbers > -1) & (numbers < classes))
-    chosen = numbers[places].astype(np.int64)
-    flat[(places // step * classes + chosen) * step + places % step] = on
+@one_hot.cpu
+@kernel
+def _mark(numbers, out, inner, on, off, classes):
+    for i in each(out.size):
+        out[i] = off[()]
+    for place in range(numbers.size):
+        number = numbers[place]
+        if -1 < number < classes:
+            out[(place // inner * classes + np.int64(number)) * inner + place % inner] = on[()]
 
 
 one_hot.cuda("one_hot.cu")

@@ -11,7 +11,7 @@ from ndd._operator import Operand, PerSample, Values, bad_sample, like, operator
 from ndd._operator.on_cpu import allocated
 from ndd._operator.runs import aligned_places, each_run_in_turns, flat_of, run_edges
 from ndd._tensor import bind_operations
-from ndd.ops.image.window import cut_in_turns, cut_on_gpu, elements_of, window_plan
+from ndd.ops.image.window import cut_on_gpu, elements_of, window_plan
 from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
 
 # By element size: a kernel moves bits, whatever they mean.
@@ -82,9 +82,6 @@ def _rows(value: Values | None, axes: np.ndarray, default: int) -> np.ndarray:
     return np.ascontiguousarray(value.rows(axes.shape[1], repeat=True))
 
 
-pad.cpu_turns(cut_in_turns)
-
-
 @pad.batch
 def _(call, input, *, align, axes, axis_names, fill_value, shape):
     """Several arrays of one axis or two; others are for the plan, which is kept for the next ones of the same shapes."""
@@ -134,4 +131,4 @@ def _(start, stop, places, before, out, starts, after, fill):
 pad.cuda("../image/window.cu")(cut_on_gpu)
 
 bind_operations(pad=pad)
-pad.operator.apart = False  # it fills up to the largest
+pad.operator.independent_samples = False  # it fills up to the largest

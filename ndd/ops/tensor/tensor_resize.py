@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.resample import resample
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
-from ndd.ops.image.resample_turns import resample_in_turns
+from ndd.ops.image.resample_turns import resample_on_cpu
 from ndd.ops.image.resize_geometry import (
     MODES,
     ROUNDINGS,
@@ -185,10 +184,6 @@ def _chosen_axes(input, axes, axis_names) -> list[int]:
     return chosen
 
 
-@tensor_resize.cpu
-def _(image, out, axes, moved, start, end, kind, radius):
-    resample(image, out, axes, start, end, kind, radius)
-
-
-tensor_resize.cpu_turns(resample_in_turns)
+# A batch: the two passes of all images are one compiled loop, which plans them too.
+tensor_resize.batch(resample_on_cpu)
 tensor_resize.cuda("../image/resize.cu")(resample_batch)

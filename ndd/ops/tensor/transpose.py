@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copied
-from ndd._operator import Plan, Seen, bytes_of, each_sample, like, operator
+from ndd._operator import Plan, View, like, operator
 
 
 @operator
@@ -76,30 +77,22 @@ def _(input, *, output_layout, perm, transpose_layout):
     shapes = input.shapes
     axes, places = _groups(order) if order else (((),), (0,))  # a number counts as an axis of extent 1
     extents = np.stack([shapes[:, list(group)].prod(axis=1) for group in axes], axis=1)
-    return Plan(shapes[:, list(order)], {"extents": extents}, {"places": places})
-
-
-@transpose.cpu_turns
-def _(call, plan, stores, results):
-    extents, places = plan.per_sample["extents"], plan.shared["places"]
     if len(places) == 1:
-        return each_sample(call, copied, bytes_of(stores[0]), bytes_of(results[0]))
-    if places not in ((1, 0), (0, 2, 1)):
-        return None
-    before = np.ones((len(extents), 3), np.int64)
-    before[:, -len(places) :] = extents
-    after = before.copy()
-    after[:, 1], after[:, 2] = before[:, 2], before[:, 1]
-    word = f"u{results[0].dtype.bytes}"  # four compiled kernels serve all types
-    return each_sample(call, _swapped, Seen(stores[0], before, word), Seen(results[0], after, word))
+        how: dict[str, Any] = {"kernel": copied, "view": "bytes"}
+    elif places in ((1, 0), (0, 2, 1)):
+        before = np.ones((input.n, 3), np.int64)
+        before[:, -len(places) :] = extents
+        how = {"kernel": _swapped, "view": {"source": View(before, "bits"), "out": View(before[:, [0, 2, 1]], "bits")}}
+    else:
+        how = {
+            "kernel": _by_numpy,
+            "view": {"source": View(extents, "bits"), "out": View(extents[:, list(places)], "bits")},
+        }
+    return Plan(shapes[:, list(order)], {"extents": extents}, {"places": places}, **how)
 
 
-@transpose.cpu_batch
-def _(input, out, extents, places):
-    if out.size:
-        own = extents[0].tolist()
-        source, target = input.reshape(-1, *own), out.reshape(-1, *[own[p] for p in places])
-        target[...] = source.transpose(0, *[p + 1 for p in places])
+def _by_numpy(source, out, places):
+    out[...] = source.transpose(places)
 
 
 @kernel
