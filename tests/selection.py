@@ -12,6 +12,10 @@ import numpy as np
 # What `.ci/run` leaves to `.ci/run all`, for its time on two cores: each takes 3 to 50 seconds of one core, and what it tests
 # is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
 LONG = (
+    "test_bench.py::test_first_call_from_an_empty_and_a_filled_cache",
+    "test_bench.py::test_first_calls_of_the_table",
+    "test_installation.py::test_wheel_and_sdist_hold_what_the_library_reads",
+    "test_contexts.py::test_ten_thousand_iterations_in_flat_memory",
     "test_worker_processes.py::test_workers_of_a_data_loader[spawn-1]",
     "test_kernels.py::test_many_processes_ask_first",
     "test_crop_mirror_normalize.py::test_random_arguments_as_dali",
