@@ -42,6 +42,7 @@ def test_the_caches_are_filled(tmp_path, monkeypatch, capsys):
 def test_the_operators_that_have_kernels():
     assert command.chosen(["random.beta"]) == ["random.beta"]
     assert "resize 224 cubic" in command.chosen(["resize", "flip"])
+    assert command.chosen(["loop", "readers.COCO"]) == ["loop", "readers.COCO"]
     assert {command._operator(call) for call in command.chosen([])} > {"resize", "random.beta"}
 
 
@@ -56,6 +57,36 @@ def test_the_operators_that_have_kernels():
 def test_mistakes_are_sentences(arguments, sentence, capsys):
     assert main(["compile", *arguments]) == 1
     assert sentence in capsys.readouterr().err
+
+
+_BENCH = ["bench", "--no-dali", "--rounds", "1"]
+EVERYTHING = [
+    [*_BENCH, "loop", "--images", "64"],
+    [*_BENCH, "speech", "--images", "16"],
+    [*_BENCH, "readers", "--records", "300"],
+    [*_BENCH, "video"],
+    ["demo", "--epochs", "1", "--device", "cpu"],
+]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "programs"),
+    [
+        (["readers.MXNet"], [[*_BENCH, "readers", "--records", "300", "--only", "MXNet"]]),
+        pytest.param([], EVERYTHING, marks=[pytest.mark.long, pytest.mark.slow, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_programs_compile_nothing_after_it(tmp_path, compiled, programs):
+    """What the loop, `bench speech`, `readers` and `video`, and the demo need is kept."""
+    env = {**os.environ, "NDD_CACHE_DIR": str(tmp_path), "NDD_COMPILE_IN_BACKGROUND": "0"}
+
+    def kernels_after(arguments):
+        subprocess.run([sys.executable, "-m", "ndd", *arguments], env=env, check=True, capture_output=True, text=True)
+        return {path.name for path in (tmp_path / "kernels").iterdir()}
+
+    kept = kernels_after(["compile", *compiled, "--gpu", "none"])
+    for program in programs:
+        assert sorted(kernels_after(program) - kept) == [], program
 
 
 _AS_ON_A_GPU_MACHINE = """
