@@ -3,13 +3,11 @@
 from builtins import bool as _bool
 from collections.abc import Callable, Sequence
 from ndd import (
-    auto_aug,
     capture,
     checkpoint,
     decoders,
     demo,
     experimental,
-    fn,
     io,
     math,
     noise,
@@ -59,7 +57,6 @@ from ndd._tensor.dtype import (
 from ndd._typing import Array, DTypeLike, Declared, P, PerSample, TensorLike
 from ndd.external_source import ExternalSource
 from ndd.picture import picture
-from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
 from ndd.random.rng import RNG
 from ndd.targets import Targets
 from ndd.types import DALIImageType, DALIInterpType
@@ -1074,8 +1071,8 @@ def operator(function: Callable[P, Any], /) -> Declared[P]: ...
 def operator(
     *, layouts: tuple[str, ...] | None = None, types: tuple[str, ...] | None = None,
     dtypes: tuple[str, ...] | None = None, frames: _bool = False, random: _bool = False,
-    reads: str | dict[str, str] = 'device', outputs: int | Callable[..., int] = 1, elementwise: _bool = False,
-    masks: _bool = False, paths: _bool = False, register: _bool = True,
+    reads: str | dict[str, str] = 'device', outputs: int | Callable[..., int] = 1, cut: str = 'whole',
+    elementwise: _bool = False, masks: _bool = False, paths: _bool = False, register: _bool = True,
 ) -> Callable[[Callable[P, Any]], Declared[P]]: ...
 @overload
 def optical_flow(

@@ -48,15 +48,15 @@ def imread(
     """Reads and decodes image files: `decoders.image(io.file.read(paths))`.
 
     Args:
-        filepaths: a path (str, bytes or pathlib.Path, or a Tensor or array of characters), which gives a Tensor; a list or
-            tuple of paths, also of different kinds, or a Batch of characters, which gives a Batch.
+        filepaths: a path (str, bytes or pathlib.Path, or a Tensor or array of characters), which gives a Tensor; or a list or
+            tuple of such paths, or a Batch of characters, which gives a Batch.
         device: where the pixels go, "cpu" or "gpu".
-        on_error: as for `decoders.image`; "skip" and "fill" also cover files that cannot be read.
+        on_error: as for `decoders.image`; "skip" and "fill" also apply to files that cannot be read.
 
-    The other arguments are those of `decoders.image`. Errors name the file; `source_info` of each sample is its path.
+    The other arguments are those of `decoders.image`. Errors name the file; the `source_info` of each sample is its path.
 
-    Raises RuntimeError for files that cannot be read or decoded, ValueError for an empty list, TypeError for what is no path
-    (DALI reads the file "7" for 7).
+    Raises RuntimeError for files that cannot be read or decoded, ValueError for an empty list, TypeError for other types than
+    paths (DALI reads the file "7" for 7).
 
     >>> import ndd, tempfile
     >>> with tempfile.NamedTemporaryFile() as f:
@@ -64,7 +64,7 @@ def imread(
     ...     print(ndd.imread(f.name).shape)
     (2, 3, 3)
     """
-    given = {
+    arguments = {
         "adjust_orientation": adjust_orientation, "affine": affine, "cache_batch_copy": cache_batch_copy,
         "cache_debug": cache_debug, "cache_size": cache_size, "cache_threshold": cache_threshold,
         "cache_type": cache_type, "device_memory_padding": device_memory_padding,
@@ -78,11 +78,11 @@ def imread(
     }  # fmt: skip
     reader = read if on_error == "raise" else read_if_there
     encoded = reader(_checked(filepaths))
-    return image(encoded, device=device, on_error=on_error, **{k: v for k, v in given.items() if v is not None})
+    return image(encoded, device=device, on_error=on_error, **{k: v for k, v in arguments.items() if v is not None})
 
 
 def _checked(paths: Any) -> Any:
-    """The paths; TypeError for what is none, ValueError for an empty list."""
+    """The paths. TypeError for other types, ValueError for an empty list."""
     if isinstance(paths, list | tuple) and not paths:
         raise ValueError("imread: Element type must be specified if the list is empty: expected at least one path")
     for path in paths if isinstance(paths, list | tuple) else [paths]:

@@ -17,22 +17,22 @@ from ndd.decoders.image import image as decode
 
 __all__ = ["Picture", "picture"]
 
-_MOST = 64  # tiles
-_VEIL = 0.45  # how much of a mask's colour is over the pixels
-_TURN = 0.61803399  # of the circle of hues between labels: neighbours look different
+_MAX_TILES = 64
+_MASK_OPACITY = 0.45
+_HUE_STEP = 0.61803399  # of the circle of hues, from label to label: neighbours look different
 
 
 class Picture:
-    """A contact sheet. In a notebook it shows itself; `png()` and `save(path)` give the file."""
+    """A contact sheet. A notebook shows it; `png()` and `save(path)` give a file."""
 
     def __init__(self, tiles: list[np.ndarray]):
         self._tiles = tiles
 
     def beside(self, after: Picture) -> Picture:
-        """Each tile of this over the same one of another: before and after."""
+        """A sheet with each tile of this picture above that of another: before and after."""
         if len(self._tiles) != len(after._tiles):
             raise ValueError(
-                f"beside: expected pictures of as many images, got {len(self._tiles)} and {len(after._tiles)}"
+                f"beside: expected pictures of equally many images, got {len(self._tiles)} and {len(after._tiles)}"
             )
         return Picture([_stacked(a, b) for a, b in zip(self._tiles, after._tiles, strict=True)])
 
@@ -66,25 +66,26 @@ def picture(
     names: Sequence[str] | Mapping[int, str] | None = None,
     tile: int = 250,
 ) -> Picture:
-    """Draws what is known of images over them.
+    """Draws boxes, labels, masks, polygons and points over images.
 
     Args:
         images: a Batch or one Tensor: pixels (HWC, CHW or HW), or encoded images as readers give them, u8 of one axis;
-            or an `ndd.Targets`, which has all that follows.
-        boxes: (N, 4) each.
-        labels: (N,) each, which colour and name the boxes.
+            or an `ndd.Targets`, which has all of the following.
+        boxes: (N, 4) for each image.
+        labels: (N,) for each image; they select the colours and names of the boxes.
         masks: labels of pixels, HW or HWC with one channel; or [N, H, W] of layout NHW or CHW, whose planes are coloured by
-            their number. 0 is left clear.
-        points: (P, 2) each: x, y.
-        polygons, vertices: (P, 3) and (V, 2) each, as `readers.COCO(polygon_masks=True)` gives them; coloured by their boxes.
-        ltrb: boxes are left, top, right, bottom; else x, y, width, height, which is the default of `readers.COCO`.
-        ratio: numbers are fractions of the image's width and height; else pixels, which is the default of `readers.COCO`.
+            their number. 0 stays clear.
+        points: (P, 2) for each image: x, y.
+        polygons, vertices: (P, 3) and (V, 2) for each image, as `readers.COCO(polygon_masks=True)` gives them; they have the
+            colours of their boxes.
+        ltrb: boxes are left, top, right, bottom; False: x, y, width, height, the default of `readers.COCO`.
+        ratio: numbers are fractions of the image's width and height; False: pixels, the default of `readers.COCO`.
         names: of the labels: a list, from 0 on, or a dict. Default: the number itself.
         tile: the longer side of each image in the sheet, in pixels.
 
     At most 64 images are shown. Needs Pillow.
 
-    Raises ValueError where something is not there for each image, and for an image that is none.
+    Raises ValueError if an argument does not have one entry for each image, and for images of other shapes.
 
     >>> import ndd, numpy as np
     >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
@@ -102,7 +103,7 @@ def picture(
     if images.ndim == 1 and images.dtype is uint8:
         images, layout = decode(images), "HWC"
     pixels = _samples(images)
-    given = {
+    drawn = {
         "boxes": boxes,
         "labels": labels,
         "masks": masks,
@@ -110,15 +111,15 @@ def picture(
         "polygons": polygons,
         "vertices": vertices,
     }
-    found = {name: None if value is None else _samples(value) for name, value in given.items()}
+    samples = {name: None if value is None else _samples(value) for name, value in drawn.items()}
     if getattr(masks, "layout", None) in ("NHW", "CHW"):
-        found["masks"] = [_numbered(planes) for planes in found["masks"] or []]
-    for name, values in found.items():
+        samples["masks"] = [_numbered(planes) for planes in samples["masks"] or []]
+    for name, values in samples.items():
         if values is not None and len(values) != len(pixels):
             raise ValueError(f"picture: {name}: expected {len(pixels)}, one for each image, got {len(values)}")
     tiles = []
-    for i, image in enumerate(pixels[:_MOST]):
-        own = {name: None if values is None else values[i] for name, values in found.items()}
+    for i, image in enumerate(pixels[:_MAX_TILES]):
+        own = {name: None if values is None else values[i] for name, values in samples.items()}
         tiles.append(_drawn(_upright(image, layout), **own, ltrb=ltrb, ratio=ratio, names=names, tile=tile))
     return Picture(tiles)
 
@@ -142,7 +143,7 @@ def _upright(image: np.ndarray, layout: str | None) -> np.ndarray:
 
 
 def _numbered(planes: np.ndarray) -> np.ndarray:
-    """Masks of objects as one: the number of the last one at each pixel, from 1 on, or 0."""
+    """Masks of objects as one mask: the number of the last object at each pixel, from 1 on, or 0."""
     numbers = np.arange(1, len(planes) + 1)[:, None, None]
     return np.where(planes != 0, numbers, 0).max(axis=0, initial=0)
 
@@ -159,7 +160,7 @@ def _drawn(
     size = max(1, round(width * scale)), max(1, round(height * scale))
     canvas = Image.fromarray(image).resize(size)
     if masks is not None:
-        canvas = _veiled(canvas, masks.reshape(masks.shape[:2]))
+        canvas = _with_mask(canvas, masks.reshape(masks.shape[:2]))
     factor = np.array(size, np.float64) / ((1, 1) if ratio else (width, height))
     numbers = [] if labels is None else labels.reshape(-1).tolist()
     if polygons is not None:
@@ -169,7 +170,7 @@ def _drawn(
             corners = [tuple(c) for c in (vertices[first:end] * factor).tolist()]
             if len(corners) > 1:
                 color = _color(numbers[number] if number < len(numbers) else number)
-                brush.polygon(corners, fill=(*color, int(255 * _VEIL)), outline=(*color, 255))
+                brush.polygon(corners, fill=(*color, int(255 * _MASK_OPACITY)), outline=(*color, 255))
         canvas = Image.alpha_composite(canvas.convert("RGBA"), layer).convert("RGB")
     draw = ImageDraw.Draw(canvas)
     for k, box in enumerate([] if boxes is None else boxes.reshape(-1, 4).astype(np.float64)):
@@ -189,14 +190,14 @@ def _drawn(
     return np.asarray(canvas)
 
 
-def _veiled(canvas: Any, mask: np.ndarray) -> Any:
+def _with_mask(canvas: Any, mask: np.ndarray) -> Any:
     from PIL import Image
 
     labels = np.asarray(Image.fromarray(mask.astype(np.int32)).resize(canvas.size, Image.Resampling.NEAREST))
     pixels = np.asarray(canvas).astype(np.float32)
     for label in np.unique(labels[labels != 0]).tolist():
-        where = labels == label
-        pixels[where] = pixels[where] * (1 - _VEIL) + np.array(_color(label), np.float32) * _VEIL
+        inside = labels == label
+        pixels[inside] = pixels[inside] * (1 - _MASK_OPACITY) + np.array(_color(label), np.float32) * _MASK_OPACITY
     return Image.fromarray(pixels.astype(np.uint8))
 
 
@@ -214,7 +215,7 @@ def _name(label: int, names: Any) -> str:
 
 
 def _color(label: int) -> tuple[int, int, int]:
-    red, green, blue = colorsys.hsv_to_rgb(label * _TURN % 1, 0.75, 1)
+    red, green, blue = colorsys.hsv_to_rgb(label * _HUE_STEP % 1, 0.75, 1)
     return int(255 * red), int(255 * green), int(255 * blue)
 
 

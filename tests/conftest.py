@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 sys.path.insert(0, str(Path(__file__).parent))
 # Programs that tests start: nothing is to be collected from them, and importing them takes seconds.
@@ -71,82 +71,31 @@ def cuda() -> Any:
     return torch.cuda
 
 
-# What `.ci/run` leaves to `.ci/run all`, for its time on two cores: each takes 3 to 50 seconds of one core, and what it tests
-# is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
-LONG = (
-    "test_worker_processes.py::test_workers_of_a_data_loader[spawn-1]",
-    "test_kernels.py::test_many_processes_ask_first",
-    "test_crop_mirror_normalize.py::test_random_arguments_as_dali",
-    "test_experimental_resize.py::test_as_resize[cpu-1-DHWC]",
-    "test_bench.py::test_first_call",
-    "test_bench.py::test_import_time",
-    "test_bench.py::test_speech",
-    "test_bench.py::test_detection",
-    "test_bench.py::test_augment",
-    "test_compile.py::test_the_caches_are_filled",
-    "test_memory.py::test_memory_pressure_is_not_damage[.jp2]",
-    "test_memory.py::test_memory_pressure_is_not_damage[.tif]",
-    "test_memory.py::test_memory_pressure_is_not_damage[.gif]",
-    "test_read_ahead.py::test_the_interpreter_exits[os.fork",
-    "test_every_reader.py::test_a_started_worker_reads",
-    "test_demo.py::test_the_embedded_set_is_learnt",
-    "test_installation.py::test_wheel_and_sdist",
-    "test_old_names.py::test_the_oracle_warns_too",
-    "test_portable.py::test_real_files[without simplejpeg]",
-    "test_arithmetic_kernels.py::test_every_operation_compiles",
-    "test_contexts.py::test_ten_thousand_iterations",
-    "test_processes.py::test_forks_at_random_moments[0]",
-    "test_processes.py::test_exit_with_work_queued[deferred]",
-    "test_processes.py::test_exit_with_work_queued[sync_cpu]",
-    "test_notebooks.py::test_notebook_runs[speech]",
-    "test_notebooks.py::test_notebook_runs[classic_loops]",
-    "test_experimental_resize.py::test_as_resize[cpu-DALIInterpType.INTERP_LINEAR-CDHW]",
-    "test_crop_mirror_normalize.py::test_gpu_as_cpu[2]",
-    "test_memory.py::test_memory_pressure_is_not_damage[.png]",
-    "test_processes.py::test_what_the_handler_of_a_signal_raises_reaches_the_user[eager]",
-    "test_proxy.py::test_other_start_methods[forkserver]",
-    "test_notebooks.py::test_notebook_runs[detection]",
-    "test_notebooks.py::test_notebook_runs[video]",
-    "test_notebooks.py::test_notebook_runs[scale]",
-    "test_notebooks.py::test_notebook_runs[segmentation]",
-    "test_notebooks.py::test_notebook_runs[augmentation_gallery]",
-    "test_elastic.py::test_killed_restarted_and_finished_by_fewer",
-    "test_worker_processes.py::test_workers_of_a_data_loader[forkserver-1]",
-    "test_user_code.py::test_errors_are_where_the_code_is_wrong[right_code.py]",
-    "test_notebooks.py::test_notebook_runs[auto_aug]",
-    "test_notebooks.py::test_notebook_runs[segmentation_augment]",
-    "test_notebooks.py::test_notebook_runs[containers]",
-    "test_external_source.py::test_processes_share_out_a_sequence",
-    "test_coverage.py::test_lines_are_counted_of_every_operator",
-    "test_crop_mirror_normalize.py::test_gpu_as_cpu[1]",
-    "test_bench.py::test_loop",
-    "test_experimental_resize.py::test_as_resize[cpu-DALIInterpType.INTERP_LINEAR-DHWC]",
-    "test_processes.py::test_control_c_in_the_loop[deferred]",
-    "test_proxy.py::test_many_servers_leave_nothing",
-    "test_read_ahead.py::test_the_interpreter_exits[raise SystemExit(3)]",
-    "test_object_store.py::test_other_processes",
-    "test_normalize.py::test_gpu_reads_many_samples_once[axes1]",
-    "test_normalize.py::test_gpu_reads_many_samples_once[axes3]",
-    "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds4]",
-    "test_worker_processes.py::test_workers_that_are_started[spawn]",
-    "test_torch_compile.py::test_whoever_comes_first[ndd, torch._dynamo]",
-    "test_object_store.py::test_compressed_tfrecords[compress1]",
-)
-LONG_LIKE = re.compile(
-    # Two readers of video share what the third does, and orders and shards are those of any reader.
-    r"test_every_place_resumes\[options[12]-.*-(VideoResize|experimental\.Video)\]"
-    # Kernels are built as C++ for each; of bytes they stay.
-    r"|test_reductions.py::test_gpu_equals_cpu\[(i64|f32)-(mean|mean_square|rms|max|std_dev)\]"
-)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="runs what takes long too, and every combination of parameters")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a GPU can be chosen by its mark, and is skipped where there is none."""
+def pytest_configure(config: pytest.Config) -> None:
+    import selection
+
+    selection.everything = config.option.all
+    if interval := os.environ.get("NDD_TEST_SWITCH_INTERVAL"):  # threads that take turns at almost every step
+        sys.setswitchinterval(float(interval))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What needs a GPU can be chosen by its mark, and is skipped where there is none; what is long waits for `--all`."""
+    import selection
+
     for item in items:
-        if any(name in item.nodeid for name in LONG) or LONG_LIKE.search(item.nodeid):
+        if selection.is_long(item.nodeid):
             item.add_marker(pytest.mark.long)
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
+    if not config.option.all and not any("::" in argument for argument in config.args):
+        chosen = selection.combinations([item for item in items if not item.get_closest_marker("long")])
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+        items[:] = [item for item in items if item.nodeid in chosen]
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked:
         import torch
@@ -154,6 +103,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not torch.cuda.is_available():
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Tests have no examples to run: looking for some in each file takes a third of the time of collecting."""
+    return [file for file in (yield) if not isinstance(file, DoctestModule)]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -23,6 +23,7 @@ LAYERS = [
     {"types", "installation", "tfrecord", "atomic_file", "pickling", "plugin_manager", "_absent_modules"},
     {"_tensor", "_typing"},
     {"_execution"},
+    {"read_ahead"},
     {"_compiled"},
     {"_cpu"},
     {"_cuda"},
@@ -51,20 +52,10 @@ ONE_IMPORTER = (
     "astropy", "msgspec", "obstore", "lz4", "kvikio",
 )  # fmt: skip
 MORE_IMPORTERS = {
-    "av": {
-        "decoders/video_files/index.py",
-        "decoders/sound/ffmpeg.py",
-    },  # pictures, and sound that libsndfile cannot read
     # decoding in one place, encoding in another, drawing in a third
     "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py", "picture.py"},
 }
 COMPILER = ("numba", "llvmlite")  # imported by files of `_compiled` alone
-NOT_YET_MOVED = {
-    "decoders/jpeg/intrinsics.py",
-    "decoders/sound/decode.py",
-    "decoders/video_files/nvdec_calls.py",
-    "decoders/video_files/yuv.py",
-}
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
 
 
@@ -104,21 +95,27 @@ def imports_of(path):
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_go_one_way(path):
+def assert_none(faults):
+    """No (file, fault) is there; else all are told at once."""
+    told = [f"{path.relative_to(PACKAGE)}: {fault}" for path, fault in faults]
+    assert not told, "\n".join(told)
+
+
+def test_imports_go_one_way():
+    unknown = {part_of(path) for path in FILES} - LAYER_OF.keys() - {""}
+    assert not unknown, f"new parts: give them a place in LAYERS: {sorted(unknown)}"
+    assert_none((path, wrong) for path in FILES if part_of(path) for wrong in upward_imports(path))
+
+
+def upward_imports(path):
     part = part_of(path)
-    if not part:
-        return
-    assert part in LAYER_OF, f"{part!r} is new: give it a place in LAYERS"
-    wrong = []
     for name, _, line in imports_of(path):
         parts = name.split(".")
         if parts[0] != "ndd" or len(parts) < 2 or parts[1] == part or parts[1] not in LAYER_OF:
             continue
         where = (str(path.relative_to(PACKAGE)), ".".join(parts[:2]))
         if LAYER_OF[parts[1]] > LAYER_OF[part] and where not in UPWARDS:
-            wrong.append(f"line {line}: {part} imports {name}")
-    assert not wrong, "\n".join(wrong)
+            yield f"line {line}: {part} imports {name}"
 
 
 def module_of(path):
@@ -179,12 +176,24 @@ def test_no_circle_of_imports():
     assert CIRCLES.keys() <= set(circles_of(imported)), "CIRCLES names what is no longer one"
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in FILES if part_of(p) in ("pipeline", "fn", "plugin")], ids=lambda p: str(p.relative_to(PACKAGE))
-)
-def test_the_upper_layers_use_public_names_alone(path):
-    private = [name for name, _, _ in imports_of(path) if name.startswith("ndd._")]
-    assert not private, f"{path.name} uses what is private to ndd: {private}"
+def test_the_upper_layers_use_public_names_alone():
+    upper = [path for path in FILES if part_of(path) in ("pipeline", "fn", "plugin")]
+    assert_none((path, name) for path in upper for name, _, _ in imports_of(path) if name.startswith("ndd._"))
+
+
+READER_FOLDERS = ["epochs", "sampling", "formats", "stores", "files"]  # each may import those behind it
+
+
+@pytest.mark.parametrize("folder", READER_FOLDERS)
+def test_the_folders_of_readers_import_one_way(folder):
+    above = READER_FOLDERS[: READER_FOLDERS.index(folder)]
+    upwards = [
+        f"{path.name}: {name}"
+        for path in (PACKAGE / "readers" / folder).glob("*.py")
+        for name, _, _ in imports_of(path)
+        if name.startswith(tuple(f"ndd.readers.{other}" for other in above))
+    ]
+    assert not upwards
 
 
 @pytest.mark.parametrize("library", ONE_IMPORTER)
@@ -207,15 +216,18 @@ def test_the_compiler_is_imported_in_one_package(library):
         if name.split(".")[0] == library and part_of(p) not in COMMANDS
     }
     outside = {name for name in importers if not name.startswith("_compiled/")}
-    assert outside <= NOT_YET_MOVED, f"{library}: {sorted(outside)}"
+    assert not outside, f"{library}: {sorted(outside)}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_optional_and_heavy_libraries_are_imported_late(path):
+def test_optional_and_heavy_libraries_are_imported_late():
     """NumPy and torch may be imported by any file; whatever else is not needed to `import ndd` waits for its use."""
-    late = (*ONE_IMPORTER, *COMPILER, "torchvision", "scipy", "pandas", "matplotlib", "tqdm")
-    early = [name for name, top, _ in imports_of(path) if top and name.split(".")[0] in late]
-    assert not early, f"imported at the top: {early}"
+    late = (*ONE_IMPORTER, "torchvision", "scipy", "pandas", "matplotlib", "tqdm")
+    assert_none(
+        (path, f"{name} is imported at the top")
+        for path in FILES
+        for name, top, _ in imports_of(path)
+        if top and name.split(".")[0] in late
+    )
 
 
 def test_names_say_what_is_inside():
@@ -223,20 +235,39 @@ def test_names_say_what_is_inside():
     assert not bad
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_no_loose_ends(path):
+def test_no_loose_ends():
+    assert_none((path, end) for path in FILES for end in loose_ends(path))
+
+
+def loose_ends(path):
     text = path.read_text()
-    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text)
-    tree = ast.parse(text)
-    assert not [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Assert)], "asserts: raise an error with a text"
-    if part_of(path) not in COMMANDS:
-        prints = [
-            n.lineno
-            for n in ast.walk(tree)
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "print"
-        ]
-        assert not prints, f"prints at lines {prints}"
-    assert len(text.splitlines()) <= 600, "too long for one file"
+    if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text):
+        yield "a note of what is left to do"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Assert):
+            yield f"line {node.lineno} asserts: raise an error with a text"
+        calls = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if calls and node.func.id == "print" and part_of(path) not in COMMANDS:
+            yield f"line {node.lineno} prints"
+
+
+def test_no_file_is_longer_than_600_lines():
+    tests = sorted(Path(__file__).parent.rglob("*.py"))
+    lengths = {str(path): len(path.read_text().splitlines()) for path in (*FILES, *tests)}
+    assert not {path: length for path, length in lengths.items() if length > 600}
+
+
+def test_files_that_the_text_names_exist():
+    """`resize.cu` and the like in docstrings and comments; `name.py` stands for any."""
+    files = [f"/{p.relative_to(PACKAGE.parent).as_posix()}" for p in PACKAGE.rglob("*") if p.is_file()]
+    files += [f"/tests/{p.relative_to(Path(__file__).parent).as_posix()}" for p in Path(__file__).parent.rglob("*.py")]
+    named = {(p, name) for p in FILES for name in re.findall(r"`([\w/]+\.(?:py|cuh?))`", p.read_text())}
+    gone = [
+        f"{p.relative_to(PACKAGE)}: {name}"
+        for p, name in named
+        if not name.endswith("name.py") and not any(file.endswith(f"/{name}") for file in files)
+    ]
+    assert not gone, "\n".join(sorted(gone))
 
 
 def test_every_kernel_text_belongs_to_an_operator():

@@ -18,6 +18,7 @@ import pytest
 from calling import FORMS, call, call_with, cases_of, decodes, evaluated, layouts_of, load_every_module, public, samples
 from cases import DTYPES, Case, EachSample, table, values as numbers
 from compare import arrays_of, assert_same_values, describe
+from selection import drawn
 
 import ndd
 
@@ -87,17 +88,6 @@ def test_documentation(path):
     assert any(example.want for example in doctest.DocTestParser().get_examples(text)), "no example that shows a result"
     unmentioned = [a.name for a in op.arguments if not re.search(rf"\b{a.name}\b", text)]
     assert not unmentioned, f"arguments that the text does not mention: {unmentioned}"
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_example_runs(path):
-    op = OPERATORS[path]
-    finder = doctest.DocTestFinder(recurse=False)
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    report = []
-    for test in finder.find(op.function, name=path, globs={}):
-        runner.run(test, out=report.append)
-    assert not runner.summarize(verbose=False).failed, "".join(report)
 
 
 # What ndd's operators take beyond DALI's, and why.
@@ -218,7 +208,7 @@ def test_values(path, case, dali):
     if not case.oracle or public(dali, path) is None:
         pytest.skip("the oracle has no CPU variant")
     trouble, compared = Trouble(), 0
-    for layout in layouts_of(case, OPERATORS[path]):
+    for layout in drawn(layouts_of(case, OPERATORS[path]), 2, path, case.args):
         for form in FORMS:
             what = f"{form} {layout or ''} {case.args}"
             compared += _against_oracle(dali, path, case, samples(case, layout, form), form, what, trouble)
@@ -247,7 +237,7 @@ def test_element_types(path, case, dali):
         pytest.skip("nothing to vary")
     trouble = Trouble()
     layout = layouts_of(case, OPERATORS[path])[0]
-    for dtype in case.dtypes or DTYPES:
+    for dtype in drawn(case.dtypes or DTYPES, 2, path):
         inputs = samples(case, layout, "ragged", dtype)
         _against_oracle(dali, path, case, inputs, "ragged", dtype, trouble)
     trouble.report()
@@ -265,11 +255,9 @@ def test_gpu_equals_cpu(path, case, emulated_gpu):
         pytest.skip("runs on the CPU only")
     trouble = Trouble()
     first = case == cases_of(path, op)[0]
-    for layout in layouts_of(case, op):
-        dtypes = (
-            [d for d in case.dtypes or GPU_DTYPES if d in GPU_DTYPES] if first and layout in (None, "HWC") else [None]
-        )
-        for dtype in dtypes or [None]:
+    for layout in drawn(layouts_of(case, op), 2, path, case.args):
+        dtypes = [d for d in case.dtypes or GPU_DTYPES if d in GPU_DTYPES] if first and layout in (None, "HWC") else []
+        for dtype in drawn(dtypes or [None], 2, path):
             inputs = samples(case, layout, "ragged", dtype)
             with trouble.of(f"{layout or ''} {dtype or ''} {case.args}"):
                 try:

@@ -25,8 +25,10 @@ def let_read_on(reader: Any) -> None:
         return
 
     def rests() -> bool:
-        with ahead._work:
-            busy = ahead._parts or ahead._planning or ahead._may_plan() or any([group.left for group in ahead._groups])
+        with ahead._lock:
+            busy = (
+                ahead._parts or ahead._working or ahead._may_prepare() or any([group.left for group in ahead._coming])
+            )
             return not busy
 
     wait_until(rests)

@@ -1,33 +1,45 @@
 """Kernels that take seconds to compile: a thread does so while something slower computes the same numbers.
 
 A call for which a kernel is neither compiled nor on disk is answered by the kernel's stand-in, and the kernel is compiled
-when no call has had to wait for another one for a second: of several the one whose stand-in has taken the longest. (A JPEG
-is decoded by another library nearly as fast; resampling takes twenty times as long.) It is dropped if the program ends. A
-fork does not wait for it, nor does the end of the program or a call that needs another kernel: at the next step of the
-compiler (0.6 s at most on a quiet machine) it is broken off, and begun again later. Processes that were forked compile at
-the call: they come late, and end without being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
+when no call has had to wait for another one for a moment: of several the one whose stand-in has taken the longest, or is
+taking. (A JPEG is decoded by another library nearly as fast; resampling takes twenty times as long.) While another process of
+the machine compiles a kernel, others are compiled here.
+
+A fork does not wait, nor does a call that needs another kernel, nor one whose stand-in takes much longer: at the next step of
+the compiler (0.6 s at most on a quiet machine) it is broken off, and begun again later. What only that kernel calls, and is
+compiled already, is kept. The end of the program waits as long as the kernel has taken by then, 1.4 s at most, so that what
+is nearly done is not lost; it drops the rest. Processes that were forked compile at the call: they come late, and end without
+being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ndd._execution.compile_notice import in_background
-from ndd._execution.fork import around_fork, whole
+from ndd._execution.fork import around_fork, fork_lock
 from ndd._execution.signal_safe import start
 
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
-_QUIET = 1.0  # seconds since something was compiled at a call
+_QUIET = 0.3  # seconds since something was compiled at a call
+_LAST = 1.4  # seconds that the end of the program waits, and then for a step of the compiler
+_SOON = 2.0  # seconds of compiling that are lost for a kernel that is waited for longer
+_LATER = 0.1  # seconds after which it is looked again whether another process has compiled something
 
 
 class _BrokenOff(BaseException):  # numba makes errors of kernels of any `Exception`
     """Goes through the compiler when somebody waits."""
+
+
+class _Elsewhere(BaseException):
+    """Goes through the compiler where another process compiles the same."""
 
 
 class Job:
@@ -35,12 +47,31 @@ class Job:
 
     Attributes:
         compile: does so.
-        spent: seconds of what answered meanwhile.
+        spent: seconds of what has answered meanwhile.
+        later: when it may be begun.
     """
 
     def __init__(self, compile_now: Callable[[], None]):
         self.compile = compile_now
         self.spent = 0.0
+        self.later = 0.0
+        self._answering: dict[object, float] = {}
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Around what answers."""
+        call, begun = object(), time.monotonic()
+        self._answering[call] = begun
+        try:
+            yield
+        finally:
+            del self._answering[call]
+            self.spent += time.monotonic() - begun
+
+    def waited(self) -> float:
+        """Seconds of what has answered, and is answering."""
+        now = time.monotonic()
+        return self.spent + sum([now - begun for begun in list(self._answering.values())])
 
 
 class Background:
@@ -58,9 +89,10 @@ class Background:
 
     def _begin(self) -> None:
         self._jobs: list[Job] = []
+        self._job: Job | None = None
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
-        self._busy_at = 0.0
+        self._busy_at = self._begun = self._ending = 0.0
 
     def _in_child(self) -> None:
         self.allowed = False
@@ -86,41 +118,80 @@ class Background:
                 start(thread)
                 self._thread = thread
 
+    def count(self) -> int:
+        """How many kernels are to be compiled, with the one that is."""
+        return len(self._jobs) + 1
+
     def _run(self) -> None:
         while True:
-            while self._is_busy() and threading.main_thread().is_alive():
+            while self._is_busy() and _goes_on():
                 time.sleep(0.05)
             with self._lock:
-                if not self._jobs or not threading.main_thread().is_alive():
+                if not self._jobs or not _goes_on():
                     self._jobs.clear()
                     self._thread = None
                     return
-                job = max(self._jobs, key=lambda each: each.spent)
-                self._jobs.remove(job)
-            with whole:
+                now = time.monotonic()
+                job = max([each for each in self._jobs if each.later <= now], key=Job.waited, default=None)
+                if job is not None:
+                    self._jobs.remove(job)
+            if job is None:
+                time.sleep(_LATER / 2)
+                continue
+            with fork_lock:
                 in_background.set()
+                self._job, self._begun, self._ending = job, now, 0.0
                 try:
                     job.compile()
                 except _BrokenOff:
-                    self._jobs.insert(0, job)
+                    self._jobs.append(job)
+                except _Elsewhere:
+                    job.later = now + _LATER
+                    self._jobs.append(job)
                 finally:
                     in_background.clear()
 
     def _is_busy(self) -> bool:
-        return whole.wanted or time.monotonic() - self._busy_at < _QUIET
+        return fork_lock.wanted or time.monotonic() - self._busy_at < _QUIET
 
     def step(self) -> None:
         """The compiler begins a step: the last moment to break it off, if it works in the background."""
         if threading.current_thread() is not self._thread:
             return
-        if whole.wanted or not threading.main_thread().is_alive():
+        if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
             raise _BrokenOff
+
+    def _is_outranked(self) -> bool:
+        """Soon after the beginning: whether the program waits much longer for another kernel, which it has asked for since."""
+        now, job = time.monotonic(), self._job
+        if job is None or now - self._begun > _SOON:
+            return False
+        much = 2 * job.waited() + 1.0
+        return any([each.later <= now and each.waited() > much for each in list(self._jobs)])
+
+    def _is_nearly_done(self) -> bool:
+        """Of what was begun before the program came to its end, when that is first asked; for a while."""
+        now = time.monotonic()
+        self._ending = self._ending or now
+        return now - self._ending < min(_LAST, self._ending - self._begun)
+
+    def elsewhere(self, inner: bool) -> None:
+        """Another process compiles what is to be compiled here. In the background something else is done meanwhile, unless it is
+        a part of what is being compiled."""
+        self.step()
+        if not inner and threading.current_thread() is self._thread:
+            raise _Elsewhere
 
     def finish(self) -> None:
         """Waits until all is compiled."""
         thread = self._thread
         if thread is not None:
             thread.join()
+
+
+def _goes_on() -> bool:
+    """Whether the program has not come to its end."""
+    return threading.main_thread().is_alive()
 
 
 background = Background()
@@ -147,11 +218,8 @@ def stand_in(
             return compile_for(*args)
 
         def silent(*args: Any) -> Any:
-            begun = time.thread_time()
-            with np.errstate(all="ignore"):  # compiled kernels do not warn of infinities either
-                result = computes(*args)
-            job.spent += time.thread_time() - begun
-            return result
+            with job.answering(), np.errstate(all="ignore"):  # compiled kernels do not warn of infinities either
+                return computes(*args)
 
         return silent  # numba calls what this gives
 

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from ndd._compiled import dispatcher, kernel_file, linking
-from ndd._compiled.kernel_cache import KernelCache, described, libraries, source_digest, writable_folder
+from ndd._compiled.background import background
+from ndd._compiled.kernel_cache import INNER, KernelCache, described, libraries, source_digest, writable_folder
 from ndd._execution.compile_notice import compiling
 from ndd._execution.errors import raise_signalled
-from ndd._execution.fork import whole
+from ndd._execution.fork import fork_lock
 
 
 class Compiled:
@@ -134,7 +135,7 @@ class Kernel(Compiled):
     def compiled(self) -> Any:
         """The numba dispatcher that Python calls."""
         if self._compiled is None:
-            with whole:
+            with fork_lock:
                 if self._compiled is None:
                     self._compiled = self._dispatcher(inner=False)
         return self._compiled
@@ -152,7 +153,7 @@ class Kernel(Compiled):
     def inner(self) -> Any:
         """The numba dispatcher that kernels call: its code becomes a part of theirs (`linking.py`)."""
         if self._inner is None:
-            with whole:
+            with fork_lock:
                 if self._inner is None:
                     self._inner = self._dispatcher(inner=True)
         return self._inner
@@ -182,22 +183,31 @@ class Kernel(Compiled):
         copy = self._copied(self._inner_ones() if inlined else {})
         text, cache = self._text(), None
         if text is not None:
-            name = f"{'inner.' * inner}{original.__module__}.{original.__qualname__}"
+            name = f"{INNER * inner}{original.__module__}.{original.__qualname__}"
             load = functools.partial(linking.loaded, function=original)
             cache = KernelCache(name, text, linking.parts, load, packaged and not inner)
         return dispatcher.make_dispatcher(
             copy, self.options, inner=inner, cache=cache, meanwhile=self._meanwhile,
-            around_compile=functools.partial(self._said_aloud, scope=copy.__globals__),
+            around_compile=functools.partial(self._said_aloud, scope=copy.__globals__, cache=cache),
         )  # fmt: skip
 
-    def _said_aloud(self, compile_new: Callable[..., Any], scope: dict[str, Any]) -> Callable[..., Any]:
+    def _said_aloud(
+        self, compile_new: Callable[..., Any], scope: dict[str, Any], cache: KernelCache | None
+    ) -> Callable[..., Any]:
         """What a numba dispatcher does for types that are not on disk either: only now what it calls is looked for."""
 
-        def watched(*args: Any) -> Any:
+        def compiled(kinds: Any, *more: Any) -> Any:
+            scope.update(self._inner_ones())
+            return compile_new(kinds, *more)
+
+        def watched(kinds: Any, *more: Any) -> Any:
             what = f"`{self.function.__qualname__}` of {self.function.__module__}"
-            with compiling(what, writable_folder()):
-                scope.update(self._inner_ones())
-                return compile_new(*args)
+            with compiling(what, writable_folder(), background.count):
+                if cache is None:
+                    return compiled(kinds, *more)
+                from numba.core.registry import cpu_target
+
+                return cache.compiled_once(kinds, cpu_target.target_context, lambda: compiled(kinds, *more))
 
         return watched
 
@@ -323,7 +333,12 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Marks a function as a numba kernel: `@kernel`, or `@kernel(fastmath=True)` with numba's options."""
+    """Marks a function as a numba kernel: `@kernel`, or `@kernel(fastmath=True)` with numba's options.
+
+    `light=True` is for text that runs once a call or once a sample: headers, plans, what only calls other kernels. It is
+    optimised a little, which takes half of the time. The kernels that it calls are optimised as they say themselves. It is the
+    default with `nogil=False`, which is for few numbers.
+    """
     if function is None:
         return lambda f: Kernel(f, options)
     return Kernel(function, options)

@@ -27,13 +27,14 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ndd._compiled import kernel_file
+from ndd._compiled.background import background
 from ndd._compiled.cpu_levels import LEVELS, runs_on
 from ndd._execution.cache_folders import (
     chosen_folder,
@@ -45,8 +46,11 @@ from ndd._execution.cache_folders import (
     user_folder,
 )
 from ndd._execution.kernel_archives import KernelArchive, archive, refuse
+from ndd._execution.machine_locks import alone
 from ndd.atomic_file import atomic_file
 
+INNER = "inner."
+"""Before the names of what only kernels call: it becomes a part of their code."""
 _KERNELS = "compiled kernels"
 _OLD_SECONDS = 7 * 86400.0  # a kernel of another source text is deleted when it has not been written for a week
 
@@ -65,6 +69,7 @@ class KernelCache:
     def __init__(self, name: str, text: bytes, parts: Any, load: Any, packaged: bool):
         self._name = name
         self._packaged = packaged
+        self._inner = name.startswith(INNER)
         self._source = hashlib.sha256(text).hexdigest()[:16]
         self._parts, self._load = parts, load
 
@@ -106,6 +111,21 @@ class KernelCache:
                 yield data, target
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        """Part of the interface: it is kept already."""
+
+    def compiled_once(self, sig: Any, target_context: Any, compile_now: Callable[[], Any]) -> Any:
+        """What `compile_now` gives, which is kept; or what another process of this machine has compiled meanwhile."""
+        name = self._file_name(sig, _target(target_context.codegen()))
+        with alone(writable_folder(), name, functools.partial(background.elsewhere, self._inner)) as waited:
+            made = self.load_overload(sig, target_context) if waited else None
+            if made is None:
+                made = compile_now()
+                self._keep(sig, made)
+            elif made.entry_point is not None:
+                target_context.insert_user_function(made.entry_point, made.fndesc, [made.library])
+            return made
+
+    def _keep(self, sig: Any, data: Any) -> None:
         """Writes a compiled kernel. What goes wrong here harms nobody: the kernel itself is there."""
         parts = self._parts(data)
         if parts is None or tuple(sig) != tuple(data.signature.args):

@@ -25,6 +25,7 @@ from ndd._execution.cache_folders import (
 )
 from ndd._execution.compile_notice import compiling
 from ndd._execution.kernel_archives import archive, refuse, targets
+from ndd._execution.machine_locks import alone
 from ndd.atomic_file import atomic_file
 
 _KERNELS = "kernels compiled for GPUs"
@@ -123,19 +124,30 @@ def binary(text: str, name: str, architecture: str) -> bytes:
     Not `cupy.RawModule`: that compiles with `-ftz=true`, which makes subnormal numbers 0, unlike the CPU and DALI.
     """
     name_of_file = f"ndd_{_key(text, architecture)}.bin"
+    kept = _kept(name_of_file)
+    if kept is not None:
+        return kept
+    folder = cache_folder()
+    with alone(folder, name_of_file) as waited:  # ranks and workers of one machine start at the same time
+        kept = _kept(name_of_file) if waited else None
+        if kept is not None:
+            return kept
+        with compiling(f"`{name}` for {architecture}", folder):
+            made = _compiled(text, architecture)
+        with contextlib.suppress(OSError):  # a read-only or full disk: the next process compiles again
+            if folder is not None:
+                with atomic_file(folder / name_of_file, private=True) as file:
+                    file.write(_checksum(name_of_file, made) + made)
+    return made
+
+
+def _kept(name_of_file: str) -> bytes | None:
     for place in folders_to_read(chosen_folder("gpu-kernels"), _other_folders(), _KERNELS):
         with contextlib.suppress(OSError):
             checksum, kept = (whole := read_own(place / name_of_file))[:32], whole[32:]
             if _checksum(name_of_file, kept) == checksum:
                 return kept
-    folder = cache_folder()
-    with compiling(f"`{name}` for {architecture}", folder):
-        made = _compiled(text, architecture)
-    with contextlib.suppress(OSError):  # a read-only or full disk: the next process compiles again
-        if folder is not None:
-            with atomic_file(folder / name_of_file, private=True) as file:  # processes may start at the same time
-                file.write(_checksum(name_of_file, made) + made)
-    return made
+    return None
 
 
 def _checksum(name_of_file: str, content: bytes) -> bytes:

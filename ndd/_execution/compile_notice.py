@@ -1,4 +1,4 @@
-"""The line that says why a first call takes long."""
+"""The line that says why a first call takes long: once a machine, not in each process that works on the same loop."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from ndd._execution.kernel_archives import refused
+from ndd._execution.machine_locks import try_lock
 
 _PATIENCE = 1.0  # seconds in a process, all kernels together, before anything is said
+_EACH = 1.5  # seconds that a kernel takes, with those that only it calls
 _lock = threading.RLock()
 _said = False
 _spent = 0.0
@@ -21,21 +23,21 @@ in_background = threading.Event()
 
 
 @contextlib.contextmanager
-def compiling(what: str, folder: Path | None) -> Iterator[None]:
-    """Around the compilation of one kernel, `what`, which is kept in `folder`.
+def compiling(kernel: str, folder: Path | None, count: Callable[[], int] = lambda: 1) -> Generator[None, None, None]:
+    """Around the compilation of a kernel that is stored in `folder`; `count()` kernels, including this one, are waiting.
 
-    One line of the logger "ndd" says once a process what is going on, if it takes more than a second in all. A kernel
-    may be compiled while another one is.
+    If compiling takes more than a second in all, the logger "ndd" says so in one line, in one of the processes that compile for
+    the same folder. A kernel may be compiled while another one is.
     """
     global _spent
     outermost = not hasattr(_own, "begun")
     if outermost:
         _own.begun = time.monotonic()
-    _say_if_long(what, folder)
+    _say_if_long(kernel, folder, count)
     try:
         yield
     finally:
-        _say_if_long(what, folder)
+        _say_if_long(kernel, folder, count)
         if outermost:
             with _lock:
                 _spent += time.monotonic() - _own.begun
@@ -48,7 +50,7 @@ def _why() -> str:
     return f" ({reasons[0].upper()}{reasons[1:]}.)" if reasons else ""
 
 
-def _say_if_long(what: str, folder: Path | None) -> None:
+def _say_if_long(kernel: str, folder: Path | None, count: Callable[[], int]) -> None:
     global _said
     if _said or _spent + time.monotonic() - _own.begun < _PATIENCE:
         return
@@ -56,8 +58,12 @@ def _say_if_long(what: str, folder: Path | None) -> None:
         if _said:
             return
         _said = True
-    kept = "cannot keep them" if folder is None else f"keeps them in {folder}"
+    if not try_lock(folder, "notice"):  # another process of this machine has said it
+        return
+    number = count()
+    kernels = f"{number} kernels" if number > 1 else "a kernel"
+    kept = "not kept: no folder can be written to" if folder is None else f"kept in {folder}"
     logging.getLogger("ndd").warning(
-        f"ndd compiles kernels when they are first used on a machine (now {what}) and {kept}; `python -m ndd compile` "
-        f"does so ahead of time.{_why()}"
+        f"ndd is compiling {kernels} for this machine, now {kernel}, about {max(2, round(_EACH * number))} s, {kept}; "
+        f"`python -m ndd compile` does so ahead of time.{_why()}"
     )

@@ -1,10 +1,12 @@
-"""`torch.compile` sees calls, values and readers of ndd from outside: it neither traces into them nor compiles their parts.
+"""`torch.compile` treats calls, values and readers of ndd as opaque: it neither traces into them nor compiles parts of them.
 
-Dynamo takes every Python function for something to trace unless its file is on a list. The list is in a module that takes
-seconds to import, so ours is added to it when somebody else imports it. Our functions themselves carry a mark for Dynamo's
-interpreter hook: nothing that they call is looked at (kernels being compiled, other libraries). Without Dynamo neither costs
-anything.
+Dynamo traces every Python function unless its file is on a list. The list is in a module that takes seconds to import, so
+our entry is added when somebody else imports that module. Our functions also carry a mark for Dynamo's interpreter hook:
+it skips them and whatever they call (kernels being compiled, other libraries). Without Dynamo neither costs anything.
 """
+
+# torch has no public name for this.
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import functools
 import importlib.util
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ _RULES = "torch._dynamo.trace_rules"
 
 
 def keep_dynamo_out() -> None:
-    """Tells Dynamo now, or as soon as it is there."""
+    """Tells Dynamo now, or as soon as it is imported."""
     if _RULES in sys.modules:
         _tell(sys.modules[_RULES])
     else:
@@ -31,14 +33,14 @@ def keep_dynamo_out() -> None:
 
 
 def leave_alone(code: types.CodeType) -> None:
-    """Marks code that runs, with all that it calls, as if there were no Dynamo."""
+    """Marks code that Dynamo skips, with all that it calls."""
     mark = _marker()
     if mark is not None:
         mark(code)
 
 
 class _Waiting:
-    """Finds no module, but sees one coming."""
+    """An import hook that finds no module, but notices when Dynamo's is imported."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != _RULES:
@@ -58,7 +60,7 @@ class _Waiting:
 
 
 def _tell(rules: Any) -> None:
-    with contextlib.suppress(AttributeError):  # a torch that keeps its list in another way: it traces, as it did
+    with contextlib.suppress(AttributeError):  # this torch keeps its list in another way; it traces as before
         rules.SKIP_DIRS += [_PACKAGE + "/", OPERATOR_FILE]
         rules._recompile_re()
     for name, module in list(sys.modules.items()):
@@ -81,10 +83,14 @@ def _codes(module: types.ModuleType) -> Iterator[types.CodeType]:
 
 
 @functools.cache
-def _marker() -> Any:
+def _marker() -> Callable[[types.CodeType], None] | None:
     try:
         from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
     except ImportError:
         return None
     strategy = _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP)
-    return lambda code: set_code_exec_strategy(code, strategy)
+    return functools.partial(_set_strategy, set_code_exec_strategy, strategy)
+
+
+def _set_strategy(function: Callable[[types.CodeType, Any], None], strategy: Any, code: types.CodeType) -> None:
+    function(code, strategy)

@@ -1,1 +1,81 @@
-"""Lookahead."""
+"""Lookahead: what a loop did with the last batches of a reader is done for the coming ones, before the loop asks.
+
+    for jpegs, labels in reader.next_epoch(batch_size=64):
+        images = ndd.decoders.image(jpegs, device="gpu")     # iteration 3 asks; the result of iteration 3 has been made
+        images = ndd.resize(images, size=[224, 224])         # while iterations 1 and 2 ran
+
+Nothing is compiled or traced. The loop's calls are recorded as they come; the recording says what to expect; a call that is
+the expected one takes the result that was made ahead, any other call runs as in a program without lookahead.
+
+    user's thread                                                     threads "ndd-lookahead"
+    -------------                                                     -----------------------
+    ndd.resize(images, ...)
+      Operator.call -> schedule                 _execution/schedule.py
+        match: which iteration, which call?     matching.py, recording.py
+          |  first call on a new batch:
+          |  decide how far, how many as one    decision.py
+          |  make the expected calls            prefetch.py ------->  run those whose results the loop asks for,
+          |                                     merged_batches.py     split merged batches, record an event
+          |
+          +- expected: a handle of what is made ahead; its value waits for the thread
+          +- not expected: drop what was made ahead for this iteration; submit the call as usual
+
+What is learned
+---------------
+A batch of a reader knows the way to the next ones (`ReaderOutput`). An operator called on it, or on a result of such a call,
+belongs to an `Iteration`; so do numbers that the same thread draws meanwhile. Each call becomes a `RecordedCall`: the
+operator with its cached constants, where each input comes from (the reader, a call of the iteration, or a value from outside
+the loop), and how far its random generator moved on. A `LoopRecording` keeps the last iterations for each output of a reader.
+
+When a loop is trusted
+----------------------
+* What the last two iterations have in common, from the first call on, is expected of the next ones; after a single iteration,
+  all of it.
+* On a GPU any loop is run ahead of. On the CPU only captured ones (`next_epoch(capture=True)`) are: the cores may be the
+  user's.
+* A call takes a result if operator, constants, origin of the inputs, batch size and place of the random generator are the
+  expected ones.
+* Only results that the loop asked for before are made, with what they need; so an operator may still be fused with the one
+  before it. If the loop asks for another result, it is made then.
+* The coming batch is of the element type, number of axes and layout of the recorded one (`kind_of`).
+
+When it is dropped
+------------------
+At the first call in an iteration that is not the expected one, what was made ahead for this iteration goes, and the next
+iterations expect no more than the part before that call. A call without a result that was made ahead runs: when the work
+failed (the error is then that of the loop's own call), when no thread has begun it, and in a forked child. `reader.reset()`
+drops the batches, and with them what was made of them. Loops over two readers, on two GPUs, or of more than 32 calls are not
+followed beyond what is certain; nor is an operator of the user's, which could see that it runs early, or one that writes files.
+
+What it never changes
+---------------------
+* Values: a generator's numbers belong to its place at the call. (JPEGs that go to a GPU's engines are the exception: see
+  `hw_decoder_load` of `decoders.image`.) Merged batches are split into memory of their own.
+* Errors: they rise at the loop's own call, with its line.
+* What torch writes on a GPU into a result or into a constant, before the loop goes on with it, is seen. Other writing is not,
+  as by NumPy into a batch of the reader: work on a copy.
+
+How much it holds
+-----------------
+Three batches (`threads.DEPTH`) that the reader has read; for these it reads a few more than it would
+(`readers/epochs/read_ahead.py`). On a GPU small batches are merged, and three merged ones are under way: at most 8 batches,
+256 samples, 512 MiB of results or 0.1 s of work each (`decision.py`). Four threads serve GPUs, one the CPU. A result lives as
+long as the loop's handle of it.
+
+Switching it off
+----------------
+`NDD_LOOKAHEAD=0` in the environment, read at every iteration; or `EvalMode.deferred` and the synchronous modes, which run a
+call when it is asked for, or at once.
+
+Captured loops
+--------------
+A loop with `capture=True` over a reader or an `ExternalSource` promises to call the same operators in every iteration. It
+runs as any other loop, so its values cannot differ. The promise is good for running ahead on the CPU, and its breaches are
+seen: `captured_loop.py` notes the first iteration's call sites, and raises DALI's errors for later iterations that break it. It
+shares nothing with the recording above: that follows values and is never wrong, this follows lines of the program and may
+refuse.
+
+Modules, each importing only those before it: `threads.py`, `recording.py`, `captured_loop.py`, `merged_batches.py`,
+`prefetch.py`, `decision.py`, `matching.py`. The package lies above `_operator`, which does not know it: `matching.py` asks the
+scheduler to be asked (`ask_before_running`) when a reader gives its first batch.
+"""

@@ -5,7 +5,7 @@ H200, of which Python had 2.4 on one thread or another: threads waited for the i
 merged into one of 256 take hardly more of it than one: 26,200 images/s of random_resized_crop instead of 18,200.
 
 What comes out is split into the batches again, each in memory of its own: nobody can see that they were made together.
-That holds for operators with which a sample has its result whatever else is in the batch (`Operator.apart`).
+That holds for operators with which a sample has its result whatever else is in the batch (`Operator.independent_samples`).
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class PrefetchedCall:
     def split_results(self, stream: Any) -> None:
         """Gives each of merged batches its part of the results."""
         source = self.source
-        if self.invocation.error is not None or source.__class__ is SingleBatch:
+        if self.invocation.error is not None or isinstance(source, SingleBatch):
             return
         outputs = [source.split(store, stream) for store in self.invocation.results or ()]
         for number, part in enumerate(self.split):

@@ -83,8 +83,8 @@ class RecordedCall:
             return False  # it has as many samples as one batch
         if self.op.frames and self.draws is not None and any(map(is_video, self.cached.specs)):
             return False  # a frame draws by its number among those of the batch
-        apart = self.op.apart
-        return apart(**self.cached.named) if callable(apart) else apart
+        independent = self.op.independent_samples
+        return independent(**self.cached.named) if callable(independent) else independent
 
     def repeats(self, other: RecordedCall) -> bool:
         """Whether it is the same call, apart from the batch."""

@@ -9,9 +9,9 @@ import numpy as np
 from ndd._execution.errors import raise_signalled
 from ndd._operator.frames import frame_spec, is_video
 from ndd._tensor import Spec, Store
-from ndd._tensor.no_samples import inferred
+from ndd._tensor.extent_inference import infer_extents
 from ndd._tensor.operand import Operand
-from ndd._tensor.store import extents_of, no_samples
+from ndd._tensor.store import empty_store, extents_of
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call
@@ -35,7 +35,7 @@ def results_without_samples(call: Call, inputs: list[Store | None]) -> list[Stor
         if out.dtype is None:
             stores.append(Store(out.dtype, out.layout, out.device, [], parts=[]))
         else:
-            stores.append(no_samples(out.dtype, out.layout, out.device, shape))
+            stores.append(empty_store(out.dtype, out.layout, out.device, shape))
     return stores
 
 
@@ -43,7 +43,7 @@ def ranked(store: Store, spec: Spec) -> Store:
     """A result of which no sample is left, with the rank that it was declared to have."""
     if store.whole is not None or not spec.ndim:
         return store
-    made = no_samples(store.dtype, store.layout, store.device, (0,) * spec.ndim)
+    made = empty_store(store.dtype, store.layout, store.device, (0,) * spec.ndim)
     made.dropped, made.stream, made.ready = store.dropped, store.stream, store.ready
     return made
 
@@ -71,7 +71,7 @@ def _extents(call: Call, inputs: list[Store | None]) -> list[Shape] | None:
             stores[i] = Store(spec.dtype, spec.layout, spec.device, [shape], **memory)
         return _computed(probe, stores) if in_memory else _planned(probe, stores, sequences)
 
-    found = inferred(shapes_of, [known[i] for i in empty], large=not in_memory)  # type: ignore[misc]
+    found = infer_extents(shapes_of, [known[i] for i in empty], large=not in_memory)  # type: ignore[misc]
     if found is not None and sequences:
         lengths = [
             extents_of(s, 1)[0] for s, spec in zip(inputs, specs, strict=False) if s is not None and is_video(spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -90,12 +91,19 @@ def position_hint(operator: str, value: object, arguments: list[str], required: 
     return f": arguments go by their names{f', such as {named}' if named else ''}"
 
 
-def missing_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
-    """The error for a name that a module does not have."""
+@functools.lru_cache(
+    256
+)  # test runners and IDEs ask modules for names that nobody has, thousands of times, and difflib takes 2 ms
+def _hint(module: str, name: str, known: tuple[str, ...]) -> str:
     plain = name.lower().replace("_", "")
     names = {other.lower().replace("_", ""): other for other in known if not other.startswith("_")}
     text = _OF_NAME.get(plain)
     if plain in names or text is None:
         close = get_close_matches(plain, list(names), 1, 0.75)
         text = f"did you mean {module}.{names[close[0]]}?" if close and not name.startswith("_") else None
-    return AttributeError(f"module {module!r} has no attribute {name!r}{f': {text}' if text else ''}")
+    return f": {text}" if text else ""
+
+
+def missing_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error for a name that a module does not have."""
+    return AttributeError(f"module {module!r} has no attribute {name!r}{_hint(module, name, tuple(known))}")

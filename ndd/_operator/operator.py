@@ -19,10 +19,10 @@ from ndd._operator.limits import MOST
 from ndd._operator.name_hints import keyword_hint, position_hint
 from ndd._operator.plan import Samples
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
+from ndd._tensor.cache_keys import Constants, array_key, is_immutable, seen_before
 from ndd._tensor.construct import build_batch, build_tensor, characters, from_pipeline
 from ndd._tensor.device import device as to_device_object
 from ndd._tensor.dtype import DType, InterpType
-from ndd._tensor.identity import Constants, comes_again, content, never_changes
 from ndd._tensor.invariant import shown, watched
 from ndd._tensor.limits import sample_count
 from ndd._tensor.operations import operation
@@ -51,7 +51,7 @@ class Operator:
     scale: Callable[..., Any] | None = None
     plan_takes_call = False
     # Whether what a sample becomes depends on that sample alone; or a function of the arguments that says so.
-    apart: bool | Callable[..., bool] = True
+    independent_samples: bool | Callable[..., bool] = True
     empty_ndim: int | None = None
     """How many axes the samples of an empty list have for this operator, where it takes no numbers alone: 1 if it takes bytes.
     Such a batch says 0 of itself, as DALI's does."""
@@ -277,7 +277,7 @@ class Operator:
         first = specs[0] if specs else None
         settled.assumed = first is not None and not first.layout and seen[0].layout == "HWC"
         same_handles = len(handles) == sum([v.__class__ in _HANDLES for v in values])
-        if not bare and same_handles and never_changes(key) and self._worth_keeping(values, (key, device, *specs)):
+        if not bare and same_handles and is_immutable(key) and self._worth_keeping(values, (key, device, *specs)):
             if len(self._settled) > _KEPT_CALLS:
                 self._settled.clear()
             settled.constants = Constants(key)
@@ -288,7 +288,7 @@ class Operator:
         """Arrays are drawn anew for each call as often as not: what they settle is kept when they come again. An argument
         that is not converted to an array of its own is the user's, who may write to it."""
         arrays = [a for a, v in zip(self.arguments, values, strict=True) if v.__class__ is np.ndarray]
-        return not arrays or (all([a.vector and a.number for a in arrays]) and comes_again(key, self._came_once))
+        return not arrays or (all([a.vector and a.number for a in arrays]) and seen_before(key, self._came_once))
 
     def _accepted(self, argument: Any, value: Any) -> Any:
         """An argument's value, checked and converted; a handle where samples may have values of their own."""
@@ -472,7 +472,7 @@ def _stand_in(value: Any) -> Any:
     if value.__class__ in _HANDLES:
         return (value.__class__, value._spec) if value._spec.ndim == 0 else value
     if value.__class__ is np.ndarray:
-        return content(value) or value
+        return array_key(value) or value
     if value.__class__ in (tuple, list) and len(value) <= LONGEST_KEPT:
         return _hashable(value)
     return value

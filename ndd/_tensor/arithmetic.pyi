@@ -5,6 +5,8 @@ from ndd._typing import TensorLike
 from typing import overload
 from typing_extensions import Self
 
+# `==` gives a value, not a bool.
+# pyright: reportIncompatibleMethodOverride=false
 class Arithmetic:
     @overload
     def __add__(self, other: TensorLike) -> Self: ...

@@ -1,5 +1,8 @@
 """`Batch`: N samples of one element type, rank and layout, whose shapes may differ."""
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import builtins
@@ -13,6 +16,7 @@ from ndd._tensor.handle import Handle
 from ndd._tensor.operations import operation
 from ndd._tensor.store import as_torch
 from ndd._tensor.tensor import Tensor, check_numpy, hand_over
+from ndd._tensor.type_guards import is_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,11 +52,9 @@ class Batch(Arithmetic, Handle):
         invocation_result: Any = None,
         copy: bool = False,
     ):
-        source = invocation_result
-        if source is None:
-            source = operation("build_batch")(tensors, dtype, device, layout, copy)
-        for slot in ("_spec", "_store", "_pending", "_index", "_n", "_external"):
-            setattr(self, slot, getattr(source, slot))
+        if invocation_result is None:
+            invocation_result = operation("build_batch")(tensors, dtype, device, layout, copy)
+        self._adopt(invocation_result)
 
     @staticmethod
     def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
@@ -136,7 +138,7 @@ class Batch(Arithmetic, Handle):
             return self
         if isinstance(sample_range, slice):
             return self._chosen(list(range(self.batch_size))[sample_range])
-        if isinstance(sample_range, list):
+        if is_list(sample_range):
             return self._chosen([_position(i, self.batch_size) for i in sample_range])
         return self._sample(_position(sample_range, self.batch_size))
 
@@ -200,10 +202,10 @@ class Batch(Arithmetic, Handle):
             whole = store.stacked()
         elif copy:
             whole = whole.copy() if store.on_cpu else whole.clone()
-        found = as_torch(whole, store.dtype)
+        tensor = as_torch(whole, store.dtype)
         if store.stream is not None or store.ready is not None:
-            hand_over(store, [found])
-        return found
+            hand_over(store, [tensor])
+        return tensor
 
     def numpy(self, pad: bool = False) -> np.ndarray:
         """The samples as one NumPy array `[N, ...]`. On the CPU it shares the memory if the samples lie in one piece (as
@@ -260,13 +262,6 @@ class Samples:
     def __len__(self) -> int:
         return len(self._indices)
 
-    @overload
-    def __getitem__(self, selection: SupportsIndex) -> Tensor: ...
-    @overload
-    def __getitem__(self, selection: slice | list[Any]) -> Samples: ...
-    def __getitem__(self, selection: Any) -> Any:
-        return self.select(selection)
-
     def __iter__(self) -> Iterator[Tensor]:
         return (self._batch._sample(i) for i in self._indices)
 
@@ -278,9 +273,11 @@ class Samples:
         """A Tensor for a number, a part of this sequence for a slice or a list."""
         if isinstance(selection, slice):
             return Samples(self._batch, self._indices[selection])
-        if isinstance(selection, list):
+        if is_list(selection):
             return Samples(self._batch, [self._indices[_position(i, len(self))] for i in selection])
         return self._batch._sample(self._indices[_position(selection, len(self))])
+
+    __getitem__ = select
 
     def tolist(self) -> list[Tensor]:
         """The samples as a list of Tensors."""

@@ -29,9 +29,9 @@ def limits_of_int(source: np.dtype, target: np.dtype) -> tuple[Any, Any]:
 
 def of_nan(target: np.dtype) -> int:
     """What NaN becomes in an integer type."""
-    if target == np.uint64:
+    if target.name == "uint64":
         return 1 << 63
-    return int(np.iinfo(target).min) if target in (np.int32, np.int64) else 0
+    return int(np.iinfo(target).min) if target.name in ("int32", "int64") else 0
 
 
 def rounded(array: np.ndarray, out: np.ndarray, half: Any, low: Any, high: Any, above: Any, top: Any, nan: Any) -> None:

@@ -1,5 +1,8 @@
 """Where a value lives: the CPU or one CUDA GPU."""
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import threading
@@ -34,6 +37,11 @@ def _current_number() -> int:
 _NO_GPU = "torch finds no usable CUDA device: `python -m ndd doctor` says what is missing"
 
 
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[tuple[Device, int | None]] = []
+
+
 class Device:
     """A device by name: "cpu", "gpu" (the current one), "gpu:1"; "cuda" means "gpu".
 
@@ -47,7 +55,7 @@ class Device:
     """
 
     CPU: ClassVar[Device]
-    _local = threading.local()
+    _local = _Local()
 
     def __init__(self, name: str, device_id: int | None = None):
         kind, colon, number = name.partition(":")
@@ -90,7 +98,7 @@ class Device:
     @staticmethod
     def current() -> Device:
         """The innermost `with Device(...)` of this thread; else the current GPU, or the CPU where there is none."""
-        stack = getattr(Device._local, "stack", None)
+        stack = Device._local.stack
         if stack:
             return stack[-1][0]
         return Device("gpu") if gpu_count() else Device.CPU
@@ -125,9 +133,6 @@ class Device:
         return Device(name, None if name == "cpu" else int(number))
 
     def __enter__(self) -> Device:
-        stack = getattr(Device._local, "stack", None)
-        if stack is None:
-            stack = Device._local.stack = []
         previous = None
         if self.device_type == "gpu":
             import torch
@@ -135,7 +140,7 @@ class Device:
             if self.device_id != _current_number() and torch.cuda.is_available():
                 previous = torch.cuda.current_device()
                 torch.cuda.set_device(self.device_id)
-        stack += [(self, previous)]  # not append(): after a call the handler of a signal may raise
+        Device._local.stack += [(self, previous)]  # not append(): after a call the handler of a signal may raise
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
@@ -148,7 +153,7 @@ class Device:
 
 def current_gpu() -> int | None:
     """The number of `Device.current()`, None for the CPU: for calls of operators, in which making the object shows."""
-    stack = getattr(Device._local, "stack", None)
+    stack = Device._local.stack
     if stack:
         return stack[-1][0].device_id
     return _current_number() if gpu_count() else None

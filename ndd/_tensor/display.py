@@ -1,5 +1,8 @@
 """How values print: text in DALI's format for `repr`; `picture.py` has what notebooks show."""
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -1,14 +1,18 @@
 """Basic indexing of samples: what the user wrote -> views of arrays."""
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
+from ndd._tensor.extent_inference import infer_extents
 from ndd._tensor.handle import Handle
-from ndd._tensor.no_samples import inferred
-from ndd._tensor.store import Store, extents_of, no_samples
+from ndd._tensor.store import Store, empty_store, extents_of
+from ndd._tensor.type_guards import is_array, is_tuple
 
 Index = Any  # an int, a slice of ints, or either with handles in it
 
@@ -19,8 +23,7 @@ def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
     TypeError and ValueError for what can be seen before the value exists; for too many indices of a Batch RuntimeError, as
     in DALI, whose Batches do not count them.
     """
-    given = ranges if isinstance(ranges, tuple) else (ranges,)
-    indices = [_checked(r) for r in given]
+    indices = [_checked(r) for r in (ranges if is_tuple(ranges) else (ranges,))]
     if all(r is Ellipsis or _is_full(r) for r in indices):
         return None  # however many there are, also of a scalar
     dots = [i for i, r in enumerate(indices) if r is Ellipsis]
@@ -40,14 +43,18 @@ def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
     return tuple(indices)
 
 
+def _is_slice(r: Any) -> TypeGuard[slice[Any, Any, Any]]:
+    return isinstance(r, slice)
+
+
 def _is_full(r: Any) -> bool:
-    return isinstance(r, slice) and r.start is None and r.stop is None and r.step is None
+    return _is_slice(r) and r.start is None and r.stop is None and r.step is None
 
 
 def _checked(r: Any) -> Any:
     if r is Ellipsis:
         return r
-    if isinstance(r, slice):
+    if _is_slice(r):
         return slice(*(None if b is None else _bound(b) for b in (r.start, r.stop, r.step)))
     return _bound(r)
 
@@ -70,7 +77,7 @@ def _bound(value: Any) -> Any:
 
 def index_handles(indices: tuple[Index, ...]) -> list[Handle]:
     """The handles among the bounds."""
-    flat = [b for r in indices for b in ((r.start, r.stop, r.step) if isinstance(r, slice) else (r,))]
+    flat = [b for r in indices for b in ((r.start, r.stop, r.step) if _is_slice(r) else (r,))]
     return [b for b in flat if isinstance(b, Handle)]
 
 
@@ -78,7 +85,7 @@ def result_layout(layout: str | None, indices: tuple[Index, ...]) -> str | None:
     """The layout without the letters of the axes that an integer drops."""
     if not layout:
         return None
-    kept = [c for i, c in enumerate(layout) if i >= len(indices) or isinstance(indices[i], slice)]
+    kept = [c for i, c in enumerate(layout) if i >= len(indices) or _is_slice(indices[i])]
     return "".join(kept) or None
 
 
@@ -95,7 +102,7 @@ def subscript(store: Store, indices: tuple[Index, ...]) -> Store:
         result = Store(store.dtype, layout, store.device, [shape] * store.n, whole=whole)
     else:
         rows = _per_sample(indices, store.n)
-        parts = []
+        parts: list[Any] = []
         for i, (array, key) in enumerate(zip(store.arrays(), rows, strict=True)):
             _check_bounds(key, array.shape, i)
             parts.append(_view(array, _clean(key, array.shape)))
@@ -112,11 +119,11 @@ def _without_samples(store: Store, indices: tuple[Index, ...], layout: str | Non
     def shapes_of(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return [np.broadcast_to(np.uint8(0), shapes[0])[_clean(plain, shapes[0])].shape]
 
-    known = inferred(shapes_of, [(extents_of(store), store.layout)])
+    known = infer_extents(shapes_of, [(extents_of(store), store.layout)])
     dropped = sum(not isinstance(index, slice) for index in indices)
     ndim = store.ndim - dropped
     fits = known is not None and len(known[0]) == ndim
-    return no_samples(store.dtype, layout, store.device, known[0] if fits else (0,) * ndim)  # type: ignore[index]
+    return empty_store(store.dtype, layout, store.device, known[0] if fits else (0,) * ndim)  # type: ignore[index]
 
 
 def _per_sample(indices: tuple[Index, ...], n: int) -> list[tuple[Index, ...]]:
@@ -132,7 +139,7 @@ def _per_sample(indices: tuple[Index, ...], n: int) -> list[tuple[Index, ...]]:
 
     columns: list[list[Any]] = []
     for r in indices:
-        if isinstance(r, slice):
+        if _is_slice(r):
             columns.append([slice(*b) for b in zip(numbers(r.start), numbers(r.stop), numbers(r.step), strict=True)])
         else:
             columns.append(numbers(r))
@@ -141,7 +148,7 @@ def _per_sample(indices: tuple[Index, ...], n: int) -> list[tuple[Index, ...]]:
 
 def _check_bounds(indices: tuple[Index, ...], shape: tuple[int, ...], sample: int) -> None:
     for axis, r in enumerate(indices):
-        if isinstance(r, slice):
+        if _is_slice(r):
             if r.step == 0:
                 raise RuntimeError(
                     f"Step cannot be zero. Detected step == 0 at axis {axis} while processing sample #{sample}"
@@ -159,11 +166,12 @@ def _clean(indices: tuple[Index, ...], shape: tuple[int, ...]) -> tuple[Index, .
 
 
 def _view(array: Any, key: tuple[Any, ...]) -> Any:
-    if isinstance(array, np.ndarray):
+    if is_array(array):
         return array[key]
-    flips, plain = [], []
+    flips: list[int] = []
+    plain: list[Any] = []
     for axis, r in enumerate(key):  # torch takes no negative steps: flip first
-        if isinstance(r, slice) and r.step is not None and r.step < 0:
+        if _is_slice(r) and r.step is not None and r.step < 0:
             extent = array.shape[axis]
             start, stop, step = r.indices(extent)
             flips.append(axis)

@@ -59,10 +59,6 @@ class Tensor(Arithmetic, Handle):
             source = operation("build_tensor")(data, dtype, device, layout, copy)
         self._adopt(source)
 
-    def _adopt(self, other: Tensor) -> None:
-        for slot in ("_spec", "_store", "_pending", "_index", "_n", "_external"):
-            setattr(self, slot, getattr(other, slot))
-
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents; waits for the value."""
@@ -109,10 +105,10 @@ class Tensor(Arithmetic, Handle):
         A view with negative strides and read-only memory are copied.
         """
         store = self._value()
-        found = as_torch(store.arrays()[0], store.dtype)
+        tensor = as_torch(store.arrays()[0], store.dtype)
         if store.stream is not None or store.ready is not None:
-            hand_over(store, [found])
-        return found.clone() if copy else found
+            hand_over(store, [tensor])
+        return tensor.clone() if copy else tensor
 
     def numpy(self) -> np.ndarray:
         """This value as a NumPy array. On the CPU it shares the memory, as `np.asarray` does; of a GPU value it is a
@@ -139,13 +135,14 @@ class Tensor(Arithmetic, Handle):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if self._spec.device.device_type == "cpu":
             raise AttributeError("This is a CPU tensor: call .gpu() first for the CUDA array interface")
-        return self.torch().__cuda_array_interface__
+        interface: dict[str, Any] = getattr(self.torch(), "__cuda_array_interface__")
+        return interface
 
     def __dlpack__(self, stream: Any = None, dl_device: Any = None, **more: Any) -> Any:
-        found = self.torch()
+        tensor: Any = self.torch()
         if self._spec.device.device_type == "cpu":
-            return found.__dlpack__(**more)
-        return found.__dlpack__(stream=stream, **more)
+            return tensor.__dlpack__(**more)
+        return tensor.__dlpack__(stream=stream, **more)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self._spec.device

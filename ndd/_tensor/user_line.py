@@ -9,7 +9,7 @@ import warnings
 
 def user_frame() -> types.FrameType:
     """The innermost frame outside this package, seen from the function that asks."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
         frame = frame.f_back
     return frame

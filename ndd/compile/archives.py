@@ -13,11 +13,10 @@ from pathlib import Path
 from ndd._compiled import kernel_file
 from ndd._compiled.cpu_levels import environment
 from ndd._compiled.jit import Kernel
-from ndd._compiled.kernel_cache import libraries
+from ndd._compiled.kernel_cache import INNER, libraries
 from ndd._execution import kernel_archives
 
 ALL_GPUS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "compute_120")
-_INNER = "inner."  # what only kernels call is a part of their code
 
 
 def begin(folder: Path, level: str, cache: str) -> None:
@@ -36,7 +35,7 @@ def write_for_cpu(folder: Path, level: str, cache: Path) -> None:
     """The archive of a level, of the files that processes left in `cache`."""
     files, target = [], {}
     for path in cache.glob(f"*{kernel_file.SUFFIX}"):
-        if not path.name.startswith(_INNER):
+        if not path.name.startswith(INNER):
             content = path.read_bytes()
             header, _ = kernel_file.unpacked(content, {"libraries": libraries()})
             target = header["target"]

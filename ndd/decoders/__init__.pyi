@@ -5,8 +5,8 @@ from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import float32, uint8
 from ndd._typing import Array, DTypeLike, TensorLike
-from ndd.decoders._limit import get_max_pixels, set_max_pixels
-from ndd.decoders._policy import BadSample
+from ndd.decoders.on_error import BadSample
+from ndd.decoders.size_limits import get_max_pixels, set_max_pixels
 from ndd.random.rng import RNG
 from ndd.types import DALIImageType
 from typing import Literal, overload

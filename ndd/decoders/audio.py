@@ -31,44 +31,44 @@ def audio(
 ):
     """Decodes sound: WAV, FLAC, OGG (Vorbis, Opus), MP3, AIFF, AU, W64, CAF; with PyAV also AAC (m4a, mp4), WMA, WebM.
 
-    Gives two outputs: the samples, `(n, channels)`, or `(n,)` with `downmix`; and the sampling rate in Hz, float32 of shape
-    `()`. That is the rate of what comes out: `sample_rate`, where it is given.
+    Gives two outputs: the samples, `(n, channels)`, or `(n,)` with `downmix`; and their sampling rate in Hz, float32 of shape
+    `()`. With `sample_rate` that is the new rate.
 
-    As float32 a sample is between -1 and 1: an integer of b bits is divided by 2**(b - 1). As an integer it keeps its upper
-    bits. What was made of floats (by resampling or downmixing, or since the file holds floats, as MP3 and Vorbis do) becomes
-    an integer by rounding `x * 32767`, or `x * 2147483647`, and saturates.
+    A float32 sample is between -1 and 1: an integer of b bits is divided by 2**(b - 1). An integer sample keeps its upper bits.
+    Floats (of files such as MP3 and Vorbis, or after resampling or downmixing) become integers by rounding `x * 32767`, or
+    `x * 2147483647`, and saturate.
 
     Args:
-        input: the bytes of files, 1-D u8 on the CPU, as `readers.File` and `io.file.read` give them. A mapped file
-            (`np.memmap(path, np.uint8)`) is read where it is needed only: with `start` and `duration` a few pages of it.
+        input: the bytes of files, 1-D u8 on the CPU, as `readers.File` and `io.file.read` give them. Of a mapped file
+            (`np.memmap(path, np.uint8)`) only what is needed is read: with `start` and `duration` a few pages.
         downmix: give the mean of the channels.
         dtype: float32, int16 or int32.
         duration: how many seconds to decode. Default: to the end. (Not in DALI.)
-        on_error: "raise" a RuntimeError that names every bad sample of the batch and its file; "skip" leaves bad samples
-            out, the batch is smaller; "fill" gives 0 samples, of one channel. `samples.dropped` lists what was bad:
-            (index, source, error). (Not in DALI.)
+        on_error: "raise" raises a RuntimeError that names every bad sample of the batch and its file; "skip" leaves bad
+            samples out, so the batch is smaller; "fill" gives no samples, of one channel. `samples.dropped` lists the bad
+            samples: (index, source, error). (Not in DALI.)
         quality: of resampling, 0 to 100, see `ndd.audio_resample`.
-        sample_rate: the rate to resample to, in Hz: `ceil((n * sample_rate) / rate)` samples. 0: that of the file.
-        start: where to begin, in seconds: at sample `floor(start * rate)`. The samples are those of the whole file to the
-            last bit, in MP3 behind the first million to 2e-7. Opus, GSM and the like, and what FFmpeg decodes, are decoded
-            from their beginning for it. (Not in DALI.)
+        sample_rate: the new rate in Hz; gives `ceil((n * sample_rate) / rate)` samples. 0 keeps the rate of the file.
+        start: where to begin, in seconds: at sample `floor(start * rate)`. The samples equal those of the whole file to the
+            last bit; in MP3, behind the first million, to 2e-7. Opus, GSM and the like, and what FFmpeg decodes, are decoded
+            from their beginning. (Not in DALI.)
 
-    Differs from DALI: MP3 and what FFmpeg decodes are read as well; floats as integers are scaled and saturated (DALI gives
-    1 for 1.0, and lets Vorbis samples above 1 wrap); a negative `sample_rate` counts as 0, and for 0 the rate that comes
-    out is that of the file (DALI gives 0). librosa's `load` downmixes and resamples to 22.05 kHz by default, this does not.
+    Differs from DALI: it also reads MP3 and what FFmpeg decodes. Floats as integers are scaled and saturated (DALI gives 1 for
+    1.0, and Vorbis samples above 1 wrap). A negative `sample_rate` counts as 0, and with 0 the second output is the rate of the
+    file (DALI gives 0). Unlike librosa's `load`, this neither downmixes nor resamples by default.
 
-    Ogg files of Vorbis give DALI's samples to the last bit, and 4e-7 from soundfile's, whose libvorbis adds up in another order.
-    It decodes what is unusual: files that are damaged, chained, of more than 4 MB or 16 channels, or with floors of type 0;
-    and, on a machine where Vorbis is new, all of them for the 12 s until the kernels are compiled.
+    Ogg files of Vorbis equal DALI's samples to the last bit, and soundfile's to 4e-7: its libvorbis adds in another order.
+    libvorbis decodes unusual files: damaged or chained ones, those of more than 4 MB or 16 channels or with floors of type 0;
+    and on a new machine all of them, for the 12 s until the kernels are compiled.
 
-    A file that is cut off behind its header, or has damaged packets, gives what is there: the samples of the packets that can be
-    decoded, behind each other. FLAC gives an error, as with DALI. MP3 may have something else between its frames.
+    A file that is cut off behind its header, or has damaged packets, gives the samples of the packets that can be decoded, one
+    behind the other. FLAC gives an error instead, as in DALI. MP3 may have other data between its frames.
 
-    Raises RuntimeError for data that is no sound or cut off in its header, for a `start` beyond the end, for a `quality`
-    outside of its range, for other element types, and for a file of less than 256 Hz that is to be resampled to more than 1024
-    times as much; ImportError where soundfile is not installed. The error names sample and file.
+    Raises RuntimeError for data that is no sound or is cut off in its header, for a `start` beyond the end, a `quality` outside
+    of its range, other element types, and for a file of less than 256 Hz that is to be resampled to more than 1024 times its
+    rate; ImportError where soundfile is not installed. The error names sample and file.
 
-    In a notebook the samples show themselves as a player with their waveform.
+    A notebook shows the samples as a player with their waveform.
 
     >>> import ndd, io, soundfile
     >>> file = io.BytesIO()
@@ -101,39 +101,39 @@ def _(
         raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")
     files = Files(np.stack([input.pointers(), input.sizes], axis=1), lambda i: input.arrays[i])
     wanted = Wanted(np.dtype(dtype.numpy), downmix, 0.0, quality)
-    found = decode_batch(files, wanted, rates, starts, durations, call)
-    found_rates = np.where(rates > 0, rates, found.rates).astype(np.float32)
+    decoded = decode_batch(files, wanted, rates, starts, durations, call)
+    out_rates = np.where(rates > 0, rates, decoded.rates).astype(np.float32)
     info = input.source_info
-    if found.whole:
-        samples = Store(call.outs[0].dtype, None, call.outs[0].device, found.shapes, flat=found.flat)
-        return _labelled(call, samples, found_rates, None, info)
-    parts = found.parts()
-    rest = np.flatnonzero(~found.done).tolist()
+    if decoded.whole:
+        samples = Store(call.outs[0].dtype, None, call.outs[0].device, decoded.shapes, flat=decoded.flat)
+        return _labelled(call, samples, out_rates, None, info)
+    parts = decoded.parts()
+    rest = np.flatnonzero(~decoded.done).tolist()
 
-    def one(k: int) -> None:
+    def decode_next(k: int) -> None:
         i = rest[k]
         own = wanted._replace(
             sample_rate=float(rates[i]), start=float(starts[i]),
             duration=None if np.isnan(durations[i]) else float(durations[i]),
         )  # fmt: skip
         parts[i], rate = decode(files.array(i), own)
-        found_rates[i] = rates[i] if rates[i] > 0 else rate
+        out_rates[i] = rates[i] if rates[i] > 0 else rate
 
     def silence(i: int, error: BaseException) -> None:
         parts[i] = np.zeros(0 if downmix else (0, 1), wanted.dtype)
-        found_rates[i] = max(rates[i], 0)
+        out_rates[i] = max(rates[i], 0)
 
-    errors = {rest[k]: error for k, error in call.spread(one, len(rest)).items()}
+    errors = {rest[k]: error for k, error in call.spread(decode_next, len(rest)).items()}
     policy = "raise" if on_error == "skip" and not call.batched else on_error
     kept, dropped = resolve(errors, count, info, policy, silence)
     if len(kept) < count:
-        parts, found_rates, info = [parts[i] for i in kept], found_rates[kept], info and [info[i] for i in kept]
+        parts, out_rates, info = [parts[i] for i in kept], out_rates[kept], info and [info[i] for i in kept]
     samples = Store(call.outs[0].dtype, None, call.outs[0].device, [p.shape for p in parts], parts=parts)
-    return _labelled(call, samples, found_rates, dropped, info)
+    return _labelled(call, samples, out_rates, dropped, info)
 
 
 def _labelled(call: Call, samples: Store, rates: np.ndarray, dropped: Any, info: Any) -> list[Any]:
-    """The two outputs, with what is known of them."""
+    """The two outputs, with their scales, sources and dropped samples."""
     rate = Store(float32, None, call.outs[1].device, [()] * len(rates), whole=rates)
     listed = rates.tolist()
     known = {r: Scale(1 / (r or 1)) for r in set(listed)}  # recordings have few rates

@@ -49,21 +49,21 @@ def image_crop(
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool = False,
 ):
-    """Decodes a window of each image: the pixels of `crop(image(...))`, at less cost, for the rest is not decoded.
+    """Decodes a window of each image: the pixels of `crop(image(...))`. It is faster, for the rest is not decoded.
 
     Args:
         input: the bytes of files, as for `decoders.image`.
-        crop: size of the window, (H, W); or `crop_h` and `crop_w` together. A size below 1, or none given, keeps the
-            whole extent; fractions are dropped. `crop_d` and `crop_pos_z` are about volumes and have no effect.
-        crop_pos_x, crop_pos_y: where the window lies, from 0 (start) to 1 (end) of the free space.
+        crop: the size of the window, (H, W); or `crop_h` and `crop_w` together. A size below 1, or no size, keeps the whole
+            extent; fractions are dropped. `crop_d` and `crop_pos_z` are for volumes and have no effect.
+        crop_pos_x, crop_pos_y: the position of the window, from 0 (start) to 1 (end) of the free space.
         rounding: how `position * (extent - size)` becomes an anchor: "round" (halves away from zero) or "truncate".
         adjust_orientation, device_memory_padding, dtype, host_memory_padding, hw_decoder_load, hybrid_huffman_threshold,
             jpeg_fancy_upsampling, max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint,
             use_fast_idct: as for `decoders.image`.
-        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: taken for DALI's sake, without effect.
-        memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
+        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: accepted for compatibility with DALI, without effect.
+        memory_stats, split_stages, use_chunk_allocator: deprecated, without effect.
 
-    Positions are in the upright picture. Gives HWC images. In the middle (0.5) an anchor of 2.5 is 3; torchvision's
+    Positions refer to the upright picture. Gives HWC images. In the middle (0.5) an anchor of 2.5 becomes 3; torchvision's
     `CenterCrop` takes 2.
 
     Raises RuntimeError as `decoders.image`, and for a window that is larger than the picture (`on_error` governs both).

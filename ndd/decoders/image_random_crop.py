@@ -47,25 +47,25 @@ def image_random_crop(
 ):
     """Decodes a window of each image with a random share of its area and a random aspect ratio.
 
-    The windows are those of `random_resized_crop` with the same generator; what lies outside is not decoded. torchvision's
-    `RandomResizedCrop` draws by the same rule, but takes the middle of the picture where no window fits.
+    The windows are those of `random_resized_crop` with the same generator. The rest is not decoded. torchvision's
+    `RandomResizedCrop` draws by the same rule, but takes the middle of the picture if no window fits.
 
     Args:
         input: the bytes of files, as for `decoders.image`.
-        random_area: from which share of the area to which.
-        random_aspect_ratio: width / height from which to which; uniform in the logarithm.
+        random_area: the smallest and the largest share of the area.
+        random_aspect_ratio: the smallest and the largest width / height; uniform in the logarithm.
         num_attempts: how often a window that does not fit is drawn again.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`. Default: that of the thread. A call advances it by seven words.
         adjust_orientation, device_memory_padding, dtype, host_memory_padding, hw_decoder_load, hybrid_huffman_threshold,
             jpeg_fancy_upsampling, max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint,
             use_fast_idct: as for `decoders.image`.
-        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: taken for DALI's sake, without effect.
-        memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
+        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: accepted for compatibility with DALI, without effect.
+        memory_stats, split_stages, use_chunk_allocator: deprecated, without effect.
 
-    Gives HWC images, of the windows that DALI draws. Where no window has a share of the area as large as asked for (above 1,
-    say), it is the largest one of a permitted ratio; DALI 2.4.0 raises for some of these pictures, and takes ratios from 0 on.
+    Gives HWC images of the windows that DALI draws. If no window can have so large a share of the area (above 1, say), the
+    window is the largest one of a permitted ratio; DALI 2.4.0 raises for some of these pictures, and accepts ratios from 0 on.
 
-    Raises RuntimeError as `decoders.image`, and for ranges that are none.
+    Raises RuntimeError as `decoders.image`, and for invalid ranges.
 
     >>> import ndd, numpy as np
     >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)

@@ -55,29 +55,29 @@ def image_slice(
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool = False,
 ):
-    """Decodes a window of each image: the pixels of `slice(image(...))`, at less cost, for the rest is not decoded.
+    """Decodes a window of each image: the pixels of `slice(image(...))`. It is faster, for the rest is not decoded.
 
-    The window is given by two inputs, or by named arguments; both list one number for each of the axes.
+    Two inputs, or named arguments, define the window. Both list one number for each axis.
 
     Args:
         data: the bytes of files, as for `decoders.image`.
         anchor, shape_input: i32, i64 or f32. Integers are absolute. Floats are fractions of the extent, unless
             `normalized_anchor=False` or `normalized_shape=False`.
         start, rel_start: where the window begins, absolute or as a fraction of the extent; default 0.
-        end, rel_end, shape, rel_shape: where it ends or how large it is; default: to the end of the axis.
-        axes: the axes that the numbers are about, 0 = H, 1 = W, negative ones count from the back.
+        end, rel_end, shape, rel_shape: where it ends, or its size; default: to the end of the axis.
+        axes: the axes of the numbers: 0 = H, 1 = W; negative ones count from the back.
         axis_names: the axes by their letters; default "WH": x first.
         adjust_orientation, device_memory_padding, dtype, host_memory_padding, hw_decoder_load, hybrid_huffman_threshold,
             jpeg_fancy_upsampling, max_pixels, on_error, output_type, preallocate_height_hint, preallocate_width_hint,
             use_fast_idct: as for `decoders.image`.
-        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: taken for DALI's sake, without effect.
-        memory_stats, split_stages, use_chunk_allocator: old arguments without effect.
+        affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: accepted for compatibility with DALI, without effect.
+        memory_stats, split_stages, use_chunk_allocator: deprecated, without effect.
 
-    Fractions of the extent are rounded, halves away from zero, start and end each for itself. Positions are in the
-    upright picture. Gives HWC images. Unlike in NumPy's `image[y0:y1, x0:x1]`, negative numbers do not count from the end.
+    Start and end are rounded separately, halves away from zero. Positions refer to the upright picture. Gives HWC
+    images. Unlike in NumPy's `image[y0:y1, x0:x1]`, negative numbers do not count from the end.
 
     Raises RuntimeError as `decoders.image`, for a window that reaches outside the picture or has no pixels (DALI
-    takes some of these beside others; `on_error` governs all), and for arguments that exclude each other.
+    accepts some of these in a batch with others; `on_error` governs all), and for arguments that exclude each other.
 
     >>> import ndd, numpy as np
     >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)

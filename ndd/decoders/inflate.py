@@ -30,23 +30,23 @@ def inflate(
     sequence_axis_name: str = "F",
     shape: PerSample[list[int]],
 ):
-    """Inflates data that was compressed by LZ4 (blocks, as `lz4.block.compress(data, store_size=False)` makes them).
+    """Inflates LZ4 blocks, as `lz4.block.compress(data, store_size=False)` makes them.
 
     Args:
         input: compressed bytes, u8 of any shape.
-        shape: that of the result; with chunks, that of each of them. All chunks of a sample have one shape. What it has
-            more than the data gives is zeros.
+        shape: the shape of the result, or of each chunk: all chunks of a sample have the same shape. Elements beyond the data
+            are zeros.
         chunk_offsets: where each chunk begins, in bytes; without `chunk_sizes` a chunk ends where the next one begins.
-        chunk_sizes: how many bytes each chunk has; without `chunk_offsets` they lie one behind the other.
+        chunk_sizes: the bytes of each chunk; without `chunk_offsets` chunks lie one behind the other.
         dtype: the element type of the result.
-        layout: that of the result, or of each chunk.
-        sequence_axis_name: what the axis of the chunks is called, in front of `layout`.
-        check_output_size: raise for a chunk that gives less than `shape` says; on a GPU also for one that is damaged or
-            gives more, which waits for the result: without it, a GPU gives zeros in its place. The CPU always raises then.
+        layout: the layout of the result, or of each chunk.
+        sequence_axis_name: the name of the axis of chunks, in front of `layout`.
+        check_output_size: raise for a chunk that gives less than `shape` says. On a GPU also for one that is damaged or
+            gives more, for which it waits; without it, a GPU gives zeros in its place. The CPU always raises for those.
         algorithm: "LZ4".
 
     Runs on the CPU and the GPU; DALI has it on the GPU only. A GPU inflates all chunks of a batch in one launch, a warp
-    for each: many chunks are faster than a large one.
+    for each: many small chunks are faster than a large one.
 
     Raises RuntimeError for chunks that lie outside the data, for a shape with negative extents or more than one axis, and
     for data that is damaged or gives more than `shape` says (see `check_output_size`).

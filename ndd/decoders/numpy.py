@@ -19,23 +19,23 @@ from ndd.decoders.formats.npy import Header, read_header, read_shapes
 
 @operator(reads="cpu", types=("u8", "i8"))
 def numpy(data, /, *, dtype: DType | None = None):
-    """Decodes arrays that `numpy.save` wrote, from the bytes of the files.
+    """Decodes the bytes of files that `numpy.save` wrote.
 
-    What comes out has the shape of the array that was saved, in C order and the machine's byte order, and no layout. Its
-    number of axes, and without `dtype` its element type, are known when it has run: to ask for them waits.
+    The result has the shape of the saved array, C order, the machine's byte order, and no layout. Its number of axes, and
+    without `dtype` its element type, are known only when it has run: asking for them waits.
 
     Args:
         data: the bytes, u8 or i8 of any shape on the CPU, as `readers.File`, `readers.Webdataset` and `io.file.read` give
             them.
         dtype: the element type of the result, converted as `ndd.cast` does (rounded, saturated). Default: that of the
-            arrays, which is then the same one for all samples of a batch.
+            arrays, which must then be the same for all samples of a batch.
 
-    Takes bool, integers and floats of up to 64 bits in versions 1, 2 and 3 of the format, in either byte order and order
-    of axes; DALI takes version 1 and the machine's byte order only. DALI's operator also refuses an element type, or an
-    empty array, after it has seen another in an earlier call: here calls know nothing of each other.
+    Reads bool, integers and floats of up to 64 bits in versions 1, 2 and 3 of the format, in either byte order and order
+    of axes; DALI reads version 1 and the machine's byte order only. DALI's operator also refuses an element type, or an
+    empty array, after another one in an earlier call; here calls are independent.
 
-    Raises RuntimeError for other input than bytes, for bytes that are no such file, and for batches of several element
-    types (without `dtype`) or numbers of axes; for a file that is longer or shorter than its header says. The error names
+    Raises RuntimeError for other input than bytes, for bytes that are no such file, for batches of several element types
+    (without `dtype`) or numbers of axes, and for a file that is longer or shorter than its header says. The error names
     sample and file.
 
     >>> import ndd, io, numpy as np
@@ -54,18 +54,18 @@ def numpy(data, /, *, dtype: DType | None = None):
 def _(call, data, *, dtype) -> Any:
     headers, which, starts, shapes = _headers(data, dtype)
     kind = _native(headers[0])
-    made, counts = dtype or to_dtype(kind), volumes(shapes)
+    target, counts = dtype or to_dtype(kind), volumes(shapes)
     ends = np.add.accumulate(counts)
-    out = host_empty((int(ends[-1]),), made.numpy)
+    out = host_empty((int(ends[-1]),), target.numpy)
     form: dict[str, Any] = {"flat": out} if (shapes != shapes[0]).any() else {"whole": out.reshape(data.n, *shapes[0])}
-    store = Store(made, None, call.outs[0].device, shapes, **form)
-    if all([h.in_order and (dtype is None or to_dtype(_native(h)) is made) for h in headers]):
+    store = Store(target, None, call.outs[0].device, shapes, **form)
+    if all([h.in_order and (dtype is None or to_dtype(_native(h)) is target) for h in headers]):
         places, nbytes = data.pointers() + starts, ends * out.itemsize
         count = -(-int(nbytes[-1]) // PIECE)
         call.parallel_for(gather_turns, (places, nbytes, out.ctypes.data), count, 2 * out.nbytes, (data, out))
         return store
 
-    def one(i: int) -> None:
+    def decode_sample(i: int) -> None:
         header, place = headers[which[i]], out[ends[i] - counts[i] : ends[i]].reshape(shapes[i])
         order: Any = "F" if header.fortran else "C"
         stored = np.ndarray(tuple(shapes[i]), header.dtype, _file(data, i), starts[i], order=order)
@@ -76,13 +76,13 @@ def _(call, data, *, dtype) -> Any:
             part[...] = stored
             convert_array(part, _name(header), dtype.name, place)
 
-    raise_first(call.spread(one, data.n, int(data.sizes.sum())))
+    raise_first(call.spread(decode_sample, data.n, int(data.sizes.sum())))
     return store
 
 
 def _headers(data: Operand, dtype: DType | None) -> tuple[list[Header], np.ndarray, np.ndarray, np.ndarray]:
-    """The headers, one for all samples that differ from each other by their shape alone; which of them each sample has; where
-    the elements of each begin, in bytes; and their shapes, int64 `[N, ndim]`."""
+    """The headers, one for all samples that differ only in their shape; the number of each sample's header; the byte where its
+    elements begin; and the shapes, int64 `[N, ndim]`."""
     text = _file(data, 0)
     first = _header(data, 0)
     headers, which, starts = [first], np.zeros(data.n, np.int64), np.full(data.n, first.start)
@@ -113,7 +113,7 @@ def _name(header: Header) -> str:
 
 
 def _header(data: Operand, i: int) -> Header:
-    """The header of sample i, whose file must be as long as it says."""
+    """The header of sample i. The file must be as long as it says."""
     file = _file(data, i)
     try:
         header = read_header(file)

@@ -31,39 +31,37 @@ def video(
     stride: PerSample[int] | None = None,
     times: PerSample[list[float]] | None = None,
 ):
-    """Decodes videos: whatever FFmpeg reads (H.264, HEVC, VP8, VP9, AV1, MPEG-4 and many more, in MP4, Matroska, WebM, ...).
+    """Decodes videos of any kind that FFmpeg reads: H.264, HEVC, VP8, VP9, AV1, MPEG-4 and more, in MP4, Matroska, WebM, ...
 
-    Gives RGB frames, u8 `[frames, height, width, 3]`, layout "FHWC". Only what is asked for is decoded, from the key
-    frame before it on. Without arguments that is the whole video.
+    Gives RGB frames, u8 `[frames, height, width, 3]`, layout "FHWC". Decodes only the frames asked for, from the key frame
+    before them on; without arguments the whole video.
 
     Args:
         encoded: the bytes of files, 1-D u8 on the CPU, as `readers.File` and `io.file.read` give them.
-        start_frame: the first frame (default 0).
-        end_frame: the one after the last, default the video's end.
-        stride: take one of so many frames.
+        start_frame: the first frame; default 0.
+        end_frame: the frame behind the last; default: the end of the video.
+        stride: take every `stride`-th frame.
         sequence_length: how many frames come out, instead of `end_frame`.
-        frames: numbers of the frames, in any order and as often as they are listed, instead of all the others.
-        times: moments in seconds, instead of all the others (not in DALI): the frame that is shown then, which before
-            the first one is the first and after the last one the last.
-        pad_mode: what stands in the place of frames that the video does not have: "constant" (`fill_value`), "edge" (the
-            nearest frame), "reflect_101" or "reflect_1001" (what a mirror in the last frame, or behind it, shows), "none"
-            (they are left out).
+        frames: numbers of frames, in any order and with repetitions, instead of the four arguments above.
+        times: moments in seconds, instead of all others (not in DALI): the frame shown at each moment; the first frame
+            before it, the last one after it.
+        pad_mode: what replaces frames that the video does not have: "constant" (`fill_value`), "edge" (the nearest frame),
+            "reflect_101" or "reflect_1001" (mirrored at the last frame, or behind it), "none" (they are left out).
         fill_value: one number, or red, green and blue.
-        build_index, affine: taken for DALI's sake, without effect.
+        build_index, affine: accepted for compatibility with DALI, without effect.
 
-    A video that is stored turned, as phones do, comes out upright. Colours follow the matrix that the stream names
-    (BT.601, BT.709, BT.2020), BT.601 if it names none, and its range; DALI takes BT.601 for all. Colour may be off by 1 of 255
-    against DALI (0.1 % of the numbers).
+    A video that is stored turned, as phones do, comes out upright. Colours follow the matrix that the stream names (BT.601,
+    BT.709, BT.2020; BT.601 if it names none) and its range; DALI always uses BT.601. Otherwise 0.1 % of the numbers differ from
+    DALI's, by 1 of 255.
 
-    On a GPU its video engines (NVDEC) decode H.264, HEVC, VP8, VP9, MPEG-4 (off by up to 3 of 255 from the CPU: its transform is
-    not defined to the last bit) and, where they know it, AV1, with 8 to 12 bits; what is
-    not 4:2:0, interlaced, too small or too large for them, damaged or without times, the CPU decodes. Nothing is said of it but
-    to the logger "ndd.video", at the level INFO.
+    On a GPU the video engines (NVDEC) decode 4:2:0 of 8 to 12 bits: H.264, HEVC, VP8, VP9, MPEG-4 (off by up to 3 of 255 from the
+    CPU: its transform is not defined to the last bit) and, on GPUs that can, AV1. The CPU decodes what is not 4:2:0, interlaced,
+    too small or too large for the engines, damaged, or without times; the logger "ndd.video" reports that at the level INFO.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
-    Raises RuntimeError for bytes that are no video, have no video stream or are damaged where a frame is asked for; for
-    arguments that exclude each other, a start beyond the end, a stride below 1.
+    Raises RuntimeError for bytes that are no video, have no video stream, or are damaged at a frame that is asked for; for
+    arguments that exclude each other, a start beyond the end, and a stride below 1.
 
     >>> import ndd, numpy as np
     >>> clip = ndd.io.video.encode(np.full((10, 32, 48, 3), 128, np.uint8), rate=5)
@@ -86,10 +84,10 @@ def video(
         "stride": stride,
         "sequence_length": sequence_length,
     }
-    for name, one in (("frames", frames), ("times", times)):
+    for name, chosen in (("frames", frames), ("times", times)):
         others = {**sequence, "frames": frames, "times": times}
         clash = next((k for k, v in others.items() if v is not None and k != name), None)
-        if one is not None and clash is not None:
+        if chosen is not None and clash is not None:
             raise RuntimeError(f"`{name}` says which frames, so `{clash}` cannot be given with it")
     if sequence_length is not None and end_frame is not None:
         raise RuntimeError("`sequence_length` and `end_frame` cannot be given together")
@@ -97,14 +95,14 @@ def video(
 
 
 class Clip:
-    """The frames of one sample: an open video, and which of its frames go where (-1: the fill value)."""
+    """The frames of one sample: an open video, and the number of each frame of the output (-1: the fill value)."""
 
     def __init__(self, file: VideoFile, frames: np.ndarray, colour: np.ndarray):
         self.file, self.frames, self.colour = file, frames, colour
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """That of the output."""
+        """The shape of the output."""
         return len(self.frames), self.file.shape.height, self.file.shape.width, 3
 
     def opened(self) -> Any:
@@ -157,7 +155,7 @@ def _(call: Call, encoded, fill_value, pad_mode, frames, times, **sequence: Any)
 
 
 def _sequence(i: int, count: int, start_frame: Any, end_frame: Any, stride: Any, sequence_length: Any, **_: Any) -> Any:
-    """The numbers of the frames of sample `i`; some may be beyond the end."""
+    """The numbers of the frames of sample `i`; some may lie beyond the end."""
     start, end, step, length = (
         None if v is None else int(v.each()[i]) for v in (start_frame, end_frame, stride, sequence_length)
     )
@@ -185,18 +183,20 @@ def _(encoded, out, clip):
 
 @video.cuda
 def _(launch, encoded, out, clip, fill):
-    """By the engines of the GPU; what they do not decode, by the CPU. The same launches for any batch."""
+    """The engines of the GPU decode, else the CPU. The number of launches is the same for any batch."""
     from ndd.decoders.video_files import gpu as _video_gpu
 
     pieces, wanted, count = [], [], 0
     wide = _video_gpu.pieces_at_once(len(clip))
-    for i, one in enumerate(clip):
-        there = one.frames >= 0
-        frames, places = np.unique(one.frames[there], return_inverse=True)
-        wanted.append(np.full(len(one.frames), -1))
-        wanted[-1][there] = places.reshape(-1) + count
+    for i, sample in enumerate(clip):
+        exists = sample.frames >= 0
+        frames, places = np.unique(sample.frames[exists], return_inverse=True)
+        wanted.append(np.full(len(sample.frames), -1))
+        wanted[-1][exists] = places.reshape(-1) + count
         count += len(frames)
-        for k, part in enumerate(_video_gpu.cut(one.file.index, frames, wide)):
-            pieces.append(_video_gpu.Piece(one.again if k else one.opened, one.file.index, part, np.full(len(part), i)))
+        index = sample.file.index
+        for k, part in enumerate(_video_gpu.cut(index, frames, wide)):
+            using = sample.again if k else sample.opened
+            pieces.append(_video_gpu.Piece(using, index, part, np.full(len(part), i)))
     pictures = _video_gpu.decoded(launch.call, pieces)
-    _video_gpu.convert(launch, [one.file.index for one in clip], pictures, wanted, fill)
+    _video_gpu.convert(launch, [sample.file.index for sample in clip], pictures, wanted, fill)

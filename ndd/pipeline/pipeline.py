@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ndd.atomic_file import atomic_file
 from ndd.pipeline import current
-from ndd.pipeline.ahead import Ahead
 from ndd.pipeline.body import PipelineBody
 from ndd.pipeline.checkpoints import first_states, with_iterator, written
 from ndd.pipeline.graph import dot_text
 from ndd.pipeline.node import DataNode
 from ndd.pipeline.outputs import TensorList
 from ndd.pipeline.serialized import definition_in, definition_text, outputs_of
+from ndd.read_ahead import ReadAhead
 from ndd.types import PipelineAPIType
 
 _USES = {
@@ -63,7 +65,7 @@ class Pipeline(PipelineBody):
         super()._prepare()
         self._places: str | None = None  # after the run whose outputs were given last
         self._scheduled = 0  # runs that were asked for, and not given yet
-        self._ahead: Ahead | None = None
+        self._ahead: ReadAhead[Any] | None = None
         self._out: Any = None  # the outputs of a run, until they are handed over
         self._ended = False
         self._use: PipelineAPIType | None = None
@@ -201,7 +203,8 @@ class Pipeline(PipelineBody):
             return
         self._out = self._once()
         if self._runs_ahead():
-            self._ahead = Ahead(self, Pipeline._once, self._depth)
+            work = functools.partial(_next_run, weakref.ref(self))
+            self._ahead = ReadAhead(work, self._depth, "pipeline", owner=self, exit_seconds=10.0)
             self._ahead.begin()
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
@@ -254,6 +257,7 @@ class Pipeline(PipelineBody):
             self._scheduled = 0
             if self._ahead is not None:
                 self._ahead.stop()
+                self._ahead.join()
                 self._ahead = None
             for source in self._sources:
                 source.reset()
@@ -386,3 +390,11 @@ class Pipeline(PipelineBody):
     def output_names(self) -> list[str] | None:
         """The names of the outputs, if the body gives a dict."""
         return self._names
+
+
+def _next_run(reference: weakref.ref[Pipeline]) -> tuple[TensorList, ...]:
+    """The outputs of the next run of a pipeline that somebody still holds."""
+    pipeline = reference()
+    if pipeline is None:
+        raise StopIteration
+    return pipeline._once()

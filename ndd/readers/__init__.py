@@ -1,36 +1,49 @@
 """Readers: an index, a store of records and a sampler.
 
+What is where
+-------------
+    reader.py        `Reader`: what users call
+    definition.py    `Definition`: what the author of a reader overrides
+    options.py       the arguments that all readers share; `signature.py` joins them to those of each reader
+    output.py        `Output`: what a reader declares of each output
+    file.py, ...     the readers, a file each
+    epochs/          what happens between `next_epoch` and a batch
+    sampling/        the order of the samples
+    formats/         parsers of containers, archives and annotations
+    stores/          how many records there are, and record i of them
+    files/           bytes, folders, list files, indexes on disk
+
+A folder imports only those below it in this list.
+
 Life of a sample
 ----------------
-1. `reader.next_epoch(batch_size=64)` returns an `Epoch` (`epoch.py`); nothing is opened yet. Its first `next()` makes
-   the reader open its data: `_open` of the concrete reader builds the index and returns a `RecordStore`.
-2. The arguments that all readers share (`options.py`) choose an `Order`; a `NumberStream` (`sampler.py`) cuts it into batches
-   of sample numbers. `Progress` (`progress.py`) keeps the place in it, which is all that a saved state holds (`state.py`).
-3. `ReadAhead` (`read_ahead.py`): a few threads take the coming batches from the stream and call `store.records(numbers)`
-   (`file_store.py`, `container.py` on `file_reading.py`). They come as `Records` (`records.py`): output by output, as
-   places in the buffer that was read (`_tensor/packed.py`), with the exceptions of those that cannot be read. No object is
-   made for a record; a reader that parses looks at the heads of a whole batch at once (`mxnet.py`, `readers/formats/protobuf.py`).
-   Records that a store gives one by one, tuples of arrays, are taken as well. A store whose work is not cut by records says
-   how it is by `store.jobs(numbers)` (`video_clips.py`: a frame is decoded for all the sequences that show it), or one
-   whose parts go to one array (`fits_batch.py`).
-4. `Reader` (`base.py`), on the user's thread: the records of a batch become handles on the CPU (`output.py`) with
-   `source_info`; the error of a record is raised here, at its batch, or the record left out (`broken_records.py`). A
-   lookahead may have made them before.
-5. `_present` of the reader may call operators on these handles; outputs that follow `device="gpu"` are copied there.
+1. `reader.next_epoch(batch_size=64)` returns an `Epoch` (`epochs/epoch.py`); nothing is opened yet. Its first `next()` makes
+   the reader's `Session` (`epochs/session.py`) open the data: `_open` of the concrete reader builds the index and returns a
+   `RecordStore` (`stores/records.py`).
+2. The shared arguments choose an `Order`; a `NumberStream` (`sampling/sampler.py`) cuts it into batches of sample numbers.
+   `Progress` (`epochs/progress.py`) keeps the place in it, which is all that a saved state holds (`epochs/state.py`).
+3. `RecordReadAhead` (`epochs/read_ahead.py`, on `ndd/read_ahead.py`): a few threads take the coming batches from the stream
+   and call `store.records(numbers)`. The result is a `Records`: for each output the places of all samples in the buffer that
+   was read, and the exceptions of those records that cannot be read. There is no object for a record; a reader that parses
+   looks at the headers of a whole batch at once (`mxnet.py`, `formats/protobuf.py`). A store may also give records one by
+   one, as tuples of arrays. A store whose work is not divided by records gives `store.jobs(numbers)` instead
+   (`stores/video_clips.py` decodes a frame once for all sequences that show it).
+4. `BatchMaker` (`epochs/batch_maker.py`), on the user's thread: the records become Tensors or Batches on the CPU with
+   `source_info`. The error of a record is raised here, at its batch, or the record is left out (`epochs/broken_records.py`).
+   Lookahead may have made a batch before.
+5. `_present` of the reader may call operators on these values; outputs that follow `device="gpu"` are copied there.
    Both only start work. The user gets a tuple, or a dict, of `Tensor`s or `Batch`es.
 
 Add a reader
 ------------
-1. `readers/name.py`: a class with a docstring (what it gives, "Args" of its own arguments only, an example that runs),
-   `_open` with these arguments and `_outputs`. `mxnet.py` shows records in a container, `numpy.py` files of an own kind.
-   What is in the records is its own; for what other formats share look into `file_tree.py` (paths, list files,
-   patterns), `file_reading.py` (bytes without the GIL), `index_cache.py` (an index that took long to build) and
-   `readers/formats/protobuf.py` (fields of messages). A path may be a URL: ask `file_reading.py` for sizes (`status`) and bytes,
-   `file_tree.py` for lines and folders, and open nothing yourself, so that the reader reads object stores
-   (`ndd/io/object_store.py`) without knowing it.
-2. One import and one name in this file, or in `experimental/readers/__init__.py` if DALI has it there. `signature.py`
-   joins the shared arguments to the signature and the docstring.
-3. `tests/readers/datasets.py`: one entry that makes some data (`dali=False` for a reader that DALI has not);
+1. `readers/name.py`: copy the nearest reader. `file.py` reads whole files, `mxnet.py` records in containers, `numpy.py` files
+   that are parsed. A reader is a class with a docstring (what it gives, "Args" of its own arguments only, an example that
+   runs), `_open` and `_outputs`; `definition.py` lists what else it may override. Look into `files/` for paths, list files and
+   patterns (`file_tree.py`), for bytes (`file_reading.py`) and for an index that takes long to build (`index_cache.py`); into
+   `stores/` for the store to subclass. A path may be a URL: ask `file_reading.py` for sizes (`status`) and bytes and
+   `file_tree.py` for lines and folders, and open nothing yourself. The reader then reads object stores without knowing it.
+2. One import and one name in this file, or in `experimental/readers/__init__.py` if DALI has the reader there.
+3. `tests/readers/datasets.py`: one entry that makes some data (`dali=False` for a reader that DALI lacks);
    `test_every_reader.py` then checks order, shards, resume, access by number, worker processes and declared outputs.
    `tests/readers/test_name.py`: the contents, against DALI where it has this reader.
 4. `python -m ndd stubs` writes the types that editors see, `python -m ndd coverage --index notebooks/operators.md` the index;

@@ -66,9 +66,9 @@ class Reader(Definition):
 
     @classmethod
     def outputs(cls, *positional: Any, **arguments: Any) -> tuple[Output, ...]:
-        """What a reader with these arguments gives: name, element type, dimensions, layout and device of each output.
+        """Name, element type, number of dimensions, layout and device of each output of a reader with these arguments.
 
-        Opens nothing and needs no data; required arguments that do not matter may be left out.
+        Opens nothing and needs no data. Required arguments that do not matter here may be left out.
 
         >>> import ndd
         >>> [(output.name, str(output.dtype)) for output in ndd.readers.File.outputs()]
@@ -110,28 +110,27 @@ class Reader(Definition):
         With `batch_size` (here, or `max_batch_size` at construction) it gives batches, otherwise single samples; a
         reader stays with its first choice until `reset()`. Nothing is read before the first sample is asked for.
 
-        With `last_batch="fill"`, DALI's way, every batch is full: without `pad_last_batch` the last one goes on into the
-        next epoch, so that 10 samples in batches of 4 give 12, and the next epoch begins with the third. "partial" gives
+        With `last_batch="fill"`, as in DALI, every batch is full. Without `pad_last_batch` the last batch continues into the
+        next epoch: 10 samples in batches of 4 give 12, and the next epoch begins with the third sample. "partial" gives
         each sample of the shard exactly once, as an evaluation needs: the last batch is smaller, nothing is padded, and
-        every epoch begins afresh, also after one that was left. "drop" leaves a last batch out that is not full.
+        every epoch begins afresh, also after an unfinished one. "drop" leaves out a last batch that is not full.
         (Not in DALI.)
 
         `capture=True` promises that every iteration calls the same operators. The values are those of an ordinary loop, but
-        on the CPU too the coming batches are worked on while the program does something else, such as training on the
-        one before (`NDD_LOOKAHEAD=0` turns that off). What breaks the promise raises DALI's errors. From this call on, also if
-        the loop is left in its first iteration, the reader has captured loops of this batch size only, until `reset()`; a
-        first iteration that ends without having called an operator frees it. Two calls of one function in the body are two
-        places, each with its own rules. An operator's `batch_size` may be the loop's or that of the batch at hand, which is
-        smaller at the end of an epoch with "partial" and where `on_error="skip"` leaves samples out.
+        on the CPU, too, the next batches are computed while the program does something else, such as training
+        (`NDD_LOOKAHEAD=0` turns that off). A broken promise raises DALI's errors. After this call the reader allows only
+        captured loops of this batch size until `reset()`, even if the loop is left in its first iteration; a first iteration
+        that calls no operator frees the reader. Two calls of one function in the body are two places, each with its own
+        rules. An operator's `batch_size` may be the loop's or that of the current batch, which is smaller at the end of an
+        epoch with "partial" and where `on_error="skip"` leaves samples out.
 
-        What a reader computes from what it read (a copy to the GPU, say) is computed in the context `ctx`, by default
-        in the current one.
+        `ctx` is the context in which the reader computes (copies to the GPU, for example); default: the current one.
 
-        If the epoch before was left unfinished, this one ("fill") goes on where it stopped and has full length, as in DALI, and
-        warns once; call `reset()` before `next_epoch()` to drop the rest. After `set_state` the interrupted epoch is
-        finished first, also with another `batch_size` or `last_batch` than it was begun with: one that was begun with "fill"
-        goes on as "partial" or "drop" to the end of the shard's pass over its samples. An epoch that is used on after
-        another one began anew raises RuntimeError; those with "fill" take turns in one stream.
+        If the previous epoch is unfinished, this one ("fill") continues where it stopped and has full length, as in DALI,
+        and warns once; call `reset()` before `next_epoch()` to drop the rest. After `set_state` the interrupted epoch is
+        finished first, also with another `batch_size` or `last_batch`: an epoch that began with "fill" continues as "partial"
+        or "drop" to the end of the shard's pass over its samples. An epoch raises RuntimeError if it is used after another
+        one began anew; epochs with "fill" take turns in one stream.
 
         >>> import ndd, tempfile, pathlib
         >>> root = pathlib.Path(tempfile.mkdtemp())
@@ -158,14 +157,13 @@ class Reader(Definition):
         return Epoch(self, size, ctx, last_batch)
 
     def __iter__(self) -> Iterator[Any]:
-        """A loop over `next_epoch()`: samples, or batches of `max_batch_size`. Frameworks may ask for it again and again;
-        for those that want to know how many batches there are an `Epoch` is better, since `len()` of a reader counts
-        samples."""
+        """A loop over `next_epoch()`: samples, or batches of `max_batch_size`. Each call is a new loop. Frameworks that want the
+        number of batches should be given an `Epoch`, since `len()` of a reader counts samples."""
         return iter(self.next_epoch())
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
-        """The next sample, or with `batch_size` the next batch, without end; epochs follow each other. A reader with one
-        output gives it alone, not in a tuple."""
+        """The next sample, or with `batch_size` the next batch. Epochs follow each other without end. A reader with one
+        output returns it alone, not in a tuple."""
         size, session = check_batch_size(self._display, batch_size), self._session
         progress = session.progress
         progress.check("calls", size)
@@ -186,11 +184,11 @@ class Reader(Definition):
         return value
 
     def reset(self, epoch: int | None = None) -> None:
-        """Abandon a running epoch and free the batch size and the mode. `next_epoch` then starts a fresh epoch.
+        """Abandon the running epoch and free the batch size and the mode. `next_epoch` then starts a fresh epoch.
 
         Args:
-            epoch: the epoch to go to (0 is the very first); by default the one after the running one, or the coming
-                one if none is running.
+            epoch: the epoch to go to (0 is the first). Default: the epoch after the running one, or the next one if none is
+                running.
 
         Iterators of the abandoned epoch end.
         """
@@ -202,7 +200,7 @@ class Reader(Definition):
     # Random access
 
     def __len__(self) -> int:
-        """How many samples the whole data set has, whatever the shard."""
+        """The number of samples in the whole data set, not just in this shard."""
         with self._session.entered():
             return len(self._session.opened()[0])
 
@@ -237,7 +235,7 @@ class Reader(Definition):
     # Facts and state
 
     def close(self) -> None:
-        """Stop reading ahead and close files. A reader that is used again goes on where it was."""
+        """Stop reading ahead and close files. The reader may be used again: it continues where it was."""
         self._session.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -251,8 +249,8 @@ class Reader(Definition):
 
     @property
     def skipped(self) -> list[Skipped]:
-        """What `on_error="skip"` has left out so far: (number, source, error) of each broken record, once. A part of the
-        reader's state."""
+        """The broken records that `on_error="skip"` has left out so far, each once: (number, source, error). They are part of
+        the reader's state."""
         return self._session.broken.listed()
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
@@ -271,27 +269,27 @@ class Reader(Definition):
         }
 
     def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
-        """The reader's place, exact to the sample: short text, at any time, with nothing to switch on before.
+        """The reader's place, exact to the sample, as a short text. It may be taken at any time, without preparation.
 
-        The next batch after `set_state` (on this or an equal reader, in this or another process) is the one that
-        would have come next here; the epoch then ends where it would have ended.
+        After `set_state` (on this or an equal reader, in this or another process) the next batch is the one that
+        would have come next here, and the epoch ends where it would have ended.
         """
         return self._session.state()
 
     def set_state(self, state: ReaderState | str | bytes | Sequence[ReaderState | str | bytes]) -> None:
         """Go to a place given by `get_state()`, also in mid-epoch; frees batch size and mode.
 
-        Raises ValueError naming the first difference if the state was taken from a reader of other data, order or
-        shards (as soon as that is known: the size of the data only when it is opened). The seed comes from the state.
+        Raises ValueError that names the first difference if the state is of a reader with other data, another order or
+        other shards (as soon as that is known: the size of the data only when it is opened). The seed comes from the state.
 
-        A list holds the states of all shards, in any order, perhaps of another number of shards than there are now: what
-        none of them has given yet of the running epoch is shared out among those of now, as an epoch of its own, and the
-        next epoch is shared out as ever. No sample comes twice, none is left out. (Fewer samples than there are shards now come
-        with the next epoch.)
+        A list holds the states of all shards, in any order; their number may differ from today's. The samples of the running
+        epoch that none of them has given are divided among today's shards, as an epoch of its own. The next epoch is
+        divided as usual. No sample comes twice, and none is left out. (If fewer samples are left than there are shards, they
+        come with the next epoch.)
 
-        With `shard="auto"` the state of one rank will do where all were in step, that is, had taken equally many batches
-        of the same sizes, as DDP makes them: where the others stood follows from it. So tools that keep the state of one
-        rank only, or give it to more or fewer ranks than there were, lose nothing. (Neither is in DALI.)
+        With `shard="auto"` the state of one rank is enough if all ranks were in step, that is, had taken equally many batches
+        of the same sizes, as DDP makes them. Tools that keep the state of one rank only, or give it to more or fewer ranks,
+        lose nothing. (Neither is in DALI.)
         """
         every_rank = isinstance(state, list | tuple)
         saved = [states.parse(self._display, each) for each in (state if every_rank else [state])]

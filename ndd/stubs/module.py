@@ -36,7 +36,7 @@ def stub_of(module: ModuleType) -> str:
     public = exported or defined
     names = Names(frozenset({"bool"} & set(public)))
     written = {name: _lines(module, name, names) for name in public}
-    for node in tree.body:
+    for node in [n for top in tree.body for n in (top.body if isinstance(top, ast.If) else [top])]:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 here = alias.asname or alias.name
@@ -102,7 +102,7 @@ def _reader(name: str, reader: type[Reader], names: Names) -> list[str]:
 
 def _methods(name: str, kind: type, names: Names) -> list[str]:
     """`Arithmetic`: each method is an operation on elements, and gives what it is called on, or a Batch."""
-    lines = [f"class {name}:"]
+    lines = ["# `==` gives a value, not a bool.", "# pyright: reportIncompatibleMethodOverride=false", f"class {name}:"]
     for method, value in vars(kind).items():
         if inspect.isfunction(value):
             for text in elementwise_overloads(method, value, names, names.add("typing_extensions", "Self")):

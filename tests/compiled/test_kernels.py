@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import warm_interpreter
 
-from ndd._compiled import kernel_cache, kernel_file
+from ndd._compiled import kernel_cache, kernel_file, linking
 from ndd._compiled.jit import External, Kernel, kernel
 from ndd._execution import cache_folders, compile_notice as compiling
 from ndd._execution.cache_folders import chosen_folder
@@ -128,6 +128,68 @@ def test_kept_on_disk(folder):
     assert twice(4) == 8
     # What kernels call is kept as a part of kernels, and Python cannot call it.
     assert not twice.compiled().stats.cache_hits
+
+
+LITERALS = """
+from ndd._compiled.jit import kernel
+
+@kernel
+def big_endian(data, at, count):
+    number = 0
+    for k in range(count):
+        number = number << 8 | data[at + k]
+    return number
+
+@kernel(light=True)
+def doubled(values, out):
+    out[0] = big_endian(values, 0, 1)
+    out[1] = big_endian(values, 1, 1)
+    out[2] = big_endian(values, 1, 2) + big_endian(values, len(values) - 3, 2)
+"""
+
+
+def test_numbers_written_in_calls_make_no_other_kernels(folder):
+    (folder / "small.py").write_text(LITERALS)
+    out = np.empty(3, np.int64)
+    loaded(folder).doubled(np.array([3, 4, 5], np.uint8), out)
+    assert out.tolist() == [3, 4, 4 * 256 + 5 + 3 * 256 + 4]
+    assert len(files(folder)) == 2
+
+
+CHAIN = """
+from ndd._compiled.jit import kernel
+import numpy as np
+
+@kernel
+def mixed(values, out):
+    for i in range(len(values)):
+        out[i] = np.sqrt(values[i]) if i % 3 else np.floor(values[i]) + values[len(values) - 1 - i] / 7
+
+@kernel
+def twice(values, out):
+    mixed(values, out)
+    mixed(out, out)
+
+@kernel
+def doubled(values, out):
+    twice(values, out)
+"""
+
+
+def test_large_kernels_are_linked_through_others(folder, monkeypatch):
+    """Also where they are too large to be looked at by each kernel between them and the one that Python calls."""
+    (folder / "small.py").write_text(CHAIN)
+    values = np.arange(9, dtype=np.float64)
+    found = []
+    for large in (0, 1 << 30):
+        monkeypatch.setattr(linking, "_LARGE", large)
+        for path in files(folder):
+            path.unlink()
+        for _ in range(2):  # compiled, then loaded
+            out = np.empty(9)
+            loaded(folder).doubled(values, out)
+            found.append(out.tolist())
+    assert all(each == found[0] for each in found)
 
 
 SEEN: list[float] = []
@@ -326,7 +388,7 @@ def test_a_full_disk(folder, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert not found_on_disk(folder)
-    assert not list((folder / "cache" / "ndd").iterdir())
+    assert [path.name for path in (folder / "cache" / "ndd").iterdir()] == [".busy"]
 
 
 def test_a_folder_that_cannot_be_used_is_told_and_another_one_serves(folder, monkeypatch):
@@ -513,14 +575,18 @@ def test_many_threads_ask_first(folder):
 
 
 def test_many_processes_ask_first(folder):
-    """With different types, so that they write at the same time; all of it can be read afterwards."""
+    """With different types, so that they write at the same time; all of it can be read afterwards. One of them compiles for a
+    type, the others wait and find it."""
     kinds = ["float64", "int16"]
     code = """
     import numpy as np
+    from ndd._compiled.kernel_cache import KernelCache
     from small import doubled
+    kept, keep = [], KernelCache._keep
+    KernelCache._keep = lambda self, *given: kept.append(self) or keep(self, *given)
     out = np.empty(3, {0!r})
     doubled(np.arange(3, dtype={0!r}), out)
-    print(out.tolist() == [0, 2, 4])
+    print(out.tolist() == [0, 2, 4], len(kept))
     """
     own = {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "NUMBA_CACHE_DIR": str(folder / "cache")}
     processes = [
@@ -534,10 +600,12 @@ def test_many_processes_ask_first(folder):
         for kind in kinds
         for _ in range(2)
     ]
+    compiled = 0
     for process in processes:
         out, err = process.communicate(timeout=200)
-        assert out == "True\n", err[-2000:]
-    assert len(files(folder)) == 2 * len(kinds)
+        assert out.startswith("True"), err[-2000:]
+        compiled += int(out.split()[1])
+    assert len(files(folder)) == compiled == 2 * len(kinds)
     assert not list(folder.rglob("*.tmp"))
     for path in files(folder):
         content = path.read_bytes()

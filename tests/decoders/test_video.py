@@ -16,10 +16,10 @@ from memory import least_growth
 from videos import REAL, encoded, number_of, numbered, numbers_of, timed
 
 import ndd
+from ndd.decoders.pyav import any_metadata
 from ndd.decoders.video_files import nvdec as _nvdec, nvdec_calls
 from ndd.decoders.video_files.color import factors
 from ndd.decoders.video_files.file import VideoFile
-from ndd.decoders.video_files.metadata import any_metadata
 
 av = pytest.importorskip("av")
 

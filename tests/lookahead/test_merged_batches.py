@@ -74,9 +74,9 @@ def _alone_and_together(path, case, monkeypatch, on_gpu):
 
 
 def _check(path, case, monkeypatch, on_gpu=False):
-    apart = OPERATORS[path].apart
+    independent = OPERATORS[path].independent_samples
     named = {a.name: case.args.get(a.name, a.default) for a in OPERATORS[path].arguments}
-    if not (apart if isinstance(apart, bool) else apart(**named)):
+    if not (independent if isinstance(independent, bool) else independent(**named)):
         pytest.skip("its samples depend on one another")
     for alone, together in _alone_and_together(path, case, monkeypatch, on_gpu):
         assert len(alone) == len(together)

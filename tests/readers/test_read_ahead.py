@@ -14,6 +14,7 @@ from memory import least_growth
 from waiting import let_read_on, wait_until
 
 import ndd
+from ndd.read_ahead import _running
 from ndd.readers import File, Output, Reader, RecordStore
 from ndd.readers.epochs import read_ahead
 from ndd.readers.sampling import sampler
@@ -288,33 +289,17 @@ def test_hand_over_is_cheap(tmp_path):
     assert best < 64 * 20e-6  # 64 * 3.5e-6 on a machine with 26 waiting for its two cores
 
 
-def test_a_reader_may_be_collected_by_a_thread_of_its_own(numbered):
-    """The collector runs wherever something is allocated, also while a reading thread holds its lock."""
-    reader = File(files=numbered(4))
-    next(iter(reader.next_epoch(batch_size=2)))
-    ahead = next(a for a in read_ahead._running if a._store is reader._session.opened()[0])
-    done = threading.Event()
-
-    def stop_while_holding_the_lock():
-        with ahead._lock:
-            ahead.stop()
-        done.set()
-
-    threading.Thread(target=stop_while_holding_the_lock, daemon=True).start()
-    assert done.wait(60)
-
-
-@pytest.mark.parametrize("place", ["_may_plan", "_plan", "_read"])
+@pytest.mark.parametrize("place", ["_may_prepare", "_prepare", "_read"])
 def test_a_thread_without_memory_goes_on(monkeypatch, place):
     """A MemoryError at any place in a thread of the reader: nothing is lost, and nobody waits for a dead thread."""
-    usual, left = getattr(read_ahead.ReadAhead, place), iter(range(2))
+    usual, left = getattr(read_ahead.RecordReadAhead, place), iter(range(2))
 
     def short_of_memory(self, *part):
         if threading.current_thread().name.startswith("ndd-reader") and next(left, None) is not None:
             raise MemoryError
         return usual(self, *part)
 
-    monkeypatch.setattr(read_ahead.ReadAhead, place, short_of_memory)
+    monkeypatch.setattr(read_ahead.RecordReadAhead, place, short_of_memory)
     reader = Memory(store=Slow(40))
     assert epoch_of(reader, 8) == [list(range(i, i + 8)) for i in range(0, 40, 8)]
     assert next(left, None) is None
@@ -345,11 +330,11 @@ for _ in reader.next_epoch(batch_size=4):
 
 
 def test_another_thread_comes_only_where_records_take_time():
-    ahead = read_ahead.ReadAhead(Slow(8), lambda: None, 4, 2)
+    ahead = read_ahead.RecordReadAhead(Slow(8), lambda: None, 4, 2)
     for seconds, threads in ((2e-6, 0), (2e-5, 3)):
         ahead._seconds = seconds
         for _ in range(9):
-            ahead._waited(3)
+            ahead._ask_for_thread(3)
         assert len(ahead._threads) == threads
     ahead.stop()
 
@@ -371,7 +356,7 @@ def test_what_a_record_takes_does_not_depend_on_how_a_batch_is_cut(monkeypatch, 
     clock, store = [0.0], Slow(8)
     store.jobs = lambda numbers: Cut()
     monkeypatch.setattr(read_ahead.time, "perf_counter", lambda: clock[0])
-    ahead = read_ahead.ReadAhead(store, lambda: None, 8, 2)
+    ahead = read_ahead.RecordReadAhead(store, lambda: None, 8, 2)
     assert len(ahead.read(range(8))) == 8
     assert ahead._seconds == pytest.approx(1e-6)
     ahead.stop()
@@ -379,7 +364,7 @@ def test_what_a_record_takes_does_not_depend_on_how_a_batch_is_cut(monkeypatch, 
 
 def test_parts_of_a_batch_have_few_sizes():
     """So that the pool of host memory keeps few blocks: whole batches, halves and quarters."""
-    ahead = read_ahead.ReadAhead(Slow(8), lambda: None, 4, 2)
+    ahead = read_ahead.RecordReadAhead(Slow(8), lambda: None, 4, 2)
     found = {}
     for threads in range(1, 7):
         ahead._threads = [threading.current_thread()] * threads
@@ -415,7 +400,7 @@ def test_a_store_that_wants_many_records_at_once(monkeypatch, room, together):
         def take(self):
             return np.array([next(stream) for _ in range(4)])
 
-    ahead = read_ahead.ReadAhead(Far(1000), Stream, 4, 2)
+    ahead = read_ahead.RecordReadAhead(Far(1000), Stream, 4, 2)
     found = [ahead.next() for _ in range(12)]
     assert [step.numbers for step in found] == [list(range(k, k + 4)) for k in range(0, 48, 4)]
     assert [[int(label[0]) for _, label in step.records] for step in found] == [step.numbers for step in found]
@@ -443,7 +428,7 @@ def test_a_slow_request_keeps_no_others_waiting():
             return super().records(numbers)
 
     order = sampler.Order(sampler.Shards(1000))
-    ahead = read_ahead.ReadAhead(Far(1000), lambda: sampler.NumberStream(order, 4, sampler.Position()), 4, 2)
+    ahead = read_ahead.RecordReadAhead(Far(1000), lambda: sampler.NumberStream(order, 4, sampler.Position()), 4, 2)
     ahead._bytes = 0  # known to be small
     assert ahead.next().records[0][1][0] == 0
     assert sorted(seen)[:32] == list(range(32))
@@ -456,7 +441,7 @@ def test_an_interrupt_while_the_lock_changes_hands(monkeypatch, place):
     reader = Memory(store=Slow(12, delay=0.01))
     epoch = iter(reader.next_epoch(batch_size=2))
     seen = [next(epoch)[1].torch().flatten().tolist()]
-    ahead = next(a for a in read_ahead._running if a._store is reader._session.dataset.opened[0])
+    ahead = next(a for a in _running if a._store is reader._session.dataset.opened[0])
     with monkeypatch.context() as patched:
         if place == "the lock is free":
             release = ahead._ready._release_save

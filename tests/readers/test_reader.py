@@ -12,8 +12,6 @@ import ndd.readers
 from ndd.readers import File
 from readers.epochs import epoch_of, flat, labels_of
 
-WHOLE = ndd.tfrecord.FixedLenFeature((), ndd.tfrecord.string, "")
-
 
 def test_samples_are_tensors_and_batches_batches(numbered):
     data, label = next(File(files=numbered(3)).next_epoch())
@@ -57,71 +55,6 @@ def test_max_batch_size(numbered):
         File(files=numbered(10), max_batch_size=4).next_epoch(batch_size=5)
     reader = File(files=numbered(10), max_batch_size=4)
     assert len(epoch_of(reader, 3)) == 4
-
-
-@pytest.mark.parametrize("label", [1 << 31, -(10**30)])
-def test_labels_have_32_bits(numbered, label):
-    with pytest.raises(ValueError, match=f"an integer of 32 bits for each file, got {label} for file 1"):
-        labels_of(File(files=numbered(2), labels=[0, label]))
-
-
-@pytest.mark.parametrize("label", [1 << 31, -(1 << 31) - 1, 1 << 32, 10**17])
-def test_labels_in_a_list_have_32_bits(numbered, tmp_path, label):
-    """DALI keeps the lower bits: 2**32 + 1 would be class 1."""
-    names = numbered(3)
-    path = tmp_path / "list"
-    path.write_text(f"{names[0]} {(1 << 31) - 1}\n{names[1]} {-(1 << 31)}\n")
-    assert epoch_of(File(file_list=str(path))) == [(1 << 31) - 1, -(1 << 31)]
-    path.write_text(f"{names[0]} 1\n{names[1]} {label}\n")
-    with pytest.raises(RuntimeError, match=rf'list":2: .*an integer of 32 bits, got .*{label}'):
-        len(File(file_list=str(path)))
-    with pytest.raises(RuntimeError, match=r"line 2 .*expected a file, a label from 0"):
-        len(ndd.readers.Video(file_list=str(path), sequence_length=1))
-
-
-@pytest.mark.parametrize(
-    ("make", "line", "words"),
-    [
-        (
-            lambda name, path: File(file_list=path),
-            "{name} {large}",
-            'list":1: expected a file name followed by a label',
-        ),
-        (
-            lambda name, path: ndd.readers.Video(file_list=path, sequence_length=1),
-            "{name} {large}",
-            'line 1 of "/.*: expected a file, a label from 0',
-        ),
-        (
-            lambda name, path: ndd.readers.TFRecord(path=name, index_path=path, features={"a": WHOLE}),
-            "{large} 4",
-            'list":1: expected an offset and a size',
-        ),
-        (
-            lambda name, path: ndd.readers.MXNet(path=name, index_path=path),
-            "0 {large}",
-            'list":1: expected a key and an offset',
-        ),
-        (
-            lambda name, path: ndd.readers.Webdataset(paths=name, index_paths=path, ext="bin"),
-            "v1.2 1\nbin 512 {large} a",
-            'list" line 2: expected "extension offset size',
-        ),
-        (
-            lambda name, path: ndd.readers.NemoAsr(manifest_filepaths=path, max_duration=5.0),
-            '{{"audio_filepath": "a", "duration": {large}0}}',
-            "No files found",
-        ),
-    ],
-    ids=["File", "Video", "TFRecord", "MXNet", "Webdataset", "NemoAsr"],
-)
-@pytest.mark.parametrize("digits", [400, 5000])  # more than a number of 64 bits holds, and than Python reads
-@pytest.mark.filterwarnings("ignore")
-def test_numbers_too_large_for_a_list(numbered, tmp_path, make, line, words, digits):
-    name = numbered(1)[0]
-    (tmp_path / "list").write_text(line.format(name=name, large="9" * digits) + "\n")
-    with pytest.raises(RuntimeError, match=words):
-        len(make(name, tmp_path / "list"))
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, "4", True])
@@ -529,18 +462,6 @@ def test_images_directly_in_the_root(tmp_path):
         File(file_root=tmp_path, file_filters="1.*").fetch([0])
     with pytest.raises(RuntimeError, match=r"No files found in .*\. Do the filters match the names\?$"):
         File(file_root=tmp_path, dir_filters="dog").fetch([0])
-
-
-def test_labels_are_integers(numbered):
-    taken = File(files=numbered(4), labels=[1.0, "2", True, np.int64(7)])
-    assert taken.fetch(range(4))[1].torch().flatten().tolist() == [1, 2, 1, 7]
-    for wrong in (0.5, float("nan"), float("inf"), None, np.float32(2.5)):
-        with pytest.raises(ValueError, match=r"readers.File: labels: expected an integer .*, got .* for file 1"):
-            File(files=numbered(2), labels=[0, wrong]).fetch([0])
-    with pytest.raises(ValueError, match=r"got 'cat' for file 0. Number the classes: labels=\[classes.index"):
-        File(files=numbered(1), labels=["cat"]).fetch([0])
-    with pytest.raises(ValueError, match=r"got 0.5 for file 0"):
-        File(files=numbered(1), labels=np.array([0.5])).fetch([0])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""AVIF, box by box: how the picture is turned. Libraries decode it as it is stored."""
+"""AVIF, box by box: its signature and how the picture is turned. Libraries decode it as it is stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROBE = np.arange(6).reshape(2, 3)  # no two orientations look alike
 
 
 def is_avif(data: memoryview) -> bool:
-    """Whether the first box says so, as the main brand or as one that the file is compatible with."""
+    """Whether the first box has AVIF as its main brand, or as one that the file is compatible with."""
     if len(data) < 16 or bytes(data[4:8]) != b"ftyp":
         return False
     brands = bytes(data[8 : min(struct.unpack_from(">I", data)[0], 8 + 4 * _MOST_BRANDS)])
@@ -27,7 +27,7 @@ def is_avif(data: memoryview) -> bool:
 
 
 def orientation(data: memoryview) -> int:
-    """What `irot` and `imir` of the main picture say; without them what its EXIF says, as for other formats. 1 if damaged."""
+    """The orientation by `irot` and `imir` of the main picture, without them by its EXIF, as for other formats; 1 if damaged."""
     try:
         boxes = dict(_boxes(next(body for name, body in _boxes(data) if name == b"meta")[4:]))
         turns = list(_turns(boxes))
@@ -42,7 +42,7 @@ def orientation(data: memoryview) -> int:
 
 
 def _boxes(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """Name and body of each box; those that do not lie in `data` as a whole are left out."""
+    """Name and body of each box, up to the first one that does not lie in `data` as a whole."""
     position, total = 0, len(data)
     while total - position >= 8:
         size, name = struct.unpack_from(">I4s", data, position)
@@ -58,12 +58,12 @@ def _boxes(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
 
 
 def _numbered(data: memoryview, position: int, wide: bool) -> tuple[int, int]:
-    """A number of 16 or 32 bits, and the place behind it."""
+    """A number of 16 or 32 bits, and the position behind it."""
     return struct.unpack_from(">I" if wide else ">H", data, position)[0], position + (4 if wide else 2)
 
 
 def _turns(boxes: dict[bytes, memoryview]) -> Iterator[int]:
-    """The turns and mirrorings of the main picture, one after the other, each as an orientation."""
+    """The rotations and reflections of the main picture in order, each as an orientation."""
     main, _ = _numbered(boxes[b"pitm"], 4, boxes[b"pitm"][0] > 0)
     properties = dict(_boxes(boxes[b"iprp"]))
     known, table = list(_boxes(properties[b"ipco"])), properties[b"ipma"]
@@ -86,7 +86,7 @@ def _turns(boxes: dict[bytes, memoryview]) -> Iterator[int]:
 
 
 def _of_exif(data: memoryview, boxes: dict[bytes, memoryview]) -> int:
-    """Four bytes say where in the item the TIFF structure begins."""
+    """The orientation in the EXIF item. Its first four bytes are the offset of the TIFF structure."""
     listed = boxes[b"iinf"]
     _, position = _numbered(listed, 4, listed[0] > 0)
     for name, entry in _boxes(listed[position:]):
@@ -99,7 +99,7 @@ def _of_exif(data: memoryview, boxes: dict[bytes, memoryview]) -> int:
 
 
 def _item(data: memoryview, boxes: dict[bytes, memoryview], wanted: int) -> memoryview:
-    """The bytes of an item that lies in one piece. KeyError if there is none."""
+    """The bytes of an item that has one extent. KeyError if there is none."""
     table = boxes[b"iloc"]
     version, sizes = table[0], struct.unpack_from(">H", table, 4)[0]
     of_offset, of_length, of_base, of_index = (sizes >> shift & 15 for shift in (12, 8, 4, 0))

@@ -1,7 +1,7 @@
-"""BMP: every header from OS/2's to V5, 1 to 32 bits, palettes, masks and run lengths.
+"""BMP: every header from OS/2's to V5, 1 to 32 bits, palettes, masks and run lengths. Header and decoder.
 
-What a file says is done: masks in any place, five bits of white are 255, of a row of run lengths what is too much is dropped.
-OpenCV, and DALI with it, shifts five bits (248), takes some masks for others and lets a row that is too long spill over.
+It follows the file: masks may lie anywhere, five bits of white are 255, and pixels beyond the end of a row of run lengths are
+dropped. OpenCV, and so DALI, shifts five bits (248), mistakes some masks for others and lets long rows spill over.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MASKS_AT = _FILE_BYTES + 40
 
 
 class _Layout(NamedTuple):
-    """How the pixels lie in the file. `palette`: u8 `[N, 3]`, RGB; `masks`: of red, green, blue and perhaps alpha."""
+    """How the pixels lie in the file. `palette`: u8 `[N, 3]`, RGB; `masks`: of red, green, blue and maybe alpha."""
 
     height: int
     width: int
@@ -40,12 +40,12 @@ class _Layout(NamedTuple):
 
     @property
     def is_gray(self) -> bool:
-        """Whether a palette holds nothing else."""
+        """Whether the file has a palette of grays."""
         return len(self.palette) > 0 and bool((self.palette == self.palette[:, :1]).all())
 
 
 def read_header(data: memoryview) -> Header | None:
-    """Gray where a palette holds nothing else."""
+    """The header. A picture whose palette holds only grays is gray."""
     layout = _layout(data)
     if layout is None:
         return None
@@ -68,7 +68,7 @@ def _layout(data: memoryview) -> _Layout | None:
         return None
     masks = _USUAL_MASKS.get(bits, ())
     if compression in (_BITFIELDS, _ALPHA_BITFIELDS):
-        if size == _OS2_V2:  # there it is a fax
+        if size == _OS2_V2:  # this number means fax compression there
             return None
         count = 4 if size > 52 or compression == _ALPHA_BITFIELDS else 3
         masks = struct.unpack_from(f"<{count}I", data, _MASKS_AT)
@@ -86,7 +86,7 @@ def _layout(data: memoryview) -> _Layout | None:
 
 
 def _is_run(mask: int) -> bool:
-    """Whether the bits of a mask lie side by side."""
+    """Whether the bits of a mask are adjacent."""
     low = mask & -mask
     return mask & (mask + low) == 0
 
@@ -109,14 +109,14 @@ def _colours(data: np.ndarray) -> np.ndarray | None:
         return None
     rows = rows if layout.top_down else rows[::-1]
     if layout.bits <= 8:
-        colours = np.zeros((256, 1 if layout.is_gray else 3), np.uint8)  # black, where the palette is shorter
+        colours = np.zeros((256, 1 if layout.is_gray else 3), np.uint8)  # colours beyond the palette are black
         colours[: len(layout.palette)] = layout.palette[:, : colours.shape[1]]
         return colours[_indices(rows, layout)]
     return _masked(rows, layout)
 
 
 def _rows(data: np.ndarray, layout: _Layout) -> np.ndarray | None:
-    """The bytes of each row; those that pad the last one may be missing."""
+    """The bytes of each row; None if some are missing. The padding of the last row may be missing."""
     used = -(-layout.width * layout.bits // 8)
     stride = -(-used // 4) * 4
     last = (layout.height - 1) * stride
@@ -129,7 +129,7 @@ def _rows(data: np.ndarray, layout: _Layout) -> np.ndarray | None:
 
 
 def _runs(data: np.ndarray, layout: _Layout) -> np.ndarray | None:
-    """The colour of each pixel. In a file that ends none of its rows one begins where the one before is full."""
+    """The palette index of each pixel. In a file that ends none of its rows, a row begins where the one before is full."""
     stored, shape = np.ascontiguousarray(data[layout.start :]), (layout.height, layout.width)
     out = np.zeros(shape, np.uint8)
     ended, is_whole = unpack_runs(stored, layout.bits, False, out)
@@ -140,7 +140,7 @@ def _runs(data: np.ndarray, layout: _Layout) -> np.ndarray | None:
 
 
 def _indices(rows: np.ndarray, layout: _Layout) -> np.ndarray:
-    """The colour of each pixel."""
+    """The palette index of each pixel."""
     if layout.bits == 8 or layout.compression != _RGB:
         return rows
     shifts = np.arange(8 - layout.bits, -1, -layout.bits, dtype=np.uint8)
@@ -149,7 +149,8 @@ def _indices(rows: np.ndarray, layout: _Layout) -> np.ndarray:
 
 
 def _masked(rows: np.ndarray, layout: _Layout) -> np.ndarray:
-    """What lies under the masks, full brightness to 255, rounded down; without one for alpha 32 bits are opaque."""
+    """The channels under the masks, scaled so that full brightness is 255, rounded down. 32 bits without a mask for alpha are
+    opaque."""
     count = 4 if layout.bits == 32 else max(3, len(layout.masks))
     out = np.full((*rows.shape[:1], layout.width, count), 255, np.uint8)
     parts = rows.reshape(len(rows), layout.width, layout.bits // 8)

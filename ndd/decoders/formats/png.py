@@ -1,4 +1,4 @@
-"""PNG, chunk by chunk: its header, its orientation, and the file without what is no pixel."""
+"""PNG, chunk by chunk: its header, its orientation, and the file with the chunks of pixels only."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ndd.decoders.formats.header import Header
 
 _SIGNATURE_BYTES = 8
 _CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}  # by colour type
-_LOWER_CASE = 0x20  # of a chunk's first letter: pixels do not need it
+_LOWER_CASE = 0x20  # bit of a chunk's first letter: pixels do not need the chunk
 
 
 class Chunk(NamedTuple):
-    """A chunk that lies in the file as a whole."""
+    """A complete chunk."""
 
     name: bytes
     start: int
-    """Of its length, name, body and checksum."""
+    """The first byte of length, name, body and checksum; `end` is the byte behind them."""
     body: memoryview
     end: int
 
@@ -41,7 +41,7 @@ def _chunks(data: memoryview) -> Iterator[Chunk]:
 
 
 def read_header(data: memoryview) -> Header | None:
-    """Size and kind from IHDR, orientation from eXIf."""
+    """Size and channels from IHDR, orientation from eXIf."""
     length, name, width, height, bits, kind = struct.unpack_from(">I4sIIBB", data, _SIGNATURE_BYTES)
     channels = _CHANNELS.get(kind)
     if length != 13 or name != b"IHDR" or channels is None or max(width, height) >= 1 << 31:
@@ -51,11 +51,11 @@ def read_header(data: memoryview) -> Header | None:
 
 
 def stripped(data: np.ndarray) -> np.ndarray | None:
-    """The chunks that pixels need, and no others; None if one is missing or its checksum is wrong (libpng would say so on
+    """The file with only the chunks that pixels need; None if one is missing or its checksum is wrong (libpng would complain on
     stderr).
 
-    The others change what they should not, or cost what nobody asked for: with gAMA or sRGB libpng mixes gray in linear
-    light, up to 60 of 255 off the gray of the same colours; texts are unpacked, frames of an animation are drawn.
+    The others have unwanted effects: with gAMA or sRGB libpng mixes gray in linear light, up to 60 of 255 off the gray of the
+    same colours; texts are unpacked, and frames of an animation are drawn.
     """
     view, kept, copied, end = data.data, [], _SIGNATURE_BYTES, 0
     for chunk in _chunks(view):

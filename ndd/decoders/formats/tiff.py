@@ -1,12 +1,12 @@
-"""TIFF: its header, and what libraries do not read, or not as DALI has it: strips and tiles of 1 to 16 bits and of 32, of floats,
-of any number of channels, as planes, as palettes, as YCbCr.
+"""TIFF: its header, and a decoder of the files that libraries do not read, or not as DALI does.
 
-Satellites and microscopes write files of 5 and more channels, and planes one after the other; cameras 10 to 14 bits. Pillow
-knows none of these; OpenCV leaves memory as it was where planes of 16 bits should be, mirrors turned ones of 16 bits a second
-time, and Pillow divides colours by an alpha that they have been multiplied with. All of these come as they are stored.
+These are strips and tiles of 1 to 16 and of 32 bits, of floats, of any number of channels, as planes, palettes or YCbCr.
+Satellites and microscopes write files of 5 and more channels, and separate planes; cameras write 10 to 14 bits. Pillow reads
+none of these, and divides colours by alpha where they have been multiplied by it. OpenCV leaves memory unwritten where planes
+of 16 bits should be, and mirrors turned pictures of 16 bits twice. Here all numbers come as they are stored.
 
-Uncompressed chunks and deflate are read here. Other compressions are Pillow's: a chunk is shown to it as a gray picture
-as wide as a row has bytes, which is all that it is before its numbers are put together.
+Uncompressed chunks and deflate are unpacked here. Pillow unpacks the other compressions: it gets a chunk as a gray picture as
+wide as a row has bytes.
 """
 
 from __future__ import annotations
@@ -33,23 +33,26 @@ _TAGS = {
     tiff.TILE_BYTES, tiff.SAMPLE_FORMAT, tiff.COLOUR_MAP, tiff.LUMA, tiff.SUBSAMPLING, tiff.BLACK_AND_WHITE,
 }  # fmt: skip
 _NONE, _DEFLATE, _BY_PILLOW = 1, (8, 32946), (5, 32773, 34925, 50000)  # LZW, PackBits, LZMA, Zstandard
-_UNPREDICTED = (_NONE, 32773)  # libtiff knows no predictors of these, whatever a file says
-_HORIZONTAL, _FLOATING = 2, 3  # predictors: differences to the pixel on the left, and the same of the bytes of floats
+_UNPREDICTED = (_NONE, 32773)  # libtiff applies no predictor to these, whatever the file says
+_HORIZONTAL, _FLOATING = (
+    2,
+    3,
+)  # predictors: differences from the pixel on the left, of numbers or of the bytes of floats
 _UNSIGNED, _SIGNED, _FLOAT, _UNSAID = 1, 2, 3, 4
 _WHOLE = {
     (8, _UNSIGNED): "u1", (16, _UNSIGNED): "u2", (32, _UNSIGNED): "u4", (8, _SIGNED): "i1", (16, _SIGNED): "i2",
     (32, _SIGNED): "i4", (16, _FLOAT): "f2", (32, _FLOAT): "f4", (64, _FLOAT): "f8",
 }  # fmt: skip
 _MOST_NUMBERS = 1 << 20  # of a tag
-_MOST_UNPACKED = 1100  # numbers that a byte of a file may become: deflate's most is 1032
-_ANY_CHUNK = 1 << 24  # bytes that a chunk may always have; more of them not without a picture as large
+_MOST_UNPACKED = 1100  # numbers that a byte of a file may become; deflate's limit is 1032
+_ANY_CHUNK = 1 << 24  # bytes that a chunk may always have; a larger one needs a picture as large
 
 
 class _Layout(NamedTuple):
     """How the numbers lie in the file: `planes` grids of chunks, each of `rows` x `columns` pixels of `depth` numbers.
 
-    `kind`: whole bytes, as NumPy has them; None for numbers of `bits` bits without gaps. `unit`: columns and rows of pixels that
-    share a Cb and a Cr.
+    `kind`: NumPy's type of numbers of whole bytes; None for packed numbers of `bits` bits. `unit`: columns and rows of pixels
+    that share a Cb and a Cr.
     """
 
     height: int
@@ -75,7 +78,7 @@ class _Layout(NamedTuple):
 
 
 def read_header(data: memoryview) -> Header | None:
-    """The first directory alone."""
+    """The header, from the first directory only."""
     directory = Directory(data)
     numbers = {tiff.BITS: 1, tiff.COLOURS: -1, tiff.CHANNELS: 1, tiff.SAMPLE_FORMAT: _UNSIGNED}
     for entry in directory.entries():
@@ -97,7 +100,7 @@ def read_header(data: memoryview) -> Header | None:
 
 
 def _depth(bits: int, kind: int) -> Any:
-    """The element type of numbers, or None for those that nobody reads."""
+    """The element type of numbers; None for those that no backend reads."""
     if kind == _FLOAT:
         return np.float32 if bits in (16, 32, 64) else None
     if kind == _SIGNED:
@@ -126,7 +129,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
 
 
 def unturned_lab(data: np.ndarray) -> np.ndarray | None:
-    """A CIELAB file that says that it is upright; None if it is something else. OpenCV turns such pictures unasked."""
+    """A CIELAB file whose orientation is upright, maybe a copy; None for any other file. OpenCV would turn the picture itself."""
     try:
         directory = Directory(data.data)
         places = {e.tag: (directory.number(e.code[0], e.place), e) for e in directory.entries() if e.code and e.count}
@@ -137,13 +140,13 @@ def unturned_lab(data: np.ndarray) -> np.ndarray | None:
     if places.get(tiff.ORIENTATION, (1,))[0] == 1:
         return data
     entry, plain = places[tiff.ORIENTATION][1], data.copy()
-    one = np.frombuffer(struct.pack(directory.order + entry.code[0], 1), np.uint8)
-    plain[entry.place : entry.place + len(one)] = one
+    turn = np.frombuffer(struct.pack(directory.order + entry.code[0], 1), np.uint8)
+    plain[entry.place : entry.place + len(turn)] = turn
     return plain
 
 
 def _tags(directory: Directory) -> dict[int, tuple[float, ...]]:
-    """The numbers of each tag that matters here."""
+    """The numbers of each tag in `_TAGS`."""
     return {
         entry.tag: directory.numbers(entry)
         for entry in directory.entries()
@@ -156,7 +159,7 @@ def _first(tags: dict[int, tuple[Any, ...]], tag: int, default: int) -> int:
 
 
 def _is_left(directory: Directory, tags: dict[int, tuple[Any, ...]]) -> bool:
-    """Whether other libraries read such a file, and well, or nobody does."""
+    """Whether other libraries read such a file as well, or none does."""
     colours, channels = _first(tags, tiff.COLOURS, -1), _first(tags, tiff.CHANNELS, 1)
     if _first(tags, tiff.COMPRESSION, _NONE) not in (_NONE, *_DEFLATE, *_BY_PILLOW) or colours == LAB:
         return True
@@ -171,7 +174,7 @@ def _is_left(directory: Directory, tags: dict[int, tuple[Any, ...]]) -> bool:
 
 
 def _layout(directory: Directory, tags: dict[int, tuple[Any, ...]], total: int) -> _Layout:
-    """ValueError for what cannot be read."""
+    """ValueError for a file that cannot be read."""
     height, width, channels = _first(tags, tiff.HEIGHT, 0), _first(tags, tiff.WIDTH, 0), _first(tags, tiff.CHANNELS, 1)
     colours = _first(tags, tiff.COLOURS, GRAY if channels < 3 else RGB)
     (bits,), (kind,) = set(tags.get(tiff.BITS, (1,))), set(tags.get(tiff.SAMPLE_FORMAT, (_UNSIGNED,)))
@@ -216,7 +219,7 @@ def _is_known(colours: int, channels: int, bits: int, kind: int) -> bool:
 
 
 def _is_predicted(predictor: int, kind: str | None, unit: tuple[int, ...]) -> bool:
-    """Whether it is one that such numbers can have."""
+    """Whether such numbers can have this predictor."""
     if predictor == 1:
         return True
     if kind is None or {*unit} != {1}:
@@ -228,20 +231,20 @@ def _values(data: np.ndarray, layout: _Layout) -> np.ndarray:
     """The numbers, height x width x channels."""
     height, width, rows, columns, depth = layout.height, layout.width, layout.rows, layout.columns, layout.depth
     chunks = iter(zip(layout.places, layout.sizes, strict=True))
-    out: Any = None  # made when a first chunk was good: a header may claim anything
+    out: Any = None  # allocated when the first chunk is good: a header may claim any size
     for plane in range(layout.planes):
         for top in range(0, height, rows):
             high = rows if layout.tiled else min(rows, height - top)
             for left in range(0, width, columns):
                 place, size = next(chunks)
                 if place > len(data) or size > len(data) - place:
-                    raise ValueError("a chunk ends behind the file")
+                    raise ValueError("a chunk ends beyond the file")
                 values = _chunk(data[place : place + size], high, layout)
                 if out is None:
                     out = np.empty((height, width, layout.channels), values.dtype)
-                seen = values[: height - top, : width - left]
+                inside = values[: height - top, : width - left]
                 part = out[top : top + rows, left : left + columns]
-                part[:, :, plane * depth : (plane + 1) * depth] = seen
+                part[:, :, plane * depth : (plane + 1) * depth] = inside
     return out
 
 
@@ -293,7 +296,7 @@ def _unpacked(chunk: np.ndarray, rows: int, row: int, compression: int) -> np.nd
 
 
 def _alone(chunk: np.ndarray, rows: int, row: int, compression: int) -> np.ndarray:
-    """A TIFF of one strip: a gray picture whose bytes these are."""
+    """A TIFF of one strip: a gray picture of these bytes."""
     numbers = {
         tiff.WIDTH: row, tiff.HEIGHT: rows, tiff.BITS: 8, tiff.COMPRESSION: compression, tiff.COLOURS: GRAY, tiff.STRIPS: 8,
         tiff.CHANNELS: 1, tiff.STRIP_ROWS: rows, tiff.STRIP_BYTES: len(chunk),

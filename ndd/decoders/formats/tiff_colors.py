@@ -1,4 +1,4 @@
-"""What the numbers of a TIFF mean: palettes, inks, YCbCr, and bits that fill a byte or two only in part."""
+"""The numbers of a TIFF to colours: palettes, CMYK, YCbCr, and numbers that do not fill their bytes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ndd.decoders.formats.tiff_directory import BLACK_AND_WHITE, COLOUR_MAP, LUM
 WHITE_IS_ZERO, GRAY, RGB, PALETTE, CMYK, YCBCR, LAB = 0, 1, 2, 3, 5, 6, 8
 
 _SHIFT, _HALF = 16, 1 << 15  # libtiff computes in whole numbers
-_FARTHEST = 128 * 32  # from black, that a file may put a number
+_FARTHEST = 128 * 32  # the largest distance from black
 
 
 def shown(values: np.ndarray, colours: int, bits: int, tags: dict[int, tuple[Any, ...]]) -> np.ndarray:
-    """Colours where numbers stand for them, else the numbers; fewer than 8 bits scaled to 8, 9 to 15 shifted to 16, as DALI has
-    them. White stays 0 in files of more than 8 bits, as there."""
+    """The colours of the numbers. As in DALI, fewer than 8 bits are scaled to 8, 9 to 15 are shifted to 16, and white stays 0 in
+    files of more than 8 bits that say so."""
     if colours == PALETTE:
         table = np.array(tags[COLOUR_MAP], np.uint16).reshape(3, 1 << bits)
         return np.ascontiguousarray(table.T)[values[:, :, 0]]
@@ -40,7 +40,7 @@ def _of_inks(inks: np.ndarray) -> np.ndarray:
 
 
 def spread(rows: np.ndarray, unit: tuple[int, int], high: int, columns: int) -> np.ndarray:
-    """Y, Cb and Cr of each pixel from rows of units: the Y of some columns and rows, then the Cb and the Cr of all of them."""
+    """Y, Cb and Cr of each pixel from rows of units: a unit has the Y of some columns and rows, then their common Cb and Cr."""
     across, down = unit
     units = rows.reshape(len(rows), -1, across * down + 2)
     luma = units[:, :, :-2].reshape(*units.shape[:2], down, across).transpose(0, 2, 1, 3)
@@ -49,11 +49,11 @@ def spread(rows: np.ndarray, unit: tuple[int, int], high: int, columns: int) -> 
 
 
 def _of_ycbcr(values: np.ndarray, tags: dict[int, tuple[Any, ...]]) -> np.ndarray:
-    """By libtiff's rule: tables for each number, by the shares of the colours in Y and by what black and white are."""
+    """RGB by libtiff's rule: a table for each number, from the weights of the colours in Y and the levels of black and white."""
     red, green, blue = tags.get(LUMA, (0.299, 0.587, 0.114))[:3]
     ends = (*tags.get(BLACK_AND_WHITE, ()), *(0, 255, 128, 255, 128, 255)[len(tags.get(BLACK_AND_WHITE, ())) :])
     if not green:
-        raise ValueError("green has no share in Y")
+        raise ValueError("green has no weight in Y")
     luma = _scaled(ends[0], ends[1], 0, 255)
     of_blue, of_red = (_scaled(ends[k] - 128, ends[k + 1] - 128, -128, 127) for k in (2, 4))
     to_red, to_blue = 2 - 2 * red, 2 - 2 * blue
@@ -72,7 +72,7 @@ def _fixed(share: float) -> int:
 
 
 def _scaled(black: float, white: float, first: int, full: int) -> np.ndarray:
-    """What each byte is, from 0 for black to `full` for white."""
+    """The value of each byte, from 0 for black to `full` for white."""
     span = np.float32(white) - np.float32(black)
     numbers = (np.arange(first, first + 256) - int(black)) * np.float32(full) / (span or np.float32(1))
     return np.clip(numbers, -_FARTHEST, _FARTHEST).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The first directory of a TIFF, and of an EXIF, which is one: its tags, and where their numbers lie. Reads no pixels."""
+"""The first directory of a TIFF, or of an EXIF, which is one: its tags, and where their numbers lie. Reads no pixels."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Entry(NamedTuple):
     """One tag.
 
     Attributes:
-        code: its type as `struct` has it; "" for what is neither a whole number nor a fraction ("II").
-        count: how many numbers it has.
-        at: the byte where the first of them stands, or the offset of all of them.
-        place: the byte where the first of them stands.
+        code: the code of its type in `struct`; "II" for a fraction, "" for other types.
+        count: of its numbers.
+        at: the byte in the entry that holds the first number, or the offset of all numbers.
+        place: the byte of the first number.
     """
 
     tag: int
@@ -35,13 +35,13 @@ class Entry(NamedTuple):
 
 
 class Directory:
-    """The directory that the header points at. A chain of further ones, which may run in a circle, is nothing to it.
+    """The directory that the header points to. The chain of further ones, which may run in a circle, is ignored.
 
-    All of it raises struct.error where the file ends too early, or OverflowError for an offset of 64 bits that no memory has.
+    All methods raise struct.error if the file ends too early, and OverflowError for an offset of 64 bits beyond any memory.
 
     Attributes:
         order: the byte order, "<" or ">".
-        is_common: whether Pillow reads such directories: of BigTIFF not the big-endian ones.
+        is_common: whether Pillow reads such directories: all but big-endian BigTIFF.
     """
 
     def __init__(self, data: memoryview):
@@ -55,7 +55,7 @@ class Directory:
         self._first = start + struct.calcsize(counts)
 
     def entries(self, most: int = _MOST_ENTRIES) -> Iterator[Entry]:
-        """The tags, as they come; `most` of them."""
+        """The tags in the order of the file, at most `most`."""
         form = f"{self.order}HH{self._count}"
         head = struct.calcsize(form)
         step = head + self._inline
@@ -66,7 +66,7 @@ class Directory:
             yield Entry(tag, code, count, at, self.number(self._offset, at) if outside else at)
 
     def number(self, code: str, place: int) -> int:
-        """The number at a byte of the file."""
+        """The number at byte `place` of the file."""
         return struct.unpack_from(self.order + code, self._data, place)[0]
 
     def numbers(self, entry: Entry) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""WebP, chunk by chunk: its header, its orientation, and whether it is whole."""
+"""WebP, chunk by chunk: its signature, its header, its orientation, and whether it is complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_webp(data: memoryview) -> bool:
 
 
 def _chunks(data: memoryview) -> Iterator[tuple[bytes, memoryview | None]]:
-    """Name and body of each chunk; no body of a last one that is cut off."""
+    """Name and body of each chunk; the body is None for a last one that is cut off."""
     position, end = _RIFF_BYTES, min(len(data), 8 + struct.unpack_from("<I", data, 4)[0])
     while end - position >= 8:
         name, size = struct.unpack_from("<4sI", data, position)
@@ -29,11 +29,11 @@ def _chunks(data: memoryview) -> Iterator[tuple[bytes, memoryview | None]]:
             yield name, None
             return
         yield name, data[position : position + size]
-        position += size + (size & 1)  # a byte pads what is odd
+        position += size + (size & 1)  # a chunk of odd length is padded
 
 
 def read_header(data: memoryview) -> Header | None:
-    """The first chunk: VP8X says what the canvas is, else VP8 (lossy) or VP8L (lossless) what the picture is."""
+    """The header, from the first chunk: VP8X describes the canvas, VP8 (lossy) or VP8L (lossless) the picture."""
     (name,) = struct.unpack_from("<4s", data, _RIFF_BYTES)
     channels, turned = 3, 1
     if name == b"VP8X":
@@ -65,5 +65,5 @@ def _turned(data: memoryview) -> int:
 
 
 def stripped(data: np.ndarray) -> np.ndarray | None:
-    """The file, if all of its chunks lie in it; None for one that is cut off."""
+    """The file; None if it is cut off."""
     return data if all(body is not None for _, body in _chunks(data.data)) else None

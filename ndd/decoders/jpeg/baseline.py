@@ -1,62 +1,64 @@
-"""Baseline JPEGs to pixels, or to those of a window: bit for bit what libjpeg-turbo makes of them (ISO/IEC 10918-1).
+"""Baseline JPEGs, or windows of them, to pixels, bit for bit as libjpeg-turbo decodes them (ISO/IEC 10918-1).
 
-64 photographs of 500 x 375 (107 kB) take 53 ms of CPU time, libjpeg-turbo's 89 (simplejpeg): 29 for Huffman codes, 11 for
-cosine transforms, 5 to 7 for colours. Of a window nothing else is transformed, the codes around it are passed over in less
-than half the time, and what lies below it is not read at all.
-Sequential files of 8 bits with one scan, of gray or of YCbCr with both chroma planes whole, halved in width or halved both
-ways, are what data sets have: all others, and whatever is not as it should be, are left to libjpeg-turbo, which also says
-what is damaged. It takes changed bits for pixels: what is below a window could not be an error for it either, as long as
-the file has its end.
+64 photographs of 500 x 375 (107 kB) take 53 ms of CPU time: 29 for Huffman codes, 11 for cosine transforms, 5 to 7 for colours.
+libjpeg-turbo takes 89 (simplejpeg). Of a window nothing else is transformed, the codes around it are skipped in less than half
+the time, and what lies below it is not read at all.
+
+It decodes what data sets have: sequential files of 8 bits with one scan, gray or YCbCr, with chroma planes of full size, of
+half the width, or of half the width and height. It refuses all others, and damaged files: libjpeg-turbo decodes them or says
+what is wrong. Damage below a window goes unnoticed, as long as the file has its end; libjpeg-turbo, too, takes changed bits
+for pixels.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ndd._compiled.atomics import put, seated
+from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.simd_jpeg import COPIED, PIXELS, copy_plain, store_pixels, transform
+from ndd._compiled.unaligned import load_bits
 from ndd.decoders.jpeg.huffman import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
-from ndd.decoders.jpeg.intrinsics import COPIED, PIXELS, copy_plain, load_bits, store_pixels, transform
 
-BORDER = 32  # bytes that must be there around a plane's rows
-_UNIT = 1536  # bytes that the codes of a unit take at most: they are read before it is known whether so many are there
+BORDER = 32  # bytes of memory around a plane's rows
+_UNIT = 1536  # the most bytes of a unit's codes: they are read before it is known whether there are so many
 
-_RUN = 16  # units that are transformed at once: their numbers stay in the processor's nearest memory
+_RUN = 16  # units that are transformed at once: their coefficients stay in the L1 cache
 _LEAST_WIDTH = 16  # narrower chroma is not smoothed
 
 
 def room(size: int, width: int) -> int:
-    """Bytes of `scratch` for `decode`: an encoded file of so many, rows of so many pixels."""
+    """Bytes of `scratch` that `decode` needs for an encoded file of `size` bytes and rows of `width` pixels."""
     return size + _UNIT + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
 
 
-PLACE = 4  # where the `window` of a picture is in its row, see `decode_turns`
+PLACE = 4  # the column of a picture's `window` in its row, see `decode_turns`
 NUMBERS = PLACE + 8
 
 
 @kernel
 def decode_turns(turns, most, order, pictures, scratch, taken, done):
-    """Decodes up to `most` of the pictures `order`, taken in turn with other threads; True.
+    """Decodes up to `most` of the pictures `order`, taken in turn with other threads. Gives True.
 
     Args:
         pictures: int64 `[N, NUMBERS]`: address and bytes of the encoded picture, address and bytes of `out`, and `window`,
             see `decode`.
-        scratch: u8 `[S, room]`, `room` for each of these pictures, of which every thread takes a row.
-        taken: int64 `[S]`, whether some thread has it: zeros.
-        done: bool `[N]`, becomes whether all was well.
+        scratch: u8 `[S, room]`, with `room` for each of these pictures; every thread takes a row.
+        taken: int64 `[S]`, zeros: whether a thread has the row.
+        done: bool `[N]`, becomes whether the picture is decoded.
     """
-    seat = seated(taken)
+    seat = acquire_slot(taken)
     own = scratch[seat]
     for _ in range(most):
         turn = next_turn(turns)
         if turn >= len(order):
             break
-        one = pictures[order[turn]]
-        data, out = array_at(one[0], one[1], own), array_at(one[2], one[3], own)
-        done[order[turn]] = decode(data, out, one[PLACE:], own)
-    put(taken, seat, 0)
+        row = pictures[order[turn]]
+        data, out = array_at(row[0], row[1], own), array_at(row[2], row[3], own)
+        done[order[turn]] = decode(data, out, row[PLACE:], own)
+    atomic_store(taken, seat, 0)
     return True
 
 
@@ -65,20 +67,20 @@ decode_turns.meanwhile(lambda *args: False)
 
 @kernel
 def decode(data, out, window, scratch):
-    """Makes the pixels of rows y0 to y1 and columns x0 to x1 of a picture; whether all was well.
+    """Decodes rows y0 to y1 and columns x0 to x1 of a picture; gives whether it can.
 
     Args:
-        out: u8, an image HWC with all behind each other. What is right of the window may be written to as well.
-        window: y0, x0, y1, x1, then y, x of the pixel that is the first one of `out`, then the width of `out` and its
-            channels: 3 (RGB) or one (gray).
-        scratch: u8, `room` of them.
+        out: u8, an image HWC, contiguous. Pixels to the right of the window may be overwritten too.
+        window: y0, x0, y1, x1; then y, x of the first pixel of `out`; then the width of `out` and its channels, 3 (RGB) or 1
+            (gray).
+        scratch: u8, `room` bytes.
 
-    Codes below the window are let be.
+    Codes below the window are not read.
     """
-    # Of each Huffman table (DC, AC; two of each): how many codes have 1 to 16 bits, then what they say.
+    # Of each Huffman table (DC, AC; two of each): the number of codes of 1 to 16 bits, then the symbols.
     codes = zeros((4, 16 + SYMBOLS), np.uint8)
     steps = zeros(4 * BLOCK, np.int16)
-    # Of each component: columns, rows, quantisation, DC and AC table; then height, width, count.
+    # Of each component: sampling factors (columns, rows), quantisation table, DC and AC table; then height, width, count.
     frame = zeros((5, 4), np.int64)
     begin = _read_headers(data, frame, steps, codes)
     if begin < 0:
@@ -97,9 +99,9 @@ def _u16(data, at):
 
 @kernel
 def _read_headers(data, frame, steps, codes):
-    """Where the scan begins; -1 for a file that is none of ours."""
+    """Gives where the scan begins; -1 for a file that this decoder refuses."""
     at, end = 2, len(data)
-    has_frame, given = False, 0  # a bit for each table
+    has_frame, tables = False, 0  # a bit for each table that is there
     while at + 4 <= end:
         if data[at] != 0xFF:
             return -1
@@ -115,7 +117,7 @@ def _read_headers(data, frame, steps, codes):
                     return -1
                 for k in range(64):
                     steps[which * BLOCK + PLACES[k]] = data[at + 1 + k]
-                given |= 1 << which
+                tables |= 1 << which
                 at += 65
         elif marker == 0xC4:
             while at < after:
@@ -131,7 +133,7 @@ def _read_headers(data, frame, steps, codes):
                 for k in range(16 + count):
                     codes[which, k] = data[at + 1 + k]
                 at += 17 + count
-                given |= 16 << which
+                tables |= 16 << which
         elif marker == 0xC0 or marker == 0xC1:
             if has_frame or length < 11 or data[at] != 8 or (data[at + 5] != 1 and data[at + 5] != 3):
                 return -1
@@ -153,7 +155,7 @@ def _read_headers(data, frame, steps, codes):
             for c in range(count):
                 chosen = np.int64(data[at + 2 + 2 * c])
                 needed = (1 << frame[c, 2]) | (16 << (chosen >> 4)) | (64 << (chosen & 15))
-                if data[at + 1 + 2 * c] != frame[3, c] or (chosen & 0xEE) or given & needed != needed:
+                if data[at + 1 + 2 * c] != frame[3, c] or (chosen & 0xEE) or tables & needed != needed:
                     return -1
                 frame[c, 3] = chosen
             tail = at + 1 + 2 * count
@@ -167,11 +169,11 @@ def _read_headers(data, frame, steps, codes):
 
 @kernel
 def _unstuffed(data, begin, bits):
-    """Copies the scan without the zeros behind 0xFF: how many bytes there are; -1 if it ends with another mark than EOI."""
+    """Copies the scan without the zeros behind 0xFF; gives the number of bytes, -1 if another marker than EOI ends it."""
     at, end, count = begin, len(data), 0
     while at + COPIED <= end:
         plain = copy_plain(data, np.uint64(at), bits, np.uint64(count))
-        if plain == COPIED:  # what the processor expects: it need not wait for how many there are
+        if plain == COPIED:  # the branch predictor expects this, and need not wait for the count
             at += COPIED
             count += COPIED
             continue
@@ -203,7 +205,7 @@ def _unstuffed(data, begin, bits):
 
 @kernel
 def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
-    """Reads the scan, and makes the rows of `out` as soon as their planes are there."""
+    """Reads the scan, and makes the rows of `out` as soon as their planes are complete."""
     height, width, channels = frame[4, 0], frame[4, 1], frame[4, 2]
     across, down = (frame[0, 0], frame[0, 1]) if channels == 3 else (1, 1)
     usual = across <= 2 and down <= across and across > 0 and down > 0
@@ -215,14 +217,14 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     first = (y0 - window[4]) * window[6] + x0 - window[5]
     if not usual or y0 + rows > height or x0 + columns > width or (across > 1 and width < _LEAST_WIDTH):
         return False
-    # The units of the scan that the window needs, with a chroma pixel around it.
+    # The units of the scan that the window needs, with one chroma pixel around it.
     high, wide = 8 * down, 8 * across
     up, left = max(0, (y0 - 2) // high), max(0, (x0 - 2) // wide)
     units_down, units_across = (height + high - 1) // high, (width + wide - 1) // wide
     low, right = min(units_down, (y0 + rows + 1) // high + 1), min(units_across, (x0 + columns + 1) // wide + 1)
     stride = (right - left) * wide + 2 * BORDER
     chroma_stride = (right - left) * 8 + 2 * BORDER
-    # The rows of two units, in turn: the processor's nearest memory holds them.
+    # The rows of two units, in turn: the L1 cache holds them.
     luma_size, chroma_size = 2 * high * stride + 2 * BORDER, 16 * chroma_stride + 2 * BORDER
     luma = scratch[:luma_size]
     blue = scratch[luma_size : luma_size + chroma_size]
@@ -243,7 +245,7 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     wide_red[:] = 128
     done = 0
     for unit in range(low):
-        # What is before the window, runs of units in it, and what is behind; above it all are before.
+        # The units before the window, runs of units in it, the units behind it. Above the window all are before it.
         column = 0
         while column < units_across:
             inside = unit >= up and left <= column < right
@@ -263,13 +265,13 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
                     offset = (luma_blocks + c - 1) * BLOCK
                 target += (unit & 1) * lower * 8 * step + BORDER + (column - left) * 8 * wider
                 for _ in range(lower):
-                    for k in range(0, units * wider, 2):  # two neighbours at once; the last one may be alone
-                        one = offset + k // wider * unit_blocks * BLOCK
-                        two = one + (unit_blocks if wider == 1 else 1) * BLOCK
+                    for k in range(0, units * wider, 2):  # two neighbours at once; the last one may have none
+                        first_block = offset + k // wider * unit_blocks * BLOCK
+                        second_block = first_block + (unit_blocks if wider == 1 else 1) * BLOCK
                         if k + 1 == units * wider:
-                            two = one
+                            second_block = first_block
                         transform(
-                            blocks, np.uint64(one), np.uint64(two), steps, np.uint64(frame[c, 2] * BLOCK),
+                            blocks, np.uint64(first_block), np.uint64(second_block), steps, np.uint64(frame[c, 2] * BLOCK),
                             scratch, np.uint64(target + 8 * k), np.uint64(step),
                         )  # fmt: skip
                     target += 8 * step
@@ -277,7 +279,7 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
             column = end
         if unit < up:
             continue
-        # Rows whose chroma is there, with the row below it where it is halved.
+        # The rows whose chroma is complete; halved chroma also needs the row below.
         ready = (unit + 1) * high - (1 if down == 2 else 0)
         ready = min(rows, (height if unit + 1 == units_down else ready) - y0)
         for row in range(done, ready):
@@ -296,8 +298,8 @@ def _row(
     luma, blue, red, stride, chroma_stride, channels, across, down, y, x, chroma_rows, chroma_columns, columns, mixed,
     wide_blue, wide_red, last, out, place, out_channels,
 ):  # fmt: skip
-    """A row of pixels: row `y` of the picture, from column `x` of the planes. `chroma_rows`, `chroma_columns`: where chroma
-    ends."""
+    """Makes a row of pixels: row `y` of the picture, from column `x` of the planes. Chroma ends at `chroma_rows` and
+    `chroma_columns`."""
     begin = y % (16 * down) * stride + BORDER + x
     if out_channels == 1:
         for k in range(columns):
@@ -316,7 +318,7 @@ def _row(
         first, end = max(0, x // 2), min(chroma_columns, (x + columns + 1) // 2)
         for plane, target in ((blue, wide_blue), (red, wide_red)):
             _widened(plane, near_at, far_at, even, odd, first, end, chroma_columns, mixed, target)
-    # What comes behind the row is made later, but for the last rows.
+    # Vectors may write beyond the row, for what follows is made later; not so in the last rows.
     ends = len(out) - place - 3 * columns < 3 * PIXELS
     target, start = (last, 0) if ends else (out, place)
     for k in range(0, columns, PIXELS):
@@ -328,12 +330,12 @@ def _row(
 
 @kernel
 def _widened(plane, near, far, even, odd, first, end, columns, mixed, target):
-    """A row of chroma, a quarter of each neighbour mixed in: `jdsample`'s fancy upsampling. `even` and `odd`: what is added
-    to be rounded. All arrays are read from 0 on: then the compiler makes vector code of it."""
+    """Widens a row of chroma, with a quarter of each neighbour mixed in: the fancy upsampling of `jdsample`. `even` and `odd` are
+    added for rounding. All arrays are read from index 0 on, so that the compiler makes vector code."""
     count = end - first
-    one, two = plane[near + first - 1 : near + end + 1], plane[far + first - 1 : far + end + 1]
+    nearer, farther = plane[near + first - 1 : near + end + 1], plane[far + first - 1 : far + end + 1]
     for k in range(count + 2):
-        mixed[k] = 3 * np.int16(one[k]) + np.int16(two[k])
+        mixed[k] = 3 * np.int16(nearer[k]) + np.int16(farther[k])
     if first == 0:
         mixed[0] = mixed[1]
     if end == columns:

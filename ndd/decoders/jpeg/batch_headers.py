@@ -1,7 +1,7 @@
-"""The headers of a batch of JPEGs in one call: what `decoders._header` reads in Python, for the common files alone.
+"""The headers of a batch of JPEGs in one call: for the common files the same as `header.read_header`.
 
-For a GPU they are copied behind each other first (page-locked memory for its engines, which read it while the stream
-runs): the copy may be changed, so that its EXIF says the orientation and nothing else.
+For a GPU the files are copied to page-locked memory first, which its engines read while the stream runs. The copy may be
+changed: its EXIF keeps the orientation and nothing else.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
 from ndd._tensor.memory import memory_at
 
-# What is told of a picture: whether it is one to be decoded as it is (else Python decides), size as stored, channels,
-# EXIF orientation, scans if there is but one (decoders stop behind it, whatever follows), else 0.
+# The facts of a picture: whether it may be decoded as it is (else Python decides), size as stored, channels, EXIF orientation,
+# and 1 if its first scan has all components (decoders stop behind it, whatever follows), else 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
-FIRST_SWAPPED = 5  # orientations from here on exchange height and width
+FIRST_SWAPPED = 5  # orientations from here on swap height and width
 
 _LEAST = 10  # bytes of a frame header, with its marker
 _TAG, _BYTE, _SHORT, _LONG, _ENTRIES = 274, 1, 3, 4, 512
 _PLAIN = np.frombuffer(b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x01\0\0\0\0\0\0", np.uint8)  # 1 at byte 19
-_MAX_SCANS, _FEW_SCANS, _MAX_SCANNED, _SHORT_FILE = 500, 16, 1 << 33, 1000  # as `_header.may_be_decoded` has them
-_END = 64  # how near to the end its mark must be
+_MAX_SCANS, _FEW_SCANS, _MAX_SCANNED, _SHORT_FILE = 500, 16, 1 << 33, 1000  # as in `header.has_sane_scans`
+_END = 64  # bytes at the end of the file that must hold the marker EOI
 
-PEEKED = 2048  # bytes in which the headers of most files without EXIF lie
+PEEKED = 2048  # bytes that hold the headers of most files without EXIF
 
 
-@kernel
+@kernel(light=True)
 def take(address, size, start, target, facts):
-    """Copies an encoded picture, `size` bytes from `address`, to `start` of `target`. There it fills `facts`, int64 `[FACTS]`,
-    zeros where they are not good, and makes the EXIF of a good one plain."""
+    """Copies an encoded picture, `size` bytes from `address`, to `start` of `target`. Fills `facts`, int64 `[FACTS]`, with zeros
+    for a picture that is not good, and makes the EXIF of a good copy plain."""
     if size:
         copy_bytes(target.ctypes.data + start, address, size)
     if _walk(target, start, start + size, facts, True) and _is_sound(target, start, size, facts):
@@ -45,16 +45,16 @@ def _(address, size, start, target, facts):
     facts[:] = 0  # Python looks at all of them
 
 
-@kernel
+@kernel(light=True)
 def look(addresses, sizes, like, facts):
-    """Fills `facts`, int64 `[N, FACTS]`, of the encoded pictures, `sizes[i]` bytes at `addresses[i]`, which stay as they are.
-    Good are those of which Python would say the same; whether they are damaged further on is not known. `like`: any u8."""
+    """Fills `facts`, int64 `[N, FACTS]`, of the encoded pictures, `sizes[i]` bytes at `addresses[i]`, which do not change.
+    A picture is good if Python would read the same; its pixels may still be damaged. `like`: any array of u8."""
     for i in range(len(sizes)):
-        found = facts[i]
-        if _walk(array_at(addresses[i], sizes[i], like), 0, sizes[i], found, False):
-            found[GOOD] = 1
+        row = facts[i]
+        if _walk(array_at(addresses[i], sizes[i], like), 0, sizes[i], row, False):
+            row[GOOD] = 1
         else:
-            found[:] = 0
+            row[:] = 0
 
 
 @look.meanwhile
@@ -62,13 +62,13 @@ def _(addresses, sizes, like, facts):
     facts[...] = 0  # Python looks at all of them
 
 
-@kernel
-def peek(addresses, sizes, start, found):
-    """Height, width and channels as stored, int64 `[N, 3]`, of the JPEGs whose pixels begin within these first bytes, with no
-    EXIF before; zeros for all others. `start` is room for `PEEKED` bytes."""
+@kernel(light=True)
+def peek(addresses, sizes, start, shapes):
+    """Fills `shapes`, int64 `[N, 3]`: height, width and channels as stored, of the JPEGs whose pixels begin within their first
+    `PEEKED` bytes, with no EXIF before; zeros for all others. `start` is memory for these bytes."""
     for i in range(len(sizes)):
         end = min(sizes[i], start.size)
-        found[i] = 0
+        shapes[i] = 0
         if end < _LEAST:
             continue
         copy_bytes(start.ctypes.data, addresses[i], end)
@@ -77,7 +77,7 @@ def peek(addresses, sizes, start, found):
         while at + _LEAST <= end and start[at] == 0xFF:
             marker, length = start[at + 1], _u16(start, at + 2)
             if marker == 0xDA:
-                found[i, 0], found[i, 1], found[i, 2] = height, width, channels
+                shapes[i, 0], shapes[i, 1], shapes[i, 2] = height, width, channels
                 break
             if 0xC0 <= marker <= 0xCF and marker != 0xC4 and marker != 0xC8 and marker != 0xCC:
                 if channels:
@@ -90,24 +90,24 @@ def peek(addresses, sizes, start, found):
 
 
 @peek.meanwhile
-def _(addresses, sizes, start, found):
-    found[...] = 0  # Python looks at all of them
+def _(addresses, sizes, start, shapes):
+    shapes[...] = 0  # Python looks at all of them
 
 
-@kernel
+@kernel(light=True)
 def _u16(data, at):
     return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
 
 
-@kernel
-def _walk(data, first, end, found, copied):
-    """Reads the segments up to the pixels; whether this is a plain picture of YCbCr or gray. A copy's EXIF is made plain, what
-    is none is left to Python where there is something behind the frame header."""
+@kernel(light=True)
+def _walk(data, first, end, facts, copied):
+    """Reads the segments up to the pixels; gives whether this is a plain picture of YCbCr or gray. Makes the EXIF of a copy
+    plain. Of a file that is no copy, one with application segments behind the frame header is left to Python."""
     if end - first < _LEAST or data[first] != 0xFF or data[first + 1] != 0xD8:
         return False
     at, exif, exif_end = first + 2, np.int64(0), np.int64(0)
     says_ycc, says_rgb, named_rgb, progressive = False, False, False, False
-    found[CHANNELS], found[ORIENTATION] = 0, 1
+    facts[CHANNELS], facts[ORIENTATION] = 0, 1
     while at + 4 <= end:
         if data[at] != 0xFF:
             return False
@@ -122,29 +122,29 @@ def _walk(data, first, end, found, copied):
         if marker == 0xDA:
             if length < 6:
                 return False
-            found[SCANS] = 1 if not progressive and data[at + 4] == found[CHANNELS] else 0
-            rgb = found[CHANNELS] == 3 and not says_ycc and (says_rgb or named_rgb)
-            if not found[CHANNELS] or rgb:
+            facts[SCANS] = 1 if not progressive and data[at + 4] == facts[CHANNELS] else 0
+            rgb = facts[CHANNELS] == 3 and not says_ycc and (says_rgb or named_rgb)
+            if not facts[CHANNELS] or rgb:
                 return False
             if exif:
-                found[ORIENTATION] = _orientation(data, exif, exif_end, copied)
-                if not found[ORIENTATION]:
+                facts[ORIENTATION] = _orientation(data, exif, exif_end, copied)
+                if not facts[ORIENTATION]:
                     return False
             if exif and copied:
-                _make_plain(data, exif, exif_end, found[ORIENTATION])
+                _make_plain(data, exif, exif_end, facts[ORIENTATION])
             return True
         if 0xC0 <= marker <= 0xCF and marker != 0xC4 and marker != 0xC8 and marker != 0xCC:
             channels = np.int64(data[at + 9]) if length >= 8 else 0
             well = marker <= 0xC2 and (channels == 1 or channels == 3) and length == 8 + 3 * channels
-            if found[CHANNELS] or not well or data[at + 4] != 8:
+            if facts[CHANNELS] or not well or data[at + 4] != 8:
                 return False
-            found[HEIGHT], found[WIDTH], found[CHANNELS] = _u16(data, at + 5), _u16(data, at + 7), channels
+            facts[HEIGHT], facts[WIDTH], facts[CHANNELS] = _u16(data, at + 5), _u16(data, at + 7), channels
             progressive = marker == 0xC2
-            if not found[HEIGHT] or not found[WIDTH]:
+            if not facts[HEIGHT] or not facts[WIDTH]:
                 return False
             if channels == 3:
                 named_rgb = data[at + 10] == 82 and data[at + 13] == 71 and data[at + 16] == 66
-        elif found[CHANNELS] and 0xE0 <= marker <= 0xEF and not copied:
+        elif facts[CHANNELS] and 0xE0 <= marker <= 0xEF and not copied:
             return False
         elif marker == 0xE1 and length >= 6 and _reads(data, at + 4, 0x45, 0x78, 0x69, 0x66):  # "Exif"
             if exif or length < 8 or data[at + 8] or data[at + 9]:
@@ -153,7 +153,7 @@ def _walk(data, first, end, found, copied):
         elif marker == 0xE0 and length >= 6 and _reads(data, at + 4, 0x4A, 0x46, 0x49, 0x46):  # "JFIF"
             says_ycc = True
         elif marker == 0xEE and length >= 7 and _reads(data, at + 4, 0x41, 0x64, 0x6F, 0x62):  # "Adobe"
-            if length < 14 or found[CHANNELS]:
+            if length < 14 or facts[CHANNELS]:
                 return False
             if not says_ycc and data[at + 8] == 0x65:
                 says_ycc, says_rgb = data[at + 15] != 0, data[at + 15] == 0
@@ -161,14 +161,15 @@ def _walk(data, first, end, found, copied):
     return False
 
 
-@kernel
+@kernel(light=True)
 def _reads(data, at, a, b, c, d):
     return data[at] == a and data[at + 1] == b and data[at + 2] == c and data[at + 3] == d
 
 
-@kernel
+@kernel(light=True)
 def _orientation(data, at, end, copied):
-    """Of a TIFF structure; 1 if it is damaged, 0 if it is a BigTIFF, or one of a single byte that is not in a copy."""
+    """The orientation in a TIFF structure; 1 if it is damaged, 0 for a BigTIFF and, if this is no copy, for a tag of type BYTE:
+    Python reads these."""
     if end - at < 8 or data[at] != data[at + 1] or (data[at] != 0x49 and data[at] != 0x4D):
         return 1
     little = data[at] == 0x49
@@ -193,7 +194,7 @@ def _orientation(data, at, end, copied):
     return 1
 
 
-@kernel
+@kernel(light=True)
 def _number(data, at, size, little):
     value = np.int64(0)
     for k in range(size):
@@ -201,7 +202,7 @@ def _number(data, at, size, little):
     return value
 
 
-@kernel
+@kernel(light=True)
 def _make_plain(data, at, end, orientation):
     data[at:end] = 0
     for k in range(min(len(_PLAIN), end - at)):
@@ -210,18 +211,20 @@ def _make_plain(data, at, end, orientation):
         data[at + 19] = orientation
 
 
-@kernel
-def _is_sound(data, first, size, found):
-    """Whether the file has its end, and no more scans than it can have use for."""
+@kernel(light=True)
+def _is_sound(data, first, size, facts):
+    """Whether the file has its end, and no more scans than a picture of its size can use."""
     ends, end = False, first + size
     for at in range(max(first, end - _END), end - 1):
         ends |= data[at] == 0xFF and data[at + 1] == 0xD9
     if not ends:
         return False
-    if size < _SHORT_FILE or found[SCANS] == 1:
+    if size < _SHORT_FILE or facts[SCANS] == 1:
         return True
     marks, names, scans = data[first : end - 1], data[first + 1 : end], 0
-    for k in range(len(marks)):  # two arrays from 0 on: eight times the speed of one with places that may be negative
+    for k in range(
+        len(marks)
+    ):  # two arrays from 0 on: eight times as fast as one array with indices that may be negative
         scans += (marks[k] == 0xFF) & (names[k] == 0xDA)
-    pixels = np.int64(found[HEIGHT]) * np.int64(found[WIDTH])
+    pixels = np.int64(facts[HEIGHT]) * np.int64(facts[WIDTH])
     return scans <= min(_MAX_SCANS, max(_FEW_SCANS, _MAX_SCANNED // pixels))

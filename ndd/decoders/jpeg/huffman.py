@@ -1,11 +1,11 @@
-"""The Huffman codes of a baseline JPEG: tables for the next bits of a scan, and its numbers by them.
+"""The Huffman codes of a baseline JPEG: lookup tables for the next bits of a scan, and the coefficients that they give.
 
-A look at ten bits gives one code or two, with their numbers and places: 12.5 looks for a block of 18 codes. More bits are no
-quicker, for their tables do not fit into the processor's nearest memory (64 whole photographs in ms of CPU time with 10, 11
-and 12 bits: 59.0, 59.0, 61.0); nor are three looks for one filling of the register, nor numbers that are always cut from
-the bits, to spare a branch (2 % slower). What a look says is read from memory byte by byte: to shift it out of one number
-took 5 % more, for only two ports of the processor shift. A look takes about 12 cycles, and where branches cannot be foreseen,
-at the ends of blocks and for numbers that do not fit, a third more. One look for each word, not two, takes 10 % more.
+One lookup of ten bits gives one code or two, with their coefficients and places: 12.5 lookups for a block of 18 codes. More
+bits are not faster, for their tables do not fit into the L1 cache (64 whole photographs take 59.0, 59.0 and 61.0 ms of CPU time
+with 10, 11 and 12 bits). Neither are three lookups for one load of the register, nor coefficients that are always cut from
+the bits to avoid a branch (2 % slower). An entry is read from memory byte by byte: shifting it out of one number took 5 %
+longer, for only two ports of the processor shift. A lookup takes about 12 cycles, and a third more where branches cannot be
+predicted: at the ends of blocks and for coefficients that do not fit. One lookup for each word instead of two takes 10 % longer.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._compiled.jit import kernel
-from ndd.decoders.jpeg.intrinsics import load_bits
+from ndd._compiled.unaligned import load_bits
 
-BLOCK = 64  # numbers
+BLOCK = 64  # coefficients
 SYMBOLS = 256
 
 _PEEK = 10  # bits
 LOOKS = 1 << _PEEK
 _BEHIND = np.uint64(64 - _PEEK)
-_MAX_SIZE = 11  # bits of a number
-_END_OF_BLOCK = 127  # as a run: beyond the block, whatever came before
+_MAX_SIZE = 11  # bits of a coefficient
+_END_OF_BLOCK = 127  # as a run of zeros: leads beyond the block from any place
 _LONG = 1 << 7
-_LIMIT = 4096  # of coefficients: libjpeg-turbo's sums of 16 bits hold such
+_LIMIT = 4096  # dequantised coefficients below it fit into libjpeg-turbo's sums of 16 bits
 _FULL, _ENDED, _ENDS = np.uint64(64), np.uint64(_END_OF_BLOCK + 2), np.uint64(63)  # places
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in range(1, 5))
 _SEVEN = np.uint64(7)
@@ -35,12 +35,12 @@ def _zigzag() -> np.ndarray:
     return np.array(order + [64] * (256 - 64), np.uint8)
 
 
-PLACES = _zigzag()  # of the numbers of a block; those that come behind it go where the next one's first is put later
+PLACES = _zigzag()  # of the coefficients in a block; beyond it, the place that the next block's first one overwrites
 
 
 @kernel
 def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
-    """Fills them for the tables of codes that the components of `frame` use; whether these are codes at all."""
+    """Fills the lookup tables for the codes that the components of `frame` use; gives whether these are valid."""
     largest = 1
     for k in range(len(steps)):
         largest = max(largest, np.int64(steps[k]))
@@ -60,10 +60,12 @@ def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
 
 @kernel
 def _make_table(codes, is_ac, most, table):
-    """Says for the next bits of a scan what code they begin with, and whether these are codes at all. An entry: how many bits
-    it takes with the number behind it (byte 0), the run of zeros before (byte 1), one more than that (byte 3), the bits of
-    the code alone (byte 4), and the number (16 bits from 48 on). `_LONG` in byte 0: the number is not told, but in byte 2
-    how many bits it has; so it is with numbers of `most` and more. With no bits: these are too few."""
+    """Fills a table that has, for the next bits of a scan, the code that they begin with; gives whether the codes are valid.
+
+    An entry holds: the bits of the code and of the coefficient behind it (byte 0), the run of zeros before (byte 1), one more
+    than that (byte 3), the bits of the code alone (byte 4), and the coefficient (16 bits from bit 48 on). With `_LONG` in byte
+    0 the coefficient is missing, and byte 2 has its bits; so it is for coefficients from `most` on. An entry without bits
+    means that the code is longer than a lookup."""
     code, known = np.int64(0), np.int64(16)
     table[:] = _LONG | 32 << 32
     for size in range(1, 17):
@@ -95,7 +97,7 @@ def _make_table(codes, is_ac, most, table):
 
 @kernel
 def _meaning(symbol, is_ac):
-    """Bits of the number, more than any has for what is no symbol, and the zeros before."""
+    """The bits of the coefficient, more than any has for an invalid symbol; and the run of zeros before it."""
     bits, run = np.int64(symbol) & 15, np.int64(symbol) >> 4
     if not is_ac:
         return np.int64(symbol), np.int64(0)
@@ -106,40 +108,44 @@ def _meaning(symbol, is_ac):
 
 @kernel
 def _make_pairs(table, fields, numbers):
-    """Two codes for one look, where both are whole in the bits. Fields: the bits of both, the zeros before the number of the
-    first, those before the second one's with the places of the first, the places of both. A second one that is not there
-    is zero: it is written over by what follows."""
+    """Fills the tables of two codes for one lookup, where the bits hold both. Fields: the bits of both; the zeros before the first
+    coefficient; the places of the first and the zeros before the second; the places of both. A second one that is missing is
+    zero: the next coefficient overwrites it."""
     for ahead in range(LOOKS):
-        one = np.int64(table[ahead])
-        used, places = one & 63, one >> 24 & 255
-        two = np.int64(table[(ahead << used) & (LOOKS - 1)])
-        total, second, after = used + (two & 63), places + (two >> 8 & 255), places + (two >> 24 & 255)
-        if (one | two) & _LONG or total > _PEEK or places > 64:
-            total, second, after, two = one & 255, places, places, np.int64(0)
-        fields[4 * ahead], fields[4 * ahead + 1] = total, one >> 8 & 255
+        entry = np.int64(table[ahead])
+        used, places = entry & 63, entry >> 24 & 255
+        following = np.int64(table[(ahead << used) & (LOOKS - 1)])
+        total, second, after = (
+            used + (following & 63),
+            places + (following >> 8 & 255),
+            places + (following >> 24 & 255),
+        )
+        if (entry | following) & _LONG or total > _PEEK or places > 64:
+            total, second, after, following = entry & 255, places, places, np.int64(0)
+        fields[4 * ahead], fields[4 * ahead + 1] = total, entry >> 8 & 255
         fields[4 * ahead + 2], fields[4 * ahead + 3] = second, after
-        numbers[2 * ahead], numbers[2 * ahead + 1] = one >> 48, two >> 48
+        numbers[2 * ahead], numbers[2 * ahead + 1] = entry >> 48, following >> 48
 
 
 @kernel
 def _make_skips(table, skips):
-    """How many bits up to three codes take with their numbers, codes that are whole in the bits, and how many places of a
-    block they fill: 64 if there is none."""
+    """Fills the table for skipping: the bits of up to three codes with their coefficients, if the bits hold these codes, and the
+    places of a block that they fill; 64 if they hold none."""
     for ahead in range(LOOKS):
-        one = np.uint64(table[ahead])
-        used, places = one & np.uint64(63), one >> np.uint64(24) & np.uint64(255)
+        entry = np.uint64(table[ahead])
+        used, places = entry & np.uint64(63), entry >> np.uint64(24) & np.uint64(255)
         places = places if used else np.uint64(64)
         for _ in range(2):
-            one = np.uint64(table[np.uint64(ahead) << used & np.uint64(LOOKS - 1)])
-            whole = used + (one >> np.uint64(32) & np.uint64(63)) <= np.uint64(_PEEK) and places < np.uint64(64)
-            used += one & np.uint64(63) if whole else np.uint64(0)
-            places += one >> np.uint64(24) & np.uint64(255) if whole else np.uint64(0)
+            entry = np.uint64(table[np.uint64(ahead) << used & np.uint64(LOOKS - 1)])
+            whole = used + (entry >> np.uint64(32) & np.uint64(63)) <= np.uint64(_PEEK) and places < np.uint64(64)
+            used += entry & np.uint64(63) if whole else np.uint64(0)
+            places += entry >> np.uint64(24) & np.uint64(255) if whole else np.uint64(0)
         skips[2 * ahead], skips[2 * ahead + 1] = used, places
 
 
 @kernel
 def _long_code(ahead, codes, is_ac):
-    """As `_make_table`, for a code that is longer than its looks; 0 for what is none."""
+    """The entry, as in `_make_table`, of a code that is longer than a lookup; 0 for an invalid one."""
     code, known = np.int64(0), np.int64(16)
     for size in range(1, 17):
         count = np.int64(codes[size - 1])
@@ -154,7 +160,7 @@ def _long_code(ahead, codes, is_ac):
 
 @kernel
 def _number(ahead, entry):
-    """What the bits say behind a code that was told without them: the highest one says that it is positive."""
+    """The coefficient in the bits behind a code, for an entry without it. It is positive if the highest bit is set."""
     bits = np.uint64(entry >> 16 & 255)
     behind = ahead << np.uint64((entry & 63) - (entry >> 16 & 255))
     number = np.int64(behind >> np.uint64(1) >> (np.uint64(63) - bits))
@@ -163,7 +169,7 @@ def _number(ahead, entry):
 
 @kernel(forceinline=True)
 def _put(fields, numbers, ac, look, k, blocks, block):
-    """The numbers that a look tells go to their places behind `k` in a block; the place behind them."""
+    """Puts the coefficients of a lookup to their places behind `k` in a block; gives the place behind them."""
     place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _ONE])])
     blocks[block + place] = numbers[ac, look * _TWO]
     place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _TWO])])
@@ -175,14 +181,20 @@ def _put(fields, numbers, ac, look, k, blocks, block):
 def read_units(
     units, inside, luma_blocks, bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks,
 ):  # fmt: skip
-    """Reads so many units, into `blocks` (all 0) if they are `inside`; whether all was well. `luma_blocks` of a unit.
+    """Reads units; gives whether they are valid.
 
-    `bits`: the scan without stuffed zeros, of `nbytes`, and what may be read behind it. `stream`: how many bits of it are
-    read, the word they end in or before, from which the next ones come, and how many bits of that are read. `before`: the first
-    number of the last block of each component. Nothing is multiplied with `steps` here, but no product reaches `_LIMIT`.
+    Args:
+        units: how many.
+        inside: whether the coefficients are wanted, in `blocks`, which holds zeros.
+        luma_blocks: of a unit.
+        bits: the scan without stuffed zeros, `nbytes`, and memory behind it that may be read.
+        stream: the number of bits read; the word that they end in or before, which holds the next ones; the number of bits
+            read of that word.
+        before: the first coefficient of the last block of each component.
+        steps: of the quantisation. No product with them reaches `_LIMIT`; nothing is multiplied here.
 
-    The word for the next look is loaded from where this look begins: so it is there when it is known where that look ends. At
-    least 20 bits are left of it, two looks, after the 7 of its first byte and at most one look and a long code, 37 bits.
+    The word for the next lookup is loaded from the begin of this one, so that it is there when the end of this one is known. At
+    least 20 bits of it are left, two lookups: 7 bits of its first byte are gone, and at most a lookup and a long code, 37 bits.
     """
     at, word, low = stream[0], stream[1], stream[2]
     channels, block = frame[4, 2], np.uint64(0)
@@ -251,7 +263,7 @@ def read_units(
                             ahead <<= used
                             low += used
                             at += used
-                            # The next codes, of the same bits.
+                            # The next codes, in the same word.
                             look = ahead >> _BEHIND
                             used = np.uint64(fields[ac, look * _FOUR])
                             if used < np.uint64(_LONG):
@@ -281,7 +293,7 @@ def read_units(
                         low += used
                         at += used
                     block += np.uint64(BLOCK)
-                # Full, or with the mark of its end before. Else the second code of two is the next block's.
+                # The block is full, or its end is coded. Otherwise the second code of two belongs to the next block.
                 if after != _FULL and after - _ENDED >= _ENDS:
                     entry = np.int64(tables[_TWO + ac, ahead >> _BEHIND])
                     if entry & _LONG or k + np.uint64(entry >> 24 & 255) != _FULL:
@@ -289,7 +301,7 @@ def read_units(
                     used = np.uint64(entry & 63)
                 low += used
                 at += used
-        if np.int64(at) > 8 * nbytes:  # so much behind the end can be read: it is scratch
+        if np.int64(at) > 8 * nbytes:  # reading so far beyond the end is safe: it is scratch memory
             return False
     stream[0], stream[1], stream[2] = at, word, low
     return True

@@ -1,4 +1,4 @@
-"""The segments of a JPEG: where they lie, and what a file lacks. Reads no pixels."""
+"""The segments of a JPEG: where they lie, and which scans a file lacks. Reads no pixels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _next_marker = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]").search
 
 
 class Segment(NamedTuple):
-    """One segment; its content lies between `begin` and `end`."""
+    """One segment: its marker stands at `at`, its content lies between `begin` and `end`."""
 
     marker: int
     at: int
@@ -25,16 +25,16 @@ class Segment(NamedTuple):
 
 
 def segments(data: memoryview) -> Iterator[Segment]:
-    """The segments from behind the start of the file up to the first scan's header. What stands between them (old Photoshop
-    leaves bytes there) and markers without a length are passed over, as libjpeg does it."""
+    """The segments from the start of the file up to the first scan's header. Like libjpeg it skips bytes between them (old
+    Photoshop leaves some there) and markers without a length."""
     position, last = 2, len(data) - 4
     while position <= last:
         start, marker, length = _segment(data, position)
         if start != 0xFF or marker == 0:
-            found = _next_marker(data, position)
-            if found is None:
+            match = _next_marker(data, position)
+            if match is None:
                 return
-            position = found.start()
+            position = match.start()
         elif marker == 0xFF:  # fill byte
             position += 1
         elif marker in _NO_LENGTH:
@@ -61,9 +61,9 @@ def without_junk(data: np.ndarray) -> np.ndarray:
 
 
 def lacks_scans(data: memoryview) -> bool:
-    """Whether a progressive JPEG has not all bits of all numbers: libjpeg then smooths what it decodes, so that the pixels at the
-    edge of a window would depend on the window."""
-    left: dict[int, list[int]] = {}  # by component: how many bits of each number are missing
+    """Whether a progressive JPEG lacks bits of some coefficients: libjpeg then smooths the picture, so that the pixels at the edge
+    of a window would depend on the window."""
+    left: dict[int, list[int]] = {}  # by component: the missing bits of each coefficient
     progressive, position = False, 0
     for segment in segments(data):
         if 0xC0 <= segment.marker <= 0xC3 and segment.end - segment.begin >= 6:
@@ -81,8 +81,8 @@ def lacks_scans(data: memoryview) -> bool:
                 for name in scan[: 2 * count : 2]:
                     if name in left:
                         left[name][first : last + 1] = [bits & 15] * len(left[name][first : last + 1])
-        found = _next_marker(data, position + 2 + max(length, 2))
-        if found is None or marker == END:
+        match = _next_marker(data, position + 2 + max(length, 2))
+        if match is None or marker == END:
             break
-        position = found.start()
+        position = match.start()
     return any(map(any, left.values()))

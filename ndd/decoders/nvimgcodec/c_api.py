@@ -1,16 +1,16 @@
-"""nvImageCodec's C library: its structures, an instance of it, batches of pictures and decoders.
+"""nvImageCodec's C library: its structures, an instance of it, batches of pictures, and decoders.
 
-The wheel's Python module takes the GIL for 10 us to describe a picture and for 57 us to decode it beside other threads;
-by these calls a picture costs a turn of a compiled loop, 1.5 us without the GIL (measured on an H200 with 16 cores).
+The wheel's Python module holds the GIL for 10 us to describe a picture and for 57 us to decode it beside other threads. With
+these calls a picture costs one step of a compiled loop, 1.5 us without the GIL (measured on an H200 with 16 cores).
 
 Facts about the library that shape this file:
 
-* Versions 0.8 and 0.9 differ in one structure (`nvimgcodecCodeStreamView_t`); others are left to the wheel's module.
-* A decoder serves one thread at a time. The share of the engines is fixed at its first batch (`load` times that batch's
-  size, rounded up to the number of engines), so decoders are kept by batch size.
-* Encoded bytes must stay until the stream has passed the decode: the engines read them as the stream runs.
-* A picture that failed before must not be among those given to a decoder.
-* Creating a stream or an image over an old handle uses that again.
+* Versions 0.8 and 0.9 differ in one structure (`nvimgcodecCodeStreamView_t`). For other versions the Python module decodes.
+* A decoder serves one thread at a time. Its first batch fixes the share of the engines (`load` times the size of that batch,
+  rounded up to the number of engines), so decoders are kept by batch size.
+* Encoded bytes must not change until the stream has passed the decode: the engines read them as the stream runs.
+* A decoder must not get a picture that has failed before.
+* Creating a stream or an image over an old handle reuses the handle.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ndd._operator import Call
 from ndd.decoders.nvimgcodec import calls, python_api
 from ndd.types import DALIImageType
 
-_VERSIONS = (800, 900)  # with which the structures below were compared
+_VERSIONS = (800, 900)  # whose headers agree with the structures below
 _CPU_DEVICE = -99999
 _ANY, _SRGB, _GRAY = 0, 1, 2  # nvimgcodecColorSpec_t
 _I_Y, _I_RGB, _I_BGR = 4, 8, 10  # nvimgcodecSampleFormat_t
@@ -40,8 +40,8 @@ _DEVICE_MEMORY, _HOST_MEMORY = 1, 2
 _CPU_ONLY, _GPU_ONLY, _HYBRID, _ENGINES = 1, 2, 3, 4  # nvimgcodecBackendKind_t
 _FIXED = 2  # nvimgcodecLoadHintPolicy_t
 
-_UNPREPARED = -1  # a status of ours
-_WORTH = 4096  # bytes: to tell the library of a picture is as much work as to copy these
+_UNPREPARED = -1  # not a status of the library
+_WORTH = 4096  # describing a picture to the library takes as long as copying so many bytes
 _prepare = each_in_turn(calls.prepare)
 
 _STRUCTURE_TYPES = {
@@ -56,11 +56,11 @@ def _structure(name: str, **fields: Any) -> Any:
 
 
 def _filled(structure: Any, **values: Any) -> Any:
-    one = structure()
-    one.struct_type, one.struct_size = _STRUCTURE_TYPES[structure.__name__], ctypes.sizeof(structure)
+    filled = structure()
+    filled.struct_type, filled.struct_size = _STRUCTURE_TYPES[structure.__name__], ctypes.sizeof(structure)
     for name, value in values.items():
-        setattr(one, name, value)
-    return one
+        setattr(filled, name, value)
+    return filled
 
 
 _int, _u32, _size, _pointer = ctypes.c_int, ctypes.c_uint32, ctypes.c_size_t, ctypes.c_void_p
@@ -108,7 +108,7 @@ _AT = np.array(
 
 
 class Library:
-    """The library of the wheel in a folder, loaded, and an instance of it. RuntimeError if it does not fit what is known here."""
+    """The library of the wheel in a folder, loaded, and an instance of it. RuntimeError if its version is unknown."""
 
     def __init__(self, folder: Path):
         names = ("libnvimgcodec.so.0", "bin/nvimgcodec_0.dll", "nvimgcodec_0.dll")
@@ -119,7 +119,7 @@ class Library:
         properties = _filled(_Properties)
         _check(self.functions.nvimgcodecGetProperties(ctypes.byref(properties)), "GetProperties")
         if properties.version // 100 * 100 not in _VERSIONS:
-            raise RuntimeError(f"its version {properties.version} is not known here")
+            raise RuntimeError(f"its version {properties.version} is unknown")
         self.view = _CodeStreamView if properties.version >= 900 else _CodeStreamView08
         extensions = folder / "extensions"
         info = _filled(
@@ -136,9 +136,9 @@ class Library:
         calls.connect(self.functions)
 
 
-def _check(status: int, what: str) -> None:
+def _check(status: int, function: str) -> None:
     if status:
-        raise RuntimeError(f"nvimgcodec{what} gives status {status}")
+        raise RuntimeError(f"nvimgcodec{function} gives status {status}")
 
 
 def _loaded() -> Library | None:
@@ -160,11 +160,10 @@ library = Memoized(_loaded)
 
 
 class Pictures:
-    """The pictures of one batch at a time: handles for them, used again for the next as long as the process lives, and
-    where everything lies.
+    """The pictures of one batch at a time, as the library knows them. Their handles are reused for the life of the process.
 
     Args:
-        on_gpu: whether their pixels go to memory of a GPU.
+        on_gpu: whether the pixels go to GPU memory.
     """
 
     def __init__(self, codec: Library, on_gpu: bool = True):
@@ -175,9 +174,9 @@ class Pictures:
         )  # fmt: skip
         info.plane_info[0] = _filled(_ImagePlaneInfo, sample_type=_UINT8)
         view = _filled(codec.view, region=_filled(_Region, ndim=2))
-        # What a header says, a part of a picture, an image.
+        # A parsed header, a window, an image.
         self._structures = _bytes(_filled(_ImageInfo)), _bytes(view), _bytes(info)
-        self._handles = np.zeros((0, 3), np.uint64)  # code streams, parts of them, images
+        self._handles = np.zeros((0, 3), np.uint64)  # code streams, windows of them, images
         self._batch: tuple[Any, ...] = ()
         self._params = 0
         self._failed = np.zeros((0, 1), np.int32)
@@ -197,17 +196,18 @@ class Pictures:
         upright: bool,
         stream: int,
     ) -> None:
-        """What `decode` will decode. All arrays are int64 but for `kinds_of` and `swapped`, and have a row for each
-        picture.
+        """Sets the pictures for `prepare` and `decode`. All arrays have a row for each picture; all but `kinds` and `swapped`
+        are int64.
 
         Args:
             addresses, sizes: of the encoded pictures.
             extents: height and width as stored.
-            swapped: whether these change places in the upright picture.
-            windows: (y0, x0, y1, x1) of what is to be decoded, in the picture as it comes out; None for all of it.
-            targets, shapes: where the pixels go, and as what, HWC.
-            upright: whether pictures are turned as their EXIF says.
-            stream: the CUDA stream that orders it.
+            swapped: whether the upright picture has them swapped.
+            windows: y0, x0, y1, x1 in the upright picture; None for whole pictures.
+            targets, shapes: the addresses of the results, and their shapes, HWC.
+            kinds: see `kinds_of`.
+            upright: whether pictures are turned by their EXIF.
+            stream: the CUDA stream that orders the decode.
         """
         self.count = count = len(sizes)
         if count > len(self._handles):
@@ -215,25 +215,23 @@ class Pictures:
             more[: len(self._handles)] = self._handles
             self._handles = more
         windows = np.zeros((count, 0), np.int64) if windows is None else windows
-        rows = [
-            np.ascontiguousarray(one) for one in (addresses, sizes, extents, swapped, windows, targets, shapes, kinds)
-        ]
+        rows = [np.ascontiguousarray(a) for a in (addresses, sizes, extents, swapped, windows, targets, shapes, kinds)]
         self._failed = np.full((count, 1), _UNPREPARED, np.int32)
-        alike = upright, stream, *self._structures, _AT
-        self._batch = (self._codec.instance,), *rows, *((one,) for one in alike), self._handles, self._failed
+        shared = upright, stream, *self._structures, _AT
+        self._batch = (self._codec.instance,), *rows, *((value,) for value in shared), self._handles, self._failed
         self._params = ctypes.addressof(self._codec.params[upright])
 
     def prepare(self, call: Call) -> None:
-        """Tells the library of what was taken, 2.5 us a picture, 3.5 with a window. The threads of a call that was not
-        foreseen share it: 64 pictures take 0.2 ms else, of 3.5."""
-        what = np.arange(self.count), self._batch
+        """Describes the pictures to the library, 2.5 us each, 3.5 us with a window. The threads of a call that was not run ahead
+        share the work: otherwise it takes 0.2 of 3.5 ms for 64 pictures."""
+        arguments = np.arange(self.count), self._batch
         if is_ahead():
-            joined(_prepare)(ALONE, 0, np.array([0]), self.count, what)
+            joined(_prepare)(ALONE, 0, np.array([0]), self.count, arguments)
         else:
-            call.parallel_for(_prepare, what, self.count, self.count * _WORTH, what)
+            call.parallel_for(_prepare, arguments, self.count, self.count * _WORTH, arguments)
 
     def decode(self, decoders: np.ndarray, mine: int, idle: tuple[int, int]) -> tuple[int, int]:
-        """Decodes what is prepared: the status and the number of the decoder, see `calls.decode`; `decoded` says which."""
+        """Decodes the prepared pictures; see `calls.decode` for arguments and result, and `decoded` for which succeeded."""
         sizes, windows = self._batch[2], self._batch[5]
         which = int(windows.shape[1] > 0)
         self._decoded = self._failed.ravel().copy()
@@ -241,7 +239,7 @@ class Pictures:
 
     @property
     def decoded(self) -> np.ndarray:
-        """Which pictures were, bool `[N]`."""
+        """Which pictures were decoded, bool `[N]`."""
         return self._decoded == 0
 
 
@@ -250,7 +248,7 @@ def _bytes(structure: Any) -> np.ndarray:
 
 
 def kinds_of(output_type: DALIImageType, channels: np.ndarray) -> np.ndarray:
-    """int32 `[N, 2]`: sample format and colour space that give an output type; ANY_DATA keeps gray and colour apart."""
+    """int32 `[N, 2]`: the sample format and colour space for an output type; with ANY_DATA gray stays gray."""
     if output_type == DALIImageType.ANY_DATA:
         return np.where(channels[:, None] == 1, np.array([[_I_Y, _GRAY]]), np.array([[_I_RGB, _SRGB]])).astype(np.int32)
     known = {DALIImageType.BGR: (_I_BGR, _SRGB), DALIImageType.GRAY: (_I_Y, _GRAY)}
@@ -261,10 +259,10 @@ class Decoder:
     """A decoder, for one thread at a time.
 
     Args:
-        device_id: the GPU; None for a decoder that uses the CPU alone and writes to its memory.
-        threads: of its own, for the parts of a JPEG that the engines leave to the CPU.
+        device_id: the GPU; None for a decoder on the CPU, into host memory.
+        threads: its own ones, for the parts of a JPEG that the engines leave to the CPU.
         load: the share of a batch that goes to the engines.
-        options: texts as the library takes them.
+        options: text in the library's syntax.
     """
 
     def __init__(self, codec: Library, device_id: int | None, threads: int, load: float, options: str):
@@ -287,7 +285,7 @@ class Decoder:
         self.handle: int | None = handle.value
 
     def close(self) -> None:
-        """Gives up its threads, streams and memory."""
+        """Releases its threads, streams and memory."""
         handle, self.handle = self.handle, None
         if handle is not None:
             self._codec.functions.nvimgcodecDecoderDestroy(ctypes.c_void_p(handle))

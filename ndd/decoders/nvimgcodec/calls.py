@@ -1,11 +1,11 @@
-"""Loops over the functions of nvImageCodec's C library: a whole batch in one call that holds no GIL.
+"""Compiled loops over the functions of nvImageCodec's C library: one call without the GIL for a batch.
 
-`connect` says where the functions are, before the first of these is called. Structures come as their bytes, and `at` says
-where in `nvimgcodecImageInfo_t` and `nvimgcodecCodeStreamView_t` the numbers lie that change from picture to picture.
-A status that is not 0 is the error of its picture, which is left out from there on.
+`connect` must come first. Structures are passed as their bytes; `at` has the places of the numbers in `nvimgcodecImageInfo_t` and
+`nvimgcodecCodeStreamView_t` that differ between pictures. A status other than 0 is the error of its picture, which is left out
+from there on.
 
-Decoders that several threads share wait in a pipe, as a byte each, their number: one that is done goes to the next thread
-without Python. By a queue of Python's, both threads had to get the GIL first.
+Idle decoders wait in a pipe, as their number, one byte each: a thread hands a decoder to the next one without Python. With a
+Python queue, both threads had to get the GIL first.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ FUNCTIONS = {
     "nvimgcodecFutureGetProcessingStatus": "int32(uintp, uintp, uintp)",
     "nvimgcodecFutureDestroy": "int32(uintp)",
 }
-# What `at` holds, in units of 4 bytes (8 for the last three).
+# The indices of `at`; places are in units of 4 bytes (8 for the last three).
 AT_HEIGHT, AT_WIDTH, AT_CHANNELS, AT_FORMAT, AT_SPACE, AT_TURN, AT_START, AT_END = range(8)
 AT_STRIDE, AT_BUFFER, AT_STREAM = range(8, 11)
 
-NOT_MADE = -2  # a status of ours: the decoder with this number has no handle yet
+NOT_MADE = -2  # not a status of the library: the decoder with this number has no handle yet
 
 _DECODED = 1  # nvimgcodecProcessingStatus_t
-_TRIES = 100  # to read from the pipe: signals interrupt it
+_TRIES = 100  # reads from the pipe: signals interrupt them
 
 _of_library = [External(name, signature) for name, signature in FUNCTIONS.items()]
 _create, _cut, _parse, _image, _decode, _wait, _statuses, _destroy = _of_library
@@ -44,7 +44,7 @@ _read, _write = (External(f"ndd_pipe_{name}", "int32(int32, uintp, uintp)") for 
 
 
 def connect(library: object) -> None:
-    """Makes the functions of a loaded library (of ctypes) known to compiled code, and those that read and write pipes."""
+    """Makes the functions of the loaded library (of ctypes), and those for pipes, known to compiled code."""
     windows = sys.platform == "win32"
     system: Any = ctypes.CDLL("ucrtbase" if windows else None)
     for external in _of_library:
@@ -58,17 +58,17 @@ def prepare(
     instance, address, size, extents, swapped, window, target, shape, kind, upright, stream, parsed, view, info, at, handles,
     failed,
 ):  # fmt: skip
-    """Tells the library of one picture: where its bytes are, what part of it is wanted, where the pixels go.
+    """Describes one picture to the library: its bytes, its window, the memory for its pixels.
 
-    One whose extents as stored, or whether height and width change place, are not those given is refused: its pixels would
-    not fit.
+    A picture is refused if the library finds other extents, or another swap of height and width, than the caller: its pixels
+    would not fit.
 
     Args:
-        window: y0, x0, y1, x1; without numbers the whole picture.
+        window: y0, x0, y1, x1; empty for the whole picture.
         kind: sample format and colour space.
-        parsed, view, info: the bytes of structures, of which each picture gets copies: threads prepare several at once.
-        handles: uint64 `[3]`, of a stream, a part and an image, which are used again; the library keeps the header that it
-            has read.
+        parsed, view, info: the bytes of structures. Each picture gets copies, for threads prepare several at once.
+        handles: uint64 `[3]`, of a stream, a window and an image, which are reused; the library keeps the header that it has
+            read.
         failed: `[1]`, becomes the status.
     """
     numbers = parsed.copy().view(np.int32)
@@ -101,7 +101,7 @@ prepare.meanwhile()
 
 @kernel
 def _number_of_an_idle_one(waiting):
-    """Waits for a decoder; -1 if the pipe is broken."""
+    """Waits for a decoder and gives its number; -1 if the pipe is broken."""
     number = zeros(1, np.uint8)
     for _ in range(_TRIES):
         if _read(waiting, number.ctypes.data, 1) == 1:
@@ -115,19 +115,19 @@ def _largest_first_in_python(numbers: np.ndarray, sizes: np.ndarray) -> None:
 
 @kernel
 def _largest_first(numbers, sizes):
-    """Sorts the numbers of pictures by size, those of one size by number: Shell's sort, which compiles in a ninth of the time
-    that NumPy's takes."""
+    """Sorts the numbers of pictures by size, the largest first, and by number. Shell's sort compiles in a ninth of the time of
+    NumPy's."""
     gap = len(numbers) // 2
     while gap > 0:
         for k in range(gap, len(numbers)):
-            one, at = numbers[k], k
+            picture, at = numbers[k], k
             while at >= gap:
                 before = numbers[at - gap]
-                if sizes[before] > sizes[one] or (sizes[before] == sizes[one] and before < one):
+                if sizes[before] > sizes[picture] or (sizes[before] == sizes[picture] and before < picture):
                     break
                 numbers[at] = before
                 at -= gap
-            numbers[at] = one
+            numbers[at] = picture
         gap //= 2
 
 
@@ -136,42 +136,42 @@ _largest_first.interpreted_as(_largest_first_in_python)
 
 @kernel
 def decode(decoders, mine, idle, params, sizes, handles, which, failed):
-    """Decodes a batch; returns when the CPU's work is done and a GPU's is queued.
+    """Decodes a batch. Returns when the CPU's work is done and the GPU's is queued.
 
     Args:
-        decoders: their handles; 0 for one that is not made yet.
-        mine: the number of the one that the caller has; -1 for the next that is idle.
-        idle: the ends of the pipe, (to read, to write), where the numbers of those lie that nobody uses.
+        decoders: their handles; 0 for a decoder that does not exist yet.
+        mine: the number of the decoder that the caller holds; -1 for the next idle one.
+        idle: the ends of the pipe with the numbers of idle decoders, (to read, to write).
         sizes: bytes of the pictures.
         handles: `[M, 3]`, see `prepare`.
-        which: of the first two, 0 for whole pictures and 1 for parts of them.
-        failed: what `prepare` has left; becomes 0 for what was decoded.
+        which: the column of the handles: 0 for whole pictures, 1 for windows.
+        failed: the statuses of `prepare`; not 0 afterwards for pictures that were not decoded.
 
     Returns:
-        0, or the status of a decoder that refuses everything, and its number, which the caller has then.
+        0, or the status of a decoder that refuses everything, which the caller then holds; and its number.
     """
     number = np.int64(mine)
     sound = np.flatnonzero(failed == 0)
     if not len(sound):
         return np.int64(0), number
-    # The engines and the library's threads take pictures in this order, and none of them comes to the end with a large one
-    # while the others have nothing to do: 3.9 to 3.6 ms for 64 ImageNet JPEGs, 12.0 to 10.9 for 256 (H200, 16 cores).
+    # The engines and the library's threads take pictures in this order, so that none of them ends with a large one while the
+    # others are idle: 3.9 to 3.6 ms for 64 ImageNet JPEGs, 12.0 to 10.9 for 256 (H200, 16 cores).
     _largest_first(sound, sizes)
-    there, images, statuses = handles[:, which][sound], handles[:, 2][sound], zeros(len(sound), np.uint32)
+    sources, images, statuses = handles[:, which][sound], handles[:, 2][sound], zeros(len(sound), np.uint32)
     if number < 0:
         number = _number_of_an_idle_one(idle[0])
     decoder = decoders[number] if number >= 0 else np.uint64(0)  # read once: another thread may set it to 0
     if decoder == 0:
         return np.int64(NOT_MADE), number
     future, size = zeros(1, np.uint64), zeros(1, np.uint64)
-    status = _decode(decoder, there.ctypes.data, images.ctypes.data, len(sound), params, future.ctypes.data)
+    status = _decode(decoder, sources.ctypes.data, images.ctypes.data, len(sound), params, future.ctypes.data)
     if status == 0:
         _wait(future[0])
         status = _statuses(future[0], statuses.ctypes.data, size.ctypes.data)
         _destroy(future[0])
     if status == 0:
         size[0] = number
-        _write(idle[1], size.ctypes.data, 1)  # the first byte of it: all that numba runs on are little-endian
+        _write(idle[1], size.ctypes.data, 1)  # its first byte: all machines that numba supports are little-endian
     for k in range(len(sound)):
         if statuses[k] != _DECODED:
             failed[sound[k]] = 1

@@ -1,4 +1,4 @@
-"""What GPU decodes are made with and used again: decoders by batch size, and places for the batches under way."""
+"""What GPU decodes reuse: decoders by batch size, and memory and handles for the batches under way."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from ndd.decoders.nvimgcodec import c_api, calls
 from ndd.decoders.nvimgcodec.c_api import Decoder, Library, Pictures
 
 # How many decoders work at once, and how many of the context's threads each has. Measured on an H200 with 16 cores, 256
-# ImageNet JPEGs (194 of them 4:4:4), by `python -m ndd bench loop --device gpu`. Decoding alone ahead of the loop, batches of
+# ImageNet JPEGs (194 of them 4:4:4), by `python -m ndd bench loop --device gpu`. Only decoding, ahead of the loop, batches of
 # 64: two decoders of 6 threads 23,200 images/s, of 7 23,400, one of 12 18,800, of 14 19,100, three of 5 22,400; batches of
 # 256: one decoder of 12 to 14 threads 25,500 to 26,200, two 21,800 to 23,900. With random_resized_crop behind it, batches of
 # 64: two of 6 threads 18,500, of 7 17,400, of 5 17,800, three of 5 18,000, one of 12 16,700: Python needs a core too.
-# Large pictures take one decoder too: 64 of 12 million pixels, 3.5 MB each, 1,740 images/s by one of 12 threads, 1,610 of 16,
-# 1,510 by two of 8, 1,220 of 6. A call that nobody foresaw is the only one at work: a batch of 64 takes 6.8 ms by one of two
+# One decoder suits large pictures too: 64 of 12 million pixels, 3.5 MB each, 1,740 images/s by one of 12 threads, 1,610 of 16,
+# 1,510 by two of 8, 1,220 of 6. A call that was not run ahead is the only one at work: a batch of 64 takes 6.8 ms by one of two
 # decoders of 6 threads, 5.4 by one of 12, 6.1 of 14, 6.7 of 16; one of 128 12.6, 9.8, 9.1 and 9.6; one of 8 1.9, 2.1, 2.7
 # and 2.7.
 _PAIR, _ONE = (2, 6 / 16), (1, 12 / 16)
 _MOST_OF_A_PAIR = 128  # pictures of a batch
 _FEW = 16  # pictures, for which six threads are enough
-_LARGE = 1 << 25  # bytes of a batch: from here on it counts as one of many pictures
+_LARGE = 1 << 25  # bytes: a batch of so many counts as one of many pictures
 
-# How much of a batch goes to the JPEG engines where nobody has said so: DALI's share suits 16 cores. Measured on the same
+# The share of a batch that goes to the JPEG engines by default: DALI's suits 16 cores. Measured on the same
 # pictures by `python -m ndd bench loop --device gpu --threads T --hw-load SHARE`, with random_resized_crop behind it and T of
 # the machine's cores, images/s in batches of 64: two cores 3,670 with 0.65, 7,550 with 0.8, 14,600 with 1; four 7,630, 14,800
-# and 20,400; eight 17,600, 20,900 and 21,600, with 0.85 21,200 and 0.9 21,700; sixteen 26,300, 23,800. Few pictures are sooner
-# done by engines alone, of which an H200 has seven: 8 in 1.3 ms instead of 2.5, 16 in 1.7 instead of 2.7, 32 in 2.4 instead of
-# 3.0; ahead of the loop 22,000 images/s in batches of 32 instead of 19,700. A call that nobody foresaw, 64 pictures: four cores
+# and 20,400; eight 17,600, 20,900 and 21,600, with 0.85 21,200 and 0.9 21,700; sixteen 26,300, 23,800. Engines alone are
+# fastest for few pictures, of which an H200 has seven: 8 in 1.3 ms instead of 2.5, 16 in 1.7 instead of 2.7, 32 in 2.4 instead of
+# 3.0; ahead of the loop 22,000 images/s in batches of 32 instead of 19,700. A call that was not run ahead, 64 pictures: four cores
 # 7.3 ms with 0.65, 3.9 with 0.8 and 4.0 with 1, eight 4.4, 3.9 and 4.0, sixteen 4.2, with 0.75 3.8; more pictures are best with
 # 0.65 there, 128 in 7.1 ms instead of 7.4, 256 in 12.6 instead of 13.6. Windows of a twelfth and a quarter of the pictures take
 # 4.64 and 4.77 ms with 0.75, 4.88 and 5.31 with 0.65 (H100, a slower machine). 64 of 12 million pixels: four cores 57.5 ms with
@@ -54,11 +54,11 @@ _SHARES = ((4, 1.0), (8, 0.85))  # up to so many threads
 _LARGE_SHARES = ((2, 1.0), (4, 0.8), (8, 0.65))
 _LARGE_SHARE = 0.4  # with more threads
 _ENGINES_ALONE = 32  # pictures of a batch
-_UNFORESEEN = (64, 0.75)  # pictures of a batch at most, which is the only one at work
+_UNFORESEEN = (64, 0.75)  # for batches up to so many pictures in calls that were not run ahead
 
-# From how many pixels on a GPU reads the Huffman codes of a picture that no engine decodes, where nobody has said so. DALI's
-# number leaves photographs to the threads: they are ahead beside engines, 22,500 images/s instead of 19,800 in batches of 64 by
-# 16 threads. Without engines the GPU is, 64 pictures, random_resized_crop behind them (H100, the same pictures, `--hw-load 0`):
+# From how many pixels on a GPU reads the Huffman codes of a picture that no engine decodes, by default. DALI's number leaves
+# photographs to the threads, which are faster beside engines: 22,500 images/s instead of 19,800 in batches of 64 by
+# 16 threads. Without engines the GPU is faster, 64 pictures, random_resized_crop behind them (H100, `--hw-load 0`):
 # 16 threads 5,810 images/s by themselves and 9,980 by the GPU, 8 3,200 and 3,270, 4 1,250 and 2,290, 2 1,100 and 2,030; batches
 # of 256 6,410 and 9,990; a batch alone, 16 threads, 11.5 and 8.6 ms. Large pictures are the GPU's in any case: 12 million
 # pixels 1,650 images/s beside engines, 750 if the threads read them. No pixel differs.
@@ -72,35 +72,35 @@ _take = each_in_turn(batch_headers.take)
 
 
 class Decoders:
-    """Decoders of one kind, each for one thread at a time; made when they are needed, and anew when batches come that are
-    larger than those before: nvImageCodec settles by a decoder's first batch how many pictures of any batch go to the
-    engines. One that began with 192 decodes batches of 256 at 19,400 images/s, one that began with 256 at 25,700 (H200).
+    """Decoders of one kind, each for one thread at a time. They are made when they are needed, and made anew for a batch that is
+    larger than all before: a decoder's first batch fixes how many pictures of any batch go to the engines. One that began with
+    192 pictures decodes batches of 256 at 19,400 images/s, one that began with 256 at 25,700 (H200).
 
     Args:
-        make: makes one.
-        count: how many there may be.
+        make: makes a decoder.
+        count: the most decoders at a time.
     """
 
     def __init__(self, make: Callable[[], Decoder], count: int):
         self._make = make
         self._made: list[Decoder | None] = [None] * count
         self._handles = np.zeros(count, np.uint64)
-        self._idle = os.pipe()  # the numbers of those that nobody uses, a byte each
+        self._idle = os.pipe()  # the numbers of the idle ones, a byte each
         os.write(self._idle[1], bytes(range(count)))
-        self._largest = 0  # batch so far, but for a sixteenth
+        self._largest = 0  # batch so far, within a sixteenth
 
     def decode(self, pictures: Pictures) -> np.ndarray:
-        """Which of the pictures were decoded, bool `[N]`, by a decoder that is idle, or as soon as one is. A decoder that
-        fails is replaced; where the next one fails too, nothing is decoded."""
+        """Decodes the pictures with an idle decoder, or as soon as one is idle; gives which were decoded, bool `[N]`. A decoder
+        that fails is replaced; if the next one fails too, nothing is decoded."""
         failures, mine = 0, -1
         if pictures.count > self._largest * 17 // 16:
             self._largest = pictures.count
-            self._handles[:] = 0  # who uses one now goes on with it; the next one makes it anew
+            self._handles[:] = 0  # current users go on with theirs; the next user makes a new one
         try:
             while failures < 2:
                 status, mine = pictures.decode(self._handles, mine, self._idle)
                 if status == 0:
-                    mine = -1  # the kernel has given it back
+                    mine = -1  # the kernel has returned it
                     return pictures.decoded
                 if mine < 0:
                     break
@@ -111,7 +111,7 @@ class Decoders:
                 else:
                     failures += 1
                     self._give_up(mine)
-        except RuntimeError:  # none can be made
+        except RuntimeError:  # no decoder can be made
             pass
         finally:
             if mine >= 0:
@@ -124,7 +124,7 @@ class Decoders:
             decoder.close()
 
     def close(self) -> None:
-        """Gives the decoders up. Nobody may be using one."""
+        """Closes the decoders. None may be in use."""
         for number in range(len(self._made)):
             self._give_up(number)
         for end in self._idle:
@@ -145,7 +145,7 @@ atexit.register(_pools.clear)  # while the GPU can still be talked to
 
 
 def share(load: float, count: int, nbytes: int, threads: int) -> float:
-    """The share of a batch of `count` JPEGs of `nbytes` bytes that goes to a GPU's JPEG engines: `load`, if it is not the
+    """The share of a batch of `count` JPEGs, `nbytes` together, that goes to a GPU's JPEG engines: `load`, unless that is the
     default."""
     if load != _UNSAID:
         return load
@@ -160,14 +160,14 @@ def share(load: float, count: int, nbytes: int, threads: int) -> float:
 
 
 def huffman_threshold(pixels: int, load: float) -> int:
-    """From how many pixels on a GPU reads the Huffman codes of a JPEG itself: `pixels`, if it is not the default. That
-    changes no pixel. `load`: the share of the engines, as the user has said it."""
+    """From how many pixels on a GPU itself reads the Huffman codes of a JPEG: `pixels`, unless that is the default. No pixel
+    depends on it. `load`: the share of the engines that the user asks for."""
     return _PIXELS_WITHOUT_ENGINES if pixels == _UNSAID_PIXELS and load == 0 else pixels
 
 
 def decoders(device_id: int | None, count: int, nbytes: int, threads: int, load: float, options: str) -> Any:
-    """The decoders of one GPU for batches of about `count` pictures and `nbytes` bytes, in a `with` block: one that has begun
-    with batches of 64 decodes batches of 256 at half the speed, see `Decoders`."""
+    """The decoders of one GPU for batches of about `count` pictures and `nbytes` bytes, for a `with` block. Batch sizes have their
+    own: one that has begun with batches of 64 decodes batches of 256 at half the speed, see `Decoders`."""
     size_class = max(count - 1, 0).bit_length()
     most = _MOST_OF_A_PAIR if is_ahead() else _FEW
     plan = _PAIR if 1 << size_class <= most and nbytes < _LARGE else _ONE
@@ -175,7 +175,7 @@ def decoders(device_id: int | None, count: int, nbytes: int, threads: int, load:
 
 
 class Staging:
-    """Page-locked host memory for the encoded pictures of one batch at a time, behind each other."""
+    """Page-locked host memory for the encoded pictures of one batch at a time, one behind the other."""
 
     def __init__(self) -> None:
         self._buffer = np.empty(0, np.uint8)
@@ -183,8 +183,8 @@ class Staging:
         self.sizes = np.zeros(0, np.int64)
 
     def take(self, operand: Operand, call: Call) -> np.ndarray:
-        """Copies the pictures; gives int64 `[N, FACTS]`: what compiled code could tell from their headers, else zeros. The
-        threads of a call that was not foreseen have nothing else to do: they share it."""
+        """Copies the pictures; gives the facts in their headers, int64 `[N, FACTS]`, zeros where only Python can read them. The
+        threads of a call that was not run ahead share the work: they are idle otherwise."""
         self.sizes = np.ascontiguousarray(operand.sizes)
         room = (self.sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT
         ends = np.add.accumulate(room)
@@ -192,33 +192,33 @@ class Staging:
         if total > len(self._buffer):
             self._buffer = pinned_empty(total + total // 4).numpy()
         facts, addresses = few_zeros((operand.n, FACTS), np.int64), np.ascontiguousarray(operand.pointers())
-        what = np.arange(operand.n), (addresses, self.sizes, self._starts, (self._buffer,), facts)
+        arguments = np.arange(operand.n), (addresses, self.sizes, self._starts, (self._buffer,), facts)
         if is_ahead():
-            joined(_take)(ALONE, 0, np.array([0]), operand.n, what)
+            joined(_take)(ALONE, 0, np.array([0]), operand.n, arguments)
         else:
-            call.parallel_for(_take, what, operand.n, total, (operand, self._buffer))
+            call.parallel_for(_take, arguments, operand.n, total, (operand, self._buffer))
         return facts
 
     def put(self, i: int, data: np.ndarray) -> None:
-        """Other bytes for picture i, as many as it has."""
+        """Replaces the bytes of picture i by as many others."""
         self._buffer[self._starts[i] : self._starts[i] + len(data)] = data
 
     def addresses(self, samples: Any) -> np.ndarray:
-        """Where some of the pictures are, int64; `samples` picks them from an array of all."""
+        """The addresses of some pictures, int64; `samples` indexes an array of all."""
         return self._starts[samples] + self._buffer.__array_interface__["data"][0]
 
 
 class Place:
-    """What the decode of one batch takes, beside a decoder: memory for the encoded bytes, and handles of its pictures."""
+    """What the decode of one batch needs beside a decoder: memory for the encoded bytes, and handles of the pictures."""
 
     def __init__(self, codec: Library):
         self.staging = Staging()
         self.pictures = Pictures(codec)
-        self.passed: Any = None  # an event: until then the GPU may be reading
+        self.passed: Any = None  # an event: before it the GPU may be reading
 
 
 class Places:
-    """The places of a process in the order in which they were used: as many as there are batches under way."""
+    """The places of a process in the order of their last use; one for each batch under way."""
 
     def __init__(self) -> None:
         self._idle: deque[Place] = deque()
@@ -226,8 +226,8 @@ class Places:
 
     @contextlib.contextmanager
     def using(self, codec: Library, stream: Any) -> Iterator[Place]:
-        """A place for one batch, which nobody else gets before `stream` has passed what is queued on it in the block;
-        `place.passed` is the event that tells."""
+        """A place for one batch. No other batch gets it before `stream` has passed all that the `with` block queues on it, which
+        the event `place.passed` tells."""
         place = self._taken() or Place(codec)
         try:
             yield place

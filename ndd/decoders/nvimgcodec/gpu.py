@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from ndd.decoders.jpeg.batch_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGH
 from ndd.decoders.nvimgcodec import c_api, python_api
 from ndd.decoders.nvimgcodec.decoder_pool import Place, decoders, huffman_threshold, places, share
 from ndd.decoders.on_error import resolve_pictures
-from ndd.decoders.picture_batch import PictureBatch
 from ndd.decoders.registry import may_be_decoded
 from ndd.types import DALIImageType
+
+if TYPE_CHECKING:
+    from ndd.decoders.picture_batch import PictureBatch
 
 # Bytes from which on torch's allocator keeps a block for each size. Sizes are rounded up to one of eight from each power of
 # two to the next: else each batch that is larger than all before it would add a block to those kept, on every stream.
@@ -83,7 +85,7 @@ class GpuBackend:
 
 
 def _allocated(batch: PictureBatch, count: int) -> Any:
-    """GPU memory (u8) for all samples behind each other."""
+    """GPU memory (u8) for all samples, one behind the other."""
     import torch
 
     if count < _LARGE:
@@ -161,8 +163,8 @@ _BUFFER_SIZES = ("device_memory_padding", "host_memory_padding", "preallocate_wi
 
 
 def _options_text(arguments: dict[str, Any]) -> str:
-    """nvImageCodec's options for a decoder. With room to spare it keeps its buffers from batch to batch: 1.5 times the
-    images/s at batch 64."""
+    """nvImageCodec's options for a decoder. With padding it keeps its buffers from batch to batch: 1.5 times the images/s at
+    batch 64."""
     pixels = huffman_threshold(arguments["hybrid_huffman_threshold"], arguments["hw_decoder_load"])
     texts = [
         f":fancy_upsampling={int(arguments['jpeg_fancy_upsampling'])}",
@@ -176,18 +178,18 @@ def _options_text(arguments: dict[str, Any]) -> str:
 
 
 def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
-    """Whether a sample may go to nvImageCodec's GPU decoders: 8 bits, no alpha to keep, nothing known to be broken."""
+    """Whether a sample may go to nvImageCodec's GPU decoders: a JPEG of 8 bits, no alpha to keep, no known damage."""
     if header.format != "jpeg" or header.dtype != np.uint8 or not may_be_decoded(data.data, header):
         return False
-    if header.plain_jpeg:  # one without its end is for the CPU to judge: the engines paint over what is missing
+    if header.plain_jpeg:  # the CPU judges one without its end: the engines paint over what is missing
         return not header.coded_rgb and b"\xff\xd9" in data[-64:].tobytes()
     if options.output_type == DALIImageType.GRAY:
-        return False  # CMYK: made on the CPU of the colours
+        return False  # CMYK: the CPU makes gray of its colours
     return options.output_type != DALIImageType.ANY_DATA or header.channels in (1, 3)
 
 
 def _converted(block: Any, options: Options) -> Any:
-    """The whole block in the element type and colours asked for; the same few launches for any batch."""
+    """The block in the element type and colours asked for; the number of launches is the same for any batch."""
     import torch
 
     is_ycbcr = options.output_type == DALIImageType.YCbCr
@@ -217,7 +219,7 @@ def _torch_type(options: Options) -> Any:
 
 
 def _stored(batch: PictureBatch, extents: np.ndarray, block: Any, offsets: np.ndarray) -> Store:
-    """The result: one block if every sample has its place in it, else single samples."""
+    """The result: the block if every sample lies in it, else single samples."""
     spec, images = batch.call.outs[0], batch.images
     if not batch.errors and not images:
         return _one_block(batch, extents, block)
@@ -239,8 +241,8 @@ def _stored(batch: PictureBatch, extents: np.ndarray, block: Any, offsets: np.nd
     for i in kept:
         if i not in parts:
             parts[i] = block[starts[i] : starts[i] + int(np.prod(shapes[i]))].view(shapes[i])
-    found = [parts[i] for i in kept]
-    store = Store(spec.dtype, spec.layout, spec.device, [tuple(p.shape) for p in found], parts=found)
+    samples = [parts[i] for i in kept]
+    store = Store(spec.dtype, spec.layout, spec.device, [tuple(p.shape) for p in samples], parts=samples)
     return batch.labelled(store, kept, dropped)
 
 

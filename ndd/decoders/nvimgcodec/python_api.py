@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._execution.fork import whole
+from ndd._execution.fork import fork_lock
 from ndd._execution.memoize import Memoized
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Options, Window
@@ -48,26 +48,26 @@ _module: list[Any] = []  # empty: not tried; [None]: not installed, or too old
 
 
 def folder() -> Path | None:
-    """Where the wheel is, with its C library; None where it is not installed."""
+    """The folder of the wheel, with its C library; None where it is not installed."""
     try:
-        found = importlib.util.find_spec("nvidia.nvimgcodec")
+        spec = importlib.util.find_spec("nvidia.nvimgcodec")
     except ImportError:  # there is no package "nvidia"
         return None
-    return None if found is None or found.origin is None else Path(found.origin).parent
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
 
 def library() -> Any:
     """The module nvidia.nvimgcodec, or None where it is not installed or older than 0.9."""
     if not _module:
-        with whole:
+        with fork_lock:
             if not _module:
                 _module.append(_imported())
     return _module[0]
 
 
 def _imported() -> Any:
-    # The module reads its verbosity when it is imported; OpenCV, which it contains, reads OPENCV_LOG_LEVEL when first
-    # used. That variable also governs the user's own cv2, so it is set only while ours starts.
+    # The module reads its verbosity when it is imported. The OpenCV inside it reads OPENCV_LOG_LEVEL at its first use; that
+    # variable also governs the user's cv2, so it is set only while the module starts.
     os.environ.setdefault("PYNVIMGCODEC_VERBOSITY", "0")
     own_level = os.environ.get("OPENCV_LOG_LEVEL")
     os.environ["OPENCV_LOG_LEVEL"] = "SILENT"
@@ -75,13 +75,13 @@ def _imported() -> Any:
         with without_load_complaints():
             from nvidia import nvimgcodec
 
-            nobody = getattr(nvimgcodec, "NVIMGCODEC_DEVICE_CPU_ONLY", None)
-            if nobody is not None:
-                nvimgcodec.Decoder(device_id=nobody, backends=[nvimgcodec.Backend(nvimgcodec.CPU_ONLY)])
-        if nobody is None:
+            cpu = getattr(nvimgcodec, "NVIMGCODEC_DEVICE_CPU_ONLY", None)
+            if cpu is not None:
+                nvimgcodec.Decoder(device_id=cpu, backends=[nvimgcodec.Backend(nvimgcodec.CPU_ONLY)])
+        if cpu is None:
             warnings.warn(
-                f"nvImageCodec {nvimgcodec.__version__} is too old to decode on the CPU: other libraries do, and of PNG and "
-                f"WebP not every kind. Install 0.9 or newer: {install_command('cpu')}",
+                f"nvImageCodec {nvimgcodec.__version__} is too old to decode on the CPU: other libraries decode, "
+                f"and not every JPEG. Install 0.9 or newer: {install_command('cpu')}",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -98,7 +98,7 @@ def _imported() -> Any:
 
 @contextmanager
 def without_load_complaints() -> Iterator[None]:
-    """Holds back what C libraries write to stderr, and passes on all but the lines about GPU extras not installed."""
+    """Holds back the stderr of C libraries, and passes on all but the lines about missing GPU extras."""
     try:
         saved = os.dup(2)
     except OSError:  # no stderr at all
@@ -173,12 +173,12 @@ _cpu_decoders = Memoized(_cpu_decoder, per="thread")
 
 
 def harmless(data: np.ndarray) -> np.ndarray:
-    """A JPEG without what the library would stumble over: the file itself, or a copy that is no longer."""
+    """A JPEG without what the library stumbles over: the file itself, or a copy of at most its length."""
     return _orientation.with_plain_exif(without_junk(data))
 
 
 def _stream(data: np.ndarray, window: Window | None) -> Any:
-    """The picture (or the window of it) for a decoder, or None if the library's parser refuses it."""
+    """The picture, or its window, for a decoder; None if the library's parser refuses it."""
     module = library()
     try:
         stream = module.CodeStream(with_end(harmless(data)))
@@ -202,11 +202,11 @@ def _decode_parameters(output_type: DALIImageType, adjust_orientation: bool, all
     )
 
 
-_parameters = Memoized(_decode_parameters, per="thread")  # making them costs as much as parsing a header
+_parameters = Memoized(_decode_parameters, per="thread")  # making them takes as long as parsing a header
 
 
 class _DeviceMemory:
-    """Memory on a GPU by address and shape: reading `__cuda_array_interface__` of a torch slice costs 20 times this."""
+    """GPU memory by address and shape. Reading `__cuda_array_interface__` of a torch slice takes 20 times as long."""
 
     __slots__ = ("__cuda_array_interface__",)
 
@@ -224,8 +224,8 @@ class GpuDecoders:
     """The decoders of one GPU: the JPEG engines and the CPU cores work on a batch together.
 
     Measured on an H200 with 16 cores, batches of different JPEGs of 110 kB, 65 % of them on the engines: one decoder of
-    15 threads 15,500 images/s at batch 64 and 19,600 at 256, if it may keep its buffers (`*_memory_padding`); without
-    that 10,100 and 18,000; two decoders of 7 threads 13,100 and 18,100.
+    15 threads decodes 15,500 images/s at batch 64 and 19,600 at 256 if it may keep its buffers (`*_memory_padding`), otherwise
+    10,100 and 18,000; two decoders of 7 threads decode 13,100 and 18,100.
     """
 
     def __init__(self, device_id: int, num_threads: int, hw_decoder_load: float, options: str):
@@ -252,9 +252,9 @@ class GpuDecoders:
         adjust_orientation: bool,
         stream: int,
     ) -> list[bool]:
-        """Decodes each sample to GPU memory given as (address, HWC shape), u8, ordered on the CUDA stream `stream`.
+        """Decodes each sample to GPU memory, targets of (address, HWC shape), u8, ordered on the CUDA stream `stream`.
 
-        Returns which samples were decoded. Neither waits for the GPU nor allocates on it.
+        Gives which samples were decoded. Neither waits for the GPU nor allocates on it.
         """
         module = library()
         params = _parameters(output_type, adjust_orientation, False)
@@ -262,17 +262,18 @@ class GpuDecoders:
         if output_type != DALIImageType.ANY_DATA:
             described = {"sample_format": params.sample_format, "color_spec": params.color_spec}
 
-        done = [_stream(data, window) for data, window in zip(encoded, windows, strict=True)]
-        places = [i for i, source in enumerate(done) if source is not None]
-        if places:
-            images = module.as_images([_DeviceMemory(*targets[i]) for i in places], stream, **described)
+        sources = [_stream(data, window) for data, window in zip(encoded, windows, strict=True)]
+        readable = [i for i, source in enumerate(sources) if source is not None]
+        done = [False] * len(sources)
+        if readable:
+            images = module.as_images([_DeviceMemory(*targets[i]) for i in readable], stream, **described)
             with self._busy:
-                found = self._decoder.decode(
-                    [done[i] for i in places], images=images, params=params, cuda_stream=stream
+                decoded = self._decoder.decode(
+                    [sources[i] for i in readable], images=images, params=params, cuda_stream=stream
                 )
-            for i, image in zip(places, found, strict=True):
-                done[i] = image
-        return [image is not None for image in done]
+            for i, image in zip(readable, decoded, strict=True):
+                done[i] = image is not None
+        return done
 
 
 # A decoder holds threads, streams and pinned memory: a loop uses one or two, for training and for validation.
@@ -284,7 +285,7 @@ _gpu = Memoized(
 def gpu_decoders(device_id: int, num_threads: int, hw_decoder_load: float, options: str, count: int) -> GpuDecoders:
     """The decoders for one GPU, one set of options and batches of about `count` samples (to the next power of two).
 
-    Made once, and kept while they are among the last eight asked for. A decoder that has seen batches of 64 decodes
-    batches of 256 at 11,000 images/s, one that has seen nothing else at 18,600.
+    The last eight in use are kept. A decoder that began with batches of 64 decodes batches of 256 at 11,000 images/s, one that
+    began with 256 at 18,600.
     """
     return _gpu(device_id, num_threads, hw_decoder_load, options, max(count - 1, 0).bit_length())

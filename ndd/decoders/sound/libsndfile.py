@@ -1,17 +1,19 @@
-"""libsndfile's functions from compiled code: a file is opened in one call that holds no GIL, and read in another.
+"""libsndfile from compiled code: one call without the GIL opens a file, another one reads it.
 
-`connect` says where the functions are, before the first of these is called. The bytes go by way of a file in memory
-(Linux): libsndfile would ask an object of Python for every piece, each time waiting for the interpreter, for which 16
-threads then queue.
+`connect` must come first. The bytes go through a file in memory (Linux): otherwise libsndfile would ask a Python object for
+every piece, and 16 threads would queue for the interpreter.
 """
 
 from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
 
 import numpy as np
 
 from ndd._compiled.jit import External, kernel
 
-FUNCTIONS = {
+_FUNCTIONS = {
     "sf_open_fd": "uintp(int32, int32, uintp, int32)",
     "sf_seek": "int64(uintp, int64, int32)",
     "sf_readf_float": "int64(uintp, uintp, int64)",
@@ -20,19 +22,26 @@ FUNCTIONS = {
     "sf_error": "int32(uintp)",
     "sf_close": "int32(uintp)",
 }
-_open, _seek, _floats, _shorts, _ints, _error, _close = (External(n, s) for n, s in FUNCTIONS.items())
+_of_library = [External(name, signature) for name, signature in _FUNCTIONS.items()]
+_open, _seek, _floats, _shorts, _ints, _error, _close = _of_library
 _memory_file = External("memfd_create", "int32(uintp, uint32)")
 _write = External("write", "int64(int32, uintp, int64)")
 _rewind = External("lseek", "int64(int32, int64, int32)")
 _close_file = External("close", "int32(int32)")
 _READ, _CLOSED_BY_EXEC = 0x10, 1
-_SKIPPED = 1 << 12  # frames at once
+_SKIPPED = 1 << 12  # frames that are dropped at once
 FRAMES, RATE, CHANNELS, FORMAT = 0, 2, 3, 4  # where in SF_INFO, in units of 4 bytes (64 bits, three of 32)
+
+
+def connect(address_of: Callable[[str], int]) -> None:
+    """Makes the functions of the loaded library known to compiled code, by the address of each."""
+    for external in _of_library:
+        external.connect(ctypes.c_void_p(address_of(external.name)))
 
 
 @kernel
 def opened(address, nbytes, name, info):
-    """(handle, file) of the bytes at `address`, handle 0 if it is no sound; fills `info`, int32 `[8]`."""
+    """Opens the bytes at `address`: gives (handle, file), handle 0 for data that is no sound; fills `info`, int32 `[8]`."""
     file = _memory_file(name.ctypes.data, _CLOSED_BY_EXEC)
     done = np.int64(0)
     while file >= 0 and done < nbytes:
@@ -52,9 +61,9 @@ def opened(address, nbytes, name, info):
 
 @kernel
 def read(handle, file, first, before, channels, address, count, kind):
-    """Reads `count` frames to `address`, as float32, int16 or int32 (`kind` 0 to 2), and closes the file; how many there were,
-    -1 if they could not be decoded. Decoding begins at `first`, `before` frames of `channels` are left out. A `count` of 0 or
-    less only closes it."""
+    """Reads `count` frames to `address`, as float32, int16 or int32 (`kind` 0 to 2), and closes the file. Gives the number of
+    frames, -1 if they cannot be decoded. Decoding begins at `first`; the first `before` frames, of `channels`, are dropped. With
+    a `count` of 0 or less it only closes the file."""
     got = np.int64(0)
     if count > 0:
         if first > 0 and _seek(handle, first, 0) != first:

@@ -1,4 +1,4 @@
-"""Sequences of frames on a GPU: what readers and `io.video.sequences` give are the numbers of frames, decoded here."""
+"""Sequences of frames on a GPU: readers and `io.video.sequences` give numbers of frames, which are decoded here."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Videos(Protocol):
     """The videos of sequences, by number.
 
     Attributes:
-        indices: those of the videos.
-        fill: the colour in the place of a frame that a video does not have, u8 `[3]`.
+        indices: of the videos.
+        fill: the colour that replaces a missing frame, u8 `[3]`.
         ycbcr: whether frames are Y, Cb and Cr.
     """
 
@@ -29,7 +29,7 @@ class Videos(Protocol):
     ycbcr: bool
 
     def using(self, video: int, first: int, last: int) -> AbstractContextManager[VideoFile]:
-        """A video, open, for these frames."""
+        """A context in which a video is open, for these frames."""
         ...
 
 
@@ -37,28 +37,28 @@ _known: WeakValueDictionary[int, Videos] = WeakValueDictionary()
 
 
 def on_gpu(clips: Any, videos: Videos, device: Any) -> Any:
-    """The frames of sequences that are listed as `decoded_clips` says. `clips` are decoded when somebody asks for it, so
-    their `source_info` must keep the videos alive."""
+    """The frames of sequences, in the form of `decoded_clips`. They are decoded when somebody asks for them, so the `source_info`
+    of `clips` must keep the videos alive."""
     _known[id(videos)] = videos
     return decoded_clips(clips, videos=id(videos), device=device)
 
 
 @operator(reads="cpu", register=False)
 def decoded_clips(clips, /, *, videos: int):
-    """Decodes sequences: i64 `[1 + F]`, the number of the video and those of its frames (-1: filled), to u8 "FHWC". The
-    sequences of one video are decoded in one go, each frame once."""
+    """Decodes sequences, i64 `[1 + F]`: the number of a video and those of its frames (-1: filled), to u8 "FHWC". The sequences
+    of a video are decoded together, each frame once."""
     return output(uint8, 4, "FHWC")
 
 
 class _Clip:
-    """A sequence: the videos, the number of its own, those of its frames."""
+    """A sequence: the videos, the number of its video, the numbers of its frames."""
 
     def __init__(self, videos: Videos, row: np.ndarray):
         self.videos, self.video, self.frames = videos, int(row[0]), row[1:]
 
     @property
     def index(self) -> Index:
-        """That of the video."""
+        """The index of the video."""
         return self.videos.indices[self.video]
 
 
@@ -73,21 +73,21 @@ def _(clips, *, videos):
 def _(launch, clips, out, clip):
     from ndd.decoders.video_files import gpu as _video_gpu
 
-    videos, numbers = clip[0].videos, np.array([one.video for one in clip])
+    videos, numbers = clip[0].videos, np.array([sequence.video for sequence in clip])
     each = np.unique(numbers).tolist()
-    pieces, wanted, count = [], [np.full(len(one.frames), -1) for one in clip], 0
+    pieces, wanted, count = [], [np.full(len(sequence.frames), -1) for sequence in clip], 0
     for video in each:
         samples = np.flatnonzero(numbers == video).tolist()
         wanting = np.repeat(samples, [len(clip[i].frames) for i in samples])
         frames, first = np.unique(np.concatenate([clip[i].frames for i in samples]), return_index=True)
         frames, wanting = frames[frames >= 0], wanting[first[frames >= 0]]
         for i in samples:
-            there = clip[i].frames >= 0
-            wanted[i][there] = count + np.searchsorted(frames, clip[i].frames[there])
+            exists = clip[i].frames >= 0
+            wanted[i][exists] = count + np.searchsorted(frames, clip[i].frames[exists])
         count += len(frames)
         index = videos.indices[video]
         for part in _video_gpu.cut(index, frames, _video_gpu.pieces_at_once(len(each))):
             using = functools.partial(videos.using, video, int(part[0]), int(part[-1]))
             pieces.append(_video_gpu.Piece(using, index, part, wanting[np.searchsorted(frames, part)]))
     pictures = _video_gpu.decoded(launch.call, pieces, videos.ycbcr)
-    _video_gpu.convert(launch, [one.index for one in clip], pictures, wanted, videos.fill, videos.ycbcr)
+    _video_gpu.convert(launch, [sequence.index for sequence in clip], pictures, wanted, videos.fill, videos.ycbcr)

@@ -1,4 +1,4 @@
-"""The colours of video: which matrix and range a stream's Y, U and V mean, and a frame as RGB."""
+"""The colours of video: the matrix and range of a stream's Y, U and V, and frames to RGB."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from ndd.decoders.video_files.yuv import rgb_of_420
 
-PLANAR = {"yuv420p": 8, "yuvj420p": 8, "yuv420p10le": 10, "yuv420p12le": 12}  # kinds of 4:2:0, and their bits
+PLANAR = {"yuv420p": 8, "yuvj420p": 8, "yuv420p10le": 10, "yuv420p12le": 12}  # formats of 4:2:0, and their bits
 # swscale: bilinear chroma (2), full chroma when it writes (0x2000), accurate rounding (0x40000)
 _EXACT = 0x42002
 
-# The weights of red and blue in Y, by the number that H.273 gives a matrix; BT.601 stands for 2, "unspecified", as in DALI.
+# The weights of red and blue in Y, by the number of a matrix in H.273. As in DALI, BT.601 stands for 2, "unspecified".
 _WEIGHTS = {1: (0.2126, 0.0722), 4: (0.30, 0.11), 7: (0.212, 0.087), 9: (0.2627, 0.0593), 10: (0.2627, 0.0593)}
 _BT601 = (0.299, 0.114)
 _SWS_MATRICES = {1: 1, 4: 4, 7: 7, 9: 9, 10: 9}  # by the same numbers; BT.601 is 5
@@ -22,24 +22,24 @@ FULL_RANGE = 2
 
 @cache
 def factors(matrix: int, full_range: bool, bits: int = 8) -> np.ndarray:
-    """For `rgb_of_420`: Y, U and V to R, G and B (ITU-T H.273, section 8.3). f32 `[7]`.
+    """The factors for `rgb_of_420`: Y, U and V to R, G and B (ITU-T H.273, section 8.3). f32 `[7]`.
 
     >>> print(factors(2, False)[:2].round(2))
     [-18.13   1.16]
     """
     kr, kb = _WEIGHTS.get(matrix, _BT601)
     kg = 1 - kr - kb
-    one = 1 << bits - 8
-    most = 255 * one / (256 * one - 1)  # the largest number of 10 bits is 1023, not 4 * 255
+    unit = 1 << bits - 8  # one level of 8 bits
+    most = 255 * unit / (256 * unit - 1)  # the largest number of 10 bits is 1023, not 4 * 255
     low, luma, chroma = (0, most, most) if full_range else (16, 255 / 219, 255 / 224)
     rv, bu = 2 * (1 - kr) * chroma, 2 * (1 - kb) * chroma
     gu, gv = -bu * kb / kg, -rv * kr / kg
-    slopes = np.array([luma, rv / 16, gu / 16, gv / 16, bu / 16]) / one
-    return np.array([0.5 - low * luma, *slopes, 512 * one], np.float32)
+    slopes = np.array([luma, rv / 16, gu / 16, gv / 16, bu / 16]) / unit
+    return np.array([0.5 - low * luma, *slopes, 512 * unit], np.float32)
 
 
 def write_rgb(frame: Any, out: np.ndarray, turns: int = 0) -> None:
-    """A decoded frame into `out`, u8 RGB `[height, width, 3]`; turned counterclockwise by 90 degrees, `turns` times.
+    """Writes a decoded frame into `out`, u8 RGB `[height, width, 3]`, after so many counterclockwise quarter turns.
     RuntimeError for a frame of another size: some streams change it."""
     upright = _upright(frame, out, turns)
     bits = PLANAR.get(frame.format.name)
@@ -57,7 +57,7 @@ def write_rgb(frame: Any, out: np.ndarray, turns: int = 0) -> None:
 
 
 def write_ycbcr(frame: Any, out: np.ndarray, turns: int = 0) -> None:
-    """As `write_rgb`, with Y, Cb and Cr as the stream has them."""
+    """The same for Y, Cb and Cr as the stream has them."""
     upright = _upright(frame, out, turns)
     bits, (height, width) = PLANAR.get(frame.format.name), upright.shape[:2]
     planes = (
@@ -65,10 +65,10 @@ def write_ycbcr(frame: Any, out: np.ndarray, turns: int = 0) -> None:
     )
     for channel, plane in enumerate(planes):
         whole = bits is None or channel == 0
-        found = plane if whole else _spread(plane[: (height + 1) // 2, : (width + 1) // 2])
-        found = found[:height, :width]
+        full = plane if whole else _spread(plane[: (height + 1) // 2, : (width + 1) // 2])
+        full = full[:height, :width]
         upright[..., channel] = (
-            found if found.dtype == np.uint8 else np.floor(found / (1 << (bits or 8) - 8) + 0.5).clip(0, 255)
+            full if full.dtype == np.uint8 else np.floor(full / (1 << (bits or 8) - 8) + 0.5).clip(0, 255)
         )
     _turn(upright, out, turns)
 
@@ -79,20 +79,20 @@ def _planes(frame: Any, bits: int) -> list[np.ndarray]:
 
 
 def _spread(plane: np.ndarray) -> np.ndarray:
-    """Chroma at every pixel, f32: linear between samples that stand in the middle of four pixels, as `rgb_of_420` has it."""
-    found = plane.astype(np.float32)
+    """Chroma at every pixel, f32: linear between samples in the middle of four pixels, as in `rgb_of_420`."""
+    chroma = plane.astype(np.float32)
     for axis in (0, 1):
-        wide = np.repeat(found, 2, axis)
+        wide = np.repeat(chroma, 2, axis)
         beside = np.concatenate([wide.take([0], axis), wide, wide.take([-1], axis)], axis)
         count = wide.shape[axis]
-        # The neighbour of an even pixel is the sample before, that of an odd one the sample behind.
+        # The neighbour of an even pixel is the sample before it, that of an odd one the sample behind it.
         near = np.stack([beside.take(range(0, count, 2), axis), beside.take(range(3, count + 2, 2), axis)], axis + 1)
-        found = (3 * wide + near.reshape(wide.shape)) / 4
-    return found
+        chroma = (3 * wide + near.reshape(wide.shape)) / 4
+    return chroma
 
 
 def _upright(frame: Any, out: np.ndarray, turns: int) -> np.ndarray:
-    """Where a frame is written before it is turned: `out` itself, if it is not."""
+    """Memory for a frame before it is turned: `out` itself without turns."""
     height, width = (out.shape[1], out.shape[0]) if turns % 2 else (out.shape[0], out.shape[1])
     if (frame.height, frame.width) != (height, width):
         raise RuntimeError(

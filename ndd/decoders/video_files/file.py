@@ -1,8 +1,8 @@
-"""`VideoFile`: one video, open: an exact index of its frames, and frames by number. PyAV (FFmpeg) decodes.
+"""`VideoFile`: one open video, with an exact index of its frames, and frames by number. PyAV (FFmpeg) decodes.
 
-The index (`index.py`) says when each frame is shown, and where decoding may begin. A frame is known by its time, so a
-variable frame rate is as good as a constant one. To come to a frame the decoder goes on from where it is, or begins anew at the
-last key frame before, whatever decodes less; on the way it leaves out frames that no other one needs.
+The index (`index.py`) says when each frame is shown, and where decoding may begin. A frame is identified by its time, so variable
+frame rates work like constant ones. To reach a frame the decoder goes on from where it is, or begins anew at the last key frame
+before, whichever decodes less; on the way it skips frames that no other one needs.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd._execution.fork import whole
+from ndd._execution.fork import fork_lock
 from ndd.decoders.video_files.color import write_rgb, write_ycbcr
 from ndd.decoders.video_files.index import Index, faults, indexed, key_before, mark, opened, reason, video_stream
 from ndd.decoders.video_files.packets import Packets, PlainFile
 
-# Packets behind a frame's own, about, until a decoder that puts frames in order shows it.
+# A decoder that reorders frames shows a frame within about so many packets behind its own.
 _SHOWN_WITHIN = 8
 _BYTES_AT_ONCE = 1 << 22  # of packets
 
 
 class Shape(NamedTuple):
-    """What a video gives: frames, and the height and width of each, upright."""
+    """The number of frames of a video, and their height and width, upright."""
 
     frames: int
     height: int
     width: int
 
 
-# In a forked child: what its parent opened. Freed there, FFmpeg would wait for ever for threads that the child has not.
+# In a forked child: what its parent opened. To free it, FFmpeg would wait for ever for threads that the child does not have.
 _of_parents: list[Any] = []
 
 
 class VideoFile:
-    """One open video. One thread at a time may use it. FFmpeg decodes, until `decode_by` says otherwise.
+    """One open video, for one thread at a time. FFmpeg decodes, until `decode_by` sets another decoder.
 
     Args:
         source: a path, or the bytes of a file, u8.
-        threads: how many threads of FFmpeg decode.
-        index: what `scan` gave for this file; by default it is made here.
+        threads: of FFmpeg.
+        index: what `scan` gives for this file; by default it is made here.
     """
 
     def __init__(self, source: str | np.ndarray, threads: int = 1, index: Index | None = None):
@@ -51,7 +51,7 @@ class VideoFile:
         self._process = os.getpid()
         self._decoder: Any = None  # made when it is needed
         self._make_decoder: Callable[[Any], Any] = _ffmpeg
-        self._container: Any = None  # open when FFmpeg is needed: an engine may do without
+        self._container: Any = None  # opened when FFmpeg is needed: an engine may not need it
         self._index = self._indexed() if index is None else index
         self._times, self._keys = self._index["times"], self._index["keys"].tolist()
         self.time_base = Fraction(*self._index["time_base"].tolist())
@@ -60,34 +60,34 @@ class VideoFile:
         self._numbers = {time: number for number, time in enumerate(self._times.tolist())}
         self._wanted: set[int] = set()
         self._last_wanted = -1
-        self._ends = False  # whether the decoder may be emptied behind the last of them
+        self._ends = False  # whether the decoder may be flushed behind the last of them
         self._emptied = False
-        self._unsent: set[int] = set()  # those whose data the decoder does not have yet
-        self._inside: set[int] = set()  # frames whose data it has, and which it has not given
+        self._unsent: set[int] = set()  # wanted frames whose packets are not sent yet
+        self._inside: set[int] = set()  # frames whose packets are sent, and which are not shown yet
         self._untimed = bool(self._index["untimed"][0])
-        self._next = 0  # the frame that decoding on gives next
+        self._next = 0  # the frame that the decoder gives next
         self._began = 0  # the frame where decoding began
         self._frames: Iterator[tuple[int, Any]] | None = None
-        self._coming: Iterator[Any] = iter(())  # the packets of which they are made
-        self._plain: PlainFile | None = None  # where an engine's packets are read from
-        self._place: int | None = None  # of the next one of these
+        self._coming: Iterator[Any] = iter(())  # the packets of these frames
+        self._plain: PlainFile | None = None  # the source of an engine's packets
+        self._place: int | None = None  # the row of the next one of these
         self._damage: BaseException | None = None  # what the decoder said last
-        self._damaged: list[int] = []  # the decode times of what it could not decode
-        self.refused: str | None = None  # why the engines of a GPU do not decode it
+        self._damaged: list[int] = []  # the decode times of packets that could not be decoded
+        self.refused: str | None = None  # why the engines of a GPU refuse it
 
     @property
     def index(self) -> Index:
-        """What `scan` gives."""
+        """The index, as `scan` gives it."""
         return self._index
 
     @property
     def position(self) -> int:
-        """The frame that comes next when decoding goes on; the end where it cannot."""
+        """The frame that comes next if decoding goes on; the end if it cannot."""
         return self.shape.frames if self._emptied else self._next
 
     @property
     def stream(self) -> Any:
-        """PyAV's, of an open file."""
+        """PyAV's video stream; opens the file if necessary."""
         if self._container is None:
             self._open()
         return self._stream
@@ -102,7 +102,7 @@ class VideoFile:
         return self._times[frames] * float(self.time_base)
 
     def at(self, seconds: np.ndarray) -> np.ndarray:
-        """The frames that are shown at these moments; before the first one the first."""
+        """The frames that are shown at these moments; the first frame before the video begins."""
         ticks = np.floor(np.asarray(seconds, np.float64) / float(self.time_base) + 1e-3)
         return (np.searchsorted(self._times, ticks, "right") - 1).clip(0)
 
@@ -113,7 +113,7 @@ class VideoFile:
     def read(self, frames: np.ndarray, out: np.ndarray) -> None:
         """Writes frames into `out`, u8 RGB `[len(frames), height, width, 3]`.
 
-        `frames` are numbers, in any order and as often as they are listed; what is no frame of the video is left as it is.
+        `frames` are numbers, in any order and with repetitions. `out` stays unchanged for numbers that the video does not have.
         """
         places: dict[int, list[np.ndarray]] = {}
         for place, number in enumerate(frames.tolist()):
@@ -124,30 +124,29 @@ class VideoFile:
             self.write(number, places[number])
 
     def decode_by(self, make_decoder: Callable[[Any], Any] | None) -> None:
-        """Another decoder from here on: what `make_decoder` gives for this file, an engine's (`_nvdec.Decoder`); None: FFmpeg
-        again."""
+        """Sets the decoder: what `make_decoder` gives for this file, an engine's (`nvdec.Decoder`). None: FFmpeg again."""
         self._close_decoder()
         self._make_decoder = make_decoder or _ffmpeg
         self._forget()
 
     @property
     def by_ffmpeg(self) -> bool:
-        """Whether nothing else was said to `decode_by`."""
+        """Whether FFmpeg decodes."""
         return self._make_decoder is _ffmpeg
 
     @property
     def decoder(self) -> Any:
-        """What decodes."""
+        """The decoder, made at its first use."""
         if self._decoder is None:
-            with whole:
+            with fork_lock:
                 self._decoder = self._make_decoder(self)
             self._decoder.skip_frame, self._skips = "DEFAULT", False
         return self._decoder
 
     def expect(self, numbers: Sequence[int], ends: bool = False) -> None:
-        """Says which frames come next, ascending: those between them are decoded only if others need them. `ends`: nobody
-        will go on behind the last one. A decoder that puts frames in order gives it two or three frames later, of which one
-        is often a key frame; so it is emptied instead."""
+        """Announces the frames that will be read, ascending: those between them are decoded only if others need them. `ends`:
+        nobody reads on behind the last one. A decoder that reorders frames would show it two or three frames later, one of
+        which is often a key frame; with `ends` the decoder is flushed instead."""
         if self._emptied:
             self._forget()
         self._wanted, self._ends = set(numbers), ends
@@ -155,7 +154,7 @@ class VideoFile:
         self._unsent = self._wanted - self._inside
 
     def write(self, number: int, places: Sequence[np.ndarray], ycbcr: bool = False) -> None:
-        """Writes one frame to some places, u8 `[height, width, 3]` each. RuntimeError if it cannot be decoded."""
+        """Writes one frame to several places, u8 `[height, width, 3]` each. RuntimeError if it cannot be decoded."""
         frame = self.frame(number)
         write = write_ycbcr if ycbcr else write_rgb
         write(frame, places[0], round(frame.rotation / 90) % 4)
@@ -163,14 +162,14 @@ class VideoFile:
             place[...] = places[0]
 
     def close(self) -> None:
-        """Closes the file and gives the decoder up."""
+        """Closes the file and the decoder."""
         self._frames = self._place = None
         self._close_decoder()
         if self._plain is not None:
             self._plain.close()
             self._plain = None
         if self._container is not None:
-            with whole:
+            with fork_lock:
                 self._container.close()
             self._container = None
 
@@ -192,8 +191,8 @@ class VideoFile:
             raise
 
     def _open(self) -> None:
-        # FFmpeg opens and closes decoders under locks of the process: a child forked meanwhile would wait for ever.
-        with whole:
+        # FFmpeg opens and closes decoders under locks of the process: a child forked in between would wait for ever.
+        with fork_lock:
             container = opened(self.source)
             try:
                 self._stream = video_stream(container)
@@ -206,7 +205,7 @@ class VideoFile:
         self._skips = False
 
     def frame(self, wanted: int) -> Any:
-        """A frame as the decoder gives it. RuntimeError if it cannot be decoded."""
+        """A frame in the form of the decoder. RuntimeError if it cannot be decoded."""
         if self._frames is None or not max(self.key_before(wanted), 0) <= self._next <= wanted:
             self._go_to(self.key_before(wanted))
             self._unsent = {number for number in self._wanted if number >= wanted}
@@ -221,7 +220,7 @@ class VideoFile:
                     break
             harmed = self._harmed(wanted)
             if self._damage is not None and self._threads > 1 and self.by_ffmpeg:
-                # Several threads tell of damage later than it was, of more frames than it harms, and PyAV loses the good
+                # With several threads FFmpeg reports damage late and for more frames than it harms, and PyAV loses the good
                 # frames that come with an error.
                 self._threads, self._ends = 1, False
                 self._begin_anew()
@@ -230,18 +229,18 @@ class VideoFile:
                 break
             else:
                 self._ends = False
-                self._go_to(0)  # a key frame that was none: from the beginning
+                self._go_to(0)  # the key frame was none: decode from the beginning
         raise self._bad(wanted)
 
     def copy(self, numbers: Sequence[int], places: Sequence[int]) -> None:
-        """Writes the frames that were said to `expect` to addresses; what decodes is an engine's. RuntimeError if one of them
-        cannot be decoded."""
+        """Writes the frames that `expect` announced to addresses, with an engine's decoder. RuntimeError if one of them cannot be
+        decoded."""
         cuts = [at for at in range(1, len(numbers)) if self.key_before(numbers[at]) > numbers[at - 1] + 1]
         for begin, end in pairwise([0, *cuts, len(numbers)]):
             self._copy(numbers[begin:end], places[begin:end], end < len(numbers))
 
     def _copy(self, numbers: Sequence[int], places: Sequence[int], ends: bool) -> None:
-        """Frames with nothing between them that could be passed over. `ends`: decoding does not go on behind them."""
+        """Copies frames with no key frame to skip to between them. `ends`: decoding does not go on behind them."""
         first, last = numbers[0], numbers[-1]
         wanted = np.array([self._times[numbers], places], np.int64).T.copy()
         for again in (False, True):
@@ -263,7 +262,7 @@ class VideoFile:
         raise self._bad(numbers[int((wanted[:, 1] != 0).argmax())])
 
     def _send(self, unsent: set[int], wanted: np.ndarray) -> None:
-        """Decodes packets up to the last one of the unsent frames, or one more."""
+        """Decodes packets up to the last one of the unsent frames, or one packet if all are sent."""
         packets: list[Any] = []
         while unsent or not packets:
             packet = next(self._coming, None)
@@ -280,8 +279,8 @@ class VideoFile:
         self._inside = {number for number in self._inside if number >= self._next}
 
     def _send_stored(self, place: int, numbers: Sequence[int], wanted: np.ndarray, ends: bool) -> None:
-        """Decodes packets, as they stand in the file from this one on, up to the last one of the frames that are missing, and as
-        many more as it takes until that is shown; with `ends` no more, the decoder is emptied instead."""
+        """Decodes packets in the order of the file from row `place` on, up to the last missing frame and some more, until that is
+        shown; with `ends` no more, the decoder is flushed instead."""
         if self._plain is None:
             self._plain = PlainFile(self.source)
         rows = self._index["packets"]
@@ -294,11 +293,11 @@ class VideoFile:
 
     @property
     def _goes_on(self) -> bool:
-        """Whether more can be decoded."""
+        """Whether there is more to decode."""
         return self._frames is not None or self._place is not None
 
     def _decode(self, packets: Packets, wanted: np.ndarray, ends: bool) -> int:
-        """How many packets were decoded."""
+        """Decodes packets; gives how many."""
         times = self._times[list(self._wanted)]
         unwanted = (packets.times < times.max()) & ~np.isin(packets.times, times)
         sent, last = self.decoder.decode(packets, unwanted, wanted, ends)
@@ -307,7 +306,7 @@ class VideoFile:
         return sent
 
     def _harmed(self, wanted: int) -> bool:
-        """Whether data was damaged that the decoder needs for a frame: what it gets from the key frame before on."""
+        """Whether packets that a frame needs, from the key frame before it on, were damaged."""
         if not self._damaged or self._untimed:
             return bool(self._damaged)
         first, last = self._index["decode_times"][[self.key_before(wanted), wanted]].tolist()
@@ -320,7 +319,7 @@ class VideoFile:
         return RuntimeError(f"{when} cannot be decoded, the data is damaged or cut off{said}")
 
     def _go_to(self, key: int) -> None:
-        """Begins anew at a key frame; where the file cannot be searched, at the beginning."""
+        """Begins anew at a key frame; at the beginning if the file cannot be searched."""
         self._forget()
         self._began = key
         if not self.by_ffmpeg and len(self._index["packets"]):
@@ -343,16 +342,16 @@ class VideoFile:
         self._begin_anew()
 
     def _knows(self, packet: Any) -> bool:
-        """Whether a packet is the one that has these times in the index. Where only some packets say theirs, as in MPEG's streams,
-        the others are guessed, and differently after a seek; so are all of a container that is searched without a list of its
-        packets, as of MXF that is cut off."""
+        """Whether a packet is the one that has these times in the index. Where only some packets state their times, as in MPEG
+        streams, FFmpeg guesses the others, and differently after a seek; it guesses all in a container that is searched without
+        a list of its packets, such as cut-off MXF."""
         if packet.is_discard or packet.pts is None:
             return True
         number = self._numbers.get(packet.pts)
         return number is not None and int(self._index["marks"][number]) == mark(packet)
 
     def _begin_anew(self) -> None:
-        """Opens the file once more, to decode from its beginning."""
+        """Opens the file again, to decode from its beginning."""
         self.close()
         self._open()
         self._forget()
@@ -364,13 +363,13 @@ class VideoFile:
         self._frames = self._numbered(packets)
 
     def _forget(self) -> None:
-        """Nothing is being decoded, and no damage is known."""
+        """Resets the state: nothing is being decoded, and no damage is known."""
         self._frames, self._place, self._damage, self._damaged = None, None, None, []
         self._emptied = False
         self._inside.clear()
 
     def _packets(self) -> Iterator[Any]:
-        # A generator of PyAV 18 that is dropped, and not closed, leaves 150 bytes behind; what `yield from` goes through is closed.
+        # A generator of PyAV 18 leaks 150 bytes unless it is closed; `yield from` closes it.
         stream = self.stream
         yield from self._container.demux(stream)
 
@@ -392,7 +391,7 @@ class VideoFile:
                     self._emptied = True
                     frames += self.decoder.decode(None)
             except faults() as error:
-                # Decode times of packets differ after a seek where a file does not say them (Matroska).
+                # Where a file does not state decode times (Matroska), they differ after a seek.
                 place = self._next if packet.size else last
                 self._note_damage(error, place if packet.pts is None else self._number(packet.pts))
                 if not packet.size:
@@ -413,7 +412,7 @@ class VideoFile:
         return frame.pts is not None and self._number(frame.pts) >= self._last_wanted
 
     def _note_damage(self, error: BaseException, number: int) -> None:
-        """Frame `number`, and what comes behind it in the file, could not be had."""
+        """Notes damage at the packet of frame `number`."""
         self._damage = error
         self._damaged.append(int(self._index["decode_times"][min(number, len(self._times) - 1)]))
 
@@ -422,7 +421,7 @@ class VideoFile:
         return int(np.searchsorted(self._times, time)) if number is None else number
 
     def _choose_effort(self, packet: Any) -> None:
-        """A frame that is not asked for is decoded only if others need it."""
+        """Has the decoder skip the frame of a packet if it is not wanted and no other frame needs it."""
         skips = False
         if packet.size and packet.pts is not None and not self._untimed:
             number = self._number(packet.pts)

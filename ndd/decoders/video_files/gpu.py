@@ -1,7 +1,7 @@
-"""Frames of videos to GPU memory: the engines decode, or the CPU where they cannot, and one launch makes all of them RGB.
+"""Frames of videos to GPU memory: the engines decode, or else the CPU, and one launch converts all frames to RGB.
 
-What is decoded in one go is a `Piece`: ascending frames of one video. Pieces run on the threads of the pool, each with a
-decoder of its own, so that all engines of a GPU are busy; what is long is cut at key frames for that.
+A `Piece` is a run of ascending frames of one video, which one decoder decodes in one go. Pieces run on the threads of the pool, so
+that all engines of a GPU are busy; long runs are cut at key frames.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Piece(NamedTuple):
     """Frames to be decoded in one go.
 
     Attributes:
-        using: opens the video, for as long as its context lasts.
-        index: that of the video.
+        using: gives a context in which the video is open.
+        index: of the video.
         frames: their numbers, ascending.
-        samples: for each frame the first sample that wants it: an error is about this one.
+        samples: the first sample that wants each frame: errors name it.
     """
 
     using: Callable[[], AbstractContextManager[VideoFile]]
@@ -47,7 +47,7 @@ class Piece(NamedTuple):
 
 
 def cut(index: Index, frames: np.ndarray, wanted: int) -> list[np.ndarray]:
-    """Ascending frames in up to `wanted` parts that begin at key frames, of `_WORTH_A_PIECE` frames at least.
+    """Cuts ascending frames into up to `wanted` parts that begin at key frames, of at least `_WORTH_A_PIECE` frames.
 
     >>> [part.tolist() for part in cut({"keys": np.array([0, 10, 20, 30])}, np.arange(4, 32), 3)]
     [[4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19], [20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]]
@@ -61,7 +61,7 @@ def cut(index: Index, frames: np.ndarray, wanted: int) -> list[np.ndarray]:
 
 
 def pieces_at_once(videos: int) -> int:
-    """In how many pieces each of some videos is best decoded."""
+    """The best number of pieces for each of so many videos."""
     return max(_AT_ONCE // max(videos, 1), 1)
 
 
@@ -71,7 +71,7 @@ class Pictures:
     def __init__(self, sizes: np.ndarray, device: Any):
         import torch
 
-        # Places begin at multiples of 4, as the engine's copies like them.
+        # Frames begin at multiples of 4, for the engine's copies.
         ends = np.cumsum(-(-sizes // 4) * 4)
         self.memory = torch.empty(int(ends[-1]) if len(ends) else 0, dtype=torch.uint8, device=torch_device(device))
         self.table = np.zeros((len(sizes), 2), np.int64)
@@ -81,13 +81,13 @@ class Pictures:
 
 
 def decoded(call: Any, pieces: Sequence[Piece], ycbcr: bool = False) -> Pictures:
-    """The frames of all pieces, in their order. Runs with the stream of the call current."""
+    """Decodes the frames of all pieces, in their order. Runs with the stream of the call current."""
     counts = [len(piece.frames) for piece in pieces]
     pictures = Pictures(np.repeat([_bytes(piece.index) for piece in pieces], counts), call.device)
     parts = np.split(pictures.table, np.cumsum(counts)[:-1])
     on_host: dict[int, Any] = {}
 
-    def one(i: int) -> None:
+    def decode_piece(i: int) -> None:
         piece = pieces[i]
         with piece.using() as file:
             frames = piece.frames.tolist()
@@ -106,7 +106,7 @@ def decoded(call: Any, pieces: Sequence[Piece], ycbcr: bool = False) -> Pictures
                 except RuntimeError as error:
                     raise bad_sample(sample, str(error)) from error
 
-    errors = call.spread(one, len(pieces))
+    errors = call.spread(decode_piece, len(pieces))
     raise_first({getattr(error, "sample", int(pieces[i].samples[0])): error for i, error in errors.items()})
     for i, host in on_host.items():
         there = host.to(torch_device(call.device), non_blocking=True)
@@ -125,20 +125,25 @@ def convert(
     fill: Any,
     ycbcr: bool = False,
 ) -> None:
-    """Writes output 0: for each sample, whose video has this index, the pictures with these numbers (-1: `fill`)."""
+    """Writes output 0.
+
+    Args:
+        indices: of the video of each sample.
+        wanted: the numbers of its frames among `pictures` (-1: `fill`).
+    """
     stored = [Picture(*index["picture"].tolist()) for index in indices]
     numbers = np.concatenate(wanted)
     table = np.zeros((max(len(numbers), 1), 2), np.int64)
     table[: len(numbers)][numbers >= 0] = pictures.table[numbers[numbers >= 0]]
-    counts = np.array([len(one) for one in wanted], np.int64)
+    counts = np.array([len(frames) for frames in wanted], np.int64)
     shapes = launch.outputs[0].shapes
     launch(
         "video",
         shapes[:, 0] * shapes[:, 1] * shapes[:, 2],
         per_sample={
             "pictures": launch.table(table), "first": np.cumsum(counts) - counts,
-            "turns": np.array([one.turns for one in stored], np.int32),
-            "factors": np.array([_factors(one) for one in stored], np.float32).reshape(-1, 7),
+            "turns": np.array([picture.turns for picture in stored], np.int32),
+            "factors": np.array([_factors(picture) for picture in stored], np.float32).reshape(-1, 7),
         },
         shared={"fill": np.asarray(fill, np.uint8), "ycbcr": int(ycbcr)},
         macros={"FILL": _FILL, "NV12": _NV12, "P016": _P016, "RGB": _RGB},
@@ -147,21 +152,21 @@ def convert(
 
 
 def _factors(picture: Picture) -> np.ndarray:
-    """For the kernel, which shifts what has more than 8 bits so that 8 are before the point."""
-    found = factors(picture.matrix, bool(picture.full_range), max(picture.bits, 8)).copy()
-    found[1:6] *= 1 << max(picture.bits, 8) - 8
-    return found
+    """The factors for the kernel, which shifts numbers of more than 8 bits so that 8 bits are before the point."""
+    shifted = factors(picture.matrix, bool(picture.full_range), max(picture.bits, 8)).copy()
+    shifted[1:6] *= 1 << max(picture.bits, 8) - 8
+    return shifted
 
 
 def _bytes(index: Index) -> int:
-    """How much memory a picture of the engine's takes; none if the engines are not asked."""
+    """The bytes of a frame from the engine; 0 if the engines cannot decode the video."""
     bits = Picture(*index["picture"].tolist()).bits
     height, width = index["size"].tolist()
     return (height + height % 2) * (width + width % 2) * 3 // 2 * (1 if bits == 8 else 2) if bits else 0
 
 
 def _by_engine(call: Any, file: VideoFile, frames: list[int], table: np.ndarray) -> bool:
-    """Whether an engine decodes these frames to their places: it is asked until it refuses the first time."""
+    """Has an engine decode these frames to their places; gives whether it did. After the first refusal it is not asked again."""
     if file.refused is not None:
         return False
     picture = Picture(*file.index["picture"].tolist())
@@ -181,7 +186,7 @@ def _by_engine(call: Any, file: VideoFile, frames: list[int], table: np.ndarray)
 
 
 def _decoder(call: Any, file: VideoFile, picture: Picture) -> None:
-    """Makes an engine decode a file, or go on; what it writes to is free when the call's stream has come so far."""
+    """Sets an engine's decoder for a file, or has it go on. It writes to memory when the call's stream has come so far."""
     stream = call.stream._torch
     if not file.by_ffmpeg:
         file.decoder.wait_for(stream)

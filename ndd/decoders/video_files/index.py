@@ -1,10 +1,9 @@
-"""The index of a video, of all packets of its stream: when each frame is shown, where decoding may begin, how frames are stored.
-PyAV (FFmpeg) says it, and is imported here."""
+"""The index of a video: when each frame is shown, where decoding may begin, how frames are stored. FFmpeg reads all packets of
+the stream for it."""
 
 from __future__ import annotations
 
 import bisect
-import threading
 import zlib
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -15,27 +14,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._execution.errors import is_shortage
+from ndd.decoders import pyav
 from ndd.decoders.size_limits import get_max_pixels
 from ndd.decoders.video_files.color import FULL_RANGE, PLANAR
-from ndd.decoders.video_files.metadata import any_metadata
 from ndd.decoders.video_files.packets import Places, rows_of
 
 Index = dict[str, np.ndarray]
 
-_OPTIONS = {"protocol_whitelist": "file"}  # a play list must not fetch anything
-_GUESSED_AFTER_SEEKS = ("mpeg",)  # containers, by FFmpeg's names, that say the times of some packets only
-_REORDERED_WITHIN = 48  # frames: two seconds, in which there are some of those that are shown before what they need
+_OPTIONS = {"protocol_whitelist": "file"}  # a playlist must not fetch anything
+_GUESSED_AFTER_SEEKS = ("mpeg",)  # containers, by FFmpeg's names, that state the times of some packets only
+_REORDERED_WITHIN = 48  # frames: two seconds have some frames that are shown before others that they depend on
 _MARKED = 64  # bytes
 _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is never shown
 
 
 def scan(source: str | np.ndarray) -> Index:
-    """The index of a video: `times` of its frames in ticks of the `time_base` (a fraction), ascending; `decode_times`
-    by which they are found; `keys`, the numbers of frames where decoding may begin; `marks`, by which the packet of a frame
-    is known; `size`, height and width, upright;
-    `untimed`, whether the file says no times, so that frames are counted; `picture`, see `Picture`; `codec` and
-    `extradata`, as u8; `packets`, see `Places`,
-    and `sent`, the row of each frame there. RuntimeError for what is no video."""
+    """Makes the index of a video. RuntimeError for a file that is no video.
+
+    The index has, as arrays: `times` of the frames in ticks of the `time_base` (a fraction), ascending; `decode_times`, for
+    seeking; `keys`, the numbers of frames where decoding may begin; `marks`, to recognise the packet of a frame; `size`, height
+    and width, upright; `untimed`, whether the file states no times, so that frames are counted; `picture`, see `Picture`;
+    `codec` and `extradata`, as u8; `packets`, see `Places.table`, and `sent`, the row of each frame there.
+    """
     container = opened(source)
     try:
         return indexed(source, container, video_stream(container))
@@ -51,29 +51,29 @@ def key_before(keys: Sequence[int] | np.ndarray, frame: int) -> int:
 
 
 def opened(source: str | np.ndarray) -> Any:
-    """Open a file, or the bytes of one, with PyAV."""
-    av = library()
+    """Opens a file, or the bytes of one, with PyAV."""
+    library()
     if not isinstance(source, str) and not len(source):
         raise RuntimeError("expected a video, got 0 bytes: an empty file, or one that cannot be read")
     try:
         file = source if isinstance(source, str) else _Bytes(source)
-        return av.open(file, container_options=_OPTIONS, **any_metadata(av))
+        return pyav.opened(file, container_options=_OPTIONS)
     except FileNotFoundError:
         raise
     except faults() as error:
-        # Not a MemoryError: a broken file has FFmpeg ask for any number of bytes.
+        # Not a MemoryError: for a broken file FFmpeg may ask for any number of bytes.
         if isinstance(error, OSError) and is_shortage(error):
             raise
         raise RuntimeError(f"expected a video, got what FFmpeg cannot open: {reason(error)}") from error
 
 
 def reason(error: BaseException) -> str:
-    """Say what FFmpeg says of an error, without the name of the file."""
+    """FFmpeg's text of an error, without the name of the file."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def video_stream(container: Any) -> Any:
-    """Return the first video stream of a container."""
+    """The best video stream of a container."""
     if not container.streams.video:
         kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
         raise RuntimeError(f"expected a video stream, the file has {kinds}")
@@ -84,7 +84,7 @@ def video_stream(container: Any) -> Any:
 
 
 def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
-    """List the frames of a stream, with the place and time of each."""
+    """Makes the index from an open stream, see `scan`."""
     listed: list[tuple[Any, Any, bool, int]] = []
     stored = Places(source, container.format.name)
     hides = stream.codec_context.name in _CODECS_WITH_HIDDEN_FRAMES
@@ -99,9 +99,9 @@ def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
             raise RuntimeError(f"its packets cannot be read: {reason(error)}") from error
     if not listed:
         raise RuntimeError("expected a video, its video stream has no frames")
-    # AVI has no times: FFmpeg guesses them, wrongly where frames are stored in another order than they are shown.
+    # AVI has no times: FFmpeg guesses them, wrongly if frames are not stored in the order in which they are shown.
     guessed = container.format.name == "avi" and stream.codec_context.has_b_frames
-    # A guess that two frames are shown at one time is wrong, and so are others near it: of 60 frames of a VOB 58 were found.
+    # A guess that two frames are shown at one time is wrong, and so are others near it: 58 of 60 frames of a VOB were right.
     if container.format.name in _GUESSED_AFTER_SEEKS:
         guessed = guessed or len({pts for pts, *_ in listed}) < len(listed)
     untimed = bool(guessed) or any(pts is None for pts, *_ in listed)
@@ -121,7 +121,7 @@ def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
         keys = np.arange(len(times)) == 0
     codec, extradata = stream.codec_context.name, bytes(stream.codec_context.extradata or b"")
     picture, (height, width) = _first_picture(container, stream)
-    packets = stored.found() if not untimed else np.zeros((0, 3), np.int64)
+    packets = stored.table() if not untimed else np.zeros((0, 3), np.int64)
     return {
         "times": times,
         "decode_times": decode_times,
@@ -139,21 +139,21 @@ def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
 
 
 def mark(packet: Any) -> int:
-    """A number that another packet of a video hardly has: its size, and a sum of its first bytes."""
+    """A number that identifies a packet of a video: its size, and a checksum of its first bytes."""
     return packet.size << 32 | zlib.crc32(memoryview(packet)[:_MARKED])
 
 
 def _are_of_packets(container: Any, stream: Any) -> bool:
-    """Whether ascending times are those of packets, of which frames come in another order: as of H.264 in MXF and ASF, and of
-    MPEG-2 from writers of MXF that do not say the order."""
+    """Whether ascending times belong to packets, whose frames are shown in another order: H.264 in MXF and ASF, and MPEG-2 from
+    writers of MXF that do not state the order."""
     with closing(_frames(container, stream)) as frames:
         times = [frame.pts for frame in islice(frames, _REORDERED_WITHIN)]
     return any(a is None or b is None or a >= b for a, b in pairwise(times))
 
 
 class Picture(NamedTuple):
-    """How the frames of a video are stored: counterclockwise quarter turns to be made, the matrix of their colours (a
-    number of H.273), whether their range is full, and the bits of 4:2:0 (0: it is something else, or unknown)."""
+    """How the frames of a video are stored: the counterclockwise quarter turns that make them upright, the matrix of their
+    colours (a number of H.273), whether their range is full, and the bits of 4:2:0 (0: another format, or unknown)."""
 
     turns: int
     matrix: int
@@ -162,7 +162,7 @@ class Picture(NamedTuple):
 
 
 def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int]]:
-    """How frames are stored; height and width, upright. All this stands with the frames, so the first one is decoded."""
+    """How frames are stored; height and width, upright. Only frames say this, so the first one is decoded."""
     height, width = stream.codec_context.height, stream.codec_context.width
     if height * width > get_max_pixels():
         raise RuntimeError(
@@ -179,13 +179,13 @@ def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int
         height, width = frame.height, frame.width
     if height < 1 or width < 1:
         raise RuntimeError(
-            "expected a video, its frames have no size: the header is damaged, or FFmpeg does not decode it (as WebP that moves)"
+            "expected a video, its frames have no size: the header is damaged, or FFmpeg cannot decode it (animated WebP)"
         )
     return picture, ((width, height) if picture.turns % 2 else (height, width))
 
 
 def _frames(container: Any, stream: Any) -> Generator[Any, None, None]:
-    """The frames from the beginning of the file on, up to damage."""
+    """The frames from the beginning of the file up to the first damage."""
     try:
         container.seek(-(1 << 62), backward=False)
     except faults():
@@ -200,7 +200,7 @@ def _frames(container: Any, stream: Any) -> Generator[Any, None, None]:
 
 
 class _Bytes:
-    """Bytes in memory as a file for FFmpeg."""
+    """Bytes in memory as a file object for FFmpeg."""
 
     name = "memory"
 
@@ -210,12 +210,12 @@ class _Bytes:
 
     def read(self, count: int) -> bytes:
         """The next bytes."""
-        found = self._data[self._place : self._place + count].tobytes()
-        self._place += len(found)
-        return found
+        content = self._data[self._place : self._place + count].tobytes()
+        self._place += len(content)
+        return content
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Goes to a place, as files do."""
+        """Moves to a place."""
         base = (0, self._place, len(self._data))[whence]
         self._place = max(base + offset, 0)
         return self._place
@@ -225,19 +225,14 @@ class _Bytes:
         return self._place
 
 
-_import_lock = threading.Lock()
-
-
 def faults() -> tuple[type[Exception], ...]:
-    """What PyAV raises for a broken file: FFmpeg's errors, of which some are Python's too, and its own."""
+    """What PyAV raises for a broken file: FFmpeg's errors, some of which are Python's too, and its own."""
     return (library().error.FFmpegError, OSError, ValueError, EOFError, MemoryError, NotImplementedError)
 
 
 def library() -> Any:
-    """PyAV; ImportError, with what to install, where it is missing."""
-    with _import_lock:
-        try:
-            import av
-        except ImportError as error:
-            raise ImportError('Decoding video needs PyAV: pip install "ndd-dataloading[video]"') from error
+    """PyAV. ImportError, with what to install, where it is missing."""
+    av = pyav.library()
+    if av is None:
+        raise ImportError('Decoding video needs PyAV: pip install "ndd-dataloading[video]"')
     return av

@@ -1,11 +1,11 @@
 """The video engines of NVIDIA GPUs (NVDEC), through the driver's C interface, `libnvcuvid`.
 
-`Decoder` stands in the place of FFmpeg's decoder in a `VideoFile`: packets go in, frames come out, and the file's index
-decides what is asked for. It has a parser, the driver's, that cuts a stream into pictures, and an engine session that decodes
-them. A session takes 13 to 75 ms to make, so sessions are kept; one that is large enough is turned to another size.
+`Decoder` replaces FFmpeg's decoder in a `VideoFile`: packets go in, frames come out, and the file's index decides which. The
+driver's parser cuts a stream into pictures, and a session of an engine decodes them. Making a session takes 13 to 75 ms, so
+sessions are kept; one that is large enough is reconfigured for another size.
 
-All calls into the driver run without the GIL, and what the driver's parser calls back is compiled (`nvdec_calls.py`).
-Frames are copied out of the session's own surfaces, on a stream of the decoder's.
+All calls into the driver run without the GIL, and its parser calls back compiled functions (`nvdec_calls.py`). Frames are copied
+out of the session's surfaces, on a stream of the decoder.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ _CHROMA_420 = 1
 _NV12, _P016 = 0, 1
 _PREFER_ENGINE = 4  # the engine, not a decoder of CUDA kernels
 _END, _TIMED, _ONE_PICTURE = 1, 2, 8  # of a packet
-_DISPLAY_DELAY = 2  # pictures that the engine may decode before the first one of them is waited for
+_DISPLAY_DELAY = 2  # pictures that the engine may decode before the first of them is waited for
 _SPARE_SURFACES = 4
 _MAPPED = 2
-_WAITS_FOR_EACH = True  # copy before its surface is given back, as NVIDIA's samples do
+_WAITS_FOR_EACH = True  # waits for a copy before its surface is released, as NVIDIA's samples do
 # Threads in the driver. An H200 has 7 engines: clips of HEVC, 320 x 180, by 2 threads 8,500 frames/s, 4 16,700, 6 21,200, 8 and 12
 # 21,000 to 31,000, by all 22,700.
 _AT_ONCE = 8
-_KEPT_IDLE = 32  # sessions that nobody uses; one for 1080p takes about 100 MB
+_KEPT_IDLE = 32  # idle sessions; one for 1080p takes about 100 MB
 
 _u8, _u32, _ulong, _pointer = ctypes.c_ubyte, ctypes.c_uint32, ctypes.c_ulong, ctypes.c_void_p
 
 
 class Refused(Exception):
-    """What the engines, or the driver, do not do: the CPU does it then."""
+    """The engines, or the driver, cannot decode this: the CPU does."""
 
 
 class _Rectangle(ctypes.Structure):
@@ -107,12 +107,12 @@ class _Status(ctypes.Structure):
 
 
 def _numbers(structure: Any) -> np.ndarray:
-    """The memory of a structure, as i32."""
+    """The memory of a structure as i32."""
     return np.frombuffer(structure, np.int32)
 
 
 _ON_GPU = 2
-_COPY_WORDS = 16  # 8-byte numbers of a `CUDA_MEMCPY2D`, and which of them say where from, where to and how much
+_COPY_WORDS = 16  # 8-byte numbers of a `CUDA_MEMCPY2D`; below, which of them are source, target and size
 _FROM_KIND, _TO_KIND, _TARGET_ROW, _BYTES, _ROWS = 2, 9, 13, 14, 15
 
 _SEQUENCE = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, ctypes.POINTER(_Format))
@@ -130,11 +130,11 @@ class _Parsing(ctypes.Structure):
 def library() -> Any:
     """The driver's library. `Refused` where it is missing."""
     try:
-        found = ctypes.CDLL("libnvcuvid.so.1")
+        driver = ctypes.CDLL("libnvcuvid.so.1")
     except OSError as error:
         raise Refused(f"{error}; containers need NVIDIA_DRIVER_CAPABILITIES with 'video'") from None
-    connect(found, ctypes.CDLL("libcuda.so.1"))
-    return found
+    connect(driver, ctypes.CDLL("libcuda.so.1"))
+    return driver
 
 
 def _check(name: str, status: int) -> None:
@@ -148,13 +148,13 @@ def _call(name: str, *arguments: Any) -> None:
 
 @functools.cache
 def _caps(device: int, codec: int, more_bits: int) -> _Caps:
-    found = _Caps(codec=codec, chroma=_CHROMA_420, more_bits=more_bits)
-    _call("cuvidGetDecoderCaps", ctypes.byref(found))
-    return found
+    caps = _Caps(codec=codec, chroma=_CHROMA_420, more_bits=more_bits)
+    _call("cuvidGetDecoderCaps", ctypes.byref(caps))
+    return caps
 
 
 def _check_size(device: int, codec: int, more_bits: int, width: int, height: int) -> None:
-    """`Refused` for what the engines do not decode."""
+    """Raises `Refused` for what the engines do not decode."""
     caps = _caps(device, codec, more_bits)
     fits = caps.supported and caps.formats >> (_P016 if more_bits else _NV12) & 1
     if not fits or not (caps.min_width <= width <= caps.max_width and caps.min_height <= height <= caps.max_height):
@@ -166,26 +166,26 @@ def _check_size(device: int, codec: int, more_bits: int, width: int, height: int
 
 
 class _Session:
-    """An engine for frames up to a size. Sizes are coded ones, whole blocks of pixels."""
+    """An engine's session for frames up to a size. Sizes are coded ones, in whole blocks of pixels."""
 
     def __init__(self, device: int, codec: int, more_bits: int, width: int, height: int, surfaces: int):
         self.key = device, codec, more_bits
         self.room = width, height, surfaces
         self.size = width, height
         self.handle = _pointer()
-        made = _Creation(
+        creation = _Creation(
             width=width, height=height, surfaces=surfaces, codec=codec, chroma=_CHROMA_420, flags=_PREFER_ENGINE,
             more_bits=more_bits, max_width=width, max_height=height, shown=_Rectangle(0, 0, width, height),
             output=_P016 if more_bits else _NV12, target_width=width, target_height=height, mapped=_MAPPED,
         )  # fmt: skip
-        _call("cuvidCreateDecoder", ctypes.byref(self.handle), ctypes.byref(made))
+        _call("cuvidCreateDecoder", ctypes.byref(self.handle), ctypes.byref(creation))
 
     def holds(self, width: int, height: int, surfaces: int) -> bool:
         """Whether frames of this size fit."""
         return all(have >= want for have, want in zip(self.room, (width, height, surfaces), strict=True))
 
     def turn_to(self, width: int, height: int) -> None:
-        """Takes frames of another size from here on."""
+        """Reconfigures the session for frames of another size."""
         change = _Change(
             width=width, height=height, target_width=width, target_height=height, surfaces=self.room[2],
             shown=_Rectangle(0, 0, width, height),
@@ -194,7 +194,7 @@ class _Session:
         self.size = width, height
 
     def close(self) -> None:
-        """Gives the engine's memory back."""
+        """Releases the engine's memory."""
         import torch
 
         with torch.cuda.device(self.key[0]):
@@ -202,7 +202,7 @@ class _Session:
 
 
 class _Sessions:
-    """The sessions that nobody uses, the least recently used one first."""
+    """The idle sessions, the least recently used one first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -210,32 +210,32 @@ class _Sessions:
         self.made = 0
 
     def take(self, device: int, codec: int, more_bits: int, width: int, height: int, surfaces: int) -> _Session:
-        """A session for frames of this size: one that has it, one that can be turned to it, or a new one."""
+        """A session for frames of this size: one of this size, one that can be reconfigured, or a new one."""
         _check_size(device, codec, more_bits, width, height)
         wanted = width, height, surfaces
         with self._lock:
-            fit = [one for one in self._idle if one.key == (device, codec, more_bits) and one.holds(*wanted)]
-            found = max(fit, key=lambda one: one.size == (width, height)) if fit else None
-            if found is not None:
-                self._idle.remove(found)
-        if found is not None:
-            if found.size == (width, height):
-                return found
+            fit = [idle for idle in self._idle if idle.key == (device, codec, more_bits) and idle.holds(*wanted)]
+            session = max(fit, key=lambda idle: idle.size == (width, height)) if fit else None
+            if session is not None:
+                self._idle.remove(session)
+        if session is not None:
+            if session.size == (width, height):
+                return session
             try:
-                found.turn_to(width, height)
-                return found
+                session.turn_to(width, height)
+                return session
             except Refused:
-                found.close()
+                session.close()
         self.made += 1
         return _Session(device, codec, more_bits, *wanted)
 
     def give_back(self, session: _Session) -> None:
-        """Keeps a session for the next who wants one."""
+        """Keeps a session for the next user."""
         with self._lock:
             self._idle.append(session)
-            gone = self._idle.pop(0) if len(self._idle) > _KEPT_IDLE else None
-        if gone is not None:
-            gone.close()
+            oldest = self._idle.pop(0) if len(self._idle) > _KEPT_IDLE else None
+        if oldest is not None:
+            oldest.close()
 
 
 sessions = _Sessions()
@@ -243,21 +243,21 @@ sessions = _Sessions()
 
 @functools.cache
 def _engines(device: int) -> threading.Semaphore:
-    """Who decodes on a GPU."""
+    """Limits the threads that decode on a GPU."""
     return threading.Semaphore(_AT_ONCE)
 
 
 class Decoder:
-    """Decodes packets by an engine, and copies the frames that are wanted.
+    """Decodes packets with an engine, and copies the wanted frames.
 
     Args:
-        codec: FFmpeg's name of it.
+        codec: FFmpeg's name of the codec.
         extradata: its parameter sets.
         device: the number of the GPU.
-        size: height and width of the frames, as they are stored.
-        after: a CUDA stream of torch that has to be waited for before memory is written.
+        size: height and width of the frames as stored.
+        after: a CUDA stream of torch; memory is written only behind it.
 
-    `Refused` here, or in `decode`, for what the engines do not do.
+    Raises `Refused`, here or in `decode`, for what the engines cannot decode.
     """
 
     def __init__(self, codec: str, extradata: bytes, device: int, size: tuple[int, int], after: Any):
@@ -280,15 +280,15 @@ class Decoder:
         self._status = _numbers(_Status())
         self._on_sequence: Any = _SEQUENCE(self._sequence)
         decode, show = callbacks()
-        how = _Parsing(
+        parsing = _Parsing(
             codec=_CODECS[self._name], surfaces=1, threshold=100, delay=_DISPLAY_DELAY, user=self._state.address,
             sequence=self._on_sequence, decode=decode, show=show,
         )  # fmt: skip
         self._parser = _pointer()
-        _call("cuvidCreateVideoParser", ctypes.byref(self._parser), ctypes.byref(how))
+        _call("cuvidCreateVideoParser", ctypes.byref(self._parser), ctypes.byref(parsing))
 
     def wait_for(self, stream: Any) -> None:
-        """Memory that is written from here on is free when `stream` has come so far."""
+        """Writes memory from here on only behind what `stream` has queued now."""
         import torch
 
         torch.cuda.set_device(self._device)
@@ -297,14 +297,17 @@ class Decoder:
     def decode(
         self, packets: Packets, unwanted: np.ndarray, wanted: np.ndarray, ends: bool = False
     ) -> tuple[int, int | None]:
-        """Decodes packets, but those `unwanted` ones, bool `[N]`, that no other one needs, until the last wanted frame is shown.
-        How many packets that took, and the time of the frame that is shown last, None if there is none. `ends`: behind the
-        packets, if it comes to that, all is shown that is in the decoder, which counts as one more, and the next packet is a key
-        frame.
+        """Decodes packets until the last wanted frame is shown, and copies the wanted frames; the copies are complete on return.
 
-        `wanted`, i64 `[N, 2]`, are times, ascending, and where a frame is copied when it is shown: rows of luma, then rows of
-        both chromas, pair by pair; a row has an even number of pixels, of one byte or, with more than 8 bits, two. The copies are
-        there when this returns, and 0 stands in the place of their addresses.
+        Args:
+            packets: in the order of decoding.
+            unwanted: bool `[N]`, the packets to skip unless other frames need them.
+            wanted: i64 `[M, 2]`, ascending times and the addresses to copy the frames to, which become 0. A frame is rows of
+                luma, then rows of interleaved chroma; a row has an even number of pixels, of one byte or, with more than 8
+                bits, two.
+            ends: flush the decoder behind the packets, which counts as one more packet; the next packet is then a key frame.
+
+        Gives the number of packets that were sent, and the time of the last shown frame, None if there is none.
         """
         lengths, data, count, before = self._length_bytes, packets.data, len(packets.sizes), int(self._forgets)
         rows = np.zeros((before + count + ends, 4), np.int64)
@@ -339,12 +342,12 @@ class Decoder:
         return sent, None if last == NEVER else last
 
     def flush_buffers(self) -> None:
-        """Forgets what was decoded: the next packet is a key frame."""
+        """Drops what was decoded: the next packet is a key frame."""
         self._forgets = self._forgets or not self._fresh
         self._fresh = True
 
     def _prepare_copies(self, session: _Session, left: int, top: int) -> None:
-        """All of a copy that is the same for each picture; the picture begins here in a surface."""
+        """Sets what is the same in all copies; pictures begin at `left` and `top` of a surface."""
         height, width = self._size
         wide = 2 if session.key[2] else 1
         row, rows = (width + width % 2) * wide, height + height % 2
@@ -356,7 +359,7 @@ class Decoder:
         self._places[2, :5] = top, left * wide, chroma + top // 2, left * wide, rows * row
 
     def close(self) -> None:
-        """Gives the session back."""
+        """Returns the session."""
         if self._parser:
             library().cuvidDestroyVideoParser(self._parser)
             self._parser = _pointer()
@@ -365,7 +368,7 @@ class Decoder:
             self._session = None
         self._on_sequence = None
 
-    # ---- called by the parser, within `_parse`, at the beginning of a stream
+    # ---- the parser calls this, within `_parse`, at the beginning of a stream
 
     def _sequence(self, _: Any, format: Any) -> int:
         try:
@@ -396,7 +399,7 @@ class Decoder:
 
 
 def _parameter_sets(codec: str, extra: bytes) -> tuple[bytes, int]:
-    """What stands before the first packet, and how many bytes say the length of a unit in packets (0: start codes do)."""
+    """The bytes to send before the first packet, and the bytes of a unit's length in packets (0: they have start codes)."""
     if codec not in _NAL_CODECS:
         return (extra[4:] if codec == "av1" else extra if codec == "mpeg4" else b""), 0
     if len(extra) < 7 or extra[0] != 1:
@@ -423,7 +426,7 @@ def _unit(extra: bytes, place: int, units: list[bytes]) -> int:
 
 
 def _with_long_lengths(data: bytes, length_bytes: int) -> bytes:
-    """A packet whose units say their length in 4 bytes, in the place of fewer."""
+    """The packet with lengths of units of 4 bytes instead of fewer."""
     units, place = [], 0
     while place + length_bytes < len(data):
         begin = place + length_bytes

@@ -1,49 +1,47 @@
-"""What the driver's video parser calls, sending packets, and copying pictures, compiled: none of it holds the GIL.
+"""Compiled code around the driver's video parser, without the GIL: its callbacks, sending packets, copying pictures.
 
-The parser calls back twice a frame. As Python functions these took the GIL each time, from the threads of the other
-decoders; 8 of them on small frames mostly waited for each other. The same is true of a call for each packet, and for each
-picture: with 16 threads an H200 gave 2,500 to 4,000 frames of 320 x 180 a second, its engines busy for a tenth of the time. So
-all the packets of a clip are sent in one call: 20,000 and more.
+The parser calls back twice a frame. Callbacks in Python took the GIL each time, and 8 decoders of small frames mostly waited
+for each other. So did a Python call for each packet and picture: with 16 threads an H200 gave 2,500 to 4,000 frames of 320 x 180
+a second, its engines busy for a tenth of the time. One call for all packets of a clip gives 20,000 and more.
 
-`connect` says where the driver's functions are, before anything else here is used. A decoder has a `State`, 8-byte numbers:
-the handle of its session (0: refuse), the first status of `cuvidDecodePicture` that was not 0, how many events were noted, and
-the events, 3 numbers each: the first bytes of `CUVIDPARSERDISPINFO` for a picture that is shown; the number of a picture that
-is decoded, with -1 as `progressive`.
+`connect` must come first. A decoder has a `State`, 8-byte numbers: the handle of its session (0: refuse), the first status of
+`cuvidDecodePicture` that was not 0, the number of events, and the events, 3 numbers each: the first bytes of
+`CUVIDPARSERDISPINFO` for a picture that is shown; the number of a picture that is decoded, with -1 as `progressive`.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ndd._compiled.c_functions import c_functions
 from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import External, kernel
-from ndd._execution.fork import whole
 
-_EVENTS = 128  # more than a packet, or the end of a stream, makes: a session has 32 surfaces at most
+_EVENTS = 128  # more than a packet, or the end of a stream, can make: a session has at most 32 surfaces
 _HANDLE, _STATUS, _COUNT, _FIRST = range(4)
 _DECODED = -1
 
 _FUNCTIONS = {
     "cuvidParseVideoData": "int32(uintp, uintp)",
     "cuvidMapVideoFrame64": "int32(uintp, int32, uintp, uintp, uintp)",
-    "cuvidUnmapVideoFrame64": "int32(uintp, uint64)",
+    "cuvidUnmapVideoFrame64": "int32(uintp, uintp)",
     "cuvidGetDecodeStatus": "int32(uintp, int32, uintp)",
     "cuMemcpy2DAsync_v2": "int32(uintp, uintp)",
     "cuStreamSynchronize": "int32(uintp)",
 }
 _functions = [External(name, signature) for name, signature in _FUNCTIONS.items()]
 _parse, _map, _unmap, _ask_status, _copy_rows, _wait = _functions
-# In `CUDA_MEMCPY2D`, as 8-byte numbers.
+_decode = External("cuvidDecodePicture", "int32(uintp, uintp)")  # the callbacks below call it
+# Places in `CUDA_MEMCPY2D`, as 8-byte numbers.
 _SOURCE, _SOURCE_ROW, _TARGET = 4, 6, 11
-_UNDER_WAY, _DAMAGED, _PAINTED_OVER = 1, 8, 9  # how decoding a picture went; the driver says it for H.264 and HEVC only
+_UNDER_WAY, _DAMAGED, _PAINTED_OVER = 1, 8, 9  # the state of a picture; the driver tells it for H.264 and HEVC only
 CALLS = (
     "cuvidMapVideoFrame64", "cuMemcpy2DAsync", "cuStreamSynchronize", "cuvidParseVideoData", "cuvidDecodePicture",
 )  # fmt: skip
-"""What `decode_packets` says has failed; behind these, that a picture was lost, and that one is damaged."""
+"""The step that failed, in the result of `decode_packets`; the next two numbers mean that a picture was lost, or damaged."""
 _MAP, _COPY, _SYNCHRONIZE, _PARSE, _DECODE, OVERRUN, _DAMAGE = range(7)
 NEVER = -(1 << 63)
 FORGOTTEN = 2
@@ -51,7 +49,7 @@ H264, HEVC = 1, 2
 
 
 class State:
-    """What the compiled functions know of a decoder; see above. It must live as long as its parser."""
+    """The state of a decoder for the compiled functions, see above. It must live as long as its parser."""
 
     def __init__(self) -> None:
         self.numbers = np.zeros(_FIRST + 3 * _EVENTS, np.int64)
@@ -59,46 +57,25 @@ class State:
         self._memory = self.numbers.data
 
     def decode_with(self, session: int) -> None:
-        """Sends pictures to a session from here on; 0: to none."""
+        """Sets the session that gets pictures from here on; 0: none."""
         self._memory[_HANDLE] = session
 
 
 def connect(video: object, cuda: object) -> None:
     """Makes the functions of the driver's loaded libraries (of ctypes) known to compiled code."""
-    import ctypes
-
-    from llvmlite import binding
-
-    for name in (*_FUNCTIONS, "cuvidDecodePicture"):
-        function = getattr(video if name.startswith("cuvid") else cuda, name)
-        binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    for external in (*_functions, _decode):
+        external.connect(getattr(video if external.name.startswith("cuvid") else cuda, external.name))
 
 
 def callbacks() -> tuple[int, int]:
-    """The addresses of what the parser calls for a picture to decode, and for one to show; it gets those of a `State`."""
-    with whole:
-        engine = _engine()
-    return engine.get_function_address("decode"), engine.get_function_address("show")
+    """The addresses of the functions that the parser calls for a picture to decode, and for one to show. Both get a `State`."""
+    decode, show = c_functions(_write_callbacks, "decode", "show")
+    return decode, show
 
 
-@functools.cache
-def _engine() -> Any:
-    from llvmlite import binding
-
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(str(_written())), machine)
-    engine.finalize_object()
-    return engine
-
-
-def _written() -> Any:
-    """The two functions. Numba's way to such ones (`cfunc`) takes 0.4 s in each process, this 10 ms."""
-    from llvmlite import ir
-
+def _write_callbacks(ir: Any, module: Any) -> None:
+    """The two functions."""
     whole_number, number, pointer = ir.IntType(32), ir.IntType(64), ir.IntType(64).as_pointer()
-    module = ir.Module()
     callback = ir.FunctionType(whole_number, [pointer, pointer])
     driver = ir.Function(module, ir.FunctionType(whole_number, [number, pointer]), "cuvidDecodePicture")
 
@@ -120,7 +97,7 @@ def _written() -> Any:
     session = builder.load(at(builder, state, _HANDLE))
     with builder.if_then(builder.icmp_signed("==", session, number(0))):
         builder.ret(whole_number(0))
-    # The third number of 4 bytes is that of the picture.
+    # The third 4-byte number is the number of the picture.
     surface = builder.and_(builder.load(at(builder, picture, 1)), number(0xFFFFFFFF))
     marked = builder.or_(surface, number(_DECODED << 32))
     note(builder, state, lambda k: number(0) if k else marked)
@@ -137,20 +114,23 @@ def _written() -> Any:
     with builder.if_then(builder.not_(ends)):
         note(builder, state, lambda k: builder.load(at(builder, shown, k)))
     builder.ret(whole_number(1))
-    return module
 
 
 @kernel
 def decode_packets(parser, stream, state, data, packets, begins, head, codec, wanted, places, mapping, status, waits):
-    """Sends packets to a parser, and copies the pictures that are wanted of those that it shows; the copies are there when
-    this returns, and no more packets are sent when all are there. Gives which call failed (`CALLS`), its status (0: none did), how
-    many packets were sent, and the time of the picture that is shown last, or `NEVER`.
+    """Sends packets to a parser, and copies the wanted pictures that it shows, until all are there. Copies are complete on return.
 
-    `state`: the numbers of a `State`. `packets`: i64 `[N, 4]`, of each flags, size and time, and 1 where it is left out if no
-    other one needs it, or `FORGOTTEN`: nobody looks at what it shows. `data`: u8, the packets, one behind the other; before that
-    with the number `begins` stand `head` other bytes, which are sent with it. `codec`: `H264` or `HEVC`, if units of packets
-    begin with their lengths; 0 else. `wanted`: i64 `[M, 2]`, times, ascending, and where to each picture is copied; 0 as soon as
-    that is done. `places`, `mapping`, `status`, `waits`: see `copy_picture`.
+    Args:
+        state: the numbers of a `State`.
+        data: u8, the packets, one behind the other. `head` more bytes in front of packet `begins` are sent with it.
+        packets: i64 `[N, 4]`: flags, size, time; and 1 for a packet to skip unless other frames need it, or `FORGOTTEN` for one
+            whose pictures nobody wants.
+        codec: `H264` or `HEVC` if units in packets begin with their lengths, else 0.
+        wanted: i64 `[M, 2]`: ascending times, and the addresses to copy the pictures to, which become 0.
+        places, mapping, status, waits: see `copy_picture`.
+
+    Gives the step that failed (`CALLS`), its status (0: none failed), the number of packets that were sent, and the time of the
+    last shown picture, or `NEVER`.
     """
     packet = zeros(4, np.int64)
     step, failed, end, last, sent, copied, missing = 0, 0, 0, NEVER, 0, 0, 0
@@ -187,8 +167,8 @@ def decode_packets(parser, stream, state, data, packets, begins, head, codec, wa
             if state[at] >> 32 == _DECODED:
                 continue
             last = time
-            which = _place(wanted, time)
-            if which < 0:
+            place = _place(wanted, time)
+            if place < 0:
                 continue
             for later in range(k + 1, count):
                 if state[_FIRST + 3 * later] & 0xFFFFFFFF == number:
@@ -198,12 +178,12 @@ def decode_packets(parser, stream, state, data, packets, begins, head, codec, wa
             mapping[0], mapping[2] = state[at] >> 32, state[at + 1] & 0xFFFFFFFF
             mapping[3] = state[at + 1] >> 32 < 0
             step, failed = copy_picture(
-                state[_HANDLE], number, wanted[which, 1], stream, places, mapping, status, waits
+                state[_HANDLE], number, wanted[place, 1], stream, places, mapping, status, waits
             )
             copied += 1
             if failed:
                 break
-            wanted[which, 1] = 0
+            wanted[place, 1] = 0
         if failed or (copied and copied == missing):
             break
     if copied and not waits:
@@ -215,7 +195,7 @@ def decode_packets(parser, stream, state, data, packets, begins, head, codec, wa
 
 @kernel
 def _place(wanted, time):
-    """Where a time is in `wanted`, if its picture is to be copied still; -1 else."""
+    """The row of a time in `wanted`, if its picture is not copied yet; else -1."""
     low, high = 0, wanted.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -230,19 +210,21 @@ def _place(wanted, time):
 
 @kernel
 def copy_picture(session, number, target, stream, places, mapping, status, waits):
-    """Begins to copy a picture of a session. Gives which call failed, and its status.
+    """Begins to copy a picture of a session. Gives the step that failed, and its status.
 
-    `places`: i64 `[3, 16]`; the first two rows are `CUDA_MEMCPY2D`s for luma and chroma, without sources and targets; the
-    third one says of each the first row and the first byte of a row, and then how many bytes luma takes. `mapping`, `status`:
-    the driver's structures as i32. `waits`: whether the copy is there when this returns.
+    Args:
+        places: i64 `[3, 16]`. The first two rows are `CUDA_MEMCPY2D`s for luma and chroma, without sources and targets. The third
+            has the first row and the first byte in a row of each, then the bytes of luma.
+        mapping, status: the driver's structures as i32.
+        waits: whether the copy is complete on return.
     """
-    found = zeros(2, np.int64)
-    failed = _map(session, number, found.ctypes.data, found.ctypes.data + 8, mapping.ctypes.data)
+    surface = zeros(2, np.int64)  # address and pitch
+    failed = _map(session, number, surface.ctypes.data, surface.ctypes.data + 8, mapping.ctypes.data)
     if failed:
         return _MAP, failed
     for k in range(2):
-        places[k, _SOURCE] = found[0] + places[2, 2 * k] * found[1] + places[2, 2 * k + 1]
-        places[k, _SOURCE_ROW] = found[1]
+        places[k, _SOURCE] = surface[0] + places[2, 2 * k] * surface[1] + places[2, 2 * k + 1]
+        places[k, _SOURCE_ROW] = surface[1]
         places[k, _TARGET] = target + k * places[2, 4]
         if not failed:
             failed = _copy_rows(places.ctypes.data + 128 * k, stream)
@@ -256,15 +238,15 @@ def copy_picture(session, number, target, stream, places, mapping, status, waits
             _ask_status(session, number, status.ctypes.data)
         if not failed and (status[0] == _DAMAGED or status[0] == _PAINTED_OVER):
             step, failed = _DAMAGE, status[0]
-    # What is mapped next is written by the same stream, behind the copies.
-    _unmap(session, found[0])
+    # The same stream writes to the surface again, behind the copies.
+    _unmap(session, surface[0])
     return step, failed
 
 
 @kernel
 def with_start_codes(data, begin, first, end, codec):
-    """Writes start codes over the lengths, of 4 bytes, of the units from `first` on. Gives the size from `begin` on, and whether
-    other frames need the packet."""
+    """Replaces the 4-byte lengths of the units from `first` on by start codes. Gives the size from `begin` on, and whether other
+    frames need the packet."""
     place, needed = first, False
     while place + 4 < end:
         size = np.int64(0)

@@ -1,4 +1,4 @@
-"""Videos that stay open while they are read, and their decoders."""
+"""Videos that stay open between reads, and their decoders."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import numpy as np
 from ndd.decoders.video_files.file import VideoFile
 from ndd.decoders.video_files.index import Index, key_before
 
-_KEPT_OPEN = 16  # videos, or as many as were in use at the same time; each holds a decoder with some frames
+_KEPT_OPEN = 16  # videos, or as many as were in use at once; each holds a decoder with some frames
 
 
 class _Opened:
-    """One open video: who uses it, and where its decoder will be."""
+    """One open video: whether it is in use, and where its decoder will stand."""
 
     def __init__(self, name: str, until: int):
         self.name, self.until, self.busy = name, until, True
         self.file: VideoFile | None = None
-        self.last = False  # to be closed by who uses it now
+        self.last = False  # the current user closes it
 
 
 class OpenVideos:
     """Open videos, each used by one thread at a time.
 
-    A thread that wants frames gets, of the decoders of the video, the one that needs to decode least: one that stands
-    at or before the first frame, after the key frame from which it would otherwise be decoded. If such a one is in use
-    it is waited for, because it passes by anyway: so several threads read a video in sequence as fast as one decoder can. Not
-    so if most of the way is still to be gone then.
+    A thread that wants frames gets the decoder of the video that has to decode least: one that stands at or before the first
+    frame, behind the key frame from which a new decoder would begin. If such a decoder is in use, the thread waits for it: so
+    several threads read a video in sequence as fast as one decoder can. It does not wait if most of the way from the key frame
+    would still be left then.
 
     Args:
-        threads: how many threads of FFmpeg a decoder has.
-        file_of: for the name of a video its path, or its bytes, u8.
+        threads: of FFmpeg, for each decoder.
+        file_of: gives the path of a video by its name, or its bytes, u8.
     """
 
     def __init__(self, threads: int, file_of: Callable[[str], str | np.ndarray]):
@@ -50,7 +50,7 @@ class OpenVideos:
 
     @contextmanager
     def using(self, name: str, index: Index, first: int, last: int) -> Iterator[VideoFile]:
-        """The video, for these frames."""
+        """The open video, for these frames."""
         if os.getpid() != self._process:  # a forked child: the threads of FFmpeg do not exist here
             self._start()
         mine = self._taken(name, key_before(index["keys"], first), first, last + 1)
@@ -74,27 +74,27 @@ class OpenVideos:
                 mine.file.close()
 
     def end(self) -> None:
-        """Close for ever, whatever `resume` says."""
+        """Closes for ever: `resume` has no effect any more."""
         if os.getpid() == self._process:
             self._ended = True
             self.close()
 
     def resume(self) -> None:
-        """Keep videos open again."""
+        """Keeps videos open again."""
         self._keeps = not self._ended
 
     def close(self) -> None:
-        """Close what nobody uses, and what is in use as soon as it no longer is. Lookahead may be at work, and batches not yet
-        decoded: until `resume`, what they ask for is opened for this alone."""
+        """Closes the idle videos now, and those in use as soon as they are idle. Lookahead and batches that are not decoded yet
+        may still ask for videos: until `resume` these are opened for one use each."""
         with self._changed:
             self._keeps = False
-            gone = [one for one in self._opened if not one.busy]
-            for one in self._opened:
-                one.last = one.busy
+            idle = [video for video in self._opened if not video.busy]
+            for video in self._opened:
+                video.last = video.busy
             self._opened = []
-        for one in gone:
-            if one.file is not None:
-                one.file.close()
+        for video in idle:
+            if video.file is not None:
+                video.file.close()
 
     def __del__(self) -> None:
         self.end()
@@ -103,21 +103,21 @@ class OpenVideos:
         old = None
         with self._changed:
             while True:
-                same = [one for one in self._opened if one.name == name]
-                idle = [one for one in same if not one.busy and key <= one.until <= first]
-                # One that will only come to the key frame saves nothing.
-                if idle or not any(key < one.until <= first < 2 * one.until - key for one in same):
+                same = [video for video in self._opened if video.name == name]
+                idle = [video for video in same if not video.busy and key <= video.until <= first]
+                # A decoder that will stand at the key frame saves nothing.
+                if idle or not any(key < video.until <= first < 2 * video.until - key for video in same):
                     break
                 self._changed.wait()
-            free = [one for one in same if not one.busy]
+            free = [video for video in same if not video.busy]
             if idle:
-                mine = max(idle, key=lambda one: one.until)
+                mine = max(idle, key=lambda video: video.until)
             elif free:
                 mine = free[0]
             else:
                 mine = _Opened(name, until)
-                unused = next((one for one in self._opened if not one.busy), None)
-                self._limit = max(self._limit, sum(one.busy for one in self._opened) + 1)
+                unused = next((video for video in self._opened if not video.busy), None)
+                self._limit = max(self._limit, sum(video.busy for video in self._opened) + 1)
                 if len(self._opened) >= self._limit and unused is not None:
                     old = unused
                     self._opened.remove(old)

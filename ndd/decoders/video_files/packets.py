@@ -1,8 +1,8 @@
-"""The packets of a video, several at a time, and where they stand in its file.
+"""The packets of a video, several at a time, and their places in the file.
 
-FFmpeg gives them one by one, and for each one PyAV lets other threads have the interpreter. With the engines of a GPU, whose
-decoders are as many threads, that was most of a small frame's time. In an MP4 file a packet is bytes as they stand in the file,
-so there several are read at once, from places that the index knows.
+FFmpeg gives packets one by one, and PyAV releases the interpreter for each. With the decoders of a GPU's engines, each on a thread
+of its own, that took most of a small frame's time. In an MP4 file packets are plain bytes, so several are read at once, from the
+places in the index.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_OF_PLAIN_BYTES = "mov,mp4,m4a,3gp,3g2,mj2"  # a container, by FFmpeg's name
-_GAP = 1 << 16  # bytes between packets, of sound: fewer are read with them
+_OF_PLAIN_BYTES = "mov,mp4,m4a,3gp,3g2,mj2"  # FFmpeg's name of the container
+_GAP = 1 << 16  # a smaller gap between packets (sound) is read together with them
 
 
 class Packets(NamedTuple):
-    """Packets in the order in which they are decoded.
+    """Packets in the order of decoding.
 
     Attributes:
         data: one behind the other.
-        sizes: i64 `[N]`.
-        times: when they are shown, i64 `[N]`.
+        sizes: in bytes, i64 `[N]`.
+        times: when their frames are shown, i64 `[N]`.
     """
 
     data: bytes | bytearray
@@ -38,18 +38,18 @@ class Packets(NamedTuple):
 
     @classmethod
     def of(cls, packets: Sequence[Any]) -> Packets:
-        """PyAV's packets."""
+        """The contents of PyAV's packets."""
         parts = [bytes(packet) for packet in packets]
         sizes = np.array([len(part) for part in parts], np.int64)
         return cls(b"".join(parts), sizes, np.array([packet.pts for packet in packets], np.int64))
 
 
 class Places:
-    """Notes where the packets of a file stand, while they go by in the order in which they are decoded.
+    """Notes the places of the packets of a file, while FFmpeg gives them in the order of decoding.
 
     Args:
         source: a path, or the bytes of a file, u8.
-        kind: the container, by FFmpeg's name.
+        kind: FFmpeg's name of the container.
     """
 
     def __init__(self, source: str | np.ndarray, kind: str):
@@ -60,8 +60,8 @@ class Places:
                 self._file = PlainFile(source)
 
     def note(self, packet: Any) -> None:
-        """One more packet, PyAV's. Each is compared of the first ones, later fewer and fewer: a container that is encrypted, or
-        a codec whose packets FFmpeg puts together anew, is not what it seems from the beginning."""
+        """Notes PyAV's next packet. The first packets, later fewer and fewer, are compared with the file: in an encrypted
+        container, or for a codec whose packets FFmpeg rebuilds, they differ from the beginning."""
         if self._file is None:
             return
         count, place, time = len(self._rows), packet.pos, packet.pts
@@ -76,8 +76,8 @@ class Places:
         except OSError:
             return False
 
-    def found(self) -> np.ndarray:
-        """Place, size and time of each packet, i64 `[N, 3]`; none where they are not to be had from there."""
+    def table(self) -> np.ndarray:
+        """Place, size and time of each packet, i64 `[N, 3]`; no rows if the packets are not plain bytes of the file."""
         rows = self._rows if self._file is not None else []
         self._end()
         return np.array(rows, np.int64).reshape(-1, 3)
@@ -89,7 +89,7 @@ class Places:
 
 
 def rows_of(packets: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """For each time the row of `packets` that has it, i64."""
+    """The row of `packets` that has each time, i64."""
     if not len(packets):
         return np.zeros(0, np.int64)
     order = np.argsort(packets[:, 2], kind="stable")
@@ -104,7 +104,7 @@ class PlainFile:
         self._file = os.open(source, os.O_RDONLY | getattr(os, "O_BINARY", 0)) if isinstance(source, str) else None
 
     def read(self, place: int, size: int) -> bytes:
-        """Some bytes; fewer where the file ends."""
+        """Reads bytes; fewer at the end of the file."""
         if self._bytes is not None:
             return self._bytes[place : place + size].tobytes()
         if self._file is None:
@@ -115,7 +115,7 @@ class PlainFile:
         return os.read(self._file, size)
 
     def packets(self, rows: np.ndarray) -> Packets:
-        """Packets that stand there, by rows of `Places.found`. RuntimeError if the file is not what it was."""
+        """Reads packets, by rows of `Places.table`. RuntimeError if the file has changed."""
         if not len(rows):
             return Packets.none()
         begins, sizes = rows[:, 0], rows[:, 1]
@@ -123,17 +123,18 @@ class PlainFile:
         gaps = begins[1:] - ends[:-1]
         cuts = np.flatnonzero((gaps < 0) | (gaps > _GAP)) + 1
         parts = []
-        for one in np.split(np.arange(len(rows)), cuts):
-            start = int(begins[one[0]])
-            found = self.read(start, int(ends[one[-1]]) - start)
-            if len(found) < int(ends[one[-1]]) - start:
+        for run in np.split(np.arange(len(rows)), cuts):
+            start = int(begins[run[0]])
+            content = self.read(start, int(ends[run[-1]]) - start)
+            if len(content) < int(ends[run[-1]]) - start:
                 raise RuntimeError("the file is shorter than it was")
-            if gaps[one[:-1]].any():
+            if gaps[run[:-1]].any():
                 parts += [
-                    found[b - start : e - start] for b, e in zip(begins[one].tolist(), ends[one].tolist(), strict=True)
+                    content[b - start : e - start]
+                    for b, e in zip(begins[run].tolist(), ends[run].tolist(), strict=True)
                 ]
             else:
-                parts.append(found)
+                parts.append(content)
         return Packets(b"".join(parts), sizes, rows[:, 2])
 
     def close(self) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
+from ndd._compiled.simd_jpeg import FACTORS, PIXELS, load_pixels, lose, store_smoothed
 from ndd._cpu.opencv import single_threaded
-from ndd.decoders.jpeg.intrinsics import FACTORS, PIXELS, load_pixels, lose, store_smoothed
 
 LEAST_WIDTH = 5  # columns of an image with smoothed chroma
 

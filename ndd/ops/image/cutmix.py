@@ -110,4 +110,4 @@ def _(launch, images, labels, out, out_labels, rows):
     launch_labels(launch, labels)
 
 
-cutmix.operator.apart = False  # pictures are mixed with others of their batch
+cutmix.operator.independent_samples = False  # pictures are mixed with others of their batch

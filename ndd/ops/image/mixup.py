@@ -82,4 +82,4 @@ def _(launch, images, labels, out, out_labels):
     launch_labels(launch, labels)
 
 
-mixup.operator.apart = False  # pictures are mixed with others of their batch
+mixup.operator.independent_samples = False  # pictures are mixed with others of their batch

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import math
 from typing import Any
 
 import numpy as np
@@ -182,22 +180,6 @@ def paste_regions(canvas, shape, pixel, own, addresses):
                 copy_bytes(to + np.uintp(own[k, 8] * pixel), np.uintp(source), np.uintp(own[k, 6] * pixel))
 
 
-@paste_regions.meanwhile
-def _(canvas, shape, pixel, own, addresses):
-    height, width, _ = shape.tolist()
-    lines = canvas.reshape(height, width * pixel)
-    lines[...] = 0
-    for number, sample, line, y, x, high, wide, to_y, to_x in own.tolist():
-        if high and wide:
-            image = _bytes_at(int(addresses[number, sample]), (y + high, line * pixel))
-            part = image[y:, x * pixel : (x + wide) * pixel]
-            lines[to_y : to_y + high, to_x * pixel : (to_x + wide) * pixel] = part
-
-
-def _bytes_at(address: int, shape: tuple[int, ...]) -> np.ndarray:
-    return np.ctypeslib.as_array((ctypes.c_uint8 * math.prod(shape)).from_address(address)).reshape(shape)
-
-
 @kernel
 def _hidden(regions, k):
     """Whether a later region covers region `k`."""
@@ -212,4 +194,4 @@ def _hidden(regions, k):
     return False
 
 
-multi_paste.operator.apart = False  # it pastes from other samples
+multi_paste.operator.independent_samples = False  # it pastes from other samples

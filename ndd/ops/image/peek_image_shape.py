@@ -24,16 +24,16 @@ def peek_image_shape(
     dtype: DType = int64,
     image_type: DALIImageType = DALIImageType.RGB,
 ):
-    """The shape that an encoded image would have when decoded, from its header: some microseconds a sample.
+    """The shape that an encoded image has when it is decoded, from its header: some microseconds a sample.
 
     Args:
         input: the bytes of files, 1-D u8, as for `decoders.image`.
         adjust_orientation: height and width of the upright picture; False gives them as stored.
         dtype: i32, u32, i64, u64, f32 or f64.
-        image_type: as what it would be decoded; says how many channels there are. ANY_DATA: as many as the file has.
+        image_type: the output type of the decoder, which determines the channels. ANY_DATA: those of the file.
 
-    Gives (H, W, C); PIL's `Image.open(file).size` is (W, H) as stored, and does not decode either. Pictures beyond the
-    pixel limit of the decoders are no error here.
+    Gives (H, W, C); PIL's `Image.open(file).size` is (W, H) as stored. Pictures beyond the pixel limit of the decoders are no
+    error here.
 
     Raises RuntimeError for data that is no image, and for other element types.
 
@@ -50,17 +50,17 @@ peek_image_shape.operator.empty_ndim = 1
 
 @peek_image_shape.batch
 def _(call, input, *, adjust_orientation, dtype, image_type):
-    seen = np.empty((call.n, 3), np.int64)
-    peek(input.pointers(), input.sizes, np.empty(PEEKED, np.uint8), seen)
-    found = seen.astype(dtype.numpy)
+    stored = np.empty((call.n, 3), np.int64)
+    peek(input.pointers(), input.sizes, np.empty(PEEKED, np.uint8), stored)
+    shapes = stored.astype(dtype.numpy)
     if image_type != DALIImageType.ANY_DATA:
-        found[:, 2] = 1 if image_type == DALIImageType.GRAY else 3
-    others = np.flatnonzero(~seen.all(axis=1)).tolist()
+        shapes[:, 2] = 1 if image_type == DALIImageType.GRAY else 3
+    others = np.flatnonzero(~stored.all(axis=1)).tolist()
     arrays = input.arrays if others else []
     for i in others:
         try:
             header = read_header(arrays[i])
         except RuntimeError as error:
             raise bad_sample(i, str(error)) from None
-        found[i] = *header.size(adjust_orientation), header.out_channels(image_type)
-    return found
+        shapes[i] = *header.size(adjust_orientation), header.out_channels(image_type)
+    return shapes

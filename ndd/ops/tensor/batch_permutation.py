@@ -77,4 +77,4 @@ def _permute(order, stream, repeat, derange):
 
 
 _permute.meanwhile()
-batch_permutation.operator.apart = False
+batch_permutation.operator.independent_samples = False

@@ -89,7 +89,7 @@ def _averaged(axes: Any, names: str | None, input: Any) -> list[int] | None:
         raise RuntimeError(str(error)) from None
 
 
-normalize.operator.apart = lambda batch, **_: not batch
+normalize.operator.independent_samples = lambda batch, **_: not batch
 
 
 @normalize.plan

@@ -77,4 +77,4 @@ def _rows(value: Values | None, axes: np.ndarray, default: int) -> np.ndarray:
 pad.cuda("../image/window.cu")(cut_on_gpu)
 
 bind_operations(pad=pad)
-pad.operator.apart = False  # it fills up to the largest
+pad.operator.independent_samples = False  # it fills up to the largest

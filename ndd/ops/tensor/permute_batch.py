@@ -45,4 +45,4 @@ def _(call, input, *, indices):
     return input.select(chosen.tolist())
 
 
-permute_batch.operator.apart = False
+permute_batch.operator.independent_samples = False

@@ -1,7 +1,7 @@
-"""The optical flow engine of NVIDIA GPUs, through the driver's C interface (version 5.0 of it, `libnvidia-opticalflow`).
+"""The optical flow engine of NVIDIA GPUs, through the driver's C interface, version 5.0 (`libnvidia-opticalflow`).
 
-A session is made for one size of frames and kept. Everything runs on the stream of the call: the engine waits for what was
-queued there before, and what is queued after waits for the engine.
+A session serves one size of frames and is kept. Everything runs in the order of the call's stream: the engine waits for the work
+queued before, and later work waits for the engine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEVICE_POINTER = 2
 _INPUT, _OUTPUT, _HINT = 1, 2, 3
 _GRAY8, _SHORT2 = 1, 5
 _PERFORMANCE = (5, 10, 20)  # slow, medium, fast
-_FRACTION = 32  # a vector's numbers have 5 bits behind the point
+_FRACTION = 32  # vectors have 5 bits behind the binary point
 _KEPT_SESSIONS = 8
 
 _u32, _pointer = ctypes.c_uint32, ctypes.c_void_p
@@ -54,33 +54,33 @@ class _Strides(ctypes.Structure):
     _fields_ = (("planes", _u32 * 2 * 3), ("count", _u32))
 
 
-class _Given(ctypes.Structure):
+class _Inputs(ctypes.Structure):
     _fields_ = (
         ("frame", _pointer), ("reference", _pointer), ("hints", _pointer), ("no_temporal_hints", _u32), ("padding", _u32),
         ("private", _pointer), ("padding2", _u32), ("roi_count", _u32), ("rois", _pointer),
     )  # fmt: skip
 
 
-class _Made(ctypes.Structure):
+class _Outputs(ctypes.Structure):
     _fields_ = tuple(
         (name, _pointer) for name in ("flow", "cost", "private", "backward", "backward_cost", "global_flow")
     )
 
 
 class Refused(Exception):
-    """What the engine, or the driver, does not do: the CPU does it then."""
+    """The engine, or the driver, cannot do this: the CPU does."""
 
 
 @functools.cache
 def functions() -> _Functions:
-    """The driver's functions. `Refused` where the library is missing or older."""
+    """The driver's functions. `Refused` if the library is missing or older."""
     try:
         library = ctypes.CDLL("libnvidia-opticalflow.so.1")
     except OSError as error:
         raise Refused(f"{error}; containers need NVIDIA_DRIVER_CAPABILITIES with 'video'") from None
-    found = _Functions()
-    _check("NvOFAPICreateInstanceCuda", library.NvOFAPICreateInstanceCuda(_u32(_VERSION), ctypes.byref(found)))
-    return found
+    table = _Functions()
+    _check("NvOFAPICreateInstanceCuda", library.NvOFAPICreateInstanceCuda(_u32(_VERSION), ctypes.byref(table)))
+    return table
 
 
 def _check(name: str, status: int) -> None:
@@ -102,7 +102,7 @@ def _call(name: str, *arguments: Any, gives: Any = ctypes.c_int) -> Any:
 
 
 class _Buffer:
-    """Memory of the driver's, as a tensor `[height, width, ...]`."""
+    """Memory of the driver as a tensor `[height, width, ...]`."""
 
     def __init__(self, session: Any, width: int, height: int, usage: int, device: int):
         import torch
@@ -117,7 +117,7 @@ class _Buffer:
         strides = _Strides()
         _call("buffer_strides", self.handle, ctypes.byref(strides))
         address = _call("buffer_pointer", self.handle, gives=ctypes.c_uint64)
-        row = strides.planes[0][0]  # what the interface calls the stride in x is the pitch of a row
+        row = strides.planes[0][0]  # the interface calls the pitch of a row the stride in x
         self.__cuda_array_interface__ = {
             "shape": (height, width, 2) if vectors else (height, width),
             "strides": (row, 4, 2) if vectors else (row, 1),
@@ -129,7 +129,7 @@ class _Buffer:
 
 
 class Session:
-    """The engine for frames of one size, for one call at a time: its memory holds one pair of frames and their flow."""
+    """The engine for frames of one size, for one call at a time. Its memory holds one pair of frames and their flow."""
 
     def __init__(
         self, device: int, height: int, width: int, grid: int, hint_grid: int | None, level: int, context: int
@@ -137,14 +137,14 @@ class Session:
         self.handle = _pointer()
         self.buffers: list[_Buffer] = []
         self._turn = threading.Lock()
-        self._passed: Any = None  # an event: until then a stream may be using the memory
+        self._passed: Any = None  # an event: before it a stream may be using the memory
         _call("create", _pointer(context), ctypes.byref(self.handle))
         try:
-            how = _Init(
+            init = _Init(
                 width=width, height=height, out_grid=grid, hint_grid=hint_grid or 0, mode=_OPTICAL_FLOW,
                 performance=_PERFORMANCE[level], external_hints=int(hint_grid is not None), input_format=_GRAY8,
             )  # fmt: skip
-            _call("init", self.handle, ctypes.byref(how))
+            _call("init", self.handle, ctypes.byref(init))
             self.frames = [self._buffer(width, height, _INPUT, device) for _ in range(2)]
             self.flow = self._buffer(-(-width // grid), -(-height // grid), _OUTPUT, device)
             self.hints = None
@@ -160,7 +160,7 @@ class Session:
 
     @contextlib.contextmanager
     def on(self, stream: Any) -> Iterator[None]:
-        """In this block, `run` is queued on this stream of ours, behind what other streams have queued."""
+        """In this block, `run` queues on this stream, behind the work of other streams on this session."""
         with self._turn:
             if self._passed is not None:
                 self._passed.wait(stream._torch)
@@ -171,25 +171,25 @@ class Session:
                 self._passed = recorded(stream, self._passed)
 
     def run(self, gray: Any, hints: Any, out: Any, temporal: bool) -> None:
-        """The flow of a video: `gray` u8 `[F, H, W]`, `hints` and `out` f32 `[F - 1, h, w, 2]`, all on the GPU."""
+        """Computes the flow of a video: `gray` u8 `[F, H, W]`, `hints` and `out` f32 `[F - 1, h, w, 2]`, all on the GPU."""
         import torch
 
         frames, flow = [frame.tensor for frame in self.frames], self.flow.tensor
-        given = [_Given(frame=self.frames[1 - k].handle, reference=self.frames[k].handle) for k in range(2)]
-        made = _Made(flow=self.flow.handle)
+        pairs = [_Inputs(frame=self.frames[1 - k].handle, reference=self.frames[k].handle) for k in range(2)]
+        outputs = _Outputs(flow=self.flow.handle)
         frames[0].copy_(gray[0])
         for i, (frame, vectors) in enumerate(zip(gray[1:], out, strict=True)):
             frames[1 - i % 2].copy_(frame)
-            pair = given[i % 2]
+            pair = pairs[i % 2]
             pair.no_temporal_hints = int(not temporal or i == 0)
             if self.hints is not None:
                 self.hints.tensor.copy_((hints[i] * _FRACTION).round().clamp(-32768, 32767).to(torch.int16))
                 pair.hints = self.hints.handle
-            _call("execute", self.handle, ctypes.byref(pair), ctypes.byref(made))
+            _call("execute", self.handle, ctypes.byref(pair), ctypes.byref(outputs))
             torch.mul(flow, 1 / _FRACTION, out=vectors)
 
     def close(self) -> None:
-        """Gives the session and its memory back."""
+        """Releases the session and its memory."""
         for buffer in self.buffers:
             _call("destroy_buffer", buffer.handle)
         self.buffers.clear()

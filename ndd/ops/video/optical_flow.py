@@ -1,4 +1,4 @@
-"""`ndd.optical_flow`: where the pixels of a video were in the frame before."""
+"""`ndd.optical_flow`: the motion of pixels from frame to frame."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ndd._tensor.warn_once import warn_once
 from ndd.types import DALIImageType
 
 _CHANNELS = {DALIImageType.RGB: 3, DALIImageType.BGR: 3, DALIImageType.GRAY: 1}
-_AT_ONCE = 1 << 25  # bytes of frames that become gray as one: it takes six times as much memory in between
-_SMALLEST = 16  # pixels: DIS compares patches of 8; smaller frames are continued beyond their edges
+_AT_ONCE = 1 << 25  # bytes of frames that are converted to gray together, which takes six times as much memory
+_SMALLEST = 16  # pixels: DIS compares patches of 8; smaller frames are padded
 
 
 @operator(layouts=("FHWC",), types=("u8",))
@@ -33,31 +33,31 @@ def optical_flow(
     output_grid: int = 4,
     preset: float = 0.0,
 ):
-    """Where each pixel of a video was in the frame before.
+    """Computes where each pixel of a video was in the frame before.
 
     Args:
         input_0: frames, u8, layout "FHWC".
-        input_1: with `enable_external_hints`: what the vectors may be, f32 `[F - 1, ceil(H / hint_grid), ceil(W /
-            hint_grid), 2]`, layout "FHWC", x and y in pixels, a vector for each square of `hint_grid` pixels.
-        output_grid: 1, 2 or 4: there is one vector for each square of so many pixels.
+        input_1: with `enable_external_hints`: estimates of the vectors, f32 `[F - 1, ceil(H / hint_grid), ceil(W /
+            hint_grid), 2]`, layout "FHWC", x and y in pixels, one vector for each square of `hint_grid` pixels.
+        output_grid: 1, 2 or 4: the side of the square of pixels that has one vector.
         hint_grid: 1, 2, 4 or 8, not below `output_grid`.
         preset: 0 (slow and exact) to 1 (fast).
-        enable_temporal_hints: look for the motion of the frame before first.
-        enable_external_hints: look for that of `input_1` first.
-        image_type: what the channels are: RGB, BGR (3) or GRAY (1).
+        enable_temporal_hints: search near the motion of the frame before.
+        enable_external_hints: search near the motion in `input_1`.
+        image_type: the channels: RGB, BGR (3) or GRAY (1).
         output_format: old name of `output_grid`.
 
     Gives f32 `[F - 1, ceil(H / output_grid), ceil(W / output_grid), 2]`, layout "FHWC": x (to the right) and y (down) in
-    pixels of the input. As in DALI the vectors look back: what is at (x, y) in frame i + 1 was at (x + out[i, y, x, 0],
-    y + out[i, y, x, 1]) in frame i, so what moves to the right has vectors to the left.
+    pixels of the input. As in DALI the vectors point back: the content of (x, y) in frame i + 1 was at (x + out[i, y, x, 0],
+    y + out[i, y, x, 1]) in frame i, so objects that move to the right have vectors to the left.
 
-    On a GPU the driver's optical flow engine computes it (`_engine.py`), whose vectors are whole 32nds of a pixel; where it
-    is missing or does not take frames of this size, the CPU does, with a warning. On the
-    CPU, where DALI has nothing, it is OpenCV's DIS (dense inverse search; Kroeger et al., ECCV 2016), and the vector of
-    a square is the mean of its pixels' vectors; the two agree where the motion is clear, not to the last bit.
+    On a GPU the driver's optical flow engine computes it, in steps of 1/32 pixel. If the engine is missing or refuses frames of
+    this size, the CPU computes, with a warning. On the CPU, which DALI does not support, it is OpenCV's DIS (dense inverse
+    search; Kroeger et al., ECCV 2016); the vector of a square is the mean of its pixels' vectors. The two agree where the
+    motion is clear, but not to the last bit.
 
-    Raises RuntimeError for videos of less than two frames, a channel count that is not that of `image_type`, grids and
-    presets that do not exist, and hints that are missing or of another shape; ValueError for another layout.
+    Raises RuntimeError for videos of fewer than two frames, a channel count that does not fit `image_type`, invalid grids and
+    presets, and hints that are missing or have another shape; ValueError for another layout.
 
     >>> import ndd, numpy as np
     >>> y, x = np.mgrid[:64, :64]
@@ -116,12 +116,12 @@ def _(input_0, input_1, *, output_grid, output_format, hint_grid, image_type, pr
 
 
 def _vectors(shapes: np.ndarray, grid: int) -> np.ndarray:
-    """The shapes of the flow of videos, with a vector for each square of `grid` pixels."""
-    found = shapes.copy()
-    found[:, 0] -= 1
-    found[:, 1:3] = -(-found[:, 1:3] // grid)
-    found[:, 3] = 2
-    return found
+    """The shapes of the flow of videos, with one vector for each square of `grid` pixels."""
+    vectors = shapes.copy()
+    vectors[:, 0] -= 1
+    vectors[:, 1:3] = -(-vectors[:, 1:3] // grid)
+    vectors[:, 3] = 2
+    return vectors
 
 
 @optical_flow.cpu
@@ -139,7 +139,7 @@ def _search(
     preset: float,
     temporal: bool,
 ) -> None:
-    """By OpenCV's DIS."""
+    """Computes the flow with OpenCV's DIS."""
     cv2 = single_threaded()
     height, width = input_0.shape[1:3]
     search = cv2.DISOpticalFlow_create(round(2 * (1 - preset)))  # 2: medium, 1: fast, 0: ultrafast
@@ -192,7 +192,7 @@ def _(launch, input_0, input_1, out, grid, hint_grid, image_type, preset, tempor
 
 
 def _by_engine(launch: Any, key: tuple[Any, ...], videos: list[tuple[Any, Any, Any]], temporal: bool) -> None:
-    """On the optical flow engine, in the order of the call's stream: gray frames, hints and flow of videos of one size."""
+    """Computes on the optical flow engine, in the order of the stream. `videos`: gray frames, hints and flow, of one size."""
     from ndd.ops.video import _engine
 
     _engine.functions()
@@ -205,8 +205,8 @@ def _by_engine(launch: Any, key: tuple[Any, ...], videos: list[tuple[Any, Any, A
 
 
 def _luma(videos: Any, kind: DALIImageType) -> list[Any]:
-    """Gray frames of each sample on the GPU, u8 `[F, H, W]` (BT.601's weights). Small ones that lie behind each other are
-    worked on as one: 64 videos took 400 launches, a third of the operator's time."""
+    """Gray frames of each sample on the GPU, u8 `[F, H, W]` (BT.601's weights). Small contiguous samples are converted together:
+    the 400 launches for 64 videos took a third of the operator's time."""
     if kind == DALIImageType.GRAY:
         return [video[..., 0] for video in videos.arrays]
     flat = videos.flat
@@ -221,13 +221,13 @@ def _gray_of(pixels: Any, kind: DALIImageType) -> Any:
     import torch
 
     red, blue = (0, 2) if kind == DALIImageType.RGB else (2, 0)
-    found = pixels[..., red] * 0.299 + pixels[..., 1] * 0.587 + pixels[..., blue] * 0.114
-    return found.round().to(torch.uint8)
+    luma = pixels[..., red] * 0.299 + pixels[..., 1] * 0.587 + pixels[..., blue] * 0.114
+    return luma.round().to(torch.uint8)
 
 
-def _by_cpu(video: Any, hints: Any, flow: Any, *how: Any) -> None:
+def _by_cpu(video: Any, hints: Any, flow: Any, *options: Any) -> None:
     import torch
 
-    made = np.empty(tuple(flow.shape), np.float32)
-    _search(video.cpu().numpy(), None if hints is None else hints.cpu().numpy(), made, *how)
-    flow.copy_(torch.from_numpy(made))
+    host = np.empty(tuple(flow.shape), np.float32)
+    _search(video.cpu().numpy(), None if hints is None else hints.cpu().numpy(), host, *options)
+    flow.copy_(torch.from_numpy(host))

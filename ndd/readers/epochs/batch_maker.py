@@ -14,7 +14,7 @@ from ndd.readers.epochs.broken_records import BrokenRecords
 from ndd.readers.epochs.dataset import Dataset
 from ndd.readers.epochs.peeked_batches import PeekedBatches
 from ndd.readers.epochs.progress import Progress
-from ndd.readers.epochs.read_ahead import ReadAhead, Step
+from ndd.readers.epochs.read_ahead import RecordReadAhead, Step
 from ndd.readers.output import Output
 from ndd.readers.sampling.sampler import Order
 from ndd.readers.stores.records import RecordStore, Sources
@@ -37,7 +37,7 @@ class BatchMaker:
     progress: Progress
     broken: BrokenRecords
     dataset: Dataset
-    ahead: ReadAhead | None
+    ahead: RecordReadAhead | None
     peeked: PeekedBatches
     recordings: dict[Any, LoopRecording]  # of each output: what loops do with its batches
 

@@ -1,4 +1,4 @@
-"""What becomes of records that cannot be read: an error, or with `on_error="skip"` batches without them."""
+"""Records that cannot be read: an error, or with `on_error="skip"` a batch without them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ class BrokenRecords:
 
     def __init__(self, reader: str):
         self._reader = reader
-        self._found: dict[int, Skipped] = {}
+        self._skipped: dict[int, Skipped] = {}
         self._in_a_row: list[int] = []  # the numbers of those since the last sound one
 
     def left_out(self, step: Step, read: tuple[Output, ...], store: RecordStore, most: int) -> Step:
-        """The step without what is broken in it; perhaps nothing is left. RuntimeError if all records, or all of a visit,
-        which has `most` at most, were broken: then it is not the records. (Of twice as many in a row some visit is whole:
-        the broken ones may come last in one and first in the next.)"""
+        """The step without its broken records; perhaps nothing is left.
+
+        RuntimeError if all records, or all of a visit of at most `most` records, are broken: then the cause is not in the
+        records. (Twice `most` in a row hold a whole visit.)
+        """
         errors = {place: without_secrets(text) for place, text in broken(step, read).items()}
         if len(errors) == len(step.numbers):
             self._in_a_row += step.numbers
@@ -50,14 +52,14 @@ class BrokenRecords:
             number = step.numbers[place]
             bad = Skipped(number, without_secrets(store.source(number)), text)
             dropped.append(BadSample(place, bad.source, text))
-            if not self._found:
+            if not self._skipped:
                 warnings.warn(
                     f"{self._reader}: sample {number} ({bad.source}) is left out: {text}. `reader.skipped` lists all that "
                     "are.",
                     UserWarning,
                     stacklevel=6,
                 )
-            self._found.setdefault(number, bad)
+            self._skipped.setdefault(number, bad)
         count = len(self._in_a_row)
         if count >= most and (count >= 2 * most or len(set(self._in_a_row)) == len(store)):
             self._in_a_row = []
@@ -86,20 +88,20 @@ class BrokenRecords:
             raise RuntimeError(f"{sample(refused[0])}: {refused[1]}")
 
     def listed(self) -> list[Skipped]:
-        """All of them, in the order in which they were met."""
-        return list(self._found.values())
+        """All of them, in the order of reading."""
+        return list(self._skipped.values())
 
     def restore(self, listed: Sequence[Sequence[Any]]) -> None:
         """Take over what a saved state lists."""
-        self._found = {bad[0]: Skipped(*bad) for bad in listed}
+        self._skipped = {bad[0]: Skipped(*bad) for bad in listed}
         self._in_a_row = []
 
 
 def broken(step: Step, read: tuple[Output, ...]) -> dict[int, str]:
-    """What is wrong with which records of a step, by their place.
+    """The errors of the broken records of a step, by place.
 
-    Other errors than those of the data stay where they are, to be raised: memory or file descriptors that run out, or a
-    store that does not answer, say nothing about a record.
+    Errors that are not the data's stay where they are and are raised: no memory, no file descriptors, or a store that does
+    not answer.
     """
     records = step.records
     errors = {
@@ -116,7 +118,7 @@ def broken(step: Step, read: tuple[Output, ...]) -> dict[int, str]:
 
 
 def mismatch(records: Records, read: tuple[Output, ...]) -> tuple[int, str] | None:
-    """The first of the sound records that is not of the declared types, or differs from the first one; and a text."""
+    """The first sound record that differs from the declared types, or from the first record; and an error text."""
     for column, output in zip(records.columns, read, strict=False):
         refused = output.refused(column)
         if refused is not None:

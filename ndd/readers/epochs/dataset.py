@@ -1,4 +1,4 @@
-"""`Dataset`: what a reader reads - its store and the order of the records - and what a saved state says about them."""
+"""`Dataset`: the store of a reader, the order of its records, and the part of a saved state that belongs to them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from ndd.readers.stores.records import RecordStore
 
 
 class Dataset:
-    """The store and the order, once the first sample was asked for; until then what a restored state says, which has to belong
-    to them.
+    """The store and the order, opened when the first sample is asked for. A state that is restored before is checked then.
 
     Args:
         reader: how errors call the reader.
@@ -34,8 +33,7 @@ class Dataset:
         self._unchecked: dict[str, Any] = {}  # a restored state that waits for the data it must belong to
 
     def open(self, store: RecordStore) -> tuple[RecordStore, Order]:
-        """Takes the store over. RuntimeError for more shards than samples, ValueError where it is not that of the restored
-        state."""
+        """Takes over the store. RuntimeError for more shards than samples, ValueError if the restored state is of other data."""
         shards = self._options.shards(len(store))
         if shards.count > shards.size:
             raise RuntimeError(
@@ -49,7 +47,7 @@ class Dataset:
         return self.opened
 
     def close(self) -> None:
-        """Closes files; whoever reads on opens them again."""
+        """Closes files; later reads open them again."""
         if self.opened is not None:
             self.opened[0].close()
 
@@ -66,8 +64,8 @@ class Dataset:
         }
 
     def restore(self, fields: dict[str, Any]) -> None:
-        """Takes the seed, and what other ranks had given, from a state. ValueError, and nothing has changed, where it is of
-        other data or another order."""
+        """Takes the seed and the places of other ranks from a state. ValueError, without any change, if the state is of other
+        data or another order."""
         states.check_order(self._reader, fields, self._options.order_fields())
         if self.opened is not None:
             states.check_data(self._reader, fields, self.opened[1].shards, self._names)
@@ -83,22 +81,24 @@ class Dataset:
             raise
 
     def begin_afresh(self) -> None:
-        """Forgets what other ranks had given, and what waits to be checked; the seed stays."""
+        """Forgets the places of other ranks and the state that waits to be checked. The seed stays."""
         self._unchecked = {}
         if self._before is not None:
             self._before = None
             self.opened = None if self.opened is None else (self.opened[0], self._order(self.opened[1].shards))
 
     def of_this_rank(
-        self, given: list[dict[str, Any]], many: bool, shards: Shards, anew: bool = False
+        self, saved: list[dict[str, Any]], many: bool, shards: Shards, anew: bool = False
     ) -> dict[str, Any]:
-        """The state for this process, which has one of the `shards` that are open, of those that all ranks saved or of one
-        that perhaps another rank saved; `anew` shares out what they left also where they are as many as before."""
-        for state in given:
+        """The state for this process, made of the states of all ranks (`many`) or of any one of them.
+
+        `anew` divides the rest of the epoch again even if the number of ranks is the same.
+        """
+        for state in saved:
             states.check_order(self._reader, state, self._options.order_fields())
             states.check_data(self._reader, {**state, "shards": None}, shards, self._names)
         make = lambda own, seed: self._options.order(own, self._permuted, seed)  # noqa: E731
-        return (of_all_ranks if many else of_one_rank)(self._reader, given, shards, make, anew)
+        return (of_all_ranks if many else of_one_rank)(self._reader, saved, shards, make, anew)
 
     def _order(self, shards: Shards) -> Order:
         return resumed_order(lambda own: self._options.order(own, self._permuted, self.seed), shards, self._before)

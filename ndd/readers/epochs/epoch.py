@@ -73,25 +73,25 @@ class Epoch(_Iterating[Outputs]):
     """One pass over a reader's shard; `len()` is how many samples or batches it has.
 
     A loop over an epoch that has ended (or that `reset()` or `set_state()` ended) is a new epoch, so that frameworks may
-    take it again and again. A loop over one that was left begins anew too, but with `last_batch="fill"`, where it goes
-    on where the one before stopped. A loop that is still going on when another one begins anew, in another thread perhaps,
-    gets a RuntimeError instead of its next batch: threads that are to share an epoch share its iterator, `iter(epoch)`.
+    loop over it again and again. A loop over an unfinished epoch begins anew, too, except with `last_batch="fill"`: then it
+    continues where the previous one stopped. If a loop begins anew while another one is still running, perhaps in another
+    thread, the other one gets a RuntimeError instead of its next batch. Threads share an epoch by sharing its iterator,
+    `iter(epoch)`.
 
     For torch it is an `IterableDataset`, so that `DataLoader(epoch, batch_size=None)` and torchdata's
     `StatefulDataLoader` take it as it is. They need no workers (`num_workers=0`): the reader reads on threads of its own.
-    Where they have some, worker w of n gives the batches w, w + n, w + 2n and so on of the epoch, whatever its ending, order
-    and shard: the loader gives what it gives without workers, in the same order. Each loop over the loader is the next
-    epoch after the reader's place, also one that comes after a loop that was left. The reader of the program itself stays
-    where it is: `StatefulDataLoader.state_dict()` says where its workers are, each of which goes on with its own batches.
-    The same holds for a data set of the user's own, an `IterableDataset` that loops over a reader or epoch. A reader that is
-    made in a worker reads what its arguments say. (On Windows each loop of workers that are not persistent is the same
-    epoch.)
-    (`DataLoader(reader, batch_size=4)` takes the reader as a map-style data set, whose samples it puts together to torch
+    With workers, worker w of n gives the batches w, w + n, w + 2n and so on of the epoch, whatever its ending, order
+    and shard: the loader gives the same batches in the same order as without workers. Each loop over the loader is the next
+    epoch after the reader's place, also after an unfinished loop. The reader in the main process stays where it is:
+    `StatefulDataLoader.state_dict()` holds the places of the workers, each of which continues with its own batches.
+    The same holds for an `IterableDataset` of your own that loops over a reader or epoch. A reader that is created in a worker
+    reads what its arguments say. (On Windows every loop is the same epoch if the workers are not persistent.)
+    (`DataLoader(reader, batch_size=4)` uses the reader as a map-style data set and collates its samples into torch
     tensors; its sampler says which worker reads what.)
 
     Attributes:
-        indices: the numbers, in the whole data set, of the samples given last.
-        dropped: the broken records that `on_error="skip"` left out of the batch given last: `BadSample`s, whose index is
+        indices: the numbers of the last samples in the whole data set.
+        dropped: the broken records that `on_error="skip"` left out of the last batch: `BadSample`s, whose index is
             the place that the sample would have had.
     """
 
@@ -160,7 +160,7 @@ class Epoch(_Iterating[Outputs]):
         return self, self._pass
 
     def _following(self, run: Pass) -> StepInFlight:
-        """What is to be handed over next, with its value."""
+        """The next step, with its value."""
         session = self._session
         while True:
             with session.entered():  # several threads may take batches of one epoch

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class StepInFlight:
-    """A step on its way to the loop: it was taken from what is read ahead, and the loop has not got it yet.
+    """A step that was taken from the read-ahead and has not reached the loop yet.
 
-    The handler of a signal (Ctrl-C) may raise on the way, on the main thread: after a call, or where a function or a turn of
-    a loop begins. So the reader's place moves in the last lines before the value is returned, which call nothing; what was
-    raised before leaves the step here, for the next call of the thread.
+    The handler of a signal (Ctrl-C) may raise on the way, on the main thread: after a call, or where a function or an iteration
+    of a loop begins. Therefore the reader's place moves in the last lines before the value is returned, and these lines call
+    nothing. If something is raised before them, the step stays here, and the next call of the thread takes it.
 
     Attributes:
-        number: counts the steps of a reader.
-        step: the step; once it is `whole`, without what is to be skipped. None once it is given.
-        thread, run: which takes it to the loop, and the pass that counts it (None: none does).
+        number: the number of the step, counted for each reader.
+        step: the step; once it is `whole`, without the records to be skipped. None once the loop has it.
+        thread, run: the thread that takes it to the loop, and the pass that counts it (None: no pass does).
         given: the loop has it.
-        value: what the loop gets.
+        value: the value for the loop.
     """
 
     __slots__ = ("given", "number", "run", "step", "thread", "value", "whole")
@@ -42,8 +42,8 @@ class StepInFlight:
 
 
 class StepsInFlight:
-    """The steps of a reader that were taken and not handed over yet: one at most for each thread. The reader's lock is held
-    where it is used.
+    """The steps of a reader that were taken and not handed over yet, at most one for each thread. Callers hold the reader's
+    lock.
 
     Args:
         progress: the reader's, which moves as steps are handed over.
@@ -54,7 +54,7 @@ class StepsInFlight:
         self._held: list[StepInFlight] = []
 
     def again(self, run: Pass | None) -> StepInFlight | None:
-        """What this thread took before and did not hand over, if there is such a step."""
+        """The step that this thread took before and did not hand over, if there is one."""
         for held in self._held:  # mostly one, and given
             if not held.given and (held.thread is threading.current_thread() or not held.thread.is_alive()):
                 held.thread, held.run = threading.current_thread(), run
@@ -62,7 +62,7 @@ class StepsInFlight:
         return None
 
     def outstanding(self, run: Pass) -> int:
-        """How many steps of a pass other threads are about to hand over."""
+        """The number of steps of a pass that other threads are about to hand over."""
         count = 0
         for held in self._held:
             if held.run is run:  # not given
@@ -70,19 +70,19 @@ class StepsInFlight:
         return count
 
     def pending(self, run: Pass | None) -> int:
-        """How many steps of a pass were taken and not handed over."""
+        """The number of steps of a pass that were taken and not handed over."""
         return sum(held.run is run and not held.given for held in self._held)
 
     def took(self, step: Step, run: Pass | None) -> StepInFlight:
-        """A step was taken. It is either here when this returns, or nowhere."""
+        """Registers a step that was taken. If this is interrupted, the step is not registered."""
         progress = self._progress
         held = StepInFlight(progress.taken + 1, step, threading.current_thread(), run)
-        others = [one for one in self._held if not one.given]
+        others = [other for other in self._held if not other.given]
         self._held, progress.taken = [*others, held], held.number  # nothing is called after it
         return held
 
     def cut(self, run: Pass | None) -> Callable[[NumberStream], Any]:
-        """What makes of the stream from `place` on that of this process, in a worker of a DataLoader."""
+        """A function that reduces the stream to the batches of this process, in a worker of a DataLoader."""
         share, pending = self._progress.share, self.pending(run)
         skip = share.count - 1 if pending else self._progress.skip
         own = None if run is None or run.left is None else run.left - pending

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Origin:
-    """In which process a reader was made; and what it does where that was another one, and this is a worker."""
+    """The process in which a reader was made, and its part as a worker if that is another process."""
 
     def __init__(self) -> None:
         self._home = os.getpid()
@@ -34,7 +34,7 @@ class Origin:
         self._worker: Worker | None = None
 
     def sent(self, session: Session) -> dict[str, Any]:
-        """What a pickle of the reader says of it."""
+        """The fields for a pickle of the reader."""
         return {
             "home": self._home,
             "name": self._name,
@@ -44,14 +44,14 @@ class Origin:
         }
 
     def received(self, session: Session, sent: dict[str, Any]) -> None:
-        """Takes over what `sent` gave, in another process."""
+        """Takes over the fields of `sent`, in another process."""
         worker_log.received(sent["log"])
         if sent["home"] != os.getpid():
             self._home, self._name, self._generation = sent["home"], sent["name"], sent["generation"]
             session.options.sent_place = sent["place"]
 
     def worker(self, session: Session) -> Worker | None:
-        """What the reader does as part of an iterable data set, in a worker that it was not made in."""
+        """The reader's part as an iterable data set in a worker process, unless it was made in this process."""
         info = get_worker_info()
         if info is None or self._home == os.getpid() or not isinstance(info.dataset, IterableDataset):
             return None
@@ -65,9 +65,9 @@ class Worker:
     """The share of one worker, and the epochs that it goes to.
 
     Attributes:
-        process: its number.
-        share: which batches it gives.
-        loaded: the reader was given a saved state, with which the next epoch begins.
+        process: the process id.
+        share: the batches that this worker gives.
+        loaded: the reader has a saved state, with which the next epoch begins.
     """
 
     def __init__(self, session: Session, info: Any, name: str):
@@ -86,7 +86,7 @@ class Worker:
         self._name = f"{name} {os.getppid() if parent is None else parent.pid} {place}"
 
     def arrive(self, session: Session, user: Epoch[Any] | Literal["calls"]) -> None:
-        """Go to the place of the coming epoch, where that has not been done yet. The reader's lock is held."""
+        """Go to the place of the coming epoch, unless that has been done. The reader's lock is held."""
         if self._arrived and not self.loaded:
             return
         with session.progress.same_use():

@@ -12,14 +12,14 @@ from ndd.readers.epochs.read_ahead import Step
 
 
 class PeekedBatches:
-    """What was made of steps that are still to be taken, in their order. Used by the loop's thread and by others."""
+    """The values of steps that the loop has not taken yet, in order. Used by the loop's thread and by others."""
 
     def __init__(self) -> None:
         self._made: deque[tuple[Step, tuple[Any, ...]]] = deque()
         self._lock = threading.Lock()
 
     def of(self, peek: Callable[[], Step | None], make: Callable[[Step], tuple[Any, ...]]) -> tuple[Any, ...] | None:
-        """The values of the step that `peek` gives, made now or before; None if it is not there or cannot be read."""
+        """The values of the step that `peek` returns, made now or earlier; None if there is no step or it cannot be read."""
         with self._lock:
             step = peek()
             if step is None or step.records.faults:
@@ -29,14 +29,14 @@ class PeekedBatches:
                     return values
             try:
                 values = make(step)
-            except Exception as error:  # the loop is told, or skips it, when it comes there
+            except Exception as error:  # the loop raises it, or skips the record, when it comes there
                 raise_signalled(error)
                 return None
             self._made.append((step, values))
             return values
 
     def taken(self, step: Step) -> tuple[Any, ...] | None:
-        """The values of a step that the loop takes, if they were made; what came before it is forgotten."""
+        """The values of a step that the loop takes, if they were made. Forgets all earlier steps."""
         with self._lock:
             while self._made:
                 known, values = self._made.popleft()

@@ -28,23 +28,23 @@ class Progress:
     """The place in the stream, the running epoch, and the mode that a reader was first used in.
 
     Attributes:
-        position: after what was handed over last (reading ahead does not move it).
-        began: the visit that the stream began with; since then all ranks that are in step have taken as much as this one.
-        epoch: the number of the running or coming epoch.
-        left: batches that the running epoch still owes; 0 between epochs.
+        position: the place after the step that was handed over last (reading ahead does not move it).
+        began: the visit with which the stream began; since then all ranks that are in step have taken as much as this one.
+        epoch: the number of the running or the next epoch.
+        left: the batches that the running epoch still owes; 0 between epochs.
         left_batch: the batch size in which `left` counts.
-        surplus: how many samples more than the epoch owes those batches have; negative where a last batch is left out. None
-            for an epoch that has had batches of this size from its beginning.
-        last: how epochs end. Other epochs than "fill" begin with a visit, and their number is the visit's.
-        resuming: `left` comes from a saved state, and the next epoch only gives those batches.
+        surplus: the samples of those batches beyond what the epoch owes; negative if a last batch is left out. None if the
+            epoch has had this batch size from its beginning.
+        last: how epochs end. Epochs other than "fill" begin with a visit and have the number of the visit.
+        resuming: `left` comes from a saved state, and the next epoch gives only those batches.
         mode, batch: "samples", "batches" or "calls", and the batch size, once used.
         captured: the batches are those of captured loops.
-        generation: counts jumps; epochs that began before one are over.
+        generation: counts jumps; epochs that began before a jump are over.
         resets: counts the jumps that the user asked for.
-        number, taken: of the step that was handed over last, and of the one that was taken last.
-        jumped: the place is another one than after the step handed over last: what was read ahead is wrong.
-        share: the batches of the running epoch that this process gives, see `worker.py`.
-        skip: how many batches of others come before the next one of this process.
+        number, taken: the numbers of the steps that were handed over and taken last.
+        jumped: the place is not the one after the last step: the batches that were read ahead are wrong.
+        share: the batches of the running epoch that this process gives, see `loader_worker.py`.
+        skip: the batches of other processes before the next one of this process.
     """
 
     reader: str
@@ -68,7 +68,7 @@ class Progress:
     skip: int = 0
 
     def check(self, mode: str, batch: int | None, captured: bool = False) -> None:
-        """RuntimeError for another mode than before, ValueError for another batch size."""
+        """RuntimeError if the mode differs from the one in use, ValueError if the batch size does."""
         if self.mode is None:
             return
         if captured != self.captured and mode != "calls":
@@ -92,18 +92,17 @@ class Progress:
             )
 
     def epoch_length(self, order: Order, batch: int | None, last: LastBatch = "fill", whole: bool = False) -> int:
-        """How many batches an epoch that starts now has; with `whole`, those before the saved state that it goes on from
-        as well."""
+        """The number of batches of an epoch that starts now. With `whole` it includes those before the saved state from which
+        the epoch continues."""
         size = batch or 1
         if not whole and self._finishes(order, size, last):
             return self._rest(order, size, last)
         return epoch_batches(order, self._coming(order, size, last), size, last)
 
     def begin(self, order: Order, epoch: Epoch[Any], run: Pass, share: Share) -> bool:
-        """Start a pass over an epoch and tell it how many batches it has. Whether it goes on where the one before was left
-        unfinished.
+        """Start a pass over an epoch and set its number of batches. True if it continues an unfinished epoch.
 
-        All at once, as far as signals see: what is called is called before.
+        No signal can interrupt the changes: all calls come before them.
         """
         batch, last, size = epoch._batch, epoch._last, epoch._batch or 1
         finishes = self._finishes(order, size, last)
@@ -122,7 +121,7 @@ class Progress:
                 place = self._fresh(order, size, last)
                 check_not_all_dropped(order.unpadded.length(number), size, last)
         began = place.visit if not (finishes or goes_on or place.offset) else self.began
-        generation = self.generation + (not (finishes or goes_on))  # what others have begun is over, and says so
+        generation = self.generation + (not (finishes or goes_on))  # epochs that others have begun are over
         own = max(0, -(-(left - skip) // share.count))
         after = left - 1 - skip - (own - 1) * share.count if own else left
         self.jumped = self.jumped or place != self.position
@@ -137,7 +136,7 @@ class Progress:
         return unfinished
 
     def skip_epochs(self, order: Order, batch: int | None, last: LastBatch, count: int) -> None:
-        """Go on as if `count` epochs had been given, the rest of an interrupted one counting as one."""
+        """Advance by `count` epochs; the rest of an interrupted one counts as one."""
         size = batch or 1
         while count:
             finishes, steps = self._finishes(order, size, last), self.epoch_length(order, batch, last)
@@ -155,20 +154,19 @@ class Progress:
             self.left, self.last, self.share = 0, last, Share()
 
     def _finishes(self, order: Order, size: int, last: LastBatch) -> bool:
-        """Whether the coming epoch is the rest of one that a saved state interrupted. One of which nothing is left, as this
-        epoch ends, is over."""
+        """Whether the next epoch is the rest of one that a saved state interrupted. If nothing is left of it, it is over."""
         if self.share.count > 1:
             return self.resuming
         return self.resuming and self.left > 0 and self._rest(order, size, last) > 0
 
     def _coming(self, order: Order, size: int, last: LastBatch) -> int:
-        """The number of the epoch that comes next, or of the one that comes to its end."""
+        """The number of the next epoch, or of the interrupted one that is finished next."""
         if last == "fill":
             return self.epoch
         return (self.position if self._finishes(order, size, last) else self._fresh(order, size, last)).visit
 
     def _rest(self, order: Order, size: int, last: LastBatch) -> int:
-        """The batches that an interrupted epoch still has, however those before were cut."""
+        """The batches that are left of an interrupted epoch, whatever the batch size was before."""
         if self.share.count > 1:
             return self.left
         if last == "fill":
@@ -176,8 +174,8 @@ class Progress:
         return epoch_batches(order, self.position.visit, size, last, given=self.position.offset)
 
     def _owed(self, order: Order, size: int, last: LastBatch) -> int:
-        """The samples that an interrupted epoch still owes; equal in ranks that are in step, but for an epoch that began
-        with "fill" and does not end so: then it is what is left of a visit."""
+        """The samples that are left of an interrupted epoch. The number is equal in ranks that are in step, except if the epoch
+        began with "fill" and ends otherwise: then it is the rest of the visit."""
         visit = self.position.visit
         if self.last == "fill" and last != "fill":
             return promised(order, visit, size, last) - self.position.offset
@@ -189,8 +187,8 @@ class Progress:
         return max(1, owed if last == self.last else owed + promised(order, visit, size, last) - begun)
 
     def _check_share(self, share: Share, size: int, last: LastBatch) -> None:
-        """ValueError where the rest of a worker's share is asked for by others, or cut in another way: it would not be what
-        the others leave."""
+        """ValueError if another worker asks for the rest of a worker's share, or cuts it in another way: samples would be lost
+        or doubled."""
         if self.share.count == 1 or (self.share, self.left_batch, self.last) == (share, size, last):
             return
         raise ValueError(
@@ -200,8 +198,8 @@ class Progress:
         )
 
     def _fresh(self, order: Order, size: int, last: LastBatch) -> Position:
-        """The beginning of the next visit of which nothing was given; not that of a rest without a whole batch, which ends
-        an epoch of other processes, where only whole ones are given."""
+        """The beginning of the next visit of which nothing was given. With "drop" it skips a rest that has no whole batch: it
+        belongs to an epoch of other processes."""
         place = self.position if not self.position.offset else Position(self.position.visit + 1)
         while last == "drop" and order.is_rest(place.visit) and promised(order, place.visit, size, last) < size:
             place = Position(place.visit + 1)
@@ -226,7 +224,7 @@ class Progress:
         held.given, held.step, held.run = True, None, None
 
     def reset(self, epoch: int | None) -> None:
-        """Go to the start of an epoch, by default of the next one that nothing was read for."""
+        """Go to the start of an epoch; default: the next one of which nothing was given."""
         if epoch is None:
             epoch = self.epoch + bool(self.left)
             if self.mode == "calls":
@@ -252,11 +250,11 @@ class Progress:
 
     @contextlib.contextmanager
     def same_use(self) -> Iterator[None]:
-        """Inside, the place moves for other reasons than that the user wants it to: the mode stays, and passes that are under
-        way are refused, not ended."""
-        kept = self.resets, self.mode, self.batch, self.captured
+        """For moves of the place that the user did not ask for: the mode stays, and running passes get an error instead of an
+        end."""
+        before = self.resets, self.mode, self.batch, self.captured
         yield
-        self.resets, self.mode, self.batch, self.captured = kept
+        self.resets, self.mode, self.batch, self.captured = before
 
     def _jump(self, position: Position, epoch: int, left: int, left_batch: int, resuming: bool) -> None:
         self.position, self.epoch, self.left, self.left_batch = position, epoch, left, left_batch
@@ -264,4 +262,4 @@ class Progress:
         self.share, self.skip, self.surplus = Share(), 0, None
         self.generation += 1
         self.resets += 1
-        self.number, self.jumped = self.taken, True  # what was taken before moves the place no more
+        self.number, self.jumped = self.taken, True  # steps that were taken before no longer move the place

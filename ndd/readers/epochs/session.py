@@ -1,11 +1,10 @@
-"""`Session`: a reader at work. What `Reader` does for its users, and `Epoch` for their loops, happens here."""
+"""`Session`: a reader at work. `Reader` and `Epoch` are thin: they call it."""
 
 from __future__ import annotations
 
 import os
 import threading
 import warnings
-import weakref
 from typing import Any, Literal
 
 from ndd._execution.errors import raise_signalled
@@ -21,7 +20,7 @@ from ndd.readers.epochs.in_flight import StepInFlight, StepsInFlight
 from ndd.readers.epochs.loader_worker import Origin
 from ndd.readers.epochs.peeked_batches import PeekedBatches
 from ndd.readers.epochs.progress import Progress
-from ndd.readers.epochs.read_ahead import ReadAhead, Step
+from ndd.readers.epochs.read_ahead import RecordReadAhead, Step
 from ndd.readers.epochs.state import ReaderState
 from ndd.readers.output import Output
 from ndd.readers.sampling.sampler import LastBatch, NumberStream, Order, Share
@@ -57,7 +56,7 @@ class Session(BatchMaker):
     def _new_process(self) -> None:
         self._process = os.getpid()
         self._lock = threading.RLock()
-        self.ahead: ReadAhead | None = None
+        self.ahead: RecordReadAhead | None = None
         self.in_flight = StepsInFlight(self.progress)
         self._taking = False  # a step is being taken from what is read ahead
         self.peeked = PeekedBatches()
@@ -244,21 +243,19 @@ class Session(BatchMaker):
         self._taking = False
         return held
 
-    def _new_read_ahead(self, batch: int | None, run: Pass | None = None) -> ReadAhead:
+    def _new_read_ahead(self, batch: int | None, run: Pass | None = None) -> RecordReadAhead:
         store, order = self.opened()
         start, last = self.in_flight.place(), self._last
         cut = self.in_flight.cut(run)
         depth = (1 + self.options.prefetch_queue_depth) * (2 if self.options.read_ahead else 1)
-        ahead = ReadAhead(store, lambda: cut(NumberStream(order, batch or 1, start, last)), batch, depth)
-        self._finalizer = weakref.finalize(self, ahead.stop)
-        self._finalizer.atexit = False  # the module of ReadAhead stops them all, and waits
-        return ahead
+        return RecordReadAhead(
+            store, lambda: cut(NumberStream(order, batch or 1, start, last)), batch, depth, owner=self
+        )
 
     def _drop_read_ahead(self) -> None:
         ahead, self.ahead = self.ahead, None
         self._taking = False
         if ahead is not None:
-            self._finalizer.detach()
             ahead.stop()
         self.peeked = PeekedBatches()
 

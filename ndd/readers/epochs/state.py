@@ -19,8 +19,8 @@ _NAMED = 16  # samples whose names are looked at
 class ReaderState:
     """A reader's place in its data, exact to the sample; `str(state)` is a short line of ASCII text.
 
-    Made by `reader.get_state()` and accepted by `reader.set_state()`, as is its text. Nothing needs to be switched on
-    to have one, and taking one costs microseconds.
+    `reader.get_state()` makes it, and `reader.set_state()` takes it or its text. Taking a state costs microseconds and needs no
+    preparation.
 
     >>> import ndd
     >>> reader = ndd.readers.File(files=["a.jpg", "b.jpg"])
@@ -94,7 +94,7 @@ def parse(reader: str, state: Any) -> dict[str, Any]:
 
 
 def _check_worker(reader: str, fields: dict[str, Any]) -> None:
-    """ValueError for what cannot be a worker's share."""
+    """ValueError for fields that cannot be a worker's share."""
     share, skip = fields.get("worker", [0, 1]), fields.get("skip", 0)
     whole = [type(n) is int for n in share] == [True, True] if isinstance(share, list) else False
     if not whole or not 0 <= share[0] < share[1] < 2**31:
@@ -104,7 +104,7 @@ def _check_worker(reader: str, fields: dict[str, Any]) -> None:
 
 
 def kept_text(reader: str, state: Any) -> str:
-    """The text in what `state_dict` gave; TypeError for anything else."""
+    """The text in the dict that `state_dict` returned; TypeError for anything else."""
     text = state.get("state") if isinstance(state, dict) else None
     if not isinstance(text, str):
         raise TypeError(
@@ -135,26 +135,26 @@ def check_data(reader: str, fields: dict[str, Any], shards: Shards, names: int) 
             _refuse(reader, key, fields[key], own)
 
 
-def _refuse(reader: str, key: str, found: Any, own: Any) -> None:
+def _refuse(reader: str, key: str, other: Any, own: Any) -> None:
     hints = {
         "shards": ' (with shard="auto" a reader takes the states of other ranks)',
         "names": " (a number made of the names of samples: it is another data set of the same size)",
     }
     hint = hints.get(key, "")
     raise ValueError(
-        f"{reader}.set_state: the state is of a reader with another {key}: expected {own}, got {found}{hint}"
+        f"{reader}.set_state: the state is of a reader with another {key}: expected {own}, got {other}{hint}"
     )
 
 
 def remade(
     kind: Any,
     positional: tuple[Any, ...],
-    given: dict[str, Any],
+    arguments: dict[str, Any],
     state: ReaderState,
     origin: dict[str, Any] | None = None,
 ) -> Any:
-    """A reader out of a pickle: made with the same arguments, at the same place."""
-    reader = kind(*positional, **given)
+    """The reader of a pickle: made with the same arguments, at the same place."""
+    reader = kind(*positional, **arguments)
     reader._session.load(
         parse(reader._display, state)
     )  # of this very rank: a process that does not know its rank is an error

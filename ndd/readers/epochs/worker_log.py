@@ -1,10 +1,10 @@
-"""Which loop over a DataLoader its worker processes are in: they agree on it through a log that they and their parent share.
+"""The number of a loop over a DataLoader. The worker processes agree on it through a log that they share with their parent.
 
-Workers that are started anew for each loop come from a reader that stands where it stood before: nobody tells them how many
-loops there were. So each of them writes a line when it begins, unless another one of the same loop has done so, and the number
-of a loop is that of the lines of other loops before its own. Lines are only added, each in one write to the end of the file;
-so no lock is needed, and a worker that is killed leaves nothing behind. The file has no name: it is memory where the system
-has such files, else a temporary file that is deleted at once. Children inherit its descriptor, or are given a copy of it.
+A DataLoader may start new workers for each loop. Their reader stands where it stood before, and nobody tells them how many
+loops there were. So each worker writes a line when it begins, unless another worker of the same loop has written it; the
+number of a loop is the number of lines of other loops before its own. Lines are only appended, each in one write, so no lock
+is needed, and a worker that is killed leaves nothing behind. The file has no name: it is an anonymous memory file where the
+system has them, else a temporary file that is deleted at once. Children inherit its descriptor or get a copy of it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any, NamedTuple
 
 from ndd._execution.fork import around_fork
 
-_wanted = False  # whether there has been an epoch, so that children may need the log
+_wanted = False  # there has been an epoch, so that children may need the log
 _file: int | None = None
 
 
 class Loop(NamedTuple):
-    """A loop over a DataLoader, as each of its workers names it.
+    """A loop over a DataLoader, as each of its workers identifies it.
 
     Attributes:
-        reader: which reader, of which process, from which place on.
-        seed: the loader's for this loop, from which torch makes the workers' seeds.
-        count: how many epochs the same worker has begun before, in this loop or those before.
+        reader: the reader, its process and its place.
+        seed: the loader's seed for this loop, from which torch makes the workers' seeds.
+        count: the number of epochs that the same worker has begun before.
     """
 
     reader: str
@@ -38,13 +38,13 @@ class Loop(NamedTuple):
 
 
 def keep() -> None:
-    """From now on a child process finds a log."""
+    """Makes sure that child processes find a log."""
     global _wanted
     _wanted = True
 
 
 def number(loop: Loop, worker: int) -> tuple[str | None, int]:
-    """The place that loops are counted from, None for the reader's own; and how many came between it and this one."""
+    """The place from which loops are counted (None: the reader's own), and the number of loops between it and this one."""
     if _file is None:
         return None, loop.count
     if [*loop] not in [line[:3] for line in _lines(_file)]:
@@ -82,7 +82,7 @@ def sent() -> Any:
 
 
 def received(log: Any) -> None:
-    """Takes over what `sent` gave."""
+    """Takes over the log that `sent` returned."""
     global _file
     if log is None:
         return
@@ -109,8 +109,8 @@ def _nameless() -> int:
     if hasattr(os, "memfd_create"):
         with contextlib.suppress(OSError):
             return os.memfd_create("ndd-epochs")
-    with tempfile.TemporaryFile() as made:
-        return os.dup(made.fileno())
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def _before_fork() -> None:

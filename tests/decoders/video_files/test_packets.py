@@ -74,14 +74,14 @@ def test_what_does_not_stand_in_the_file_has_no_place(bad):
         packet = bytearray(data[10 * k : 10 * k + 10].tobytes())
         packet[3] ^= k == bad
         places.note(type("Packet", (bytearray,), {"pos": 10 * k, "size": 10, "pts": k})(packet))
-    assert places.found().shape == (0, 3)
+    assert places.table().shape == (0, 3)
 
 
 def test_a_packet_without_a_place_or_time_leaves_none():
     for pos, time in ((None, 3), (-1, 3), (10, None)):
         places = Places(np.zeros(100, np.uint8), "mov,mp4,m4a,3gp,3g2,mj2")
         places.note(SimpleNamespace(pos=pos, size=10, pts=time))
-        assert places.found().shape == (0, 3)
+        assert places.table().shape == (0, 3)
 
 
 def test_a_file_that_became_shorter_is_an_error(tmp_path):

@@ -10,6 +10,7 @@ from cases import each_of
 from compare import arrays_of, check_same, outcome, value
 from encoded import photograph
 from number_samples import NUMPY, borders, random_array
+from selection import drawn
 
 import ndd
 
@@ -161,7 +162,7 @@ def test_arguments_layouts_and_batches_as_dali(dali, op):
 def test_batches_of_one_shape(dali, op, shape):
     """Samples of one shape are computed together: with values for each, for all, and of all types."""
     rng = np.random.default_rng(11)
-    for kind in types_of(op):
+    for kind in drawn(types_of(op), 2, op, shape):
         samples = [random_array(rng, shape, NUMPY[kind]) for _ in range(9)]
         values = {k: (rng.uniform(-1, 2, 9) * (360 if k == "hue" else 1)).astype(np.float32) for k in ARGUMENTS[op]}
         for target in {kind, "u8", "f32"}:
@@ -333,11 +334,11 @@ def test_gpu_equals_cpu(emulated_gpu, op):
     """Sizes around a thread's share, samples at any address, every pair of types; one launch."""
     rng = np.random.default_rng(2)
     sizes = [(1, 1), (1, 3), (1, 7), (3, 5), (1, 8), (1, 9), (5, 13), (0, 4), (7, 31)]
-    for source in TYPES:
+    for source in drawn(TYPES, 2, op):
         samples = [rng.random((h, w, 3)) * (1 if source[0] == "f" else 255) for h, w in sizes]
         samples = [s.astype(NUMPY[source]) for s in samples]
         each = {k: rng.uniform(0, 2, len(samples)).astype(np.float32) for k in ARGUMENTS[op]}
-        for target in TYPES:
+        for target in drawn(TYPES, 2, op, source):
             given = {"dtype": ndd.dtype(target), **{k: ndd.batch(list(v)) for k, v in each.items()}}
             expected = arrays_of(getattr(ndd, op)(ndd.batch(samples, layout="HWC"), **given))
             before = len(emulated_gpu.launches)

@@ -96,8 +96,8 @@ def test_structures_of_the_engine_are_those_of_the_c_header():
     assert ctypes.sizeof(_engine._Functions) == 12 * 8
     assert ctypes.sizeof(_engine._Init) == 64
     assert (_engine._Init.private.offset, _engine._Init.input_format.offset) == (32, 56)
-    assert ctypes.sizeof(_engine._Given) == 56
-    assert (_engine._Given.private.offset, _engine._Given.rois.offset) == (32, 48)
+    assert ctypes.sizeof(_engine._Inputs) == 56
+    assert (_engine._Inputs.private.offset, _engine._Inputs.rois.offset) == (32, 48)
     assert ctypes.sizeof(_engine._Strides) == 28
 
 

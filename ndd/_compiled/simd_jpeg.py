@@ -1,9 +1,9 @@
-"""What `decode.py` and `jpeg_losses.py` compute in vector registers: the cosine transform of a block and its inverse, pixels of
-three colours and back.
+"""JPEG in vector registers: the cosine transform of a block and its inverse, RGB to YCbCr and back. For the decoder
+(`decoders/jpeg/baseline.py`) and `jpeg_compression_distortion`.
 
-All are libjpeg-turbo's to the last bit (`jfdctint`, `jidctint`, "islow", with 16-bit sums and saturation as its vector code
-has them, `jccolor` and `jdcolor`). In loops they take the compiler seconds, and three times as long to run, for it finds no
-way to turn a block.
+All equal libjpeg-turbo to the last bit (`jfdctint`, `jidctint`, "islow", with the 16-bit sums and saturation of its vector
+code, `jccolor` and `jdcolor`). Written as loops they take the compiler seconds and run three times as long: it finds no way
+to transpose a block.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from ndd._compiled.jit import Intrinsic
 from ndd._compiled.simd_rgb import store_rgb
+from ndd._compiled.unaligned import element_pointer
 
 PIXELS = 16  # that `store_pixels` makes
 COPIED = 32  # bytes that `copy_plain` reads and writes
@@ -26,33 +27,6 @@ _RED_CR, _GREEN_CB, _GREEN_CR, _BLUE_CB = 91881 - 65536, -22554, 65536 - 46802, 
 _LUMA, _BLUE, _RED = (19595, 38470 // 2, 7471), (-11059, -21709, 32768), (32768, -27439, -5329)
 
 
-def _element(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
-    """A pointer to element `at` of an array, of which `count` are used. Nothing is checked, but for NUMBA_BOUNDSCHECK=1."""
-    array = context.make_array(kind)(context, builder, array)
-    if context.enable_boundscheck:
-        last = builder.sub(array.nitems, array.nitems.type(count))
-        outside = builder.or_(builder.icmp_signed("<", at, at.type(0)), builder.icmp_signed(">", at, last))
-        with builder.if_then(outside, likely=False):
-            context.call_conv.return_user_exc(builder, IndexError, ("vectors are out of bounds",))
-    return builder.gep(array.data, [at])
-
-
-def _load_bits() -> Any:
-    from llvmlite import ir
-    from numba import types
-    from numba.extending import intrinsic
-
-    @intrinsic
-    def load(typing_context, data, at):
-        def generate(context, builder, signature, arguments):
-            start = _element(context, builder, signature.args[0], arguments[0], arguments[1], 8)
-            return builder.bswap(builder.load(builder.bitcast(start, ir.IntType(64).as_pointer()), align=1))
-
-        return types.uint64(types.Array(types.uint8, 1, "C"), types.uint64), generate
-
-    return load
-
-
 def _copy_plain() -> Any:
     from llvmlite import ir
     from numba import types
@@ -64,7 +38,9 @@ def _copy_plain() -> Any:
             many, marks = ir.VectorType(ir.IntType(8), COPIED), ir.IntType(COPIED)
 
             def place_of(array, at):
-                start = _element(context, builder, signature.args[array], arguments[array], arguments[at], COPIED)
+                start = element_pointer(
+                    context, builder, signature.args[array], arguments[array], arguments[at], COPIED
+                )
                 return builder.bitcast(start, many.as_pointer())
 
             read = builder.load(place_of(0, 1), align=1)
@@ -226,7 +202,7 @@ def _transform() -> Any:
             both = list(range(_LANES))
 
             def element(array, at, count):
-                return _element(context, builder, signature.args[array], arguments[array], at, count)
+                return element_pointer(context, builder, signature.args[array], arguments[array], at, count)
 
             first, second, factors = (
                 builder.bitcast(element(array, arguments[at], 64), short.as_pointer())
@@ -292,7 +268,7 @@ def _store_pixels() -> Any:
             short, eight = _Lanes(builder, 16, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
 
             def element(k, at, count):
-                return _element(context, builder, signature.args[k], arguments[k], arguments[at], count)
+                return element_pointer(context, builder, signature.args[k], arguments[k], arguments[at], count)
 
             def read(k, at, less):
                 where = builder.bitcast(element(k, at, PIXELS), eight.as_pointer())
@@ -460,12 +436,9 @@ def _load_pixels() -> Any:
     return load
 
 
-load_bits: Any = Intrinsic(_load_bits)
-"""`load_bits(data, at)`: the eight bytes from `at` as an uint64, the first one highest. Nothing is checked, here and below,
-but for NUMBA_BOUNDSCHECK=1."""
-
 copy_plain: Any = Intrinsic(_copy_plain)
-"""`copy_plain(data, at, out, place)`: copies `COPIED` bytes, and says how many of them come before the first 0xFF."""
+"""`copy_plain(data, at, out, place)`: copies `COPIED` bytes, and gives how many of them come before the first 0xFF. Bounds are
+checked, here and below, only with NUMBA_BOUNDSCHECK=1."""
 
 transform: Any = Intrinsic(_transform)
 """`transform(blocks, first, second, steps, row, out, at, stride)`: the pixels of two blocks, side by side in eight rows of

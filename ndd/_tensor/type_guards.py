@@ -1,0 +1,27 @@
+"""`isinstance` for a type checker: of a value of any type it knows the class afterwards, but not what a container holds."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+import numpy as np
+
+
+def is_array(value: object) -> TypeGuard[np.ndarray]:
+    """Whether a value is a NumPy array, of any element type."""
+    return isinstance(value, np.ndarray)
+
+
+def is_numpy(value: object) -> TypeGuard[np.ndarray | np.generic]:
+    """Whether a value is a NumPy array or one of NumPy's numbers."""
+    return isinstance(value, np.ndarray | np.generic)
+
+
+def is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """Whether a value is a list or a tuple."""
+    return isinstance(value, list | tuple)
+
+
+def is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
+    """Whether a value is a tuple."""
+    return isinstance(value, tuple)

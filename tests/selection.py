@@ -1,0 +1,153 @@
+"""Which tests run by default, and which with `--all` only."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+# What `.ci/run` leaves to `.ci/run all`, for its time on two cores: each takes 3 to 50 seconds of one core, and what it tests
+# is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
+LONG = (
+    "test_bench.py::test_first_call_from_an_empty_and_a_filled_cache",
+    "test_bench.py::test_first_calls_of_the_table",
+    "test_installation.py::test_wheel_and_sdist_hold_what_the_library_reads",
+    "test_contexts.py::test_ten_thousand_iterations_in_flat_memory",
+    "test_worker_processes.py::test_workers_of_a_data_loader[spawn-1]",
+    "test_kernels.py::test_many_processes_ask_first",
+    "test_crop_mirror_normalize.py::test_random_arguments_as_dali",
+    "test_bench.py::test_import_time",
+    "test_bench.py::test_speech",
+    "test_bench.py::test_detection",
+    "test_bench.py::test_augment",
+    "test_compile.py::test_the_caches_are_filled",
+    "test_memory.py::test_memory_pressure_is_not_damage[.jp2]",
+    "test_memory.py::test_memory_pressure_is_not_damage[.tif]",
+    "test_memory.py::test_memory_pressure_is_not_damage[.gif]",
+    "test_read_ahead.py::test_the_interpreter_exits[os.fork",
+    "test_every_reader.py::test_a_started_worker_reads",
+    "test_demo.py::test_the_embedded_set_is_learnt",
+    "test_old_names.py::test_the_oracle_warns_too",
+    "test_portable.py::test_real_files[without simplejpeg]",
+    "test_arithmetic_kernels.py::test_every_operation_compiles",
+    "test_processes.py::test_forks_at_random_moments[0]",
+    "test_processes.py::test_exit_with_work_queued[deferred]",
+    "test_processes.py::test_exit_with_work_queued[sync_cpu]",
+    "test_notebooks.py::test_notebook_runs[speech]",
+    "test_notebooks.py::test_notebook_runs[classic_loops]",
+    "test_crop_mirror_normalize.py::test_gpu_as_cpu[2]",
+    "test_memory.py::test_memory_pressure_is_not_damage[.png]",
+    "test_processes.py::test_what_the_handler_of_a_signal_raises_reaches_the_user[eager]",
+    "test_proxy.py::test_other_start_methods[forkserver]",
+    "test_notebooks.py::test_notebook_runs[detection]",
+    "test_notebooks.py::test_notebook_runs[video]",
+    "test_notebooks.py::test_notebook_runs[scale]",
+    "test_notebooks.py::test_notebook_runs[segmentation]",
+    "test_notebooks.py::test_notebook_runs[augmentation_gallery]",
+    "test_elastic.py::test_killed_restarted_and_finished_by_fewer",
+    "test_worker_processes.py::test_workers_of_a_data_loader[forkserver-1]",
+    "test_user_code.py::test_errors_are_where_the_code_is_wrong[right_code.py]",
+    "test_notebooks.py::test_notebook_runs[auto_aug]",
+    "test_notebooks.py::test_notebook_runs[segmentation_augment]",
+    "test_notebooks.py::test_notebook_runs[containers]",
+    "test_external_source.py::test_processes_share_out_a_sequence",
+    "test_coverage.py::test_lines_are_counted_of_every_operator",
+    "test_crop_mirror_normalize.py::test_gpu_as_cpu[1]",
+    "test_bench.py::test_loop",
+    "test_experimental_resize.py::test_as_resize[cpu-DALIInterpType.INTERP_LINEAR-DHWC]",
+    "test_processes.py::test_control_c_in_the_loop[deferred]",
+    "test_proxy.py::test_many_servers_leave_nothing",
+    "test_read_ahead.py::test_the_interpreter_exits[raise SystemExit(3)]",
+    "test_object_store.py::test_other_processes",
+    "test_normalize.py::test_gpu_reads_many_samples_once[axes1]",
+    "test_normalize.py::test_gpu_reads_many_samples_once[axes3]",
+    "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds4]",
+    "test_worker_processes.py::test_workers_that_are_started[spawn]",
+    "test_torch_compile.py::test_whoever_comes_first[ndd, torch._dynamo]",
+    "test_object_store.py::test_compressed_tfrecords",
+    "test_object_store.py::test_what_others_could_have_written_is_not_taken_from_the_cache",
+    "test_containers.py::test_the_checks_are_in_force",
+    "test_pictures.py::test_lying_headers",
+    "test_bench.py::test_the_table_suits_ndd",
+    "test_bench.py::test_operators",
+    "test_bench_classic.py::test_classic_loops",
+    "test_detection.py::test_the_loop_of_ssd_on_a_gpu",
+    "test_read_ahead.py::test_memory_is_flat",
+    "test_body.py::test_memory_is_flat_over_fifty_epochs",
+    "test_worker_processes.py::test_states_of_a_stateful_data_loader[partial",
+    "test_worker_processes.py::test_states_of_a_stateful_data_loader[fill",
+    "test_worker_processes.py::test_a_started_worker_is_of_its_parents_rank",
+    "test_proxy.py::test_other_start_methods",
+)
+LONG_LIKE = re.compile(
+    # Two readers of video share what the third does, and orders and shards are those of any reader.
+    r"test_every_place_resumes\[options[12]-.*-(VideoResize|experimental\.Video)\]"
+    # Images and volumes stay; the other layouts are these, with their axes joined.
+    r"|test_experimental_resize.py::test_as_resize\[(cpu|gpu)-.*-(CHW|FHWC|FCHW|CFHW|CDHW)\]"
+    # Loops that are left out share the log with those that stay.
+    r"|test_worker_processes.py::test_the_loader_gives_what_it_gives_without_workers\[(fill|drop)-"
+    # Kernels are built as C++ for each; of bytes they stay.
+    r"|test_reductions.py::test_gpu_equals_cpu\[(i64|f32)-(mean|mean_square|rms|max|std_dev)\]"
+)
+
+
+everything = False  # `--all`
+
+
+def is_long(nodeid: str) -> bool:
+    """Whether a test is one of these."""
+    return any(name in nodeid for name in LONG) or LONG_LIKE.search(nodeid) is not None
+
+
+def drawn(values: Iterable[Any], count: int, *key: object) -> list[Any]:
+    """The first of some values and others to make `count`, by a seed that is the key's; all of them with `--all`."""
+    first, *others = values
+    if not everything:
+        others = random.Random(repr(key)).sample(others, min(count - 1, len(others)))
+    return [first, *others]
+
+
+_TYPES = re.compile(r"((u?int|b?float)\d+|[uif](1|2|4|8|16|32|64)|bf16|bool)")
+_TYPES_TRIED = 3  # of one test: kernels are compiled for each
+
+
+def combinations(items: list[Any]) -> set[str]:
+    """The node ids that run: of a test with several parameters, combinations in which each value of each parameter occurs.
+
+    Of parameters that are element types some values do. They are drawn by a seed that is the test's own.
+    """
+    tests: dict[str, list[Any]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = set()
+    for name, its_items in tests.items():
+        random.Random(name).shuffle(its_items)
+        tried: set[tuple[str, Any]] = set()
+        types: dict[str, set[str]] = {}
+        for item in its_items:
+            values = set(parameters(item))
+            new = values - tried
+            for parameter, value in values:
+                if isinstance(value, str) and _TYPES.fullmatch(value):
+                    some = types.setdefault(parameter, set())
+                    if len(some) >= _TYPES_TRIED:
+                        new.discard((parameter, value))
+                    else:
+                        some.add(value)
+            if new or not values:
+                chosen.add(item.nodeid)
+                tried |= values
+    return chosen
+
+
+def parameters(item: Any) -> Iterator[tuple[str, Any]]:
+    """Names of parameters, each with its value where that is plain, else with its place in the list of values."""
+    if hasattr(item, "callspec"):
+        for name, value in item.callspec.params.items():
+            if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+                value = np.dtype(value).name
+            plain = isinstance(value, str | int | float | tuple | list | dict | None)
+            yield name, str(value) if plain else item.callspec.indices[name]

@@ -1,0 +1,65 @@
+"""What runs by default: each value of each parameter, in few combinations, the same ones in each run."""
+
+import itertools
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import selection
+
+
+def item(test, **parameters):
+    places = {name: sum(map(ord, str(value))) for name, value in parameters.items()}
+    callspec = SimpleNamespace(params=parameters, indices=places)
+    nodeid = f"{test}[{'-'.join(map(str, parameters.values()))}]"
+    return SimpleNamespace(nodeid=nodeid, **({"callspec": callspec} if parameters else {}))
+
+
+def test_each_value_of_each_parameter_occurs():
+    borders, sides = ("wrap", "clamp", "reflect", 7), (len, sum)
+    items = [item("test", border=b, side=s, size=n) for b, s, n in itertools.product(borders, sides, range(9))]
+    chosen = selection.combinations(items)
+    kept = [i.callspec.params for i in items if i.nodeid in chosen]
+    assert 9 <= len(kept) < 20
+    assert {p["border"] for p in kept} == set(borders)
+    assert {p["side"] for p in kept} == set(sides)
+    assert {p["size"] for p in kept} == set(range(9))
+    assert selection.combinations(items[::-1]) == selection.combinations(items[::-1])
+
+
+@pytest.mark.parametrize(
+    "kinds", [("uint8", "f4", "i64", "bool", "bfloat16"), (np.uint8, np.int8, np.float32, np.bool_)]
+)
+def test_three_element_types_are_tried(kinds):
+    items = [item("test", kind=k) for k in kinds]
+    assert len(selection.combinations(items)) == 3
+    items = [item("test", kind=k, line=f"line {i}") for i, k in enumerate(kinds)]
+    assert len(selection.combinations(items)) == len(kinds)  # each has something that no other has
+
+
+def test_what_has_no_parameters_runs():
+    items = [item("one"), item("two"), item("three", path="flip"), item("three", path="resize")]
+    assert len(selection.combinations(items)) == 4
+
+
+def test_values_are_drawn(monkeypatch):
+    monkeypatch.setattr(selection, "everything", False)
+    some = selection.drawn(range(100), 5, "a", 1)
+    assert some == selection.drawn(range(100), 5, "a", 1)
+    assert some[0] == 0
+    assert len(set(some)) == 5
+    assert some != selection.drawn(range(100), 5, "b", 1)
+    assert selection.drawn("xy", 5) == ["x", "y"]
+    monkeypatch.setattr(selection, "everything", True)
+    assert selection.drawn(range(100), 5, "a", 1) == list(range(100))
+
+
+def test_what_is_long_is_there():
+    """A test that was renamed would run by default again."""
+    texts = {}
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        texts[path.name] = texts.get(path.name, "") + path.read_text()
+    for name in selection.LONG:
+        file, _, test = name.partition("::")
+        assert f"def {test.partition('[')[0]}(" in texts[file], f"LONG has {name}"
