@@ -56,6 +56,14 @@ def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) 
     return [*needed, *project.dependencies, *of_extras, *_FOR_GPUS]
 
 
+def _libraries() -> str:
+    """Where NVRTC lies: cupy does not look into the folders that pip makes for a build."""
+    folders = [
+        library.parent for place in sys.path for library in sorted(Path(place).glob("nvidia/*/lib/libnvrtc.so.*"))
+    ]
+    return os.pathsep.join([*map(str, folders), os.environ.get("LD_LIBRARY_PATH", "")]).strip(os.pathsep)
+
+
 class KernelsInside(BuildHookInterface):
     """Puts the archives into the wheel, and the name of the platform into its own."""
 
@@ -69,7 +77,8 @@ class KernelsInside(BuildHookInterface):
         if not kernels:
             self._made = tempfile.TemporaryDirectory(prefix="ndd-wheel-")  # until the wheel is built
             kernels = self._made.name
-            subprocess.run([sys.executable, "-m", "ndd", "compile", "--archives", kernels], cwd=self.root, check=True)
+            command = [sys.executable, "-m", "ndd", "compile", "--archives", kernels]
+            subprocess.run(command, cwd=self.root, env={**os.environ, "LD_LIBRARY_PATH": _libraries()}, check=True)
         archives = sorted(Path(kernels).absolute().glob("*.zip"))
         if not archives:
             raise ValueError(f"{_VARIABLE}={kernels}: no archives of kernels are there; `none` makes a wheel without")
