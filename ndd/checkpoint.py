@@ -25,12 +25,12 @@ _UNNAMED = "__op_"  # the key of what was registered without a name: this and it
 
 
 class Checkpoint:
-    """The states of a set of objects: readers, generators, and whatever has `get_state()` and `set_state(state)`.
+    """The states of a set of objects: readers, generators, and anything with `get_state()` and `set_state(state)`.
 
-    `register` each object, `collect` and `save` while the loop runs; in the next process `load`, and `register` the
-    same objects under the same names (or in the same order): each goes at once to the place that was saved.
+    `register` each object; `collect` and `save` while the loop runs. In the next process `load`, and `register` the
+    same objects under the same names (or in the same order): each object goes to its saved place at once.
 
-    Files are written whole or not at all: a crash in the middle of `save` leaves the files before as they were.
+    Files are written whole or not at all: a crash during `save` leaves the earlier files as they are.
 
     >>> import ndd, tempfile
     >>> rng = ndd.random.RNG(seed=42)
@@ -67,12 +67,12 @@ class Checkpoint:
 
     @property
     def is_complete(self) -> bool:
-        """Whether `collect` was the last to fill the states: then nothing new can be registered."""
+        """Whether `collect` filled the states last: no new object can be registered then."""
         return self._complete
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the states came from `load` or `deserialize`: then only what they name can be registered."""
+        """Whether the states came from `load` or `deserialize`: only objects that they name can be registered then."""
         return self._loaded
 
     @property
@@ -163,7 +163,7 @@ class Checkpoint:
         return str(name)
 
     def _apply(self, key: str) -> None:
-        """Gives an object the state that waits for it; if it refuses, the state goes on waiting."""
+        """Gives an object the state that waits for it. If the object refuses it, the state stays."""
         if key not in self._pending:
             return
         (state, wanted), op = self._states[key], self._ops[key]
@@ -268,16 +268,16 @@ class Checkpoint:
             filename: as for `save`.
         """
         pattern = _Pattern(filename)
-        found = max(pattern.found(), default=None)
-        if found is None:
+        newest = max(pattern.found(), default=None)
+        if newest is None:
             raise FileNotFoundError(f"Checkpoint.load: no file matches {os.fspath(filename)!r}")
-        with open(found[1], encoding="utf-8", errors="replace") as file:
+        with open(newest[1], encoding="utf-8", errors="replace") as file:
             data = file.read()
         try:
             self.deserialize(data)
         except ValueError as error:
-            raise ValueError(f"{found[1]}: {error}") from None
-        return found[1]
+            raise ValueError(f"{newest[1]}: {error}") from None
+        return newest[1]
 
 
 def current() -> Checkpoint:
@@ -317,9 +317,9 @@ class _Pattern:
     """A path with a `{seq}` field in the name of the file: which files there are, and the path of a number."""
 
     def __init__(self, filename: str | os.PathLike[str]):
-        given = os.fspath(filename)
+        path = os.fspath(filename)
         self.before, self.after, self.spec = "", "", None
-        for literal, field, spec, conversion in string.Formatter().parse(given):
+        for literal, field, spec, conversion in string.Formatter().parse(path):
             self.before, self.after = (
                 (self.before + literal, "") if self.spec is None else (self.before, self.after + literal)
             )
@@ -327,15 +327,15 @@ class _Pattern:
                 continue
             if field != "seq" or conversion:
                 raise ValueError(
-                    f"Unsupported field {{{field}}} in checkpoint pattern {given!r}: only {{seq}} is allowed"
+                    f"Unsupported field {{{field}}} in checkpoint pattern {path!r}: only {{seq}} is allowed"
                 )
             if self.spec is not None:
-                raise ValueError(f"`{{seq}}` may appear at most once in a checkpoint pattern, got {given!r}")
+                raise ValueError(f"`{{seq}}` may appear at most once in a checkpoint pattern, got {path!r}")
             self.spec = spec or ""
         if self.spec and self.spec[-1] not in "0123456789dxXobn,_<>^=+- ":
             raise ValueError(f"The number of a checkpoint is an integer: it cannot be written as {self.spec!r}")
         if os.sep in self.after:
-            raise ValueError(f"`{{seq}}` must be in the name of the file, not in that of a folder: {given!r}")
+            raise ValueError(f"`{{seq}}` must be in the name of the file, not in that of a folder: {path!r}")
         self.folder, self.name = os.path.split(self.before)
         self.folder = self.folder or "."
 
@@ -343,14 +343,14 @@ class _Pattern:
         return self.before + ("" if self.spec is None else format(number, self.spec)) + self.after
 
     def found(self) -> list[tuple[int, str]]:
-        """(number, path) of the files that are there. A text is a number if the field writes it like that."""
+        """(number, path) of the existing files. A text is a number only if the field would write it like that."""
         if self.spec is None:
             return [(0, self.before)] if os.path.isfile(self.before) else []
         if not os.path.isdir(self.folder):
             return []
         base = {"x": 16, "X": 16, "o": 8, "b": 2}.get(self.spec[-1:], 10)
         whole = re.compile(re.escape(self.name) + "(.+)" + re.escape(self.after), re.DOTALL)
-        found: list[tuple[int, str]] = []
+        files: list[tuple[int, str]] = []
         for name in os.listdir(self.folder):
             match = whole.fullmatch(name)
             if match is None:
@@ -361,8 +361,8 @@ class _Pattern:
                 path = os.path.join(os.path.dirname(self.before), name)
                 plain = match[1].isascii() and match[1].isalnum()  # zeros in front do not matter
                 if number >= 0 and (plain or path == self.path(number)) and os.path.isfile(path):
-                    found.append((number, path))
-        return found
+                    files.append((number, path))
+        return files
 
 
 def _write_new(path: str, text: str) -> None:

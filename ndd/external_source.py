@@ -39,19 +39,20 @@ class ExternalSource:
             `ndd.tensor` takes (a list of arrays is one tensor, as in DALI: `ndd.batch` makes a batch of it). With
             `num_outputs` above 1 it is a tuple or list of these.
         num_outputs: how many values an item has.
-        cycle: what happens at the end of an iterable: None, False or "no": StopIteration, now and at all further calls;
-            True or "quiet": it begins again; "raise": StopIteration once, and the next call begins again.
-        device: where the outputs are to be.
+        cycle: what happens at the end of an iterable. None, False or "no": StopIteration, now and at all further calls.
+            True or "quiet": it begins again. "raise": StopIteration once, and the next call begins again.
+        device: the device of the outputs.
         layout: a letter for each axis; or a sequence, one for each output.
         dtype: the element type to convert to; or a sequence, one for each output.
-        prefetch: how many items a thread takes from the source before they are asked for. 0: each at its call. Where
-            the source is read, its errors come in order, at the call that asks for the item. (Not in DALI.)
-        processes: that many processes take the items, started afresh (spawn), with `prefetch` (at least 2) items each
-            ahead. Arrays come through shared memory. The source is pickled for them, so a script needs
-            `if __name__ == "__main__":`. A sequence (`len` and `[k]`) is shared out among them, in order; of other
-            sources there can be only one process. Items hold arrays, tensors and numbers. (Not in DALI.)
+        prefetch: the number of items that a thread takes from the source before they are asked for. 0: each item is taken at
+            its call. Errors of the source are raised in order, at the call that asks for the item; after an error (or the
+            end) the source is read again when the next item is asked for. (Not in DALI.)
+        processes: the number of new processes (spawn) that take the items, each with `prefetch` (at least 2) items ahead.
+            Arrays come through shared memory. The source is pickled for the processes, so a script needs
+            `if __name__ == "__main__":`. A sequence (`len` and `[k]`) is divided among them, in order; other sources allow
+            only one process. Items hold arrays, tensors and numbers. (Not in DALI.)
 
-    Outputs are copies: the source may use its arrays again.
+    Outputs are copies: the source may reuse its arrays.
 
     >>> import ndd, numpy as np
     >>> source = ndd.ExternalSource([np.full(2, i) for i in range(3)])
@@ -90,8 +91,8 @@ class ExternalSource:
         self._ahead: ReadAhead[list[Any]] | None = None
         if prefetch:
             self._ahead = ReadAhead(lambda: item(poll()), prefetch, "source", owner=self)
-        # An item on its way to the caller, which stays here if Ctrl-C comes: as the source gave it, and as values of ndd.
-        self._given: list[Any] = []
+        # The item on its way to the caller, as the source gave it and as values of ndd. It stays here if Ctrl-C comes.
+        self._polled: list[Any] = []
         self._held: list[Any] | None = None
         self._used = False  # called outside of any captured loop
         self._loop: CapturedLoop | None = None  # the captured loop that reads it, or runs over it
@@ -103,12 +104,12 @@ class ExternalSource:
             "the source"
         )
 
-    def _for_each(self, name: str, given: Any) -> list[Any]:
-        if not isinstance(given, list | tuple):
-            return [given] * self._count
-        if len(given) != self._count:
-            raise ValueError(f"ExternalSource: {name}: Expected a sequence of size {self._count}, got {len(given)}")
-        return list(given)
+    def _for_each(self, name: str, setting: Any) -> list[Any]:
+        if not isinstance(setting, list | tuple):
+            return [setting] * self._count
+        if len(setting) != self._count:
+            raise ValueError(f"ExternalSource: {name}: Expected a sequence of size {self._count}, got {len(setting)}")
+        return list(setting)
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
         """The next item: a Tensor, a Batch, or a tuple of `num_outputs` of these. StopIteration at the end, see `cycle`.
@@ -133,8 +134,8 @@ class ExternalSource:
     def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Any]:
         """A captured loop over the items of one epoch, each as a Batch of `batch_size`; see `next_epoch(capture=True)` of readers.
 
-        Another `ExternalSource` that is called in the loop is read exactly once in every iteration, and may not end
-        before this one. Raises RuntimeError where that is not so, or if a source was called before outside of a loop.
+        Another `ExternalSource` that is called in the loop must be called exactly once in every iteration and must not end
+        before this one, else RuntimeError. RuntimeError also if one of the sources was called outside of a loop before.
 
         Args:
             batch_size: the size of every Batch; a Tensor is repeated.
@@ -198,25 +199,25 @@ class ExternalSource:
                     "ExternalSource: Outputs must be uniformly Tensors or uniformly Batches, or give batch_size"
                 )
         except Exception:
-            self._held, self._given = None, []
+            self._held, self._polled = None, []
             raise
-        found = values[0] if self._count == 1 else tuple(values)
+        outputs = values[0] if self._count == 1 else tuple(values)
         if begin is not None:
             begin()
         # Nothing is called from here on: Ctrl-C comes before it or when this is over.
-        self._held, self._given = None, []
-        return found
+        self._held, self._polled = None, []
+        return outputs
 
     def _taken(self) -> list[Any]:
-        """What the source gives next."""
+        """The next item of the source."""
         if self._ahead is not None:
             return self._ahead.next()
-        self._given = self._given or [self._poll()]
-        return self._item(self._given[0])
+        self._polled = self._polled or [self._poll()]
+        return self._item(self._polled[0])
 
 
 def _sized(value: Any, size: int, usual: int | None) -> Batch:
-    """A Tensor `size` times; or a Batch, which must have this size or the usual one."""
+    """A Tensor repeated `size` times; or a Batch, which must have this size or the usual one."""
     if isinstance(value, Tensor):
         return Batch.broadcast(value, size)
     if value.batch_size not in (size, usual):
@@ -224,20 +225,18 @@ def _sized(value: Any, size: int, usual: int | None) -> Batch:
     return value
 
 
-def _item(given: Any, count: int, layouts: list[Any], dtypes: list[Any]) -> list[Any]:
-    """What the source gave, as values of ndd on the CPU or where it is."""
-    if count > 1 and not (isinstance(given, tuple | list) and len(given) == count):
-        what = f"{len(given)}" if isinstance(given, tuple | list) else type(given).__name__
-        raise ValueError(f"ExternalSource: Expected {count} outputs from the source, got {what}")
-    return [
-        _value(k, data, layout, dtype)
-        for k, (data, layout, dtype) in enumerate(zip(given if count > 1 else (given,), layouts, dtypes, strict=True))
-    ]
+def _item(item: Any, count: int, layouts: list[Any], dtypes: list[Any]) -> list[Any]:
+    """An item of the source as values of ndd, each on the device where it is."""
+    if count > 1 and not (isinstance(item, tuple | list) and len(item) == count):
+        got = f"{len(item)}" if isinstance(item, tuple | list) else type(item).__name__
+        raise ValueError(f"ExternalSource: Expected {count} outputs from the source, got {got}")
+    outputs = item if count > 1 else (item,)
+    return [_value(k, *output) for k, output in enumerate(zip(outputs, layouts, dtypes, strict=True))]
 
 
 def _value(output: int, data: Any, layout: str | None, dtype: Any) -> Any:
-    given = from_pipeline(data)
-    data = data if given is None else given
+    value = from_pipeline(data)
+    data = data if value is None else value
     make = batch if isinstance(data, Batch) else tensor
     try:
         return make(data, dtype=dtype, layout=layout or None)
@@ -252,7 +251,7 @@ def _bound(source: Any, cycle: Any, processes: int, ahead: int) -> Callable[[], 
             f'ExternalSource: Invalid value {cycle!r} for `cycle`: expected "no", False or None (the source ends), "quiet" '
             'or True (it begins again) or "raise" (StopIteration at each end, then it begins again)'
         )
-    given: Any = source  # a type checker narrows `source` too far
+    any_source: Any = source  # a type checker narrows `source` too far
     iterable = isinstance(source, Iterable) or (not callable(source) and hasattr(source, "__getitem__"))
     if not iterable and not callable(source):
         raise TypeError(
@@ -266,7 +265,7 @@ def _bound(source: Any, cycle: Any, processes: int, ahead: int) -> Callable[[], 
         if cycle is not None:
             raise ValueError("ExternalSource: The argument `cycle` can only be specified if `source` is iterable.")
         if not processes:
-            return given
+            return any_source
     if isinstance(source, Iterator) and cycle not in (None, False, "no"):
         raise TypeError(
             "ExternalSource: Cannot cycle through a generator or an iterator, which has but one end: pass the generator "
@@ -274,7 +273,7 @@ def _bound(source: Any, cycle: Any, processes: int, ahead: int) -> Callable[[], 
         )
     if processes:
         return _Items(_in_processes(source, processes, ahead), cycle).next
-    begin: Any = given if generates else lambda: iter(given)
+    begin: Any = any_source if generates else lambda: iter(any_source)
     return _Items(begin, cycle).next
 
 
@@ -292,7 +291,7 @@ def _check_parameters(function: Any, wrong: type[Exception]) -> None:
 
 
 class _Items:
-    """The items of what `begin` gives, and what comes after the last one."""
+    """The items of the iterators that `begin` returns, and the end after the last item, see `cycle`."""
 
     def __init__(self, begin: Callable[[], Iterator[Any]], cycle: Any):
         self.begin = begin
@@ -367,7 +366,7 @@ def _in_processes(source: Any, processes: int, ahead: int) -> Callable[[], Itera
 
 
 class _OfThisProcess(Iterator[Any]):
-    """The items that worker processes give. A forked child, which would take them from its parent, gets an error."""
+    """The items of worker processes. A forked child gets an error: it would take the items from its parent."""
 
     def __init__(self, items: Iterator[Any]):
         self._items = items

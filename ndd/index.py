@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes an index for each file; what is wrong with one is said, and the others are written."""
+    """Writes an index for each file. An error in one file is reported, and the others are written."""
     files = _files(args.paths)
     folder = args.output is not None and os.path.isdir(args.output)
     if args.output is not None and not folder and len(files) > 1:
@@ -72,7 +72,7 @@ def conventional_name(path: str, kind: str) -> str:
 
 
 def kind_of(path: str) -> str | None:
-    """What a file is by its first bytes: "tfrecord", "tar", "recordio" or None."""
+    """The kind of a file by its first bytes: "tfrecord", "tar", "recordio" or None."""
     with RegularFile(path) as file:
         head = file.read(0, BLOCK)
     if head[:4] == b"\x0a\x23\xd7\xce":
@@ -90,8 +90,8 @@ def _is_record(head: bytes) -> bool:
 
 
 def _files(paths: list[str]) -> list[tuple[str, str]]:
-    """The files that are meant, and their kinds. In a folder, files of other kinds are left out."""
-    found: list[tuple[str, str]] = []
+    """The files to index and their kinds. Files of other kinds in a folder are left out."""
+    files: list[tuple[str, str]] = []
     for path in paths:
         is_pattern = not os.path.exists(path) and glob.has_magic(path)
         if is_pattern or os.path.isdir(path):
@@ -100,19 +100,19 @@ def _files(paths: list[str]) -> list[tuple[str, str]]:
             chosen = [(name, kind) for name, kind in kinds if kind is not None]
             if not chosen:
                 raise ValueError(f"{path}: expected TFRecord, tar or RecordIO files, found none")
-            found += chosen
+            files += chosen
         else:
             kind = kind_of(path)
             if kind is None:
                 raise ValueError(
                     f"{path}: expected a TFRecord, tar or RecordIO file (tar and RecordIO not compressed), got something else"
                 )
-            found.append((path, kind))
-    return found
+            files.append((path, kind))
+    return files
 
 
 def _write(path: str, kind: str, index: str) -> int:
-    """Writes the index of a file; how many records it has."""
+    """Writes the index of a file and returns its number of records."""
     bar = Bar(os.path.basename(path), _STEPS) if sys.stdout.isatty() else None
 
     def report(done: int, total: int) -> None:
@@ -131,9 +131,9 @@ def _write(path: str, kind: str, index: str) -> int:
 
 def _tfrecord_lines(path: str, report: _REPORT) -> list[str]:
     """ "offset size" for each record."""
-    found = scan_tfrecord(path, report)
+    index = scan_tfrecord(path, report)
     return [
-        f"{offset} {size}\n" for offset, size in zip(found["offsets"].tolist(), found["sizes"].tolist(), strict=True)
+        f"{offset} {size}\n" for offset, size in zip(index["offsets"].tolist(), index["sizes"].tolist(), strict=True)
     ]
 
 

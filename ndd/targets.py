@@ -1,4 +1,4 @@
-"""`ndd.Targets`: images and what belongs to them - masks, boxes, labels, points - through the same geometry."""
+"""`ndd.Targets`: images with their masks, boxes, labels and points, through the same geometry."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _OF_LAYOUTS = ("bbox_layout", "crop_shape", "ltrb", "output_bbox_indices")
 
 @dataclass(frozen=True)
 class Targets:
-    """Images and what belongs to them. Each method moves all of them alike and gives new `Targets`.
+    """Images with their masks, boxes, labels and points. Each method applies one geometry to all of them and returns new `Targets`.
 
-    Whatever is random is drawn by you and passed, or drawn once by the method. What is not there stays None.
+    Random values are drawn by you and passed, or drawn once by the method. A missing part stays None.
 
     Args:
         images: HWC, CHW or HW; without a layout HWC. Video, FHWC or FCHW, moves as one image.
@@ -224,8 +224,8 @@ def _checked(masks: Value, images: Value, image_layout: str) -> Value:
             f"Targets: masks: expected HW, HWC or NHW, got {masks.dtype} of {masks.ndim} axes, layout {masks.layout!r}"
         )
     axes, image_axes = ([w.index(c) for c in "HW"] for w in (layout, image_layout))
-    found = masks_of(masks, images, axes=axes, image_axes=image_axes, layout=layout)
-    return found.evaluate() if masks._store is not None and images._store is not None else found
+    checked = masks_of(masks, images, axes=axes, image_axes=image_axes, layout=layout)
+    return checked.evaluate() if masks._store is not None and images._store is not None else checked
 
 
 def _of_masks(how: dict[str, Any]) -> dict[str, Any]:

@@ -257,6 +257,19 @@ def test_no_file_is_longer_than_600_lines():
     assert not {path: length for path, length in lengths.items() if length > 600}
 
 
+def test_files_that_the_text_names_exist():
+    """`resize.cu` and the like in docstrings and comments; `name.py` stands for any."""
+    files = [f"/{p.relative_to(PACKAGE.parent).as_posix()}" for p in PACKAGE.rglob("*") if p.is_file()]
+    files += [f"/tests/{p.relative_to(Path(__file__).parent).as_posix()}" for p in Path(__file__).parent.rglob("*.py")]
+    named = {(p, name) for p in FILES for name in re.findall(r"`([\w/]+\.(?:py|cuh?))`", p.read_text())}
+    gone = [
+        f"{p.relative_to(PACKAGE)}: {name}"
+        for p, name in named
+        if not name.endswith("name.py") and not any(file.endswith(f"/{name}") for file in files)
+    ]
+    assert not gone, "\n".join(sorted(gone))
+
+
 def test_every_kernel_text_belongs_to_an_operator():
     """`resize.cu` lies beside `resize.py`, or is named by a file of its folder."""
     for kernel in PACKAGE.rglob("*.cu"):

@@ -11,6 +11,9 @@ import sys
 import pytest
 
 from ndd.__main__ import main
+from ndd._compiled.cpu_levels import LEVELS, environment
+from ndd._compiled.kernel_cache import libraries
+from ndd._execution.kernel_archives import KernelArchive
 from ndd.compile import command
 
 
@@ -39,9 +42,34 @@ def test_the_caches_are_filled(tmp_path, monkeypatch, capsys):
             function.cache_clear()
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not LEVELS, reason="no level of processors has wheels here")
+def test_archives_of_a_wheel(tmp_path, capsys):
+    """An archive for each level of processors, with what the calls need, and one for each kind of GPU."""
+    pytest.importorskip("cupy")
+    assert main(["compile", "flip", "--gpu", "sm_90,compute_90", "--jobs", "1", "--archives", str(tmp_path)]) == 0
+    assert sorted(path.stem for path in tmp_path.iterdir()) == sorted([*LEVELS, "sm_90", "compute_90"])
+    kernels = []
+    for level in LEVELS:
+        archive = KernelArchive((tmp_path / f"{level}.zip").read_bytes())
+        assert archive.header["libraries"] == libraries()
+        assert archive.header["target"]["features"] == environment(level)["NUMBA_CPU_FEATURES"]
+        kernels.append({name.rsplit(".", 3)[0] for name in archive._names if name.endswith(".kernel")})
+    assert any(name.startswith("ndd.ops.image.flip.") for name in kernels[0])
+    assert not any(name.startswith("inner.") for name in kernels[0])
+    assert all(of_level == kernels[0] for of_level in kernels)
+    texts = [KernelArchive((tmp_path / f"{target}.zip").read_bytes())._names for target in ("sm_90", "compute_90")]
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == 2  # with the header
+    said = capsys.readouterr().out
+    for target in [*LEVELS, "sm_90", "compute_90"]:
+        assert f"{target}: 0." in said
+
+
 def test_the_operators_that_have_kernels():
     assert command.chosen(["random.beta"]) == ["random.beta"]
     assert "resize 224 cubic" in command.chosen(["resize", "flip"])
+    assert command.chosen(["loop", "readers.COCO"]) == ["loop", "readers.COCO"]
     assert {command._operator(call) for call in command.chosen([])} > {"resize", "random.beta"}
 
 
@@ -56,6 +84,36 @@ def test_the_operators_that_have_kernels():
 def test_mistakes_are_sentences(arguments, sentence, capsys):
     assert main(["compile", *arguments]) == 1
     assert sentence in capsys.readouterr().err
+
+
+_BENCH = ["bench", "--no-dali", "--rounds", "1"]
+EVERYTHING = [
+    [*_BENCH, "loop", "--images", "64"],
+    [*_BENCH, "speech", "--images", "16"],
+    [*_BENCH, "readers", "--records", "300"],
+    [*_BENCH, "video"],
+    ["demo", "--epochs", "1", "--device", "cpu"],
+]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "programs"),
+    [
+        (["readers.MXNet"], [[*_BENCH, "readers", "--records", "300", "--only", "MXNet"]]),
+        pytest.param([], EVERYTHING, marks=[pytest.mark.long, pytest.mark.slow, pytest.mark.timeout(1800)]),
+    ],
+)
+def test_programs_compile_nothing_after_it(tmp_path, compiled, programs):
+    """What the loop, `bench speech`, `readers` and `video`, and the demo need is kept."""
+    env = {**os.environ, "NDD_CACHE_DIR": str(tmp_path), "NDD_COMPILE_IN_BACKGROUND": "0"}
+
+    def kernels_after(arguments):
+        subprocess.run([sys.executable, "-m", "ndd", *arguments], env=env, check=True, capture_output=True, text=True)
+        return {path.name for path in (tmp_path / "kernels").iterdir()}
+
+    kept = kernels_after(["compile", *compiled, "--gpu", "none"])
+    for program in programs:
+        assert sorted(kernels_after(program) - kept) == [], program
 
 
 _AS_ON_A_GPU_MACHINE = """

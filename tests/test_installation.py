@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -116,6 +118,41 @@ def test_an_editable_install_is_a_plain_path(tmp_path):
         check=False,
     )
     assert used.stdout.split() == [str(checkout / "ndd" / "__init__.py"), ndd.__version__], used.stderr[-2000:]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels in wheels are for Linux")
+def test_a_wheel_with_kernels_is_for_its_platform_and_python(tmp_path):
+    checkout, kernels = copied_checkout(tmp_path / "checkout"), tmp_path / "kernels"
+    kernels.mkdir()
+    for name in ("x86-64-v3.zip", "sm_90.zip"):
+        (kernels / name).write_bytes(name.encode())
+    (kernels / "notes.txt").write_text("not an archive")
+    (wheel,) = built(checkout, "b.build_wheel('dist'),", NDD_WHEEL_KERNELS=str(kernels))
+    python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    assert wheel.name.split("-")[2:] == [python, python + sys.abiflags, f"manylinux_2_28_{platform.machine()}.whl"]
+    inside = zipfile.ZipFile(wheel)
+    kept = [name for name in inside.namelist() if name.startswith("ndd/_kernels/")]
+    assert sorted(kept) == ["ndd/_kernels/sm_90.zip", "ndd/_kernels/x86-64-v3.zip"]
+    assert inside.read("ndd/_kernels/sm_90.zip") == b"sm_90.zip"
+    assert "Root-Is-Purelib: false" in inside.read(f"ndd_dataloading-{ndd.__version__}.dist-info/WHEEL").decode()
+
+
+def test_what_a_build_needs(monkeypatch):
+    pytest.importorskip("hatchling")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(str(ROOT))
+    backend = importlib.import_module("hatch_build")
+    monkeypatch.setenv("NDD_WHEEL_KERNELS", "none")
+    assert not [name for name in backend.get_requires_for_build_wheel() if name.startswith(("torch", "numba"))]
+    assert not [name for name in backend.get_requires_for_build_editable() if name.startswith(("torch", "numba"))]
+    monkeypatch.delenv("NDD_WHEEL_KERNELS")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(sys, "platform", "linux")
+    needed = " ".join(backend.get_requires_for_build_wheel())  # kernels are compiled by running ndd
+    for name in ("torch", "numba", "opencv", "simplejpeg", "nvidia-cuda-nvrtc", "cupy"):
+        assert name in needed
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert "torch" not in " ".join(backend.get_requires_for_build_wheel())
 
 
 @pytest.mark.slow

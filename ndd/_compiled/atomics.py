@@ -1,7 +1,7 @@
-"""For kernels: numbers in memory that several threads work on, and calls of code by its address.
+"""For kernels: atomic operations on numbers that several threads share, and calls of code by its address.
 
-Each is one step among all threads, and what a thread wrote before it is seen by one that sees its result. `numbers` is an
-int64 array in one piece, `k` a place in it.
+Each operation is sequentially consistent: a thread that sees its result also sees what was written before it. `numbers` is a
+contiguous int64 array, `k` an index.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from ndd._compiled.jit import Intrinsic, kernel
 
 
-def _added_in_python(numbers: np.ndarray, k: int, more: int) -> int:
+def _fetch_add_in_python(numbers: np.ndarray, k: int, more: int) -> int:
     found = int(numbers[k])
     numbers[k] = found + more
     return found
@@ -25,8 +25,8 @@ def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return builder.gep(data, [arguments[1]])
 
 
-def _made(count: int, result: str, generate: Any) -> Any:
-    """The intrinsic of `numbers`, `k` and int64 numbers, `count` in all."""
+def _of_numbers(count: int, result: str, generate: Any) -> Any:
+    """An intrinsic of `count` arguments: `numbers`, `k` and int64 numbers."""
     from numba import types
     from numba.extending import intrinsic
 
@@ -44,57 +44,58 @@ def _made(count: int, result: str, generate: Any) -> Any:
     return intrinsic(makers[count])
 
 
-def _added() -> Any:
-    return _made(3, "int64", lambda context, builder, place, a: builder.atomic_rmw("add", place, a[0], "seq_cst"))
+def _fetch_add() -> Any:
+    return _of_numbers(3, "int64", lambda context, builder, place, a: builder.atomic_rmw("add", place, a[0], "seq_cst"))
 
 
-def _seen() -> Any:
-    return _made(2, "int64", lambda context, builder, place, a: builder.load_atomic(place, "seq_cst", 8))
+def _atomic_load() -> Any:
+    return _of_numbers(2, "int64", lambda context, builder, place, a: builder.load_atomic(place, "seq_cst", 8))
 
 
-def _put() -> Any:
+def _atomic_store() -> Any:
     def generate(context, builder, place, a):
         builder.store_atomic(a[0], place, "seq_cst", 8)
         return context.get_dummy_value()
 
-    return _made(3, "void", generate)
+    return _of_numbers(3, "void", generate)
 
 
-def _swapped() -> Any:
+def _compare_exchange() -> Any:
     def generate(context, builder, place, a):
         return builder.extract_value(builder.cmpxchg(place, a[0], a[1], "seq_cst", "seq_cst"), 1)
 
-    return _made(4, "boolean", generate)
+    return _of_numbers(4, "boolean", generate)
 
 
-added: Any = Intrinsic(_added, _added_in_python)
-"""`added(numbers, k, more)`: adds to one of them. Gives what it was."""
+fetch_add: Any = Intrinsic(_fetch_add, _fetch_add_in_python)
+"""`fetch_add(numbers, k, more)`: adds `more` to `numbers[k]`. Returns the old value."""
 
-seen: Any = Intrinsic(_seen)
-"""`seen(numbers, k)`: what it is."""
+atomic_load: Any = Intrinsic(_atomic_load)
+"""`atomic_load(numbers, k)`: the value of `numbers[k]`."""
 
-put: Any = Intrinsic(_put)
-"""`put(numbers, k, value)`: makes it this."""
+atomic_store: Any = Intrinsic(_atomic_store)
+"""`atomic_store(numbers, k, value)`: sets `numbers[k]`."""
 
-swapped: Any = Intrinsic(_swapped)
-"""`swapped(numbers, k, old, new)`: makes it `new` if it is `old`. Whether it was."""
+compare_exchange: Any = Intrinsic(_compare_exchange)
+"""`compare_exchange(numbers, k, old, new)`: sets `numbers[k]` to `new` if it is `old`. Returns whether it was."""
 
 
 @kernel
-def seated(taken):
-    """The first place of `taken` that is 0, which becomes 1: there is one for each thread. `put(taken, k, 0)` gives it back."""
+def acquire_slot(taken):
+    """The index of a slot of `taken` that was free (0) and is now this thread's (1). There is one for each thread.
+    `atomic_store(taken, k, 0)` frees it."""
     k = 0
-    while not swapped(taken, k, 0, 1):
+    while not compare_exchange(taken, k, 0, 1):
         k = (k + 1) % len(taken)
     return k
 
 
 @functools.cache
-def _owned_by_nobody() -> Any:
+def _without_references() -> Any:
     from numba import types
 
     def without(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-        """The value, whose arrays count no references: several threads use it, who count without locking (`linking.py`)."""
+        """The value with arrays that count no references: several threads share it, and counting takes no lock (`linking.py`)."""
         if isinstance(kind, types.BaseTuple):
             for k, one in enumerate(kind.types):
                 item = without(context, builder, one, builder.extract_value(value, k))
@@ -108,21 +109,21 @@ def _owned_by_nobody() -> Any:
     return without
 
 
-def _job() -> Any:
-    """Memory on the stack of the caller: the arguments, a status and what numba knows of an error. And a function that
-    calls `loop` with the former, and writes the latter."""
+def _thread_entry() -> Any:
+    """Reserves memory on the caller's stack for the arguments, a status and numba's description of an error; and makes a function
+    that calls `loop` with the arguments and writes status and error."""
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
     from numba.core.callconv import excinfo_t
     from numba.extending import intrinsic
 
-    without = _owned_by_nobody()
+    without = _without_references()
     number = ir.IntType(64)
 
     @intrinsic
-    def job(typing_context, loop, what):
-        called = loop.get_call_type(typing_context, tuple(what.types), {})
+    def thread_entry(typing_context, loop, what):
+        loop_signature = loop.get_call_type(typing_context, tuple(what.types), {})
         found = types.UniTuple(types.int64, 2)
 
         def generate(context, builder, signature, arguments):
@@ -142,7 +143,7 @@ def _job() -> Any:
             place = own.inttoptr(convention.get_arguments(inside)[0], kept.as_pointer())
             given = own.load(cgutils.gep_inbounds(own, place, 0, 0))
             given = [own.extract_value(given, k) for k in range(len(what.types))]
-            context.get_function(loop, called)(own, given)
+            context.get_function(loop, loop_signature)(own, given)
             convention.return_value(own, ir.IntType(32)(0))
 
             outer = ir.Function(
@@ -161,16 +162,16 @@ def _job() -> Any:
 
         return found(loop, what), generate
 
-    return job
+    return thread_entry
 
 
-def _called() -> Any:
+def _call_address() -> Any:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
 
     @intrinsic
-    def called(typing_context, entry, address):
+    def call_address(typing_context, entry, address):
         def generate(context, builder, signature, arguments):
             kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)])
             builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), [arguments[1]])
@@ -178,10 +179,10 @@ def _called() -> Any:
 
         return types.void(types.int64, types.int64), generate
 
-    return called
+    return call_address
 
 
-def _passed_on() -> Any:
+def _reraise() -> Any:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
@@ -189,7 +190,7 @@ def _passed_on() -> Any:
     from numba.extending import intrinsic
 
     @intrinsic
-    def passed_on(typing_context, what, address):
+    def reraise(typing_context, what, address):
         def generate(context, builder, signature, arguments):
             kept = ir.LiteralStructType([arguments[0].type, ir.IntType(32), ir.PointerType(excinfo_t)])
             memory = builder.inttoptr(arguments[1], kept.as_pointer())
@@ -202,15 +203,16 @@ def _passed_on() -> Any:
 
         return types.void(what, types.int64), generate
 
-    return passed_on
+    return reraise
 
 
-job: Any = Intrinsic(_job)
-"""`job(loop, what)`: a call of the kernel `loop` with what is in the tuple, by threads: the address of code, and of what it is
-to be called with, which lives as long as the kernel that calls this. Nothing may go wrong in that kernel before all have left."""
+thread_entry: Any = Intrinsic(_thread_entry)
+"""`thread_entry(loop, what)`: an entry point for threads that run the kernel `loop` with the arguments in the tuple `what`: the
+address of its code and that of its argument, which lives on the stack of the kernel that calls this. That kernel must not
+return or raise before all threads have left."""
 
-called: Any = Intrinsic(_called)
-"""`called(entry, address)`: calls what `job` gave."""
+call_address: Any = Intrinsic(_call_address)
+"""`call_address(entry, address)`: calls an entry point of `thread_entry`."""
 
-passed_on: Any = Intrinsic(_passed_on)
-"""`passed_on(what, address)`: raises here what was raised in a thread, if anything was. `what` as of `job`."""
+reraise: Any = Intrinsic(_reraise)
+"""`reraise(what, address)`: raises the error that a thread met in the entry point, if any. `what` is that of `thread_entry`."""

@@ -5,11 +5,11 @@ when no call has had to wait for another one for a moment: of several the one wh
 taking. (A JPEG is decoded by another library nearly as fast; resampling takes twenty times as long.) While another process of
 the machine compiles a kernel, others are compiled here.
 
-A fork does not wait, nor does a call that needs another kernel: at the next step of the compiler (0.6 s at most on a quiet
-machine) it is broken off, and begun again later. What only that kernel calls, and is compiled already, is kept. The end of the
-program waits as long as the kernel has taken by then, 1.4 s at most, so that what is nearly done is not lost; it drops the
-rest. Processes that were forked compile at the call: they come late, and end without being asked. So does everybody where
-NDD_COMPILE_IN_BACKGROUND is 0.
+A fork does not wait, nor does a call that needs another kernel, nor one whose stand-in takes much longer: at the next step of
+the compiler (0.6 s at most on a quiet machine) it is broken off, and begun again later. What only that kernel calls, and is
+compiled already, is kept. The end of the program waits as long as the kernel has taken by then, 1.4 s at most, so that what
+is nearly done is not lost; it drops the rest. Processes that were forked compile at the call: they come late, and end without
+being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from ndd._execution.signal_safe import start
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
 _QUIET = 0.3  # seconds since something was compiled at a call
 _LAST = 1.4  # seconds that the end of the program waits, and then for a step of the compiler
+_SOON = 2.0  # seconds of compiling that are lost for a kernel that is waited for longer
 _LATER = 0.1  # seconds after which it is looked again whether another process has compiled something
 
 
@@ -88,6 +89,7 @@ class Background:
 
     def _begin(self) -> None:
         self._jobs: list[Job] = []
+        self._job: Job | None = None
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._busy_at = self._begun = self._ending = 0.0
@@ -138,7 +140,7 @@ class Background:
                 continue
             with fork_lock:
                 in_background.set()
-                self._begun, self._ending = now, 0.0
+                self._job, self._begun, self._ending = job, now, 0.0
                 try:
                     job.compile()
                 except _BrokenOff:
@@ -156,8 +158,16 @@ class Background:
         """The compiler begins a step: the last moment to break it off, if it works in the background."""
         if threading.current_thread() is not self._thread:
             return
-        if fork_lock.wanted or not (_goes_on() or self._is_nearly_done()):
+        if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
             raise _BrokenOff
+
+    def _is_outranked(self) -> bool:
+        """Soon after the beginning: whether the program waits much longer for another kernel, which it has asked for since."""
+        now, job = time.monotonic(), self._job
+        if job is None or now - self._begun > _SOON:
+            return False
+        much = 2 * job.waited() + 1.0
+        return any([each.later <= now and each.waited() > much for each in list(self._jobs)])
 
     def _is_nearly_done(self) -> bool:
         """Of what was begun before the program came to its end, when that is first asked; for a while."""

@@ -6,7 +6,8 @@ A dispatcher is what Python calls: it looks up the types of the arguments and ca
 2. `typeof_pyval`: the type of a plain array is told without `numpy.ma`, which takes 8 ms to import.
 3. `_compile_for_args`, called for types that are new: one thread at a time, without garbage collection, or a stand-in.
 4. `_compiler.compile`, called for what is not on disk either: whoever waits is told.
-5. `targetoptions`: `linking.py` says how numba compiles.
+5. `get_call_template`, called where a kernel calls it: a number that is written in the call is an argument like any other, so
+   that `little_endian(data, 0, 4)` and `little_endian(data, 8, 2)` are one compilation, not two.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def make_dispatcher(
 
     Args:
         function: the text of a kernel; its globals already have numba's own things in place of other kernels.
-        options: numba's options.
+        options: those of `jit.kernel`.
         inner: whether only kernels call it.
         cache: keeps what is compiled; None: nothing does.
         around_compile: wraps the function that compiles for new types.
@@ -45,7 +46,9 @@ def make_dispatcher(
     """
     import numba
 
-    found: Any = numba.njit(**{"nogil": True, "error_model": "numpy", **options, **linking.options(inner)})(function)
+    given = {"nogil": True, "error_model": "numpy", **options}
+    light = given.pop("light", not given["nogil"])
+    found: Any = numba.njit(**given, **linking.options(inner, light))(function)
     if cache is not None:
         found._cache = cache
     found.typeof_pyval = _typed(found)
@@ -53,6 +56,7 @@ def make_dispatcher(
     if meanwhile is not None and cache is not None and not inner:
         found._compile_for_args = stand_in(found, cache, meanwhile, found._compile_for_args)
     found._compiler.compile = around_compile(found._compiler.compile)
+    found.get_call_template = _without_literals(found.get_call_template)
     return found
 
 
@@ -79,6 +83,19 @@ def _typed(dispatcher: Any) -> Callable[[Any], Any]:
         return kind
 
     return type_of
+
+
+def _without_literals(template_for: Callable[..., Any]) -> Callable[..., Any]:
+    """How a call is typed, of arguments without integers that are known. (Known booleans choose between two texts.)"""
+    from numba.core import types
+
+    def plain(kind: Any) -> Any:
+        return types.unliteral(kind) if isinstance(kind, types.IntegerLiteral) else kind
+
+    def template(args: Any, kws: Any) -> Any:
+        return template_for(tuple(map(plain, args)), {name: plain(kind) for name, kind in kws.items()})
+
+    return template
 
 
 def _one_at_a_time(dispatcher: Any, cache: KernelCache | None) -> Callable[..., Any]:

@@ -333,7 +333,12 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Marks a function as a numba kernel: `@kernel`, or `@kernel(fastmath=True)` with numba's options."""
+    """Marks a function as a numba kernel: `@kernel`, or `@kernel(fastmath=True)` with numba's options.
+
+    `light=True` is for text that runs once a call or once a sample: headers, plans, what only calls other kernels. It is
+    optimised a little, which takes half of the time. The kernels that it calls are optimised as they say themselves. It is the
+    default with `nogil=False`, which is for few numbers.
+    """
     if function is None:
         return lambda f: Kernel(f, options)
     return Kernel(function, options)

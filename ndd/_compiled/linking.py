@@ -14,14 +14,17 @@ Between the steps of a compilation it may be broken off (`background.py`).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ndd._compiled.background import background
 
+_LARGE = 8000  # bytes of bitcode: those of a function of five lines are 3000 to 5000
 _COUNTS = """
 declare void @NRT_MemInfo_call_dtor(i8*)
 
@@ -63,16 +66,20 @@ class _Numba(NamedTuple):
     whole: Any
     inner: Any
     outer: Any
+    light_inner: Any
+    light_outer: Any
     compile_result: Any
     descriptor: Any
     environment: Any
 
 
-def options(inner: bool) -> dict[str, Any]:
-    """How numba compiles it, or what Python calls."""
+def options(inner: bool, light: bool) -> dict[str, Any]:
+    """How numba compiles what kernels call, or what Python calls. `light`: optimised a little, see `jit.kernel`."""
+    numba = _numba()
     if inner:
-        return {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _numba().inner}
-    return {"no_cfunc_wrapper": True, "pipeline_class": _numba().outer}
+        compiler = numba.light_inner if light else numba.inner
+        return {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": compiler}
+    return {"no_cfunc_wrapper": True, "pipeline_class": numba.light_outer if light else numba.outer}
 
 
 def parts(result: Any) -> tuple[dict[str, Any], bytes] | None:
@@ -210,12 +217,26 @@ def _numba() -> _Numba:
 
     event.register("numba:run_pass", Steps())
 
+    @contextlib.contextmanager
+    def lightly(codegen: Any) -> Iterator[None]:
+        """Meanwhile numba's last pass is LLVM's first level, without vector code."""
+        full = codegen._module_pass_manager
+        few = {"opt": 1, "loop_vectorize": False, "slp_vectorize": False}
+        codegen._module_pass_manager = lambda **given: full(**(given or few))
+        try:
+            yield
+        finally:
+            del codegen._module_pass_manager
+
     class Stepwise(JITCodeLibrary):
         """The last pass alone takes half of the time."""
 
+        light = False
+
         def _optimize_final_module(self) -> None:
             background.step()
-            super()._optimize_final_module()
+            with lightly(self._codegen) if self.light else contextlib.nullcontext():
+                super()._optimize_final_module()
             background.step()
 
         def add_linking_library(self, library: Any) -> None:
@@ -227,8 +248,23 @@ def _numba() -> _Numba:
         """A module to be linked into others. Environments are set where it is linked in."""
 
         format = "bitcode"
+        _large: tuple[Any, ...] = ()
+
+        def finalize(self) -> None:
+            """Large modules that it calls are optimised already, and not to be made a part of its functions."""
+            self._large = tuple(
+                [other for other in self._linking_libraries if isinstance(other, Library) and other.is_large()]
+            )
+            self._linking_libraries = [other for other in self._linking_libraries if other not in self._large]
+            super().finalize()
+
+        def is_large(self) -> bool:
+            """Whether LLVM would hardly make its functions a part of their callers."""
+            return len(self._final_module.as_bitcode()) > _LARGE
 
         def _finalize_final_module(self) -> None:
+            for other in dict.fromkeys(self._large):
+                self._final_module.link_in(other._get_module_for_linking(), preserve=True)
             self._finalize_dynamic_globals()
             self._finalized = True
 
@@ -287,6 +323,7 @@ def _numba() -> _Numba:
         state = compiler.state
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         state.library = Library(state.targetctx.codegen(), func.__qualname__)
+        state.library.light = isinstance(compiler, LightInner)
         result = CompilerBase.compile_extra(compiler, func)
         result = result._replace(entry_point=result.library.entry(state.targetctx, result.fndesc, result.environment))
         state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
@@ -295,11 +332,15 @@ def _numba() -> _Numba:
     class Inner(Compiler):
         compile_extra = linked
 
+    class LightInner(Inner):
+        pass
+
     class Outer(Compiler):
         def compile_extra(self, func: Any) -> Any:
             """Under numba's lock: what else it compiles meanwhile is for this function."""
             Compiler.compile_extra = linked
             self.state.library = Whole(self.state.targetctx.codegen(), func.__qualname__)
+            self.state.library.light = isinstance(self, LightOuter)
             self.state.library.enable_object_caching()
             try:
                 result = CompilerBase.compile_extra(self, func)
@@ -309,4 +350,9 @@ def _numba() -> _Numba:
                 result.codegen.set_env(env.env_name, env)
             return result
 
-    return _Numba(Library, Whole, Inner, Outer, compile_result, PythonFunctionDescriptor, Environment)
+    class LightOuter(Outer):
+        pass
+
+    return _Numba(
+        Library, Whole, Inner, Outer, LightInner, LightOuter, compile_result, PythonFunctionDescriptor, Environment
+    )

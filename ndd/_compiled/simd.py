@@ -1,4 +1,4 @@
-"""`sum_pixels`, `sum_rows`, `sum_few`, `sum_places`, `turn_tile`, `fetch` and `fetch_to_read`, for kernels.
+"""`sum_pixels`, `sum_rows`, `sum_few`, `sum_places`, `transpose_tile`, `prefetch_to_write` and `prefetch_to_read`, for kernels.
 
 They are what the compiler does not make of loops by itself.
 A pixel of three channels is less than a vector register, so that loops over channels and taps stay one number at a time:
@@ -36,23 +36,23 @@ sum_places: Any = Intrinsic(lambda: _intrinsic(COLUMNS, ("contract",), anywhere=
 `row[begin + starts[t]]` on, int64."""
 
 
-def _turn_tile(x: Any, i: int, j: int, out: Any, k: int, l: int) -> None:
+def _transpose_tile(x: Any, i: int, j: int, out: Any, k: int, l: int) -> None:
     out[k : k + TILE, l : l + TILE] = x[i : i + TILE, j : j + TILE].T
 
 
-turn_tile: Any = Intrinsic(lambda: _tile_intrinsic(), _turn_tile)
-"""`turn_tile(x, i, j, out, k, l)`: `out[k : k + 16, l : l + 16] = x[i : i + 16, j : j + 16].T`. C-contiguous float32 arrays
+transpose_tile: Any = Intrinsic(lambda: _tile_intrinsic(), _transpose_tile)
+"""`transpose_tile(x, i, j, out, k, l)`: `out[k : k + 16, l : l + 16] = x[i : i + 16, j : j + 16].T`. C-contiguous float32 arrays
 `[rows, columns]`; nothing is checked."""
 
 
-fetch: Any = Intrinsic(lambda: _fetch_intrinsic(to_write=True), lambda x, i: None)
-"""`fetch(x, i)`: has the line of memory that holds `x[i]` brought to the cache, to be written soon. `x` has one axis."""
+prefetch_to_write: Any = Intrinsic(lambda: _prefetch_intrinsic(to_write=True), lambda x, i: None)
+"""`prefetch_to_write(x, i)`: brings the cache line that holds `x[i]` to the cache, to be written soon. `x` has one axis."""
 
-fetch_to_read: Any = Intrinsic(lambda: _fetch_intrinsic(to_write=False), lambda x, i: None)
+prefetch_to_read: Any = Intrinsic(lambda: _prefetch_intrinsic(to_write=False), lambda x, i: None)
 """The same, to be read soon."""
 
 
-def _fetch_intrinsic(to_write: bool) -> Any:
+def _prefetch_intrinsic(to_write: bool) -> Any:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils

@@ -1,1 +1,1 @@
-"""Shared CPU kernels; the only importer of numba and OpenCV."""
+"""CPU kernels that two families of operators share, and the only importer of OpenCV."""

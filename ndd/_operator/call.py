@@ -11,13 +11,14 @@ import numpy as np
 
 from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
-from ndd._operator import fusion, on_cpu, turns
+from ndd._operator import fusion, on_cpu
 from ndd._operator.arguments import values_of
 from ndd._operator.call_cache import CachedCall, CachedPlan, shapes_key
 from ndd._operator.empty_batch import ranked, results_without_samples
 from ndd._operator.frames import FrameMap, is_video, unroll
 from ndd._operator.inputs import InputFailed, stored
 from ndd._operator.naming import raise_named, source_info_of
+from ndd._operator.partition import Pace, parallel_for
 from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.unit_warnings import warn_of_planes
 from ndd._operator.values import Values
@@ -102,21 +103,15 @@ class Call:
                 break
         return errors
 
-    def in_turns(self, loop: Kernel, what: tuple[Any, ...], count: int, nbytes: int, held: Any) -> bool:
-        """Runs `loop(turns, most, *what)` on as many threads as is worth it, until all of `count` samples have been taken
-        (`turns.py`).
+    def parallel_for(self, loop: Kernel, fields: tuple[Any, ...], count: int, nbytes: int, held: Any) -> bool:
+        """Runs a compiled loop over samples on as many threads as is worth it: see `partition.parallel_for`."""
+        return parallel_for(self.context, loop, fields, count, nbytes, held, self.pace(loop))
 
-        `loop` is a kernel that takes up to `most` samples, by `next_turn(turns)`, and gives True; False: nothing was done, nor
-        will be, since it is being compiled. `nbytes`: about what is moved. `held`: all that it knows addresses of. Gives
-        whether all is done.
-        """
-        return turns.in_turns(self.context, loop, what, count, nbytes, held, self.pace(loop))
-
-    def pace(self, of: Any) -> turns.Pace:
+    def pace(self, of: Any) -> Pace:
         """How long a loop or kernel of this operator takes with values of these types."""
         specs = self.settled.specs
         key = (of, specs[0] and specs[0].dtype if specs else None, self.outs[0].dtype)
-        return self.op.paces.get(key) or self.op.paces.setdefault(key, turns.Pace())
+        return self.op.paces.get(key) or self.op.paces.setdefault(key, Pace())
 
     def once(self, make: Callable[[], Any]) -> Any:
         """What `make` gives. In a call with nothing but constants it can follow from these alone (and from `n`): then it

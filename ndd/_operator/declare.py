@@ -52,19 +52,17 @@ def operator(
         paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.
         register: list the operator among those that the registry-wide tests walk.
 
-    Roles, each a decorator of the operator: `.plan` shapes and numbers for the kernels, once a batch (default: the
-    shapes of input 0, arguments by name); `.cpu` one sample (a compiled kernel is called in a
-    compiled loop over samples); `.cpu_batch` samples of one shape together, in its place; `.cpu_turns` samples of any shapes;
-    `.cuda` the launches; `.batch` a whole batch in Python, without a plan; `.views` outputs that are an input's memory.
+    Roles, each a decorator of the operator:
+
+    * `.plan` shapes, numbers for the kernels, and how those of the CPU see the memory, once a batch (`ndd.Plan`; default: the
+      shapes of input 0, arguments by name);
+    * `.cpu` one sample: inputs and outputs, then by name what the plan has;
+    * `.cuda` the launches;
+    * `.batch` a whole batch at once, where samples cannot be computed one by one: `f(call, *inputs, **arguments)` gives the
+      results, `f(call, plan, *inputs, *outputs)` fills those that the plan has shapes for;
+    * `.views` outputs that are an input's memory.
+
     A plan whose first parameter is `call` gets the `Call`, `.batch` and `.views` always do.
-
-    `.cpu_batch`: `f(inputs, outputs, names...)` gets arrays `[N, ...]` of the inputs that it names (as the operator
-    does), of the outputs and of the plan's per-sample values, where N is a part of the batch, or 1. A call costs as much
-    as a few thousand elements: for small samples this is many times faster than `.cpu`. If it names `addresses` it gets
-    int64 `[inputs, N]`, those of all samples of the batch: for results that are made of several samples.
-
-    `.cpu_turns`: `f(call, plan, stores, results)` computes what it can of a batch by a kernel that takes sample after sample
-    in each of the threads (`turns.py`), and gives the numbers of the samples that are left for `.cpu`; None for all.
 
     >>> import ndd
     >>> @ndd.operator
@@ -140,8 +138,6 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.batch = lambda f: _set_batch(found, f)
     wrapper.scale = lambda f: _set(found, "scale", f)
     wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
-    wrapper.cpu_batch = lambda f: _set_batch_kernel(found, f)
-    wrapper.cpu_turns = lambda f: _set(found, "cpu_turns", f)
     wrapper.cuda = lambda source=None: _set_cuda(found, source)
     wrapper.fuses = lambda maker, *needs: lambda f: _set_fusion(found, maker, f, needs)
     return wrapper
@@ -197,15 +193,6 @@ def _check_places(found: Operator) -> None:
             f"{found.name}.cpu: expected a function of ({', '.join(expected)}) and then, by name, of what else it needs, "
             f"got one of ({', '.join(found.cpu_names)})"
         )
-
-
-def _set_batch_kernel(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel for many samples of one shape; it says by their names which inputs it takes."""
-    _set_kernel(found, "cpu_batch", function)
-    names = found.cpu_batch_names
-    takes_all = found.variadic is not None and names[:1] == [found.variadic]
-    found.cpu_batch_inputs = None if takes_all else tuple([i for i, k in enumerate(found.inputs) if k in names])
-    return function
 
 
 def _set_cuda(found: Operator, source: Any) -> Any:

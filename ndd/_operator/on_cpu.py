@@ -9,7 +9,6 @@ import numpy as np
 
 from ndd._compiled.jit import Kernel
 from ndd._execution.errors import raise_signalled
-from ndd._operator import old_roles
 from ndd._operator.call_cache import CachedPlan
 from ndd._operator.naming import raise_first
 from ndd._operator.partition import (
@@ -47,8 +46,6 @@ def computed(call: Call, planned: CachedPlan, stores: list[Any], n: int) -> list
         return results
     if op.batch_takes_plan:
         op.batch(call, plan, *stores, *[None] * (len(op.inputs) - len(stores)), *results)  # type: ignore[misc]
-    elif op.cpu_turns is not None or op.cpu_batch is not None:
-        return old_roles.computed(call, planned, stores, results, n)
     else:
         if planned.kernels is None:
             planned.kernels = [

@@ -47,8 +47,6 @@ class Operator:
 
     plan: Callable[..., Any] | None = None
     cpu: Callable[..., Any] | None = None
-    cpu_batch: Callable[..., Any] | None = None
-    cpu_turns: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
     batch_takes_plan = False
     cuda: Callable[..., Any] | None = None
@@ -83,10 +81,8 @@ class Operator:
         self.reads = _reads(options["reads"], self)
         self.declared_outputs: int | Callable[..., int] = options["outputs"]
         self.fuses: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}  # by what makes input 0, see `fusion.py`
-        self.paces: dict[Any, Any] = {}  # of loops on the CPU, see `turns.py`
+        self.paces: dict[Any, Any] = {}  # of loops on the CPU, see `partition.py`
         self.cpu_names: list[str] = []
-        self.cpu_batch_names: list[str] = []
-        self.cpu_batch_inputs: tuple[int, ...] | None = ()  # numbers of the inputs it takes; None: all, as one tuple
         self.cuda_names: list[str] = []
         self.forget()
 

@@ -66,6 +66,7 @@ class Plan:
         kernel: what computes a sample on the CPU, where that follows from types or shapes: in place of the role `.cpu`. A
             `functools.partial` of one gives it numbers of its own (`Rows`: of each sample), which a GPU does not get. A dict of
             kernels says by a mask `[N]` which samples each is for.
+        cut: what may be cut, where that is not what the operator's `cut` says of all plans.
         inputs: the numbers of the inputs that the CPU kernel takes. Default: all.
         work: about how many bytes the work of each sample is worth on the CPU, `[N]`, or that of all. Default: those of its arrays.
     """
@@ -103,8 +104,7 @@ class Plan:
             return self.shared[name], False
         has = ", ".join([*self.per_sample, *self.shared]) or "nothing"
         raise TypeError(
-            f"the CPU kernel asks for {name!r}, which is no input, no argument and not in the plan, which has {has}. "
-            "`.cpu_batch` takes inputs by the operator's names for them"
+            f"the CPU kernel asks for {name!r}, which is no input, no argument and not in the plan, which has {has}."
         )
 
 

@@ -91,14 +91,16 @@ def dynamic(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
     reader = library.readers.File(
         file_root=str(files.root), files=files.files, labels=files.labels, random_shuffle=True
     )
-    work = _operators(library, args.loop, args.device, more)
+    work = operators(library, args.loop, args.device, more)
     while True:
         for jpegs, labels in reader.next_epoch(batch_size=args.batch_size):
             work(jpegs)
             yield len(labels.torch())
 
 
-def _operators(library: Any, loop: str, device: str, more: dict[str, Any]) -> Callable[[Any], Any]:
+def operators(library: Any, loop: str, device: str, more: dict[str, Any]) -> Callable[[Any], Any]:
+    """What a loop of `LOOPS` does with a batch of JPEG files."""
+
     def decoded(jpegs: Any) -> Any:
         return library.decoders.image(jpegs, device=device, **more)
 

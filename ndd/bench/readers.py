@@ -318,10 +318,7 @@ def _answer(side: str, name: str, device: str, threads: str, arguments: str) -> 
     given = json.loads(arguments)
     if device == "gpu":
         given["device"] = device
-    if given.get("features") == _FEATURES:
-        given["features"] = _features(side)
-    kind = getattr(library.readers if hasattr(library.readers, name) else library.experimental.readers, name)
-    reader = kind(**given)
+    reader = made_reader(side, name, given, library)
     before = 0.0
 
     def epoch() -> dict[str, float]:
@@ -337,7 +334,7 @@ def _answer(side: str, name: str, device: str, threads: str, arguments: str) -> 
 
     def first() -> float:
         start = time.perf_counter()
-        next(iter(kind(**given).next_epoch(batch_size=_BATCH)))
+        next(iter(made_reader(side, name, given, library).next_epoch(batch_size=_BATCH)))
         return (time.perf_counter() - start) * 1e3
 
     for line in sys.stdin:
@@ -350,6 +347,15 @@ def _answer(side: str, name: str, device: str, threads: str, arguments: str) -> 
         else:
             found = {"memory": _resident(), "added": _resident() - before}
         print(json.dumps(found), file=out, flush=True)
+
+
+def made_reader(side: str, name: str, given: Written, library: Any = None) -> Any:
+    """The reader of a `Kind` in the library of a side, with the arguments that its `make` gave."""
+    if library is None:
+        import ndd as library
+    if given.get("features") == _FEATURES:
+        given = {**given, "features": _features(side)}
+    return getattr(library.readers if hasattr(library.readers, name) else library.experimental.readers, name)(**given)
 
 
 def _features(side: str) -> Any:

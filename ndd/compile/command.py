@@ -19,6 +19,7 @@ from typing import Any
 from ndd._compiled.cpu_levels import LEVELS
 from ndd.bench.operator_table import TABLE
 from ndd.compile import archives
+from ndd.compile.programs import PROGRAMS, run_program
 from ndd.demo.progress import Bar
 
 _SAMPLES = 2
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "operators",
         nargs="*",
         metavar="OPERATOR",
-        help="such as resize or random.beta (default: all that have kernels)",
+        help="such as resize, random.beta, loop or readers.COCO (default: all that have kernels)",
     )
     parser.add_argument("--no-cpu", action="store_true", help="leave the kernels for the CPU out")
     parser.add_argument(
@@ -92,13 +93,15 @@ def _say_kept(folder: Path | None) -> None:
 
 
 def chosen(operators: list[str]) -> list[str]:
-    """The calls of `bench ops` that are of these operators; ValueError for a name that has none."""
-    unknown = [name for name in operators if not any(_operator(call) == name for call in TABLE)]
+    """The calls of `bench ops` that are of these operators, and the programs of these names; ValueError for a name that has
+    none."""
+    everything = [*TABLE, *PROGRAMS]
+    unknown = [name for name in operators if not any(_operator(call) == name for call in everything)]
     if unknown:
         raise ValueError(
             f"no operator with kernels is named {unknown[0]}; `python -m ndd coverage` lists all operators."
         )
-    return [call for call in TABLE if not operators or _operator(call) in operators]
+    return [call for call in everything if not operators or _operator(call) in operators]
 
 
 def _operator(call: str) -> str:
@@ -179,11 +182,14 @@ def _quiet() -> None:
 
 
 def _call(name: str) -> str:
-    """Makes one call of the table; "", or why it cannot be made here."""
+    """Makes one call of the table, or runs a program in small; "", or why it cannot be made here."""
     import ndd
     from ndd.bench.libraries import finish
 
     try:
+        if name in PROGRAMS:
+            run_program(name)
+            return ""
         finish(TABLE[name](ndd, _inputs("cpu")))
     except Exception as error:
         return _first_line(error)
@@ -243,7 +249,7 @@ def _texts(calls: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
     operators = all_operators()
     gpu, failed = TextsOnly(), {}
     pretend(gpu)
-    for name in calls:
+    for name in [call for call in calls if call in TABLE]:
         operator = operators.get(_operator(name))
         if operator is not None and not operator.cuda_source:  # libraries do the work, and they need a real GPU
             continue

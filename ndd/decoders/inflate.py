@@ -139,7 +139,7 @@ def _(call, plan, input, out):
     each = np.repeat(rooms, counts)
     sources = np.repeat(np.broadcast_to(input.pointers(), counts.shape), counts) + shared["begins"]
     targets, made = np.repeat(out.pointers(), counts) + chunk * each, np.empty(len(each), np.int64)
-    call.in_turns(
+    call.parallel_for(
         inflate_turns, (sources, shared["sizes"], targets, each, made),
         len(each), _WORK * out.nbytes(), (input, out),
     )  # fmt: skip

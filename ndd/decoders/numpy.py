@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.gather import PIECE, gather_turns
 from ndd._operator import Operand, bad_sample, operator, output
 from ndd._operator.naming import raise_first
-from ndd._operator.turns import gather
 from ndd._tensor import DType, Store
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
@@ -60,7 +60,9 @@ def _(call, data, *, dtype) -> Any:
     form: dict[str, Any] = {"flat": out} if (shapes != shapes[0]).any() else {"whole": out.reshape(data.n, *shapes[0])}
     store = Store(target, None, call.outs[0].device, shapes, **form)
     if all([h.in_order and (dtype is None or to_dtype(_native(h)) is target) for h in headers]):
-        gather(call, data.pointers() + starts, ends * out.itemsize, out, data)
+        places, nbytes = data.pointers() + starts, ends * out.itemsize
+        count = -(-int(nbytes[-1]) // PIECE)
+        call.parallel_for(gather_turns, (places, nbytes, out.ctypes.data), count, 2 * out.nbytes, (data, out))
         return store
 
     def decode_sample(i: int) -> None:

@@ -1,4 +1,4 @@
-"""`Connections`: threads on which requests wait for their answers."""
+"""`Connections`: threads on which requests wait for their responses."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from ndd._execution.signal_safe import start
 from ndd._execution.weak_registry import EndedAtExit
 
-_LAST_SECONDS = 2.0  # the end of the interpreter waits so long for requests under way
+_EXIT_SECONDS = 2.0  # the interpreter's end waits so long for running requests
 
 
-class _Asked:
-    """Some requests that somebody waits for."""
+class _Requests:
+    """Some requests that one caller waits for."""
 
-    def __init__(self, do: Callable[..., Any], count: int):
-        self.do = do
+    def __init__(self, function: Callable[..., Any], count: int):
+        self.function = function
         self.results: list[Any] = [None] * count
         self.left = count
         self.lock = threading.Lock()
@@ -25,43 +25,43 @@ class _Asked:
 
 
 class Connections:
-    """At most `count` requests at once; whoever asks for several waits for them together.
+    """Runs at most `count` requests at once. A caller waits for all of its requests together.
 
-    The threads are started as they are needed, and end when this object is closed.
+    Threads start when they are needed, and end when this object is closed.
     """
 
     def __init__(self, count: int):
         self._count = count
-        self._work: queue.SimpleQueue[tuple[_Asked, int, tuple[Any, ...]] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[tuple[_Requests, int, tuple[Any, ...]] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._closed = False
         _running.add(self)
 
-    def each(self, do: Callable[..., Any], asked: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """`do(*a)` for each of these, in their order; an exception in place of what failed."""
-        if not asked:
+    def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """`function(*arguments)` for the arguments of each call, in order; an exception in place of a result that failed."""
+        if not calls:
             return []
-        together = _Asked(do, len(asked))
+        requests = _Requests(function, len(calls))
         with self._lock:
-            for _ in range(min(self._count - len(self._threads), len(asked))):
+            for _ in range(min(self._count - len(self._threads), len(calls))):
                 thread = threading.Thread(target=_serve, args=(self._work,), name="ndd-connection", daemon=True)
                 start(thread)
                 self._threads.append(thread)
-            for place, arguments in enumerate(asked):
-                self._work.put((together, place, arguments))
-        together.done.wait()
-        return together.results
+            for place, arguments in enumerate(calls):
+                self._work.put((requests, place, arguments))
+        requests.done.wait()
+        return requests.results
 
     def close(self) -> None:
-        """Let the threads go when their requests are done."""
+        """Ends the threads after their requests."""
         with self._lock:
             threads, self._threads = self._threads, []
         for _ in threads:
             self._work.put(None)
 
     def end(self) -> None:
-        """Forget what has not begun, and wait a little for what has."""
+        """Drops the requests that have not begun, and waits a little for the others."""
         threads = self._threads
         while not self._work.empty():
             try:
@@ -70,26 +70,26 @@ class Connections:
                 break
         self.close()
         for thread in threads:
-            thread.join(_LAST_SECONDS)
+            thread.join(_EXIT_SECONDS)
 
 
-def _serve(work: queue.SimpleQueue[tuple[_Asked, int, tuple[Any, ...]] | None]) -> None:
+def _serve(work: queue.SimpleQueue[tuple[_Requests, int, tuple[Any, ...]] | None]) -> None:
     while True:
         item = work.get()
         if item is None:
             return
-        together, place, arguments = item
+        requests, place, arguments = item
         try:
-            result: Any = together.do(*arguments)
+            result: Any = requests.function(*arguments)
         except BaseException as error:
             result = error
-        together.results[place] = result
-        with together.lock:
-            together.left -= 1
-            last = not together.left
+        requests.results[place] = result
+        with requests.lock:
+            requests.left -= 1
+            last = not requests.left
         if last:
-            together.done.set()
-        del item, together, arguments, result  # an idle thread keeps nothing alive
+            requests.done.set()
+        del item, requests, arguments, result  # an idle thread keeps nothing alive
 
 
 _running: EndedAtExit[Connections] = EndedAtExit(Connections.end)

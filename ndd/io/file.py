@@ -29,20 +29,19 @@ _PATTERN = re.compile(r"[*?]|\{.+\}")
 
 @operator(paths=True)
 def read(filepaths, /, *, dont_use_mmap: bool = False, use_o_direct: bool = False):
-    """Reads files whole.
+    """Reads whole files.
 
     Args:
-        filepaths: a path (str, pathlib.Path), which gives a Tensor; a list of paths, which gives a Batch; or as in DALI
-            a path for each sample as its characters, 1-D u8 or i8. A `file://` URL will do, and those of objects
-            (`s3://`, `gs://`, `az://`, `http(s)://`, see `ndd.io.object_store`), which are read together. What follows
-            a zero byte does not count.
-        dont_use_mmap: read the file instead of mapping it. Here files are always read: one copy either way.
-        use_o_direct: bypass the file cache where the system can. Taken for DALI's sake, without effect.
+        filepaths: a path (str, pathlib.Path) for a Tensor; a list of paths for a Batch; or, as in DALI, the characters of a
+            path for each sample, 1-D u8 or i8. Paths may be `file://` URLs and URLs of objects (`s3://`, `gs://`, `az://`,
+            `http(s)://`, see `ndd.io.object_store`), which are requested together. A zero byte ends a path.
+        dont_use_mmap: accepted, without effect: files are always read, with one copy.
+        use_o_direct: accepted, without effect.
 
-    Gives the bytes, u8 `[size]`; `source_info` of each sample is its path. Unlike DALI, an empty file gives 0 bytes.
+    Returns the bytes, u8 `[size]`; `source_info` of each sample is its path. Unlike in DALI, an empty file has 0 bytes.
 
-    Raises RuntimeError for files that cannot be read and for other schemes (ftp://), naming sample and file; OSError where
-    the process has as many files open as it may.
+    Raises RuntimeError, with sample and file, for files that cannot be read and for other schemes (ftp://); OSError if the
+    process has too many open files.
 
     >>> import ndd, tempfile
     >>> with tempfile.NamedTemporaryFile() as f:
@@ -66,7 +65,7 @@ def _(call: Any, filepaths: Any, *, dont_use_mmap: bool, use_o_direct: bool) -> 
 
 @operator(paths=True, register=False)
 def read_if_there(filepaths, /):
-    """As `read`, but a file that cannot be read comes out as 0 bytes, for a decoder to deal with."""
+    """As `read`, but a file that cannot be read has 0 bytes, for a decoder to handle."""
     return _bytes_of(filepaths)
 
 
@@ -118,14 +117,14 @@ def _read_together(call: Any, names: list[str]) -> Packed | None:
     paths, starts = np.frombuffer(b"\0".join(encoded) + b"\0", np.uint8), np.add.accumulate(lengths) - lengths
     n, flags, files = len(names), compiled.OPEN_FLAGS, _Handles(len(names))
     handles, sizes = files.numbers, np.full(n, -1, np.int64)
-    call.in_turns(compiled.open_turns, (paths, starts, flags, handles, sizes), n, n * _OPENING, files)
+    call.parallel_for(compiled.open_turns, (paths, starts, flags, handles, sizes), n, n * _OPENING, files)
     if (handles < 0).any():
         files.close()
         return None
     room = (sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT
     places, order = np.add.accumulate(room) - room, np.argsort(-sizes, kind="stable")
     buffer, done = host_empty(int(room.sum()), np.uint8), np.full(n, -1, np.int64)
-    call.in_turns(
+    call.parallel_for(
         compiled.read_turns, (order, handles, sizes, places, buffer, done),
         n, n * _OPENING + 2 * len(buffer), files,
     )  # fmt: skip
@@ -154,9 +153,9 @@ def _name(characters: np.ndarray) -> str:
 
 def contents(path: str) -> np.ndarray:
     """The bytes of a file; RuntimeError that names it if it cannot be read. OSError where no file can be opened."""
-    scheme, found, _ = path.partition("://")
+    scheme, rest, _ = path.partition("://")
     name = local_name(path)
-    if found and scheme.isalnum() and scheme != "file":
+    if rest and scheme.isalnum() and scheme != "file":
         raise RuntimeError(
             f"{path!r}: expected a path, file:// or a URL of s3, gs, az, http or https, got the scheme {scheme}://"
         )

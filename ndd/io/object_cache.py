@@ -22,10 +22,10 @@ _PAUSE = 60.0  # seconds without writing after the disk was full
 
 
 class ObjectCache:
-    """Files named by what they hold; those that were not used for longest go first.
+    """Files named by their content. The least recently used files are removed first.
 
-    A file is whole or not there, and read only if nobody but this user and root can have written it. Whatever fails here
-    costs a reading of the object, never an error.
+    A file is whole or missing, and is read only if nobody but this user and root can have written it. A failure here means
+    that the object is read again; it is never an error.
     """
 
     def __init__(self, folder: str, limit: int):
@@ -36,7 +36,7 @@ class ObjectCache:
         self._silent_until = 0.0
 
     def get(self, key: str) -> np.ndarray | None:
-        """What is kept under this key, or None."""
+        """The data under this key, or None."""
         path = self._path(key)
         try:
             with open(path, "rb", buffering=0) as file:
@@ -56,7 +56,7 @@ class ObjectCache:
         return data
 
     def put(self, key: str, data: np.ndarray) -> None:
-        """Keeps it, if there is room."""
+        """Stores data if there is room."""
         if data.nbytes > self._limit or time.monotonic() < self._silent_until:
             return
         path = self._path(key)
@@ -77,19 +77,19 @@ class ObjectCache:
         return self._folder / name[:2] / name[2:]
 
     def _trim(self) -> None:
-        """Removes what was not used for longest, if there is too much."""
-        found: list[tuple[float, int, str]] = []
+        """Removes the least recently used files if the folder is too large."""
+        files: list[tuple[float, int, str]] = []
         for path in self._folder.glob("??/*"):
             with contextlib.suppress(OSError):  # another process has removed it
                 status = path.stat()
                 if path.suffix == SUFFIX and time.time() - status.st_mtime > _ABANDONED:
                     path.unlink()
                 elif path.suffix != SUFFIX:
-                    found.append((status.st_mtime, status.st_size, str(path)))
-        total = sum(size for _, size, _ in found)
+                    files.append((status.st_mtime, status.st_size, str(path)))
+        total = sum(size for _, size, _ in files)
         if total <= self._limit * (1 - _LOOK):
             return
-        for _, size, path in sorted(found):
+        for _, size, path in sorted(files):
             if total <= self._limit * _LOW:
                 break
             with contextlib.suppress(OSError):

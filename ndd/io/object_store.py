@@ -1,9 +1,8 @@
-"""Objects of S3, Google Cloud Storage, Azure and web servers, read as files are: whole, in ranges, by folder.
+"""Objects of S3, Google Cloud Storage, Azure and web servers, read like files: whole, in ranges, by folder.
 
-Web servers are asked by `web_server.py`. The only importer of obstore, the client of the others (Rust, no Python per byte;
-on two cores it reads 4,300 objects of 100 kB in a second over 16 connections where s3fs reads 160). Requests run on a few
-threads of this process, the *connections*, so that a caller waits where Ctrl-C reaches it. What fails is an `OSError` that
-names the object.
+`web_server.py` reads web servers. This is the only importer of obstore, the client of the others (Rust, no Python per byte; on
+two cores it reads 4,300 objects of 100 kB in a second over 16 connections, s3fs 160). Requests run on a few threads of this
+process, the *connections*, so that Ctrl-C reaches a waiting caller. Errors are `OSError`s that name the object.
 """
 
 from __future__ import annotations
@@ -83,29 +82,30 @@ def object_store(
     timeout: float = 30.0,
     **client_options: Any,
 ) -> contextlib.AbstractContextManager[None]:
-    """How objects are read from now on, in this process and those that it starts; in a `with` block until its end.
+    """Sets how objects are read, in this process and its children; in a `with` block until the end of the block.
 
-    Wherever ndd takes a path it takes `s3://bucket/key`, `gs://bucket/key`, `az://container/key` and
-    `http(s)://host/path` too. Credentials, region and endpoint are found as the client (obstore) finds them: in
+    Wherever ndd takes a path it also takes `s3://bucket/key`, `gs://bucket/key`, `az://container/key` and
+    `http(s)://host/path`. The client (obstore) finds credentials, region and endpoint itself: in
     `AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `GOOGLE_SERVICE_ACCOUNT`, `AZURE_STORAGE_ACCOUNT_NAME` and
-    the like, from web identities and the metadata services of the clouds. Nothing needs to be called for that.
+    the like, from web identities and the metadata services of the clouds. This function is not needed for that.
 
-    The URL of a web server is asked for as it stands, with its query: presigned URLs will do. `http://user:password@host`
-    goes to that server only, not to one that it hands the request on to. From https to http, and from outside to an address
-    of this machine or its network, no request is handed on. Errors, warnings and what was left out show URLs without user,
-    password, values of the query and what follows `#`; `source_info` has all of it.
+    The URL of a web server is requested as it is, with its query: presigned URLs work. The user and password of
+    `http://user:password@host` go to that server only, not to the target of a redirect. Redirects from https to http, and from
+    outside to an address of this machine or its network, are refused. Errors, warnings and lists of skipped samples show URLs
+    without user, password, values of the query and fragment; `source_info` has the whole URL.
 
     Args:
-        cache_dir: a folder that keeps what was read, for later epochs, runs and other processes. Objects in it are taken
-            to be as they were; the parts of containers are read anew when the container has changed. What cannot be
-            written there (a full disk) is not kept. Default: none, or `NDD_OBJECT_CACHE`.
-        cache_size: its limit in bytes, 10 GiB; beyond it what was not used for longest goes. Or `NDD_OBJECT_CACHE_SIZE`.
-        connections: how many requests of this process run at once.
-        retries: how often a request is tried again that got no answer, a broken one, or a 5xx.
+        cache_dir: a folder that caches objects for later epochs, runs and other processes. Cached objects are not checked
+            for changes; the parts of containers are read again when the container has changed. Objects that cannot be
+            written (a full disk) are not cached. Default: no cache, or `NDD_OBJECT_CACHE`.
+        cache_size: the limit of the cache in bytes; beyond it the least recently used objects are removed. Default: 10 GiB,
+            or `NDD_OBJECT_CACHE_SIZE`.
+        connections: the number of requests that this process runs at once.
+        retries: how often a request is repeated that got no response, a broken one, or a 5xx.
         timeout: seconds for one request.
-        client_options: of the stores of obstore: `region`, `endpoint`, `skip_signature=True` (public buckets),
-            `virtual_hosted_style_request` and the like. They are handed to child processes in the environment variable
-            `NDD_OBJECT_STORE`, so leave secrets to the client's own places.
+        client_options: options of the stores of obstore: `region`, `endpoint`, `skip_signature=True` (public buckets),
+            `virtual_hosted_style_request` and the like. Child processes get them in the environment variable
+            `NDD_OBJECT_STORE`, so keep secrets in the client's own places.
 
     >>> import ndd
     >>> with ndd.io.object_store(connections=8, skip_signature=True):
@@ -199,11 +199,11 @@ def _kept(environment: Environment, url: str, offset: int, size: int, version: s
     if cache is None:
         return _read(environment, url, offset, size, version)
     key = f"{url}\0{version}\0{offset}\0{size}"
-    found = cache.get(key)
-    if found is None:
-        found = _read(environment, url, offset, size, version)
-        cache.put(key, found)
-    return found
+    cached = cache.get(key)
+    if cached is None:
+        cached = _read(environment, url, offset, size, version)
+        cache.put(key, cached)
+    return cached
 
 
 def _read(environment: Environment, url: str, offset: int, size: int, version: str) -> np.ndarray:
@@ -260,8 +260,8 @@ def _status(environment: Environment, url: str) -> Status:
         return Status(*web_server.status(url, _web_settings(environment)))
     store, key = _store_of(environment, url)
     with _named(url):
-        found = _client().head(store, key)
-    return Status(int(found["size"]), str(found.get("e_tag") or found.get("last_modified")))
+        head = _client().head(store, key)
+    return Status(int(head["size"]), str(head.get("e_tag") or head.get("last_modified")))
 
 
 def _entries(environment: Environment, url: str) -> Entries:
@@ -270,10 +270,10 @@ def _entries(environment: Environment, url: str) -> Entries:
     store, key = _store_of(environment, url, listed=True)
     prefix = key.rstrip("/")
     with _named(url):
-        found = _client().list_with_delimiter(store, prefix or None)
+        listing = _client().list_with_delimiter(store, prefix or None)
     start = len(prefix) + 1 if prefix else 0
-    files = [entry["path"][start:] for entry in found["objects"]]
-    folders = [path.rstrip("/")[start:] for path in found["common_prefixes"]]
+    files = [entry["path"][start:] for entry in listing["objects"]]
+    folders = [path.rstrip("/")[start:] for path in listing["common_prefixes"]]
     if not files and not folders:
         raise FileNotFoundError(errno.ENOENT, "No such folder: no object's name begins with it", without_secrets(url))
     return Entries(sorted(name for name in files if name), sorted(name for name in folders if name))
@@ -338,12 +338,12 @@ def _environment() -> Environment:
 
 def _made_settings(environment: Environment) -> dict[str, Any]:
     said = dict(environment)
-    found = {**_DEFAULTS, **json.loads(said.get(_VARIABLE) or "{}")}
+    settings = {**_DEFAULTS, **json.loads(said.get(_VARIABLE) or "{}")}
     folder = said.get("NDD_OBJECT_CACHE")
-    if found["cache_dir"] is None and folder:
-        found["cache_dir"] = os.path.abspath(folder)
-        found["cache_size"] = int(said.get("NDD_OBJECT_CACHE_SIZE") or found["cache_size"])
-    return found
+    if settings["cache_dir"] is None and folder:
+        settings["cache_dir"] = os.path.abspath(folder)
+        settings["cache_size"] = int(said.get("NDD_OBJECT_CACHE_SIZE") or settings["cache_size"])
+    return settings
 
 
 _settings = Memoized(_made_settings, limit=8)
@@ -457,8 +457,8 @@ def _copy_library() -> None:
     that is loaded already is not begun again: a request would wait for ever. Takes 0.1 s, once in a process."""
     global _stale
     name = "obstore._obstore"
-    old = [found for found in sys.modules if found.partition(".")[0] == "obstore"]
-    _of_parents.extend(sys.modules.pop(found) for found in old)
+    old = [module_name for module_name in sys.modules if module_name.partition(".")[0] == "obstore"]
+    _of_parents.extend(sys.modules.pop(module_name) for module_name in old)
     data = Path(_library or "").read_bytes()
     if hasattr(os, "memfd_create"):
         handle = os.memfd_create("obstore")

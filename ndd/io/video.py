@@ -117,12 +117,12 @@ def _encoder(codec: str) -> str:
     """The encoder's own name: FFmpeg takes "hevc" for libx265 too."""
     av = library()
     try:
-        found = av.Codec(codec, "w")
+        encoder = av.Codec(codec, "w")
     except av.codec.codec.UnknownCodecError:
-        found = None
-    if found is None or found.type != "video":
+        encoder = None
+    if encoder is None or encoder.type != "video":
         raise ValueError(f"codec: expected an encoder of video, FFmpeg's {codec!r} is none")
-    return found.name
+    return encoder.name
 
 
 def _encode(
@@ -200,7 +200,7 @@ def sequences(
     parts = _OnGpu(video, threads, where) if where.device_type == "gpu" else _OnCpu(video, threads)
     with contextlib.closing(parts):
         numbers = np.arange(0, parts.count, sequence_length)[:, None] + np.arange(sequence_length)
-        clips = [padded(one, parts.count, "constant" if pad_sequences else "none") for one in numbers]
+        clips = [padded(frames, parts.count, "constant" if pad_sequences else "none") for frames in numbers]
         for at in range(0, len(clips), batch_size or 1):
             decoded = parts.decoded(clips[at : at + (batch_size or 1)])
             yield decoded if batch_size is not None else decoded.select(0)

@@ -337,15 +337,15 @@ class _Connection(http.client.HTTPConnection):
     def to(server: _Server, origin: Zone | None, deadline: float) -> _Connection:
         proxy = _proxy(server)
         address = proxy.server if proxy else server
-        made: _Connection
+        connection: _Connection
         if server.scheme == "https":
-            made = _SecureConnection(address.host, address.port, context=_context())
+            connection = _SecureConnection(address.host, address.port, context=_context())
         else:
-            made = _Connection(address.host, address.port)
-        made._create_connection = functools.partial(made.dial, origin=origin, deadline=deadline)  # type: ignore[attr-defined]
+            connection = _Connection(address.host, address.port)
+        connection._create_connection = functools.partial(connection.dial, origin=origin, deadline=deadline)  # type: ignore[attr-defined]
         if proxy:
-            made.go_through(proxy, server)
-        return made
+            connection.go_through(proxy, server)
+        return connection
 
     def go_through(self, proxy: _Target, server: _Server) -> None:
         self.proxied = True
@@ -402,9 +402,9 @@ class _SecureConnection(_Connection, http.client.HTTPSConnection):
 
 @functools.cache
 def _context() -> ssl.SSLContext:
-    made = ssl.create_default_context()
-    made.sslsocket_class = _Encrypted
-    return made
+    context = ssl.create_default_context()
+    context.sslsocket_class = _Encrypted
+    return context
 
 
 def _proxy(server: _Server) -> _Target | None:

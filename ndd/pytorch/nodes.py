@@ -32,13 +32,13 @@ _SOURCE = "source"
 
 
 class Reader(BaseNode[dict[str, Any]]):
-    """A node that gives what a reader reads, as dicts.
+    """A node that gives the outputs of a reader as dicts.
 
     Args:
         reader_type: the class of the reader, such as `ndd.readers.File`.
         batch_size: samples in a batch; None gives single samples.
-        output_names: the keys of the outputs, one for each; for two outputs "data" and "label" if not given. A reader
-            that gives dicts has keys of its own.
+        output_names: the keys of the outputs, one for each. Default: "data" and "label" for two outputs; a reader that gives
+            dicts has its own keys.
         kwargs: the arguments of the reader.
 
     The state of a node is the reader's place, exact to the sample. (DALI's cannot be resumed.)
@@ -82,11 +82,11 @@ class Reader(BaseNode[dict[str, Any]]):
         values = next(self._epoch)
         if self._names is None:
             return values
-        given = values.values() if isinstance(values, dict) else values
-        return dict(zip(self._names, given, strict=True))
+        outputs = values.values() if isinstance(values, dict) else values
+        return dict(zip(self._names, outputs, strict=True))
 
     def reset(self, initial_state: dict[str, Any] | None = None) -> None:
-        """Begin the next epoch, or go on where a state was taken: after the last batch of an epoch, with the next one."""
+        """Begin the next epoch, or continue from a saved state: after the last batch of an epoch, with the next epoch."""
         super().reset(initial_state)
         if initial_state is not None:
             self._reader.load_state_dict(initial_state[_READER])
@@ -97,7 +97,7 @@ class Reader(BaseNode[dict[str, Any]]):
         return {_READER: self._reader.state_dict()}
 
     def get_metadata(self) -> dict[str, int]:
-        """What the reader says of its data."""
+        """The reader's metadata, see `Reader.get_metadata`."""
         return self._reader.get_metadata(self._batch_size)
 
 

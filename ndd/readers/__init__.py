@@ -13,7 +13,7 @@ What is where
     stores/          how many records there are, and record i of them
     files/           bytes, folders, list files, indexes on disk
 
-A folder uses those below it in this list; `epochs/` alone knows what a `Session` is.
+A folder imports only those below it in this list.
 
 Life of a sample
 ----------------

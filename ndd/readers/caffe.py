@@ -64,21 +64,21 @@ class _Datums(LmdbStore):
         self._image, self._label = image, label
 
     def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Records:
-        found = np.zeros((len(starts), _LABEL + 1, protobuf.FACTS), np.int64)
-        protobuf.fields(data, starts, ends, found)
+        facts = np.zeros((len(starts), _LABEL + 1, protobuf.FACTS), np.int64)
+        protobuf.fields(data, starts, ends, facts)
         columns: list[Column] = []
         if self._image:
-            first, last = found[:, _DATA, protobuf.LAST], found[:, _DATA, protobuf.LAST + 1]
+            first, last = facts[:, _DATA, protobuf.LAST], facts[:, _DATA, protobuf.LAST + 1]
             columns.append(Packed.of(data, first, last - first))
         faults = {
             place: f"expected a Datum of Caffe, the {ends[place] - starts[place]} bytes of the record are none"
-            for place in np.flatnonzero(found[:, 0, 0]).tolist()
+            for place in np.flatnonzero(facts[:, 0, 0]).tolist()
         }
         if self._label:
-            values = found[:, _LABEL, protobuf.VALUE]
+            values = facts[:, _LABEL, protobuf.VALUE]
             labels = values.astype(np.int32)
             columns.append(
-                numbers_of(labels, np.arange(len(labels)), np.minimum(found[:, _LABEL, protobuf.VARINTS], 1))
+                numbers_of(labels, np.arange(len(labels)), np.minimum(facts[:, _LABEL, protobuf.VARINTS], 1))
             )
             for place in np.flatnonzero(labels != values).tolist():
                 faults.setdefault(place, f"expected a label of 32 bits, got {values[place]}")

@@ -58,18 +58,18 @@ class Caffe2(Reader):
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
-        found: list[Output] = []
+        outputs: list[Output] = []
         if arguments.get("image_available", True):
-            found.append(Output("image", uint8))
+            outputs.append(Output("image", uint8))
         kind = arguments.get("label_type", _SINGLE)
         if kind != _NONE:
-            found.append(Output("label", {_SPARSE: int32, _WEIGHTED: float32}.get(kind), 1))
-        found += [Output(f"additional[{k}]", None, 1) for k in range(arguments.get("additional_inputs", 0))]
+            outputs.append(Output("label", {_SPARSE: int32, _WEIGHTED: float32}.get(kind), 1))
+        outputs += [Output(f"additional[{k}]", None, 1) for k in range(arguments.get("additional_inputs", 0))]
         if arguments.get("bbox", False):
-            found.append(Output("bbox", int32, 1))
-        if not found:
+            outputs.append(Output("bbox", int32, 1))
+        if not outputs:
             raise IndexError(f"{cls._display}: image_available, label_type and the others leave no output")
-        return tuple(found)
+        return tuple(outputs)
 
     def _open(
         self,
@@ -120,18 +120,18 @@ class _Tensors(LmdbStore):
         weighted = self._label == _WEIGHTED
         indices = tensors.numbers(first, "the label", None, _INT32)
         weights = tensors.numbers(first + 1, "the labels' weights", None, _FLOAT) if weighted else indices
-        found: list[np.ndarray] = []
+        rows: list[np.ndarray] = []
         for place, (listed, each) in enumerate(zip(samples_of(indices), samples_of(weights), strict=True)):
-            given = np.zeros(self._num_labels, np.float32 if weighted else np.int32)
+            row = np.zeros(self._num_labels, np.float32 if weighted else np.int32)
             outside = listed[(listed < 0) | (listed >= self._num_labels)]
             if len(listed) != len(each):
                 tensors.refuse(place, f"expected as many weights as labels, got {len(each)} for {len(listed)}")
             elif len(outside):
-                tensors.refuse(place, f"expected labels from 0 to num_labels - 1 = {len(given) - 1}, got {outside[0]}")
+                tensors.refuse(place, f"expected labels from 0 to num_labels - 1 = {len(row) - 1}, got {outside[0]}")
             else:
-                given[listed] = each if weighted else 1
-            found.append(given)
-        return found
+                row[listed] = each if weighted else 1
+            rows.append(row)
+        return rows
 
 
 class _Batch:
@@ -185,15 +185,15 @@ class _Batch:
         pixels = np.flatnonzero(kinds == _BYTE)
         if not len(pixels):
             return packed
-        found = packed.arrays()
+        arrays = packed.arrays()
         shapes = samples_of(self._listed(pixels, tensor, _DIMS)[0])
         for place, shape in zip(pixels.tolist(), shapes, strict=True):
-            bytes_there = found[place]
+            bytes_there = arrays[place]
             if np.any(shape < 0) or np.prod(shape.astype(object)) != len(bytes_there) or len(shape) > 32:
                 self.refuse(place, f"expected an image of shape {shape.tolist()}, got {len(bytes_there)} bytes")
             else:
-                found[place] = bytes_there.reshape(shape)
-        return found
+                arrays[place] = bytes_there.reshape(shape)
+        return arrays
 
     def numbers(self, tensor: int, what: str, count: int | None = None, kind: int | None = None) -> Column:
         """The numbers that tensor `tensor` of each record holds, FLOAT as f32 and INT32 as i32; `count` of them, if that

@@ -168,9 +168,9 @@ class COCO(Reader):
         return store
 
     def _refuse_beside(self, what: str, names: Sequence[str]) -> None:
-        given = [argument for argument in names if self._called_with[1].get(argument) is not None]
-        if given:
-            raise RuntimeError(f"{self._display}: {given[0]!r} is not supported when reading {what}; leave it out")
+        refused = [argument for argument in names if self._called_with[1].get(argument) is not None]
+        if refused:
+            raise RuntimeError(f"{self._display}: {refused[0]!r} is not supported when reading {what}; leave it out")
 
 
 @dataclass
@@ -224,14 +224,14 @@ class _Images(FileStore):
 
     def _outlined(self, numbers: Sequence[int], faults: dict[int, Exception]) -> list[Column]:
         """The mask, or polygons and vertices, of each image. Adds to the faults."""
-        found: list[tuple[np.ndarray, ...]] = []
+        outlined: list[tuple[np.ndarray, ...]] = []
         for place, (number, outline) in enumerate(zip(numbers, self._outlines.read(numbers), strict=True)):
             try:
-                found.append(self._outline(number, outline))
+                outlined.append(self._outline(number, outline))
             except Exception as error:
                 faults.setdefault(place, error)
-                found.append((np.empty(0),) * (2 - self._form.masks))
-        return [list(samples) for samples in zip(*found, strict=True)]
+                outlined.append((np.empty(0),) * (2 - self._form.masks))
+        return [list(samples) for samples in zip(*outlined, strict=True)]
 
     def _outline(self, number: int, outline: Outline | Exception) -> tuple[np.ndarray, ...]:
         if isinstance(outline, Exception):

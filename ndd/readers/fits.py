@@ -110,5 +110,5 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
-def _dtypes(given: Any) -> list[DType]:
-    return [] if given is None else [to_dtype(one) for one in _listed(given)]
+def _dtypes(dtypes: Any) -> list[DType]:
+    return [] if dtypes is None else [to_dtype(dtype) for dtype in _listed(dtypes)]

@@ -157,10 +157,10 @@ class _Records(ContainerStore):
         """Bytes of a record's file from the record's beginning on: of `data`, or read anew where that ends before."""
         if start + size <= len(data):
             return data[start : start + size]
-        found = self.ranges(int(self.containers[number]), self.offsets[[number]] + start, np.array([size]))[0]
-        if isinstance(found, OSError):
-            raise found
-        return found
+        pieces = self.ranges(int(self.containers[number]), self.offsets[[number]] + start, np.array([size]))[0]
+        if isinstance(pieces, OSError):
+            raise pieces
+        return pieces
 
 
 def _labels(data: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np.ndarray | Packed:

@@ -218,11 +218,13 @@ class _Recordings(RecordStore):
         sources = samples_of(contents)
         starts = np.array([entry.offset for entry in entries], np.float64)
         durations = np.array([np.nan if entry.duration is None else entry.duration for entry in entries], np.float64)
-        found = decode_several(sources, self._wanted, starts, durations)
-        if found.whole:
-            return Records.found(self._columns(entries, Packed.of(found.flat, found.places, found.shapes), found.rates))
-        parts, rates, errors = found.parts(), found.rates.copy(), {}
-        for i in np.flatnonzero(~found.done).tolist():
+        decoded = decode_several(sources, self._wanted, starts, durations)
+        if decoded.whole:
+            return Records.found(
+                self._columns(entries, Packed.of(decoded.flat, decoded.places, decoded.shapes), decoded.rates)
+            )
+        parts, rates, errors = decoded.parts(), decoded.rates.copy(), {}
+        for i in np.flatnonzero(~decoded.done).tolist():
             try:
                 parts[i], rates[i] = decode(sources[i], self._part(entries[i]))
             except Exception as error:
@@ -248,7 +250,7 @@ def _file(path: str) -> np.ndarray | str:
     """What `decode` takes: the bytes, or the path of a large file."""
     if not is_remote(path) and os.path.getsize(path) > _LARGE:
         return path
-    found, faults = read_files([path])
+    contents, faults = read_files([path])
     if faults:
         raise faults[0]
-    return found.arrays()[0] if isinstance(found, Packed) else found[0]
+    return contents.arrays()[0] if isinstance(contents, Packed) else contents[0]

@@ -130,8 +130,8 @@ class _Arrays(FileStore):
         self._region, self._fill, self._gpu = region, fill, gpu
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records:
-        found = read_arrays(paths, self._region, self._fill, self._gpu)
-        if self._labelled and found.columns:  # no array could be read: no label either
-            sound = [number for place, number in enumerate(numbers) if place not in found.faults]
-            found.columns.append(self._labels[sound].reshape(-1, 1))
-        return found
+        records = read_arrays(paths, self._region, self._fill, self._gpu)
+        if self._labelled and records.columns:  # no array could be read: no label either
+            sound = [number for place, number in enumerate(numbers) if place not in records.faults]
+            records.columns.append(self._labels[sound].reshape(-1, 1))
+        return records

@@ -26,42 +26,42 @@ class Options:
     """The arguments that every reader takes besides its own; this list becomes part of each reader's docstring.
 
     Attributes:
-        max_batch_size: batch size of `next_epoch()` when it is given none, and the largest that it accepts.
+        max_batch_size: the default batch size of `next_epoch()`, and the largest that it accepts.
         name: ignored (DALI's operator name).
-        device: where the outputs go that follow the device: "cpu" or, if the reader has such outputs, "gpu".
+        device: where those outputs go that follow the device: "cpu" or, if the reader has such outputs, "gpu".
         num_inputs: 0 or None.
-        dont_use_mmap: without effect: files are always read by system calls, with one copy, as with DALI's `True`. A file that
-            gets shorter while it is read is an error of the records that are gone.
-        random_shuffle: draw samples from a buffer of `initial_fill`; where samples are single files, after one fixed
-            permutation of all of them. The order equals DALI's for the same `seed`.
-        initial_fill: size of that buffer. It holds sample numbers, not data: a large one costs nothing.
+        dont_use_mmap: without effect. Files are always read by system calls, with one copy, as with DALI's `True`. If a file
+            gets shorter while it is read, the missing records are errors.
+        random_shuffle: draw samples from a buffer of `initial_fill` samples. If samples are single files, one fixed
+            permutation of all of them comes first. The order equals DALI's for the same `seed`.
+        initial_fill: the size of that buffer. It holds sample numbers, not data: a large buffer costs nothing.
         shuffle_after_epoch: a new permutation of all samples for each epoch, the same for all shards; equal to DALI's
             for the same `shuffle_after_epoch_seed`.
         shuffle_after_epoch_seed: its seed. The default is a fixed seed.
         seed: of `random_shuffle` and `shuffle="global"`. The default is a fixed seed.
-        num_shards: how many processes share the data set.
-        shard_id: which part of it this one reads: samples floor(id * N / num) to floor((id + 1) * N / num) - 1.
-        stick_to_shard: read the same shard at every epoch instead of the next one.
-        pad_last_batch: repeat a shard's last sample until it is as long as the longest and fills whole batches, so
-            that all shards have equally many batches.
-        prefetch_queue_depth: batches to read ahead, besides the one that is next.
+        num_shards: the number of processes that share the data set.
+        shard_id: the part of it that this process reads: samples floor(id * N / num) to floor((id + 1) * N / num) - 1.
+        stick_to_shard: read the same shard in every epoch, not the next one.
+        pad_last_batch: repeat a shard's last sample until the shard is as long as the longest one and fills whole
+            batches. All shards then have equally many batches.
+        prefetch_queue_depth: the number of batches to read ahead, besides the next one.
         read_ahead: read twice as many batches ahead.
         skip_cached_images: accepted, without effect: there is no decoder cache.
         tensor_init_bytes: accepted, without effect: memory is pooled.
-        lazy_init: accepted, without effect: nothing is ever opened before the first sample.
-        enable_checkpointing: `get_state` always works, without it. As in DALI it changes what `shuffle_after_epoch` draws:
-            each epoch then shuffles the stored order, not that of the epoch before.
-        shuffle: "global" for a full and independent permutation at each epoch, a pure function of (seed, epoch).
+        lazy_init: accepted, without effect: nothing is opened before the first sample.
+        enable_checkpointing: `get_state` works without it. As in DALI it changes the order of `shuffle_after_epoch`: each
+            epoch then shuffles the stored order, not the order of the previous epoch.
+        shuffle: "global" for a full and independent permutation in each epoch, a pure function of (seed, epoch).
             Shards then keep their share of the permutation. (Not in DALI.)
-        sampler: sample numbers for each epoch: a sequence, an object that can be iterated at each epoch (a torch
-            Sampler; `set_epoch` is called if it has one) or a function of the epoch number. It is asked while the
-            epoch before is still running. For an exact resume it must give the same numbers again. (Not in DALI.)
+        sampler: the sample numbers of each epoch: a sequence, an object that can be iterated in each epoch (a torch
+            Sampler; its `set_epoch` is called if it has one) or a function of the epoch number. It is asked while the
+            previous epoch is still running. For an exact resume it must give the same numbers again. (Not in DALI.)
         shard: "auto" takes shard_id and num_shards from torch.distributed, or from RANK and WORLD_SIZE. All processes then
-            make equally many steps in an epoch, also where their shards differ by a sample (but for last_batch="partial"
-            with single samples), and a state may be that of other ranks, see `set_state`. (Not in DALI.)
-        on_error: "raise" the error of a broken record at its batch; or "skip" it: the batch is smaller, `batch.dropped`
-            and `epoch.dropped` say what is missing, `reader.skipped` lists all, and a batch of which nothing is left is
-            left out. Memory that runs out and a store that does not answer are raised in any case. (Not in DALI.)
+            make equally many steps in an epoch, even if their shards differ by a sample (except with last_batch="partial"
+            and single samples), and a state may be that of other ranks, see `set_state`. (Not in DALI.)
+        on_error: "raise" raises the error of a broken record at its batch. "skip" leaves the record out: the batch is smaller,
+            `batch.dropped` and `epoch.dropped` name the missing samples, `reader.skipped` lists all of them, and empty
+            batches are left out. Exhausted memory and a store that does not answer are always raised. (Not in DALI.)
     """
 
     max_batch_size: int | None = None
@@ -90,7 +90,7 @@ class Options:
     on_error: Literal["raise", "skip"] = "raise"
 
     def check_early(self, reader: str) -> None:
-        """What is refused when the reader is made: ValueError and TypeError."""
+        """The checks when the reader is made: ValueError and TypeError."""
         if self.num_shards < 1:
             raise ValueError(f"{reader}: num_shards: expected a positive number of shards, got {self.num_shards}")
         if not 0 <= self.shard_id < self.num_shards:
@@ -139,7 +139,7 @@ class Options:
         return self.sent_place if place == [0, 1] and self.sent_place and get_worker_info() else place
 
     def shards(self, size: int) -> Shards:
-        """How the samples are divided, and which part is ours."""
+        """The division of the samples, and the part of this process."""
         index, count = self.place()
         return Shards(size, count, index, self.stick_to_shard, self.pad_last_batch, self.shard == "auto")
 
@@ -174,7 +174,7 @@ class Options:
         return names[0] if names else "stored"
 
     def order_fields(self) -> dict[str, Any]:
-        """What a saved state must agree with besides the data."""
+        """The fields that a saved state must agree with, besides the data."""
         return {
             "order": self.order_name + (" with enable_checkpointing" if self._afresh else ""),
             "fill": self.initial_fill if self.order_name == "random_shuffle" else None,

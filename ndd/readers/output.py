@@ -51,6 +51,6 @@ class Output:
             if kind != expected:
                 shape = column[place].shape if not isinstance(column, Packed) else tuple(column.shapes[0].tolist())
                 got = f"{kind[0]} of shape {shape}"
-                found = f"expected {self.name!r} as {expected[0]} with {expected[1]} dimension(s), got {got}"
-                return place, found if self.told else f"{found} (Inconsistent data: a batch holds one kind)"
+                difference = f"expected {self.name!r} as {expected[0]} with {expected[1]} dimension(s), got {got}"
+                return place, difference if self.told else f"{difference} (Inconsistent data: a batch holds one kind)"
         return None

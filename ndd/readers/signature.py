@@ -50,23 +50,23 @@ def compose(reader: Any) -> None:
         reader.__doc__ = _with_shared(inspect.cleandoc(reader.__doc__), shared)
 
 
-def bound(reader: Any, positional: Any, given: Any, partial: bool = False) -> tuple[Options, dict[str, Any]]:
+def bound(reader: Any, positional: Any, arguments: Any, partial: bool = False) -> tuple[Options, dict[str, Any]]:
     """The arguments of a call as the shared options and the reader's own. None stands for the default, as in DALI;
     values of ndd and NumPy become Python's. With `partial`, required ones may be missing, and are then left out."""
     signature: inspect.Signature = reader.__signature__
     try:
-        found = (signature.bind_partial if partial else signature.bind)(*positional, **given).arguments
+        by_name = (signature.bind_partial if partial else signature.bind)(*positional, **arguments).arguments
     except TypeError as error:
-        wrong = next((name for name in given if name not in signature.parameters), "")
+        wrong = next((name for name in arguments if name not in signature.parameters), "")
         raise TypeError(f"{reader._display}: {error}{did_you_mean(wrong, signature.parameters)}") from None
     shared: dict[str, Any] = {}
     own: dict[str, Any] = {}
     for name, parameter in signature.parameters.items():
-        value = plain(found.get(name))
+        value = plain(by_name.get(name))
         if value is None:
             value = parameter.default
             if value is parameter.empty:
-                if name in found:
+                if name in by_name:
                     raise TypeError(f"{reader._display}: {name} is required, got None")
                 continue
         else:
@@ -154,12 +154,12 @@ def _documented() -> dict[str, str]:
 def shown(kind: Any, own: dict[str, Any]) -> str:
     """A reader with those of its own arguments that differ from their defaults: "File(file_root='photos')"."""
     parameters = kind.__signature__.parameters
-    given = (
+    shown_arguments = (
         f"{name}={without_secrets(_short(value))}"
         for name, value in own.items()
         if value is not parameters[name].default
     )
-    return f"{kind.__name__}({', '.join(given)})"
+    return f"{kind.__name__}({', '.join(shown_arguments)})"
 
 
 def _short(value: Any) -> str:

@@ -191,15 +191,15 @@ def _check_count(path: str, count: int, packed_size: int) -> None:
 
 def are_compressed(paths: Sequence[str]) -> list[bool]:
     """Which files gzip or zlib has compressed as a whole. One that cannot be read is none of them."""
-    found: list[bool] = []
+    compressed: list[bool] = []
     for start in range(0, len(paths), _OPEN_AT_ONCE):
         part = paths[start : start + _OPEN_AT_ONCE]
         with OpenFiles(part) as files:
             heads = files.read(np.arange(len(part)), np.zeros(len(part)), np.full(len(part), HEAD))
-        found += [
+        compressed += [
             isinstance(head, np.ndarray) and is_packed(head.tobytes()) and wrong_heads(head) >= 0 for head in heads
         ]
-    return found
+    return compressed
 
 
 def _tiles(index: Index, size: int) -> bool:
@@ -253,15 +253,15 @@ class _Examples(ContainerStore):
         if errors:
             sizes = sizes.copy()
             sizes[list(errors)] = 0
-        found = _Found(data, starts, sizes, self._keys, self._key_ends)
-        faults: dict[int, Exception] = {**self._strangers(found, offsets), **errors}
-        return Records.found(self._columns(found, faults), faults)
+        features = _ParsedFeatures(data, starts, sizes, self._keys, self._key_ends)
+        faults: dict[int, Exception] = {**self._strangers(features, offsets), **errors}
+        return Records.found(self._columns(features, faults), faults)
 
-    def _strangers(self, found: _Found, offsets: np.ndarray) -> dict[int, Exception]:
+    def _strangers(self, features: _ParsedFeatures, offsets: np.ndarray) -> dict[int, Exception]:
         """The records that are none, by their place."""
         faults: dict[int, Exception] = {}
-        for place in np.flatnonzero(found.states != GOOD).tolist():
-            state, size, length = int(found.states[place]), int(found.sizes[place]), int(found.lengths[place])
+        for place in np.flatnonzero(features.states != GOOD).tolist():
+            state, size, length = int(features.states[place]), int(features.sizes[place]), int(features.lengths[place])
             where = f"at byte {offsets[place]}"
             if state == SHORT:
                 text = f"expected a record of at least {FRAME} bytes {where}, the index says {size}"
@@ -271,30 +271,30 @@ class _Examples(ContainerStore):
                     "file damaged or changed, or the index that of another file?"
                 )
             else:
-                text = f"expected a tf.train.Example {where}, {self._suspicion(found, place)}"
+                text = f"expected a tf.train.Example {where}, {self._suspicion(features, place)}"
             faults[place] = ValueError(text)
         return faults
 
-    def _suspicion(self, found: _Found, place: int) -> str:
-        first = int(found.starts[place]) + HEAD
-        last = first + int(found.lengths[place])
-        (written,) = struct.unpack("<I", found.data[last : last + 4].tobytes())
-        made = masked_crc32c(found.data, first, last)
-        if made == written:
+    def _suspicion(self, features: _ParsedFeatures, place: int) -> str:
+        first = int(features.starts[place]) + HEAD
+        last = first + int(features.lengths[place])
+        (written,) = struct.unpack("<I", features.data[last : last + 4].tobytes())
+        checksum = masked_crc32c(features.data, first, last)
+        if checksum == written:
             return "got something else (its CRC is right)"
-        return f"got something else with a wrong CRC ({made:#010x}, the file says {written:#010x}): is it damaged?"
+        return f"got something else with a wrong CRC ({checksum:#010x}, the file says {written:#010x}): is it damaged?"
 
-    def _misfits(self, found: _Found) -> list[list[int]]:
+    def _misfits(self, features: _ParsedFeatures) -> list[list[int]]:
         """Records, and their features, whose values do not fit."""
-        kinds, counts = found.kinds, found.counts
+        kinds, counts = features.kinds, features.counts
         wrong = (kinds != self._types) & (kinds != NOTHING)
         wrong |= (counts > self._most) | (counts % self._divisors != 0)
-        wrong &= (found.states == GOOD)[:, None]
+        wrong &= (features.states == GOOD)[:, None]
         return np.argwhere(wrong).tolist()
 
-    def _misfit(self, found: _Found, place: int, column: int) -> ValueError:
+    def _misfit(self, features: _ParsedFeatures, place: int, column: int) -> ValueError:
         name, feature = list(self._features.items())[column]
-        kind, count = int(found.kinds[place, column]), int(found.counts[place, column])
+        kind, count = int(features.kinds[place, column]), int(features.counts[place, column])
         if kind != feature.type:
             return ValueError(f"feature {name!r}: expected values of {feature.type.name}, got {FeatureType(kind).name}")
         expected = (
@@ -305,14 +305,14 @@ class _Examples(ContainerStore):
             f"feature {name!r}: expected {expected} value(s) for the shape {feature.shape}, got {count}{said}"
         )
 
-    def _columns(self, found: _Found, faults: dict[int, Exception]) -> list[Column]:
+    def _columns(self, features: _ParsedFeatures, faults: dict[int, Exception]) -> list[Column]:
         """Each feature's samples; something for records with a fault. Adds the faults of values to `faults`."""
         wanted = list(enumerate(self._features.items()))
-        for place, column in self._misfits(found):
-            faults.setdefault(place, self._misfit(found, place, column))
-        good = np.ones(len(found.states), bool)
+        for place, column in self._misfits(features):
+            faults.setdefault(place, self._misfit(features, place, column))
+        good = np.ones(len(features.states), bool)
         good[list(faults)] = False
-        counts = np.where(good[:, None], found.counts, 0)
+        counts = np.where(good[:, None], features.counts, 0)
         places = np.full(counts.shape, -1, np.int64)
         ends = {FeatureType.int64: 0, FeatureType.float32: 0}
         for column, (_, feature) in wanted:
@@ -331,16 +331,16 @@ class _Examples(ContainerStore):
                     start = places[0, column]
                     buffers[feature.type][start : start + volume * len(counts)] = feature.default
         wanted_places = np.where(counts, places, -1)
-        decode(found.data, found.entries, self._types, wanted_places, counts, ints, floats.view(np.uint32))
+        decode(features.data, features.entries, self._types, wanted_places, counts, ints, floats.view(np.uint32))
         return [
-            _strings(feature, found.data, counts[:, column], found.strings[:, column])
+            _strings(feature, features.data, counts[:, column], features.strings[:, column])
             if feature.type == FeatureType.string
             else _numbers(feature, buffers[feature.type], places[:, column], counts[:, column])
             for column, (_, feature) in wanted
         ]
 
 
-class _Found:
+class _ParsedFeatures:
     """What a first look at some records tells."""
 
     def __init__(self, data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, keys: np.ndarray, ends: np.ndarray):
@@ -403,15 +403,15 @@ def _checked(reader: str, features: Any) -> dict[str, Feature]:
 
 def _listed_records(reader: str, path: str) -> Index:
     """What an index lists, in its order."""
-    found = []
+    records = []
     for number, line in enumerate(read_lines(reader, path), 1):
         words = line.split()
         if not words:
             continue
         if len(words) != 2 or not (is_offset(words[0]) and is_offset(words[1])):
             raise RuntimeError(f'{reader}: index "{path}":{number}: expected an offset and a size, got {line!r}')
-        found.append((int(words[0]), int(words[1])))
-    if not found:
+        records.append((int(words[0]), int(words[1])))
+    if not records:
         raise RuntimeError(f"{reader}: index {path!r} lists no records: Content of index files should not be empty")
-    table = np.array(found, np.int64)
+    table = np.array(records, np.int64)
     return {"offsets": table[:, 0].copy(), "sizes": table[:, 1].copy()}

@@ -242,12 +242,12 @@ def has_labels(arguments: dict[str, Any]) -> bool:
     return bool(arguments.get("file_root") or arguments.get("file_list")) or arguments.get("labels") is not None
 
 
-def frame_num(reader: str, given: Any) -> str:
+def frame_num(reader: str, value: Any) -> str:
     """`enable_frame_num` as "none", "scalar" or "sequence"."""
-    found = {None: "none", False: "none", True: "scalar"}.get(given, given)
-    if found not in ("none", "scalar", "sequence"):
-        raise RuntimeError(f'{reader}: enable_frame_num: expected "none", "scalar" or "sequence", got {given!r}')
-    return found
+    kind = {None: "none", False: "none", True: "scalar"}.get(value, value)
+    if kind not in ("none", "scalar", "sequence"):
+        raise RuntimeError(f'{reader}: enable_frame_num: expected "none", "scalar" or "sequence", got {value!r}')
+    return kind
 
 
 def checked_layout(reader: str, length: int, stride: int, step: int, pad_mode: str, fill_value: Any) -> Layout:

@@ -223,22 +223,22 @@ def _column(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, kind: np.dt
     """Components as samples of an element type."""
     if kind.itemsize == 1:
         return Packed.of(data.view(kind), starts, sizes)
-    found = [piece.view(kind) for piece in Packed.of(data, starts, sizes).arrays()]
-    return [piece if piece.flags.aligned else piece.copy() for piece in found]
+    arrays = [piece.view(kind) for piece in Packed.of(data, starts, sizes).arrays()]
+    return [piece if piece.flags.aligned else piece.copy() for piece in arrays]
 
 
 def _types(reader: str, dtypes: Any) -> list[DType]:
     """The element types that `dtypes` names; RuntimeError for one that is no number."""
     listed = [] if dtypes is None else dtypes if isinstance(dtypes, list | tuple) else [dtypes]
-    found = []
+    types = []
     for kind in listed:
         try:
-            found.append(to_dtype(kind))
+            types.append(to_dtype(kind))
         except KeyError:
             raise RuntimeError(f"{reader}: dtypes: expected types of numbers, got {kind!r}") from None
-        if found[-1] in (bool_, bfloat16) or found[-1].kind is DType.Kind.enum:
+        if types[-1] in (bool_, bfloat16) or types[-1].kind is DType.Kind.enum:
             raise RuntimeError(f"{reader}: dtypes: Unsupported output dtype: expected types of numbers, got {kind!r}")
-    return found
+    return types
 
 
 def component_of(name: str) -> tuple[str, str | None]:

@@ -11,7 +11,7 @@ import numpy as np
 from ndd._compiled.intrinsics import empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._cpu.philox import stream_words
-from ndd._operator import Call, Operand, PerSample, Seen, Values, computed_on_host, operator, output
+from ndd._operator import Call, Operand, PerSample, Values, View, computed_on_host, operator, output
 from ndd._operator.naming import raise_first
 from ndd._operator.partition import Rows, each_sample
 from ndd._tensor import Store
@@ -274,7 +274,7 @@ def _found_in(call: Call, input: Operand, background: np.ndarray, which: list[in
     store, kind = input._store, np.uint8 if input.dtype.name == "bool" else None
     if not input.varies:
         store = Store(input.dtype, None, store.device, input.shapes, parts=input.arrays)
-    masks = Seen(store, input.sizes[:, None], kind), Rows(input.shapes), Rows(background)
+    masks = View("flat", kind).of(store), Rows(input.shapes), Rows(background)
     counts, order = np.zeros((call.n, 1), np.int64), np.array(which)
     each_sample(call, _count_in, *masks, Rows(counts), order=order)
     edges = np.append(0, np.cumsum(counts))

@@ -390,6 +390,27 @@ def test_what_another_process_compiles_waits_while_others_are_compiled(allowed):
     assert done.count("tried") == 2
 
 
+def test_what_is_waited_for_much_longer_goes_first(allowed):
+    """Of a loop's kernels the first one that is asked for is often the one that can wait."""
+    begun, done, asked = threading.Event(), [], []
+
+    def endless():
+        begun.set()
+        while not done:
+            room.background.step()
+            time.sleep(0.01)
+        asked.append("again")
+
+    slow = room.Job(lambda: done.append("slow"))
+    room.background.do(room.Job(endless))
+    assert begun.wait(60)
+    slow.spent = 9.0
+    room.background._jobs.append(slow)
+    room.background.finish()
+    assert done == ["slow"]
+    assert asked == ["again"]
+
+
 def test_the_end_of_a_program_waits_for_what_is_nearly_done(monkeypatch):
     """No longer than that has taken, and not for long."""
     background, now = room.background, [100.0]

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import warm_interpreter
 
-from ndd._compiled import kernel_cache, kernel_file
+from ndd._compiled import kernel_cache, kernel_file, linking
 from ndd._compiled.jit import External, Kernel, kernel
 from ndd._execution import cache_folders, compile_notice as compiling
 from ndd._execution.cache_folders import chosen_folder
@@ -128,6 +128,68 @@ def test_kept_on_disk(folder):
     assert twice(4) == 8
     # What kernels call is kept as a part of kernels, and Python cannot call it.
     assert not twice.compiled().stats.cache_hits
+
+
+LITERALS = """
+from ndd._compiled.jit import kernel
+
+@kernel
+def big_endian(data, at, count):
+    number = 0
+    for k in range(count):
+        number = number << 8 | data[at + k]
+    return number
+
+@kernel(light=True)
+def doubled(values, out):
+    out[0] = big_endian(values, 0, 1)
+    out[1] = big_endian(values, 1, 1)
+    out[2] = big_endian(values, 1, 2) + big_endian(values, len(values) - 3, 2)
+"""
+
+
+def test_numbers_written_in_calls_make_no_other_kernels(folder):
+    (folder / "small.py").write_text(LITERALS)
+    out = np.empty(3, np.int64)
+    loaded(folder).doubled(np.array([3, 4, 5], np.uint8), out)
+    assert out.tolist() == [3, 4, 4 * 256 + 5 + 3 * 256 + 4]
+    assert len(files(folder)) == 2
+
+
+CHAIN = """
+from ndd._compiled.jit import kernel
+import numpy as np
+
+@kernel
+def mixed(values, out):
+    for i in range(len(values)):
+        out[i] = np.sqrt(values[i]) if i % 3 else np.floor(values[i]) + values[len(values) - 1 - i] / 7
+
+@kernel
+def twice(values, out):
+    mixed(values, out)
+    mixed(out, out)
+
+@kernel
+def doubled(values, out):
+    twice(values, out)
+"""
+
+
+def test_large_kernels_are_linked_through_others(folder, monkeypatch):
+    """Also where they are too large to be looked at by each kernel between them and the one that Python calls."""
+    (folder / "small.py").write_text(CHAIN)
+    values = np.arange(9, dtype=np.float64)
+    found = []
+    for large in (0, 1 << 30):
+        monkeypatch.setattr(linking, "_LARGE", large)
+        for path in files(folder):
+            path.unlink()
+        for _ in range(2):  # compiled, then loaded
+            out = np.empty(9)
+            loaded(folder).doubled(values, out)
+            found.append(out.tolist())
+    assert all(each == found[0] for each in found)
 
 
 SEEN: list[float] = []

@@ -7,7 +7,7 @@ import pytest
 
 import ndd
 from ndd._cpu.gather import PIECE, gather_turns
-from ndd._operator.turns import in_turns
+from ndd._operator.partition import parallel_for
 
 
 def interpreted(*given):
@@ -29,6 +29,6 @@ def test_samples_lie_behind_each_other(loop, threads, sizes):
     places = np.array([part.ctypes.data for part in parts])
     what = places, ends, out.ctypes.data
     context = ndd.EvalContext(num_threads=threads)
-    assert in_turns(context, loop, what, -(-int(ends[-1]) // PIECE), 2 * int(ends[-1]), parts)
+    assert parallel_for(context, loop, what, -(-int(ends[-1]) // PIECE), 2 * int(ends[-1]), parts)
     np.testing.assert_array_equal(out[:-1], np.concatenate(parts))
     assert out[-1] == 7

@@ -10,7 +10,7 @@ import pytest
 import ndd
 from ndd._compiled.background import background
 from ndd._compiled.sample_loops import _by_stand_in
-from ndd._operator import all_operators, turns
+from ndd._operator import all_operators, partition
 
 COUNT = 24
 RNG = np.random.default_rng(3)
@@ -64,10 +64,10 @@ def test_the_same_while_the_kernel_is_compiled(name, monkeypatch):
     compiled = arrays(OPERATORS[name]().evaluate())
     if name in OWN_LOOPS:
         operator, kernel = all_operators()[name], OWN_LOOPS[name]
-        scope = (operator.cpu_turns or operator.batch).__globals__
+        scope = (operator.batch).__globals__
         monkeypatch.setitem(scope, kernel, scope[kernel]._meanwhile)
     else:
-        monkeypatch.setattr(turns, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+        monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
     for one, other in zip(compiled, arrays(OPERATORS[name]().evaluate()), strict=True):
         np.testing.assert_array_equal(one, other)
 

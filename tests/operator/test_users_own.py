@@ -65,17 +65,8 @@ def test_a_kernel_asks_for_what_nobody_gives():
         raise AssertionError
 
     plan = lambda image: ndd.Plan(image.shapes, {"sigma": np.ones(4)})  # noqa: E731
-    for role in ("cpu", "cpu_batch"):
-        text = r"asks for 'radius', .* not in the plan, which has sigma\."
-        check_harmless(with_roles(**{role: kernel}, plan=plan), TypeError, text)
-
-
-def test_a_kernel_for_batches_names_its_inputs_as_the_operator_does():
-    def kernel(picture, out):
-        raise AssertionError
-
-    text = "asks for 'out', .* takes inputs by the operator's names for them"
-    check_harmless(with_roles(cpu_batch=kernel), TypeError, text)
+    text = r"asks for 'radius', .* not in the plan, which has sigma\."
+    check_harmless(with_roles(cpu=kernel, plan=plan), TypeError, text)
 
 
 @pytest.mark.parametrize("kernel", [lambda image: None, lambda image, factor: None, lambda image, factor, out: None])

@@ -90,7 +90,7 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray) -> Decoded:
     scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
     arguments = (order, pictures, scratch, taken, done)
     work = _WORK * int(np.add.reduce(sizes[samples]))
-    call.in_turns(baseline.decode_turns, arguments, len(order), work, (operand, out))
+    call.parallel_for(baseline.decode_turns, arguments, len(order), work, (operand, out))
     return Decoded(out, starts, done)
 
 

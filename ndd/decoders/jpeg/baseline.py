@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._compiled.atomics import put, seated
+from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_turn
@@ -49,7 +49,7 @@ def decode_turns(turns, most, order, pictures, scratch, taken, done):
         taken: int64 `[S]`, zeros: whether a thread has the row.
         done: bool `[N]`, becomes whether the picture is decoded.
     """
-    seat = seated(taken)
+    seat = acquire_slot(taken)
     own = scratch[seat]
     for _ in range(most):
         turn = next_turn(turns)
@@ -58,7 +58,7 @@ def decode_turns(turns, most, order, pictures, scratch, taken, done):
         row = pictures[order[turn]]
         data, out = array_at(row[0], row[1], own), array_at(row[2], row[3], own)
         done[order[turn]] = decode(data, out, row[PLACE:], own)
-    put(taken, seat, 0)
+    atomic_store(taken, seat, 0)
     return True
 
 

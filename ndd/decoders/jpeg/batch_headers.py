@@ -27,7 +27,7 @@ _END = 64  # bytes at the end of the file that must hold the marker EOI
 PEEKED = 2048  # bytes that hold the headers of most files without EXIF
 
 
-@kernel
+@kernel(light=True)
 def take(address, size, start, target, facts):
     """Copies an encoded picture, `size` bytes from `address`, to `start` of `target`. Fills `facts`, int64 `[FACTS]`, with zeros
     for a picture that is not good, and makes the EXIF of a good copy plain."""
@@ -45,7 +45,7 @@ def _(address, size, start, target, facts):
     facts[:] = 0  # Python looks at all of them
 
 
-@kernel
+@kernel(light=True)
 def look(addresses, sizes, like, facts):
     """Fills `facts`, int64 `[N, FACTS]`, of the encoded pictures, `sizes[i]` bytes at `addresses[i]`, which do not change.
     A picture is good if Python would read the same; its pixels may still be damaged. `like`: any array of u8."""
@@ -62,7 +62,7 @@ def _(addresses, sizes, like, facts):
     facts[...] = 0  # Python looks at all of them
 
 
-@kernel
+@kernel(light=True)
 def peek(addresses, sizes, start, shapes):
     """Fills `shapes`, int64 `[N, 3]`: height, width and channels as stored, of the JPEGs whose pixels begin within their first
     `PEEKED` bytes, with no EXIF before; zeros for all others. `start` is memory for these bytes."""
@@ -94,12 +94,12 @@ def _(addresses, sizes, start, shapes):
     shapes[...] = 0  # Python looks at all of them
 
 
-@kernel
+@kernel(light=True)
 def _u16(data, at):
     return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
 
 
-@kernel
+@kernel(light=True)
 def _walk(data, first, end, facts, copied):
     """Reads the segments up to the pixels; gives whether this is a plain picture of YCbCr or gray. Makes the EXIF of a copy
     plain. Of a file that is no copy, one with application segments behind the frame header is left to Python."""
@@ -161,12 +161,12 @@ def _walk(data, first, end, facts, copied):
     return False
 
 
-@kernel
+@kernel(light=True)
 def _reads(data, at, a, b, c, d):
     return data[at] == a and data[at + 1] == b and data[at + 2] == c and data[at + 3] == d
 
 
-@kernel
+@kernel(light=True)
 def _orientation(data, at, end, copied):
     """The orientation in a TIFF structure; 1 if it is damaged, 0 for a BigTIFF and, if this is no copy, for a tag of type BYTE:
     Python reads these."""
@@ -194,7 +194,7 @@ def _orientation(data, at, end, copied):
     return 1
 
 
-@kernel
+@kernel(light=True)
 def _number(data, at, size, little):
     value = np.int64(0)
     for k in range(size):
@@ -202,7 +202,7 @@ def _number(data, at, size, little):
     return value
 
 
-@kernel
+@kernel(light=True)
 def _make_plain(data, at, end, orientation):
     data[at:end] = 0
     for k in range(min(len(_PLAIN), end - at)):
@@ -211,7 +211,7 @@ def _make_plain(data, at, end, orientation):
         data[at + 19] = orientation
 
 
-@kernel
+@kernel(light=True)
 def _is_sound(data, first, size, facts):
     """Whether the file has its end, and no more scans than a picture of its size can use."""
     ends, end = False, first + size

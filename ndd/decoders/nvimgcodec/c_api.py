@@ -228,7 +228,7 @@ class Pictures:
         if is_ahead():
             joined(_prepare)(ALONE, 0, np.array([0]), self.count, arguments)
         else:
-            call.in_turns(_prepare, arguments, self.count, self.count * _WORTH, arguments)
+            call.parallel_for(_prepare, arguments, self.count, self.count * _WORTH, arguments)
 
     def decode(self, decoders: np.ndarray, mine: int, idle: tuple[int, int]) -> tuple[int, int]:
         """Decodes the prepared pictures; see `calls.decode` for arguments and result, and `decoded` for which succeeded."""

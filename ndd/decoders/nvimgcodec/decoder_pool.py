@@ -196,7 +196,7 @@ class Staging:
         if is_ahead():
             joined(_take)(ALONE, 0, np.array([0]), operand.n, arguments)
         else:
-            call.in_turns(_take, arguments, operand.n, total, (operand, self._buffer))
+            call.parallel_for(_take, arguments, operand.n, total, (operand, self._buffer))
         return facts
 
     def put(self, i: int, data: np.ndarray) -> None:

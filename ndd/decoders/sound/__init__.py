@@ -1,1 +1,4 @@
-"""Sound: what reads WAV, FLAC, Ogg and MPEG files, one file or a batch."""
+"""Sound: decoders of WAV, FLAC, Ogg and MPEG files, for one file and for a batch.
+
+`decode.py` is the entrance; `ndd.decoders` describes the life of a recording.
+"""

@@ -1,18 +1,18 @@
-"""Sound files of a batch in compiled code: what their headers say, then their samples, mixed, resampled and converted.
+"""Sound files of a batch in compiled code: their headers, then their samples, mixed, resampled and converted.
 
-Files of a second of speech take 20 to 300 us, and some 100 us of Python each if it is Python that reads the headers: for it
-16 threads wait in turn. Here it is one call, and threads take files until none is left (`turns.py`).
+A file of a second of speech takes 20 to 300 us. Reading its header in Python would take 100 us, for which 16 threads would
+queue. Here one call reads all headers, and threads take files until none is left.
 
-Plain WAV files are converted where they lie: with libsndfile instead, the speech loop falls from 487 to 370 files/s, and a file
+Plain WAV files are converted in place: with libsndfile instead, the speech loop falls from 487 to 370 files/s, and a file
 costs 0.39 ms of CPU instead of 0.18 to decode. FLAC files are decoded by `flac.py`, Ogg files of Vorbis by `vorbis.py`, all
-others by libsndfile (`wav.py`). Whatever is not as it should be is left out.
+others by libsndfile (`libsndfile.py`). Unusual and damaged files are left out.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ndd._compiled.atomics import put, seated
+from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_turn
@@ -26,31 +26,29 @@ from ndd.decoders.sound.ogg import stream
 from ndd.decoders.sound.vorbis import samples as vorbis_decoded
 from ndd.decoders.sound.vorbis_setup import MOST_CHANNELS
 
-# What a row of `facts` says of a file. BITS: of a sample; of a file that libsndfile has opened, its format. SETUP: where the setup
-# header of Vorbis is.
+# The columns of `facts`, a row for each file. BITS: of a sample; for a file that libsndfile has opened, its format. SETUP: the
+# place of Vorbis's setup header.
 KIND, BEGIN, FRAMES, RATE, CHANNELS, BITS, FLOATS, SEEKS, HANDLE, FILE, SETUP, SETUP_BYTES = range(12)
 FACTS = 12
 UNKNOWN, WAV, FLAC, OPENED, VORBIS = range(5)
-# What a row of `plan` wants of it: frames from FIRST on, COUNT of them (-1: none, leave it), as they are (EXACT) or mixed and
-# resampled; PLACE: where in the output, NEEDS: how much memory for what is not ready, both in elements; BEFORE: how many frames
-# libsndfile decodes before the first; LENGTH: how many frames come out.
+# The columns of `plan`. FIRST: the first wanted frame; COUNT: their number (-1: leave the file); EXACT: whether samples are only
+# converted, not mixed or resampled; PLACE: the place in the output, and NEEDS: the scratch memory, both in elements; BEFORE: the
+# frames that libsndfile decodes before the first; LENGTH: the frames that come out.
 FIRST, COUNT, EXACT, PLACE, NEEDS, BEFORE, LENGTH = range(7)
 PLANS = 7
 
-_TAP_COST = 0.35  # nanoseconds that a tap of the resampling takes for each number that comes out, of an Intel Xeon
+_TAP_COST = 0.35  # nanoseconds of a tap of the resampling for each number that comes out, on an Intel Xeon
 _HEAD = 1 << 12  # bytes in which the samples of a WAV file must begin, else libsndfile reads it
-_PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit into the fastest cache
+_PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit into the L1 cache
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
-_MOST = 512  # samples a byte: a FLAC header that claims more is left to libsndfile, which reads block by block
-_WHOLE = 1 << 22  # bytes: longer Ogg files are left to libsndfile, which reads only what is wanted
+_MOST = 512  # samples a byte: libsndfile, which reads block by block, decodes FLAC files that claim more
+_WHOLE = 1 << 22  # bytes: libsndfile, which reads only what is wanted, decodes longer Ogg files
 _PAF, _FLAC_FORMAT, _MPEG_FORMAT = 5, 0x17, 0x23  # of SF_INFO
 _SLOW, _MOST_STRETCHED = 256, 1024
-_MOST_MADE, _LITTLE = (
-    1024,
-    1 << 24,
-)  # numbers that come out for a byte of a file, and so many are little: else it is read block by block
-# How libsndfile finds a place in the middle: only by decoding from the beginning; with the very samples; in MPEG with what
-# the frames before leave behind; in Vorbis but for the last page.
+# A file that gives more numbers for each of its bytes is read block by block, unless the numbers are few.
+_MOST_MADE, _LITTLE = 1024, 1 << 24
+# How libsndfile seeks: it must decode from the beginning; exactly; in MPEG exactly behind some frames before; in Vorbis exactly
+# except in the last page.
 NOWHERE, ANYWHERE, NEAR, PAGES = range(4)
 
 
@@ -59,7 +57,8 @@ _FLOATS[[6, 7, 0x60, 0x64, 0x80, 0x81, 0x82]] = 1
 
 
 def _seeks() -> np.ndarray:
-    """By subtype of SF_INFO. Not in GSM, G.72x, NMS, DWVW and DPCM; wrong in 24 bits of PAF, in ALAC of 20 bits and in Opus."""
+    """How libsndfile seeks, by subtype of SF_INFO. It cannot in GSM, G.72x, NMS, DWVW and DPCM, and seeks wrongly in PAF of 24
+    bits, ALAC of 20 bits and Opus."""
     table = np.full(256, NOWHERE, np.uint8)
     table[[1, 2, 3, 4, 5, 6, 7, 0x10, 0x11, 0x12, 0x13]] = ANYWHERE  # PCM, floats, u-law, A-law, ADPCM
     table[[0x80, 0x81, 0x82]], table[0x60] = NEAR, PAGES
@@ -69,9 +68,9 @@ def _seeks() -> np.ndarray:
 SEEKABLE = _seeks()
 
 
-@kernel
+@kernel(light=True)
 def _wav(head, size, nbytes, facts):
-    """The facts of a WAV file, of one that is cut off those of what is there."""
+    """Fills the facts of a WAV file; for a cut-off one, those of the samples that are there."""
     place, form, form_end = np.int64(12), np.int64(0), np.int64(0)
     while place + 8 <= size:
         name, length = big_endian(head, place, 4), little_endian(head, place + 4, 4)
@@ -94,10 +93,10 @@ def _wav(head, size, nbytes, facts):
         place += length + length % 2
 
 
-@kernel
+@kernel(light=True)
 def _flac(data, nbytes, facts):
-    """The facts of a FLAC file."""
-    # After a block's head (one byte, its length in three): sizes of frames (10 bytes), then rate, channels, bits, length.
+    """Fills the facts of a FLAC file."""
+    # Behind a block's head (4 bytes): sizes of frames (10 bytes), then rate, channels, bits, length.
     rate, channels = big_endian(data, 18, 4) >> 12, (big_endian(data, 20, 1) >> 1 & 7) + 1
     bits, length = (big_endian(data, 20, 2) >> 4 & 31) + 1, big_endian(data, 21, 5) & (1 << 36) - 1
     place, last = np.int64(4), data[4] & 127 != 0 or data[7] != 34
@@ -110,10 +109,10 @@ def _flac(data, nbytes, facts):
         facts[RATE], facts[CHANNELS], facts[BITS] = rate, channels, bits
 
 
-@kernel
+@kernel(light=True)
 def headers(files, starts, facts):
     """Fills `facts`, zeros `[n, FACTS]`, for the plain WAV and FLAC files among `files`, int64 `[n, 2]`: addresses and bytes; gives
-    how many others there are. To begin in the middle of FLAC is left to libsndfile: for `starts` above 0, float64 `[n]`."""
+    the number of others. libsndfile decodes FLAC files from the middle: for `starts`, float64 `[n]`, above 0."""
     others = len(files)
     like = np.empty(0, np.uint8)
     for i in range(len(files)):
@@ -135,9 +134,9 @@ def _(files, starts, facts):
     return len(files)
 
 
-@kernel
+@kernel(light=True)
 def _has_comments(address, nbytes, head):
-    """Whether the header of `nbytes` at `address` is whole that has the comments of Vorbis: libvorbis decodes nothing else."""
+    """Whether Vorbis's comment header, `nbytes` at `address`, is complete: libvorbis decodes no other files."""
     copy_bytes(head.ctypes.data, address, 11)
     place = np.int64(11) + little_endian(head, 7, 4)  # behind the name of the encoder
     if big_endian(head, 0, 7) != 0x03766F72626973 or place + 4 > nbytes:
@@ -156,7 +155,7 @@ def _has_comments(address, nbytes, head):
     return head[0] & 1 != 0
 
 
-@kernel
+@kernel(light=True)
 def vorbis_headers(files, which, facts):
     """Fills the `facts` of those of `which` that are Ogg files of one whole stream of Vorbis."""
     head, found = np.empty(282, np.uint8), np.zeros(6, np.int64)
@@ -193,29 +192,29 @@ def vorbis_headers(files, which, facts):
 
 
 @vorbis_headers.meanwhile
-def _(*given):
+def _(*_args):
     """libsndfile decodes them: 12 s of compiling, for a difference of 4e-7."""
 
 
 @kernel
 def stretches(rate, wanted):
-    """Whether a rate is too low to be resampled to the wanted one: of a sound it is more, and a file would become gigabytes."""
+    """Whether a rate is too low to be resampled to the wanted one: no sound has it, and the file would become gigabytes."""
     return rate < _SLOW and rate * _MOST_STRETCHED < wanted
 
 
 @kernel(nogil=False)
 def plan_files(files, facts, rates, starts, durations, downmix, floats, block, lobes, costs, most_rise, plan, cost):
-    """Fills `plan` `[n, PLANS]`, but for BEFORE, and `cost`, float64 `[n]`: nanoseconds. Gives the elements of the output.
+    """Fills `plan` `[n, PLANS]`, except BEFORE, and `cost`, float64 `[n]`: nanoseconds. Gives the elements of the output.
 
-    NumPy's calls took twice as long as 64 files of a second, in which the other threads have nothing to do.
+    NumPy's calls took twice as long as decoding 64 files of a second, while the other threads were idle.
 
     Args:
-        rates, starts, durations: float64 `[n]`; a rate of 0 or less is that of the file, a duration that is NaN goes to the end.
-        downmix, floats: whether one channel comes out, and floats.
+        rates, starts, durations: float64 `[n]`; a rate of 0 or less keeps that of the file, a duration of NaN goes to the end.
+        downmix, floats: whether one channel, and whether floats come out.
         block: the most frames of files whose headers may claim too many.
         lobes: of the resampling.
-        costs: of a number that is decoded, by KIND.
-        most_rise: how many times the rate of a file its new one may be.
+        costs: of decoding a number, by KIND.
+        most_rise: the largest ratio of the new rate to that of a file.
     """
     at = np.int64(0)
     for i in range(len(facts)):
@@ -256,7 +255,7 @@ plan_files.meanwhile()
 
 @kernel
 def open_turns(turns, most, which, files, name, facts):
-    """Opens files with libsndfile, and fills their `facts`; `connect` in `decoders/sound/files.py` comes first."""
+    """Opens files with libsndfile, and fills their `facts`. `libsndfile.connect` must come first."""
     info, like = np.zeros(8, np.int32), np.empty(0, np.uint8)
     for _ in range(most):
         k = next_turn(turns)
@@ -272,7 +271,7 @@ def open_turns(turns, most, which, files, name, facts):
             form >> 16 & 0xFFF == _MPEG_FORMAT
             and sound_length(array_at(files[i, 0], files[i, 1], like)) > length + TRIMMED
         ):
-            read(handle, file, 0, 0, 1, 0, 0, 0)  # closes it: `decode` knows what to do
+            read(handle, file, 0, 0, 1, 0, 0, 0)  # closes it: `decode` reads such files
             continue
         facts[i, KIND], facts[i, HANDLE], facts[i, FILE] = OPENED, np.int64(handle), file
         facts[i, FRAMES] = length
@@ -284,24 +283,24 @@ def open_turns(turns, most, which, files, name, facts):
 
 
 @open_turns.meanwhile
-def _(*given):
+def _(*_args):
     """soundfile opens them."""
 
 
 @kernel
 def wav_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, output, got):
-    """The samples of those of `which` that are plain WAV files.
+    """Decodes the plain WAV files `which`.
 
     Args:
         turns, most: see `Call.in_turns`.
-        taken: int64 `[S]`, zeros: which rows of `rooms` some thread has.
-        rooms: float32 `[S, r]`, for what one file NEEDS.
+        taken: int64 `[S]`, zeros: whether a thread has the row of `rooms`.
+        rooms: float32 `[S, r]`, the memory that one file NEEDS.
         wanted, output: see `_finish`.
-        got: int64 `[n]`, becomes how many frames each file has given; it stays as it is of one that is damaged.
+        got: int64 `[n]`, becomes the frames that each file gives; unchanged for a damaged one.
     """
     raw, wide = np.empty(_PIECE, np.float64), np.empty(_PIECE, np.int32)
     singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
-    seat = seated(taken)
+    seat = acquire_slot(taken)
     room = rooms[seat]
     levels = room.view(np.int32)
     for _ in range(most):
@@ -345,20 +344,20 @@ def wav_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, outp
                     target[k] = np.float32(here[k]) * np.float32(2.0**-31)
         got[i] = plan[i, COUNT]
         _finish(i, facts, plan, wanted, room, output, got)
-    put(taken, seat, 0)
+    atomic_store(taken, seat, 0)
     return True
 
 
 @wav_turns.meanwhile
-def _(*given):
+def _(*_args):
     """libsndfile decodes to the same samples."""
     return False
 
 
 @kernel
 def flac_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, output, got, all_words, all_lines):
-    """The same of FLAC files. A row of `all_words` and of `all_lines` is `words`, `lines` of `flac.py`."""
-    seat = seated(taken)
+    """The same for FLAC files. A row of `all_words` and of `all_lines` is `words` and `lines` of `flac.py`."""
+    seat = acquire_slot(taken)
     room, words, lines = rooms[seat], all_words[seat], all_lines[seat]
     levels = room.view(np.int32)
     for _ in range(most):
@@ -380,12 +379,12 @@ def flac_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, out
             for k in range(target.size):
                 target[k] = np.float32(here[k]) * np.float32(2.0**-31)
             _finish(i, facts, plan, wanted, room, output, got)
-    put(taken, seat, 0)
+    atomic_store(taken, seat, 0)
     return True
 
 
 @flac_turns.meanwhile
-def _(*given):
+def _(*_args):
     """libsndfile decodes to the same samples."""
     return False
 
@@ -394,8 +393,8 @@ def _(*given):
 def vorbis_turns(
     turns, most, which, taken, rooms, files, facts, plan, wanted, output, got, all_words, table, values, factors, order
 ):
-    """The same of Ogg files of Vorbis with one setup header. The tables: see `vorbis.py`."""
-    seat = seated(taken)
+    """The same for Ogg files of Vorbis with one setup header. For the tables see `vorbis.py`."""
+    seat = acquire_slot(taken)
     room, words = rooms[seat], all_words[seat]
     for _ in range(most):
         w = next_turn(turns)
@@ -413,20 +412,20 @@ def vorbis_turns(
         if vorbis_decoded(files[i, 0], own, begin, nbytes, length, table, values, factors, order, first, out):
             got[i] = count
             _finish(i, facts, plan, wanted, room, output, got)
-    put(taken, seat, 0)
+    atomic_store(taken, seat, 0)
     return True
 
 
 @vorbis_turns.meanwhile
-def _(*given):
+def _(*_args):
     """libsndfile decodes them."""
     return False
 
 
 @kernel
 def opened_turns(turns, most, which, taken, rooms, facts, plan, wanted, output, got, place):
-    """The same of what libsndfile has opened, and closes the files; `place`: the address of the output."""
-    kind, seat = np.int64(wanted[0]), seated(taken)
+    """The same for files that libsndfile has opened; closes them. `place`: the address of the output."""
+    kind, seat = np.int64(wanted[0]), acquire_slot(taken)
     room = rooms[seat]
     for _ in range(most):
         w = next_turn(turns)
@@ -441,23 +440,23 @@ def opened_turns(turns, most, which, taken, rooms, facts, plan, wanted, output, 
         before, channels = plan[i, BEFORE], facts[i, CHANNELS]
         found = read(handle, file, plan[i, FIRST] - before, before, channels, address, plan[i, COUNT], type_there)
         form = facts[i, BITS] >> 16 & 0xFFF
-        cut = found < plan[i, COUNT] and form in (_FLAC_FORMAT, _MPEG_FORMAT)  # `decode` knows what to do
+        cut = found < plan[i, COUNT] and form in (_FLAC_FORMAT, _MPEG_FORMAT)  # `decode` reads such files
         if plan[i, COUNT] >= 0 and found >= 0 and not cut:
             got[i] = found
             _finish(i, facts, plan, wanted, room, output, got)
-    put(taken, seat, 0)
+    atomic_store(taken, seat, 0)
     return True
 
 
 @opened_turns.meanwhile
-def _(*given):
+def _(*_args):
     """soundfile reads them."""
     return False
 
 
 @kernel
 def _put(numbers, at, step, kind, output):
-    """Numbers to every `step`-th element of the output from `at` on."""
+    """Writes numbers to every `step`-th element of the output from `at` on."""
     floats, shorts, ints = output
     for k in range(numbers.size):
         if kind == 0:
@@ -472,11 +471,11 @@ def _put(numbers, at, step, kind, output):
 
 @kernel
 def _finish(i, facts, plan, wanted, room, output, got):
-    """What lies in `room` of file `i` mixed, resampled, converted and put to its place; `got[i]`: how many frames that is.
+    """Mixes, resamples and converts the `got[i]` frames of file `i` in `room`, and writes them to their place.
 
     Args:
-        wanted: a number for the element type of the output (0 float32, 1 int16, 2 int32); whether it is mixed down; float64
-            `[n]`, the wanted sampling rates, 0: that of the file; the tables of the resampling.
+        wanted: the element type of the output (0 float32, 1 int16, 2 int32); whether it is mixed down; float64 `[n]`, the wanted
+            sampling rates, 0 for that of the file; the tables of the resampling.
         room: float32, or int32 where the samples of EXACT files and of FLAC stay integers.
         output: float32, int16 and int32, of which one has elements.
     """
@@ -512,16 +511,16 @@ def _finish(i, facts, plan, wanted, room, output, got):
     if resamples:
         got[i] = np.int64(np.ceil(n * other / rate))
     for c in range(channels):
-        one = x
+        line = x
         if channels > 1:
-            one = empty(n, np.float32)
+            line = empty(n, np.float32)
             for t in range(n):
-                one[t] = x[t * channels + c]
+                line[t] = x[t * channels + c]
         if resamples and channels == 1 and kind == 0:
-            resampled(one, floats[place : place + got[i]], rate / other, taps, low, high, coarse)
+            resampled(line, floats[place : place + got[i]], rate / other, taps, low, high, coarse)
             return
         if resamples:
-            made = empty(got[i], np.float32)
-            resampled(one, made, rate / other, taps, low, high, coarse)
-            one = made
-        _put(one, place + c, channels, kind, output)
+            new = empty(got[i], np.float32)
+            resampled(line, new, rate / other, taps, low, high, coarse)
+            line = new
+        _put(line, place + c, channels, kind, output)

@@ -1,5 +1,5 @@
-"""Sound files to samples: those of a batch in compiled code, what that leaves by libsndfile, and what this does not know by
-FFmpeg (`ffmpeg.py`)."""
+"""Sound files to samples: a batch in compiled code, the rest one by one with libsndfile, and with FFmpeg (`ffmpeg.py`) what
+libsndfile does not know. The only importer of soundfile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
 from ndd._operator.limits import RISE
-from ndd._operator.turns import Pace, in_turns
+from ndd._operator.partition import Pace, parallel_for
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
 from ndd.decoders.sound import batch_kernels as sound_batch, libsndfile
@@ -52,25 +52,25 @@ from ndd.decoders.sound.vorbis_files import Setup, setups
 if TYPE_CHECKING:
     from ndd._operator import Call
 
-# Nanoseconds that a number of a file takes, of an Intel Xeon.
+# Nanoseconds to decode a number of a file, on an Intel Xeon.
 _COSTS = np.zeros(1 + max(UNKNOWN, OPENED, FLAC, WAV, VORBIS))
 _COSTS[[OPENED, VORBIS, FLAC, WAV]] = 30, 12, 8, 1
-_ORDER = (OPENED, VORBIS, FLAC, WAV)  # in which threads take them: a file of the first ones takes longest
-_OPENING = 3e4  # nanoseconds that libsndfile takes to open a file, about
-_WORTH_A_THREAD = 3e4  # nanoseconds: to wake one takes about as long
-_CALL = 5e7  # nanoseconds of one call, about: in between Python looks for signals (Ctrl-C)
+_ORDER = (OPENED, VORBIS, FLAC, WAV)  # in which threads take them: files of the first kinds take longest
+_OPENING = 3e4  # nanoseconds, about, that libsndfile takes to open a file
+_WORTH_A_THREAD = 3e4  # nanoseconds: waking a thread takes about as long
+_CALL = 5e7  # nanoseconds, about, of one call; in between Python handles signals (Ctrl-C)
 _NEVER = 1 << 40
-_BLOCK = 1 << 22  # frames that are read at once where a header may claim too many
-_UNKNOWN_LENGTH = 2**63 - 1  # frames, where the header of a FLAC stream does not tell
+_BLOCK = 1 << 22  # frames that are read at once if a header may claim too many
+_UNKNOWN_LENGTH = 2**63 - 1  # frames, if the header of a FLAC stream does not state them
 _FLOATS = ("FLOAT", "DOUBLE", "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III")
 _SUBTYPES = {
     "PCM_S8": 1, "PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "PCM_U8": 5, "FLOAT": 6, "DOUBLE": 7, "ULAW": 0x10, "ALAW": 0x11,
     "IMA_ADPCM": 0x12, "MS_ADPCM": 0x13, "VORBIS": 0x60, "MPEG_LAYER_I": 0x80, "MPEG_LAYER_II": 0x81, "MPEG_LAYER_III": 0x82,
 }  # fmt: skip
-_MPEG_BEFORE = 20000  # frames: more than an MPEG frame takes bytes from; the samples are then equal to 2e-7
-_MPEG_FRAMES = 2304  # frames of two frames of MPEG, by which a length may be wrong
-_MPEG_WHOLE = 1 << 20  # frames that are decoded from the beginning in 40 ms at most, and are equal to the last bit
-_PAGE = 1 << 16  # bytes of a page of Ogg, at most
+_MPEG_BEFORE = 20000  # frames: an MPEG frame depends on fewer before it; the samples are then equal to 2e-7
+_MPEG_FRAMES = 2304  # samples of two MPEG frames, by which a length may be wrong
+_MPEG_WHOLE = 1 << 20  # so many frames are decoded from the beginning, in at most 40 ms, and are equal to the last bit
+_PAGE = 1 << 16  # the most bytes of an Ogg page
 _NAME = np.frombuffer(b"sound\0", np.uint8).copy()
 _READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf_readf_int"}
 _C_TYPES = {"float32": "float *", "int16": "short *", "int32": "int *"}
@@ -79,7 +79,7 @@ _KINDS = ("float32", "int16", "int32")
 
 
 class Wanted(NamedTuple):
-    """What is wanted of a recording."""
+    """The samples that the caller wants of a recording."""
 
     dtype: np.dtype  # float32, int16 or int32
     downmix: bool
@@ -90,24 +90,24 @@ class Wanted(NamedTuple):
 
 
 class Files(NamedTuple):
-    """The bytes of the files of a batch."""
+    """The files of a batch."""
 
     places: np.ndarray  # int64 [n, 2]: the address of each, and how many bytes
     array: Callable[[int], np.ndarray]  # uint8
 
 
 class Decoded(NamedTuple):
-    """The samples of a batch, `(n, channels)` or `(n,)` each, behind each other."""
+    """The samples of a batch, `(n, channels)` or `(n,)` each, one behind the other."""
 
     flat: np.ndarray
     shapes: np.ndarray  # int64 [n, 2] or [n, 1]
     places: np.ndarray  # where each begins
-    done: np.ndarray  # whether they are there
+    done: np.ndarray  # which files are decoded
     rates: np.ndarray  # of the files
-    whole: bool  # all of them are there, without gaps
+    whole: bool  # all files are decoded, without gaps
 
     def parts(self) -> list[Any]:
-        """The samples of each file, None where they are not there."""
+        """The samples of each file; None if it is not decoded."""
         shapes = [tuple(shape) for shape in self.shapes.tolist()]
         starts = self.places.tolist()
         return [
@@ -118,7 +118,7 @@ class Decoded(NamedTuple):
 
 @functools.cache
 def soundfile() -> Any:
-    """The module; ImportError, with what to install, where it is missing."""
+    """The module soundfile. ImportError, with what to install, where it is missing."""
     try:
         import soundfile
     except (ImportError, OSError) as error:
@@ -134,14 +134,14 @@ def decode_batch(
     durations: np.ndarray,
     call: Call | None = None,
 ) -> Decoded:
-    """The samples of files in compiled code; what is unusual or wrong is not done, and left to `decode`.
+    """Decodes files in compiled code; unusual and damaged ones are left to `decode`.
 
-    Python takes as long for 20 of its steps as WAV files of a second: threads take files in turn, inside compiled loops.
+    20 steps of Python take as long as a WAV file of a second: so threads take files in turn inside compiled loops.
 
     Args:
-        wanted: for all of them, but that each has its own of `rates`, `starts` and `durations`, float64 `[n]` (a duration
-            that is NaN goes to the end).
-        call: whose threads work; default: this one alone.
+        wanted: for all files, but each has its own `rates`, `starts` and `durations`, float64 `[n]` (a duration of NaN goes
+            to the end).
+        call: its threads work; by default only this thread.
     """
     places = files.places
     facts = np.zeros((len(places), sound_batch.FACTS), np.int64)
@@ -155,7 +155,7 @@ def decode_batch(
             _work_on([_Group(sound_batch.open_turns, (rest, places, _NAME, facts), _OPENING * len(rest))], call)
         return _samples(files, facts, vorbis, wanted, rates, starts, durations, call)
     finally:
-        for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # something went wrong
+        for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # files that an error left open
             libsndfile.read(facts[i, HANDLE].astype(np.uint64), facts[i, FILE].astype(np.int32), 0, 0, 1, 0, 0, 0)
 
 
@@ -167,7 +167,7 @@ def _samples(
     files: Files, facts: np.ndarray, vorbis: list[tuple[Setup, np.ndarray]], wanted: Wanted, rates: np.ndarray,
     starts: np.ndarray, durations: np.ndarray, call: Call | None,
 ) -> Decoded:  # fmt: skip
-    """Of the files that are known by their headers; closes what is opened."""
+    """Decodes the files with known headers, and closes those that libsndfile has opened."""
     n, kinds, places, lobes = len(facts), facts[:, KIND], files.places, lobes_of(wanted.quality)
     plan, cost = np.zeros((n, sound_batch.PLANS), np.int64), np.empty(n)
     number = _KINDS.index(wanted.dtype.name)
@@ -201,10 +201,10 @@ _NONE = {kind: np.empty(0, kind) for kind in _KINDS}
 
 
 class _Group(NamedTuple):
-    """Files that one loop works on."""
+    """Files for one compiled loop."""
 
     loop: Any
-    what: tuple[Any, ...]  # its arguments, of which the first is the files: those that take longest first
+    arguments: tuple[Any, ...]  # the first one is the files: those that take longest first
     work: float  # nanoseconds
 
 
@@ -218,35 +218,35 @@ def _group(
     def rooms(count: int, dtype: Any) -> np.ndarray:
         return host_empty((seats * count,), dtype).reshape(seats, count)
 
-    what = which, np.zeros(seats, np.int64), rooms(int(plan[which, NEEDS].max()), np.float32)
+    first = which, np.zeros(seats, np.int64), rooms(int(plan[which, NEEDS].max()), np.float32)
     work = float(cost[which].sum())
     if kind == OPENED:
-        return _Group(sound_batch.opened_turns, (*what, *of, flat.ctypes.data), work)
-    what = *what, places, *of
+        return _Group(sound_batch.opened_turns, (*first, *of, flat.ctypes.data), work)
+    arguments = *first, places, *of
     if kind == WAV:
-        return _Group(sound_batch.wav_turns, what, work)
+        return _Group(sound_batch.wav_turns, arguments, work)
     words = rooms(int(places[which, 1].max()) // 8 + 4, np.uint64)
     if kind == FLAC:
         channels = int(facts[which, CHANNELS].max())
         lines = host_empty((seats * channels * LINE,), np.int64).reshape(seats, channels, LINE)
-        return _Group(sound_batch.flac_turns, (*what, words, lines), work)
-    return _Group(sound_batch.vorbis_turns, (*what, words, *setup), work)  # type: ignore[misc]
+        return _Group(sound_batch.flac_turns, (*arguments, words, lines), work)
+    return _Group(sound_batch.vorbis_turns, (*arguments, words, *setup), work)  # type: ignore[misc]
 
 
 def _work_on(groups: list[_Group], call: Call | None) -> None:
-    """All of it; what is being compiled is left. Several groups are taken by each thread, one after the other: none waits for
-    the last file of each."""
+    """Runs the loops; those that are still being compiled do nothing. With several groups each thread works on one after the
+    other, so that none waits for the last file of a group."""
     if call is not None and len(groups) == 1:
-        loop, what, nanoseconds = groups[0]
-        in_turns(call.context, loop, what, len(what[0]), int(nanoseconds), what, Pace(1e-9))
+        loop, arguments, nanoseconds = groups[0]
+        parallel_for(call.context, loop, arguments, len(arguments[0]), int(nanoseconds), arguments, Pace(1e-9))
         return
-    turns, files = [np.array([0]) for _ in groups], sum([len(group.what[0]) for group in groups])
+    turns, files = [np.array([0]) for _ in groups], sum([len(group.arguments[0]) for group in groups])
     work = sum([group.work for group in groups])
     most = max(1, int(_CALL * files / (work + 1)))
 
     def share(_: int) -> None:
         for taken, group in zip(turns, groups, strict=True):
-            while taken[0] < len(group.what[0]) and joined(group.loop)(ALONE, 0, taken, most, group.what):
+            while taken[0] < len(group.arguments[0]) and joined(group.loop)(ALONE, 0, taken, most, group.arguments):
                 pass
 
     try:
@@ -257,31 +257,31 @@ def _work_on(groups: list[_Group], call: Call | None) -> None:
             raise error
     finally:
         for taken in turns:
-            taken[0] += _NEVER  # after Ctrl-C, which ends this thread alone, no other one takes another file
+            taken[0] += _NEVER  # Ctrl-C ends only this thread: no other one takes another file then
 
 
 class _LeftError(Exception):
-    """libsndfile does not know a file, or ends too early: FFmpeg may do better. `samples`: what there is without it."""
+    """libsndfile does not know a file, or stops too early: FFmpeg may do better. `samples`: what libsndfile gives."""
 
-    def __init__(self, said: str, samples: tuple[np.ndarray, float] | None = None):
-        super().__init__(said)
+    def __init__(self, refusal: str, samples: tuple[np.ndarray, float] | None = None):
+        super().__init__(refusal)
         self.samples = samples
 
 
 def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
-    """The samples `(n, channels)`, or `(n,)` with `downmix`, and the file's rate. `source`: the bytes of a file, or its
-    path. RuntimeError for what cannot be decoded."""
+    """Decodes one file: its bytes, or its path. Gives the samples `(n, channels)`, or `(n,)` with `downmix`, and the rate of the
+    file. RuntimeError if it cannot be decoded."""
     try:
         return _by_libsndfile(source, wanted)
     except _LeftError as error:
         left = error
     try:
-        found = _by_ffmpeg(source, wanted, str(left))
+        decoded = _by_ffmpeg(source, wanted, str(left))
     except RuntimeError:
         if left.samples is None:
             raise
         return left.samples
-    return found if left.samples is None or len(found[0]) > len(left.samples[0]) else left.samples
+    return decoded if left.samples is None or len(decoded[0]) > len(left.samples[0]) else left.samples
 
 
 def _by_libsndfile(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
@@ -321,23 +321,23 @@ def _by_libsndfile(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray
 
 
 def decode_one(source: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float]:
-    """As `decode`, of bytes in memory; in compiled code if it can be."""
+    """The same as `decode` for bytes in memory, in compiled code if possible."""
     duration = np.nan if wanted.duration is None else wanted.duration
-    found = decode_several([source], wanted, np.array([wanted.start]), np.array([duration], np.float64))
-    if not found.done[0]:
+    decoded = decode_several([source], wanted, np.array([wanted.start]), np.array([duration], np.float64))
+    if not decoded.done[0]:
         return decode(source, wanted)
-    return found.parts()[0], float(found.rates[0])
+    return decoded.parts()[0], float(decoded.rates[0])
 
 
 def decode_several(sources: Sequence[np.ndarray], wanted: Wanted, starts: np.ndarray, durations: np.ndarray) -> Decoded:
-    """As `decode_batch`, of bytes in memory, on this thread."""
+    """The same as `decode_batch` for bytes in memory, on this thread."""
     places = np.array([(address(source), source.size) for source in sources], np.int64)
     rates = np.full(len(sources), wanted.sample_rate, np.float64)
     return decode_batch(Files(places, lambda i: sources[i]), wanted, rates, starts, durations)
 
 
 def _exact(channels: int, rate: float, floats: bool, wanted: Wanted) -> bool:
-    """Whether samples are only converted: neither mixed nor resampled nor floats that are to become integers."""
+    """Whether samples are only converted: neither mixed, nor resampled, nor from floats to integers."""
     if (wanted.downmix and channels > 1) or _other_rate(rate, wanted):
         return False
     return wanted.dtype.kind == "f" or not floats
@@ -357,7 +357,7 @@ def _bytes(source: np.ndarray | str) -> np.ndarray:
 
 
 def _last_page(source: np.ndarray | str) -> int:
-    """More frames than the last page of an Ogg file has. libsndfile is up to a page away from where it should be there."""
+    """More frames than the last page of an Ogg file has. Seeking in libsndfile is off by up to a page there."""
     data = _bytes(source)
     end = data[-2 * _PAGE :].tobytes()
     last = end.rfind(b"OggS")
@@ -365,7 +365,7 @@ def _last_page(source: np.ndarray | str) -> int:
     if before < 0 or last + 14 > len(end):
         return len(data) << 10
     until, since = (int.from_bytes(end[at + 6 : at + 14], "little", signed=True) for at in (last, before))
-    return max(0, until - since) + (1 << 13)  # and the longest window of Vorbis
+    return max(0, until - since) + (1 << 13)  # plus the longest window of Vorbis
 
 
 def _by_ffmpeg(source: np.ndarray | str, wanted: Wanted, refusal: str) -> tuple[np.ndarray, float]:
@@ -378,7 +378,7 @@ def _by_ffmpeg(source: np.ndarray | str, wanted: Wanted, refusal: str) -> tuple[
 
 
 def _part(frames: int, rate: float, wanted: Wanted) -> tuple[int, int]:
-    """The first frame that is wanted, and how many are."""
+    """The first wanted frame, and the number of wanted frames."""
     first = int(np.floor(wanted.start * rate))
     if not 0 <= first <= frames:
         raise RuntimeError(f"`start`={wanted.start:g} s is not in the recording, which has {frames / rate:g} s")
@@ -389,10 +389,10 @@ def _part(frames: int, rate: float, wanted: Wanted) -> tuple[int, int]:
 
 
 def _check_stretch(rate: float, wanted: Wanted) -> None:
-    """A header of a few bytes must not cost gigabytes."""
+    """Refuses a rate that would make gigabytes of a few bytes."""
     if stretches(rate, wanted.sample_rate):
         raise RuntimeError(
-            f"a sampling rate of {rate:g} Hz, from which to resample to {wanted.sample_rate:g} Hz, is damage"
+            f"the file states a sampling rate of {rate:g} Hz, too low to resample to {wanted.sample_rate:g} Hz: it is damaged"
         )
 
 
@@ -401,7 +401,7 @@ def _other_rate(rate: float, wanted: Wanted) -> bool:
 
 
 def finished(samples: np.ndarray, rate: float, wanted: Wanted) -> np.ndarray:
-    """float32 `(n, channels)` downmixed, resampled and in the wanted element type."""
+    """Samples, float32 `(n, channels)`, downmixed, resampled and in the wanted element type."""
     if wanted.downmix:
         samples = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
     if _other_rate(rate, wanted):
@@ -421,9 +421,9 @@ def finished(samples: np.ndarray, rate: float, wanted: Wanted) -> np.ndarray:
 
 
 def _read(file: Any, count: int, dtype: str) -> np.ndarray:
-    """The next `count` frames, fewer if the file is cut off. A header that claims very many is not believed.
+    """The next `count` frames, fewer if the file is cut off. They are read in blocks, for a header may claim too many.
 
-    By libsndfile's own functions: those of soundfile seek after reading, which in a FLAC file means to decode again.
+    It calls libsndfile's functions: those of soundfile seek after reading, which decodes a FLAC file again.
     """
     library = soundfile()
     read, kind = getattr(library._snd, _READERS[dtype]), _C_TYPES[dtype]
@@ -446,7 +446,7 @@ def _opened(source: np.ndarray | str) -> Any:
 
 @functools.cache
 def _connected() -> bool:
-    """Whether compiled code can call libsndfile."""
+    """Connects libsndfile to compiled code; gives whether that is possible."""
     library = soundfile()
     if not hasattr(os, "memfd_create"):
         return False

@@ -1,4 +1,4 @@
-"""Sound that libsndfile does not know, by FFmpeg: AAC (m4a, mp4), WMA, AC-3, WebM, the sound of video files."""
+"""Sound that libsndfile does not know, with FFmpeg: AAC (m4a, mp4), WMA, AC-3, WebM, the sound of video files."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 
 from ndd.decoders import pyav
 
-_MOST_FAULTS = 64  # of a container, one behind the other, until the rest is given up
+_MOST_FAULTS = 64  # consecutive errors of a container, after which the rest is given up
 _NO_FILE = (errno.ENOENT, errno.EACCES)
 
 
 def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
-    """All samples of the first audio stream, float32 `(n, channels)`, and their rate. Of a damaged file those of the packets
-    that can be decoded; but FLAC is whole or refused, as libsndfile has it.
+    """All samples of the first audio stream, float32 `(n, channels)`, and their rate. A damaged file gives the samples of the
+    packets that can be decoded; damaged FLAC is refused, as by libsndfile.
 
-    RuntimeError, with what libsndfile said (`refusal`), where FFmpeg is not installed, or there is nothing to decode.
+    RuntimeError, with libsndfile's error (`refusal`), where FFmpeg is not installed, or if there is nothing to decode.
     """
     if not len(source):
         raise RuntimeError(f"no sound can be read: {refusal}")
@@ -48,17 +48,17 @@ def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
 
 
 def _frames(container: Any, stream: Any, faults: Any, damage: list[BaseException]) -> Iterator[Any]:
-    """The frames of all packets that can be decoded; what is wrong with the others goes to `damage`."""
+    """The frames of all packets that can be decoded; the errors of the others go to `damage`."""
     if stream.codec_context is None:
         damage.append(ValueError("no decoder for the codec of its audio stream"))
         return
     packets, failed = container.demux(stream), 0
     while failed < _MOST_FAULTS:
         try:
-            packet = next(packets, None)  # the last one is empty, and brings what the decoder holds
+            packet = next(packets, None)  # the last one is empty, and flushes the decoder
         except faults as error:
             damage.append(error)
-            packets, failed = container.demux(stream), failed + 1  # behind what is damaged
+            packets, failed = container.demux(stream), failed + 1  # go on behind the damage
             continue
         if packet is None:
             return
@@ -72,8 +72,8 @@ def _frames(container: Any, stream: Any, faults: Any, damage: list[BaseException
 def _samples(
     av: Any, stream: Any, frames: Iterator[Any], faults: Any, damage: list[BaseException]
 ) -> tuple[np.ndarray, float]:
-    """As the first frame has them: rate and channels of later ones are converted (in HE-AAC the second frame may be the first
-    one with two channels)."""
+    """The samples of all frames, in the rate and channels of the first one (in HE-AAC the second frame may be the first one with
+    two channels)."""
     context = stream.codec_context
     first = next(frames, None)
     if first is None:
@@ -87,7 +87,7 @@ def _samples(
         converter = av.AudioResampler(format="flt", layout=first.layout, rate=first.sample_rate)
         try:
             for frame in chain(run, [None]):
-                parts += [made.to_ndarray().reshape(-1, made.layout.nb_channels) for made in converter.resample(frame)]
+                parts += [new.to_ndarray().reshape(-1, new.layout.nb_channels) for new in converter.resample(frame)]
         except faults as error:
             damage.append(error)
     channels = first.layout.nb_channels

@@ -1,8 +1,8 @@
 """FLAC frames to samples. The format: RFC 9639.
 
 Why it is here: with libsndfile instead, the speech loop (`bench speech` on FLAC files of read speech, 2 to 3 s, two threads)
-falls from 548 to 330 files/s, and a file costs 0.96 ms of CPU instead of 0.57; decoding alone 0.66 ms instead of 0.27. Whatever
-is not as it should be (a checksum, a number of a frame, a reserved code) ends the decoding, and the caller asks libsndfile.
+falls from 548 to 330 files/s, and a file costs 0.96 ms of CPU instead of 0.57; decoding alone 0.66 ms instead of 0.27. Any
+fault (a checksum, a frame number, a reserved code) ends the decoding, and the caller asks libsndfile.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ndd._compiled.leading_zeros import leading_zeros
 from ndd._compiled.unaligned import load_bits
 from ndd._cpu.element_copies import copy_bytes
 
-_SHORT = 12  # coefficients that are applied while the numbers are read; encoders take up to 8, or to 12
+_SHORT = 12  # so many coefficients are applied while the numbers are read; encoders use up to 8, or to 12
 _LONGEST = 32  # coefficients
-_SURE = np.uint64(56)  # bits that are there when some have been loaded
-_BEFORE = 32  # numbers of a line before the first: what they are does not matter
+_SURE = np.uint64(56)  # bits that a load always provides
+_BEFORE = 32  # numbers of a line before the first, of any value
 LINE = _BEFORE + (1 << 16)  # the longest block
 _1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12 = (np.uint64(k) for k in range(1, 13))
 
@@ -42,7 +42,7 @@ _DEPTHS = np.array([0, 8, 12, -1, 16, 20, 24, 32])
 
 @kernel
 def _peek(data, at):
-    """57 bits or more from bit `at`, the first one highest."""
+    """At least 57 bits from bit `at`, the first one highest."""
     return load_bits(data, np.uint64(at >> 3)) << np.uint64(at & 7)
 
 
@@ -60,10 +60,10 @@ def _signed(data, at, count):
 
 @kernel
 def _crc16(data, first, last):
-    """Of the bytes from `first` to `last`."""
+    """The CRC-16 of the bytes from `first` to `last`."""
     crc = np.int64(0)
     at = first
-    while at + 16 <= last:  # only two of the bytes wait for what comes before
+    while at + 16 <= last:  # only two of the bytes depend on the previous step
         a, b = np.int64(load_bits(data, np.uint64(at))), np.int64(load_bits(data, np.uint64(at + 8)))
         a ^= crc << 48
         others = np.int64(
@@ -82,7 +82,7 @@ def _crc16(data, first, last):
 
 @kernel
 def _predicted(line, first, last, order, weights, shift):
-    """Adds to each number the prediction from those before."""
+    """Adds to each number its prediction from the ones before."""
     for i in range(first, last):
         total = np.int64(0)
         for j in range(order):

@@ -1,8 +1,7 @@
-"""How long an MPEG sound file is (MP3, MP2), by the headers of its frames. The format: ISO/IEC 11172-3, 13818-3.
+"""The length of an MPEG sound file (MP3, MP2), from the headers of its frames. The format: ISO/IEC 11172-3, 13818-3.
 
-libmpg123 believes what the first frame says: a tag with a number of frames, which another file behind it makes wrong, or without
-one a bit rate, which files of varying bit rates do not keep. What is behind is then left out, and nobody told. So frames are
-counted here, which is no decoding: 30 lines, for samples that would be lost without an error.
+libmpg123 trusts the first frame: a tag with the number of frames, wrong if another file is appended, or else a bit rate, wrong
+for files of variable bit rate. It then drops the rest without an error. So the frames are counted here, without decoding.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import numpy as np
 from ndd._compiled.jit import kernel
 from ndd._cpu.byte_order import big_endian
 
-TRIMMED = 5760  # samples of each channel that are no sound, at most: the tag's own frame, and what an encoder adds at both ends
+TRIMMED = 5760  # the most samples of each channel that are no sound: the tag's frame, and the padding at both ends
 
 # kbit/s by version (1; 2 and 2.5), layer (I, II, III) and number.
 _BIT_RATES = np.array(
@@ -30,12 +29,12 @@ _BIT_RATES = np.array(
     ]
 )
 _RATES = np.array([44100, 48000, 32000])
-_SAME = 0xFFFE0C00  # bits of a header that are those of all frames of a file: mark, version, layer, sampling rate
+_SAME = 0xFFFE0C00  # bits of a header that all frames of a file share: sync word, version, layer, sampling rate
 
 
 @kernel
 def _frame(head):
-    """Bytes and samples of a frame with this header; no bytes if it is none."""
+    """Bytes and samples of a frame with this header; 0 bytes for an invalid one."""
     version, layer, rate, bits = head >> 19 & 3, 3 - (head >> 17 & 3), head >> 10 & 3, head >> 12 & 15
     if head >> 21 != 0x7FF or version == 1 or layer == 3 or rate == 3:
         return np.int64(0), np.int64(0)
@@ -52,7 +51,7 @@ def _frame(head):
 
 @kernel
 def sound_length(data):
-    """Samples of each channel in the frames of a file, u8, that are like its first one; between them may be anything."""
+    """Samples of each channel in the frames of a file, u8, that are like its first one, whatever lies between them."""
     end, at, first, total = np.int64(len(data)), np.int64(0), np.int64(0), np.int64(0)
     if end >= 10 and big_endian(data, 0, 3) == 0x494433:  # "ID3"
         at = 10 + (np.int64(data[6]) << 21 | np.int64(data[7]) << 14 | np.int64(data[8]) << 7 | np.int64(data[9]))
@@ -61,7 +60,7 @@ def sound_length(data):
         size, samples = _frame(head)
         behind = at + size
         follows = size > 0 and (first == 0 or head & _SAME == first)
-        if follows and behind + 4 <= end:  # what only looks like a frame has none behind it
+        if follows and behind + 4 <= end:  # a real frame has another one behind it
             follows = first != 0 or (big_endian(data, behind, 4) & _SAME) == head & _SAME
         if follows:
             first = head & _SAME

@@ -51,7 +51,7 @@ def _crc(data, first, last):
     return crc
 
 
-@kernel
+@kernel(light=True)
 def stream(address, nbytes, head, found):
     """Whether the file of `nbytes` at `address` is one whole stream that begins with three packets, each in one page, the first
     alone there, the third at its end. `found`: the byte where the third packet begins, its length, the byte of the page behind

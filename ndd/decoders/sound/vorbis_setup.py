@@ -36,7 +36,7 @@ ANGLE, SUBMAP_FLOOR, SUBMAP_RESIDUE, MAPPING = MAGNITUDE + 256, MAGNITUDE + 512,
 _FIRST_BITS = 9  # of codes that are found at once: 2 kB a codebook
 
 
-@kernel
+@kernel(light=True)
 def _bits(data, at, count):
     """`count` bits, 32 at most, from bit `at`; those behind the data are those of its last bytes."""
     i = min(at >> 3, data.size - 8)
@@ -46,7 +46,7 @@ def _bits(data, at, count):
     return (word >> (at & 7)) & ((np.int64(1) << count) - 1)
 
 
-@kernel
+@kernel(light=True)
 def _width(value):
     """How many bits a number takes."""
     n = 0
@@ -56,14 +56,14 @@ def _width(value):
     return n
 
 
-@kernel
+@kernel(light=True)
 def _float(word):
     """Of 21 bits of mantissa, 10 of exponent and a sign."""
     value = np.float64(word & 0x1FFFFF) * 2.0 ** np.float64((word >> 21 & 0x3FF) - 788)
     return np.float32(-value if word >> 31 else value)
 
 
-@kernel
+@kernel(light=True)
 def _lengths(data, at, end, lengths):
     """Fills `lengths` with those of a codebook's codes, 0: no code; the bit behind them, -1 if they are damaged."""
     entries = lengths.size
@@ -96,7 +96,7 @@ def _lengths(data, at, end, lengths):
     return at
 
 
-@kernel
+@kernel(light=True)
 def _code_words(lengths, codes):
     """Fills `codes` with the codes of these lengths, the first bit the lowest; whether they are all that there can be."""
     free = np.zeros(33, np.int64)  # free nodes by depth, one of each at most
@@ -124,7 +124,7 @@ def _code_words(lengths, codes):
     return left == 0
 
 
-@kernel
+@kernel(light=True)
 def _codes(lengths, table, used, book):
     """Appends the codes of a codebook to `table[used:]`; the first element behind them, -1 if the lengths are no full tree.
 
@@ -181,7 +181,7 @@ def _codes(lengths, table, used, book):
     return used
 
 
-@kernel
+@kernel(light=True)
 def _vectors(data, at, end, kind, dim, entries, values, place):
     """Fills `values` from `place` on with the vectors of a codebook; the bit behind them, -1 if they are damaged."""
     least, step = np.float64(_float(_bits(data, at, 32))), np.float64(_float(_bits(data, at + 32, 32)))
@@ -217,7 +217,7 @@ def _vectors(data, at, end, kind, dim, entries, values, place):
     return at + count * width
 
 
-@kernel
+@kernel(light=True)
 def _books(data, at, end, table, values):
     """Reads the codebooks; the bit behind them, -1 if they are damaged."""
     books, used, place = _bits(data, at, 8) + 1, np.int64(_HEAD), np.int64(0)
@@ -251,13 +251,13 @@ def _books(data, at, end, table, values):
     return at
 
 
-@kernel
+@kernel(light=True)
 def levels_of(multiplier):
     """How many heights a post of a floor may have."""
     return np.int64(256 if multiplier == 1 else 128 if multiplier == 2 else 86 if multiplier == 3 else 64)
 
 
-@kernel
+@kernel(light=True)
 def _floor(data, at, books, floor):
     """Reads a floor of type 1; the bit behind it, -1 if it is damaged."""
     partitions, classes, posts = _bits(data, at, 5), np.int64(0), np.int64(2)
@@ -311,7 +311,7 @@ def _floor(data, at, books, floor):
     return at
 
 
-@kernel
+@kernel(light=True)
 def _residue(data, at, table, books, residue):
     """Reads a residue behind its type; the bit behind it, -1 if it is damaged."""
     for k in range(3):
@@ -359,7 +359,7 @@ def _residue(data, at, table, books, residue):
     return at
 
 
-@kernel
+@kernel(light=True)
 def _mapping(data, at, channels, floors, residues, mapping):
     """Reads a mapping; the bit behind it, -1 if it is damaged."""
     submaps, pairs, width = np.int64(1), np.int64(0), _width(channels - 1)
@@ -397,7 +397,7 @@ def _mapping(data, at, channels, floors, residues, mapping):
     return at
 
 
-@kernel
+@kernel(light=True)
 def _reserve(table, where, count, size):
     """Room for `count` records of `size` elements, which begins at `table[where]`; whether there is as much."""
     table[where] = table[USED]
@@ -405,7 +405,7 @@ def _reserve(table, where, count, size):
     return table[USED] <= table.size
 
 
-@kernel
+@kernel(light=True)
 def read_setup(data, end, channels, table, values):
     """Fills `table` and `values` from the setup header `data`, uint8, with 8 bytes behind its `end`; whether it is known: it
     has floors of type 1 alone, and room in the tables."""

@@ -10,14 +10,15 @@ import numpy as np
 from ndd._compiled.intrinsics import array_at
 from ndd._compiled.jit import kernel
 from ndd._operator import Plan, operator, output
-from ndd._operator.runs import aligned_places, each_run_in_turns, run_edges
+from ndd._operator.partition import Rows, each_sample
 from ndd._tensor.dtype import float32, int32
 from ndd._tensor.store import address
 from ndd.ops.audio.moving_sums import BLOCK, largest_sums
 from ndd.ops.audio.signal_lengths import count_intervals, limit_windows
 
 _NOTHING = np.zeros(1, np.float32)
-_FIRST = np.zeros(1, np.int64)
+_RUNS = 2  # of a thread, so that one that begins late has less to do
+_RUN_BYTES = 1 << 17  # at least
 _NEVER = 1 << 60  # samples from one sum that is formed anew to the next
 _EXACT = ("u8", "i8", "u16", "i16")
 _TYPES = (*_EXACT, "u32", "i32", "u64", "i64", "f32")
@@ -83,6 +84,7 @@ def _(signal, *, cutoff_db, reference_power, reset_interval, window_length):
         reset_interval = window_length * max(1, 8192 // window_length) if exact else -1
     numbers = {
         "exact": exact, "ratio": _ratio(cutoff_db), "reference": np.float32(reference_power or 0), "interval": reset_interval,
+        "window_length": window_length,
     }  # fmt: skip
     windows = np.empty(signal.n, np.int64)
     limit_windows(signal.sizes, window_length, windows)
@@ -94,39 +96,30 @@ def _ratio(cutoff_db: float) -> np.float32:
     return np.float32(10.0 ** (np.float64(cutoff_db) / 10))
 
 
-@nonsilent_region.cpu
-def _(signal, begin, length, window, exact, ratio, reference, interval):
-    x, found = np.require(signal, signal.dtype if exact else np.float32, ["C", "A"]), np.empty((2, 1), np.int32)
-    place, size = np.array([address(x)]), np.array([x.size])
-    if exact:
-        _exact_regions(0, 1, place, size, x[:0], window, reference, ratio, *found)
-    else:
-        _regions(0, 1, place, size, _FIRST, window, interval if interval > 0 else _NEVER, reference, ratio, *found)
-    begin[...], length[...] = found[:, 0]
-
-
+# A batch: sums of several signals are formed side by side.
 @nonsilent_region.batch
-def _(call, signal, *, cutoff_db, reference_power, reset_interval, window_length):
-    """float32 and short integers; other types are for the plan."""
-    exact = signal.dtype.name in _EXACT
-    places, sizes = aligned_places(signal) if exact or signal.dtype is float32 else None, signal.sizes
-    if places is None:
-        return None
-    interval = reset_interval if reset_interval > 0 else _NEVER
-    reference, ratio = np.float32(reference_power or 0), _ratio(cutoff_db)
-    begins, lengths = np.empty((2, call.n), np.int32)
-
-    nbytes = signal.dtype.bytes * int(sizes.sum())
-    edges = run_edges(call, signal, nbytes)
-    if exact:
-        like = np.empty(0, signal.dtype.numpy)
-        what: tuple[Any, ...] = (_exact_regions, places, sizes, like, window_length)
-    else:
+def _(call, plan, signal, begins, lengths):
+    exact, interval = plan.shared["exact"], plan.shared["interval"]
+    kind, sizes, places = signal.dtype.numpy if exact else np.dtype(np.float32), signal.sizes, signal.pointers()
+    held = signal
+    if kind != signal.dtype.numpy or (places % kind.itemsize).any():
+        held = [np.require(array, kind, ["C", "A"]) for array in signal.arrays()]
+        places = np.array([address(array) for array in held])
+    nbytes = kind.itemsize * int(sizes.sum())
+    parts = min(call.n, _RUNS * call.threads, nbytes // _RUN_BYTES) if nbytes > _RUN_BYTES else 1
+    edges = np.unique(np.searchsorted(np.cumsum(sizes) - sizes, np.arange(parts) * (signal.element_count() / parts)))
+    edges = np.append(edges, call.n)
+    fields: tuple[Any, ...] = places, sizes, np.empty(0, kind), plan.shared["window_length"]
+    if not exact:
+        interval = interval if interval > 0 else _NEVER
         begin = np.repeat(edges[:-1], np.diff(edges))  # of the run of each signal
         order = np.lexsort((-(sizes % interval), begin)) - begin
-        what = (_regions, places, sizes, order, window_length, interval)
-    each_run_in_turns(call, edges, nbytes, *what, reference, ratio, begins, lengths, held=signal)
-    return [begins, lengths]
+        fields = places, sizes, order, plan.shared["window_length"], interval
+    numbers = plan.shared["reference"], plan.shared["ratio"], begins.whole, lengths.whole
+    each_sample(
+        call, _exact_regions if exact else _regions, Rows(edges[:-1]), Rows(edges[1:]), *fields, *numbers, nbytes=nbytes,
+        held=held,
+    )  # fmt: skip
 
 
 @kernel

@@ -10,7 +10,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
-from ndd._compiled.simd import TILE, fetch, turn_tile
+from ndd._compiled.simd import TILE, prefetch_to_write, transpose_tile
 from ndd._operator import Plan, bad_sample, operator, output
 from ndd._operator.fusion import Continuation, continuation, hand_over
 from ndd._operator.naming import raise_first
@@ -233,7 +233,7 @@ def _transformed(
                 power_of_row(row, root, target)
                 if along_t:  # where the next ones go; memory is read before a part of a line is written
                     for i in range(bins * k // here, bins * (k + 1) // here):
-                        fetch(spectra, i * columns + column + 2 * here - 1)
+                        prefetch_to_write(spectra, i * columns + column + 2 * here - 1)
             if along_t:
                 _write_columns(values, here, piece, spectra.reshape(bins, columns), column)
             t += here
@@ -246,9 +246,9 @@ def _write_columns(values, count, piece, out, first):
     bins = len(out)
     for k in range(0, bins, TILE):
         if count == TILE and k + TILE <= bins:
-            turn_tile(values, 0, k, out, k, first)
+            transpose_tile(values, 0, k, out, k, first)
         else:
-            turn_tile(values, 0, k, piece, 0, 0)
+            transpose_tile(values, 0, k, piece, 0, 0)
             for i in range(min(TILE, bins - k)):
                 for t in range(count):
                     out[k + i, first + t] = piece[i, t]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import kernel
-from ndd._compiled.simd import COLUMNS, TILE, sum_few, sum_rows, turn_tile
+from ndd._compiled.simd import COLUMNS, TILE, sum_few, sum_rows, transpose_tile
 
 _TOGETHER = 1152  # columns that are worked on together: as many of 20 rows stay in the second cache
 
@@ -109,7 +109,7 @@ def _turn(x, out, rows, columns):
     for i in range(0, rows, TILE):
         for j in range(0, columns, TILE):
             if i + TILE <= rows and j + TILE <= columns:
-                turn_tile(x, i, j, out, j, i)
+                transpose_tile(x, i, j, out, j, i)
             else:
                 for k in range(i, min(i + TILE, rows)):
                     for l in range(j, min(j + TILE, columns)):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import math
 from typing import Any
 
 import numpy as np
@@ -180,22 +178,6 @@ def paste_regions(canvas, shape, pixel, own, addresses):
             if 0 <= at < own[k, 5] and own[k, 6] and not _hidden(own, k):
                 source = addresses[own[k, 0], own[k, 1]] + ((own[k, 3] + at) * own[k, 2] + own[k, 4]) * pixel
                 copy_bytes(to + np.uintp(own[k, 8] * pixel), np.uintp(source), np.uintp(own[k, 6] * pixel))
-
-
-@paste_regions.meanwhile
-def _(canvas, shape, pixel, own, addresses):
-    height, width, _ = shape.tolist()
-    lines = canvas.reshape(height, width * pixel)
-    lines[...] = 0
-    for number, sample, line, y, x, high, wide, to_y, to_x in own.tolist():
-        if high and wide:
-            image = _bytes_at(int(addresses[number, sample]), (y + high, line * pixel))
-            part = image[y:, x * pixel : (x + wide) * pixel]
-            lines[to_y : to_y + high, to_x * pixel : (to_x + wide) * pixel] = part
-
-
-def _bytes_at(address: int, shape: tuple[int, ...]) -> np.ndarray:
-    return np.ctypeslib.as_array((ctypes.c_uint8 * math.prod(shape)).from_address(address)).reshape(shape)
 
 
 @kernel

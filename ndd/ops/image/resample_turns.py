@@ -66,7 +66,7 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
         order, sources, out.pointers(), np.empty(0, kinds[0]), like, extents, np.ascontiguousarray(sizes),
         *map(np.ascontiguousarray, (start, end, kind, radius)), REGISTER // like.itemsize, *range_of(like.dtype),
     )  # fmt: skip
-    done = call.in_turns(filter_turns, numbers, len(order), image.nbytes() + out.nbytes(), (image, out))
+    done = call.parallel_for(filter_turns, numbers, len(order), image.nbytes() + out.nbytes(), (image, out))
     return np.flatnonzero(~(picked | fits) if done else ~picked)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ndd._compiled.intrinsics import empty, overlapping
 from ndd._compiled.jit import kernel
 from ndd._compiled.libm import c_cos, c_sin
-from ndd._compiled.simd import fetch_to_read
+from ndd._compiled.simd import prefetch_to_read
 from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, sample_rows, store_row
 
 _TILE = 256  # DALI adds steps up over so many pixels of a row
@@ -21,12 +21,15 @@ _STREAMS = 16  # rows of an image that a processor reads ahead at once
 _NEAR = 1 << 20  # bytes that fit into the cache of one core
 LARGE = 1 << 30  # elements of an image from which on places need more than 32 bits
 _OUTSIDE = np.int64(-(1 << 60))
+NO_MATRIX, NO_WAVE, APPLIED = np.empty((0, 0), np.float32), np.empty(0, np.float32), np.int32(1)
+"""What `warp_image` is given where there is no such argument, of the types that arguments have."""
 
 
 @kernel
 def warp_image(image, out, applied, matrix, wave, rgb, large, nearest, border, fill, stored_fill, rounds, low, high):
     """An image [H, W, C] read at what one of the `..._points` below says: `affine_points` of `matrix`, `water_points` of
-    `wave`, or `sphere_points` where both are None. Neither image is empty. A copy where not `applied`.
+    `wave`, or `sphere_points` where both are empty (`NO_MATRIX`, `NO_WAVE`), so that all are one compilation. Neither image is
+    empty. A copy where not `applied`.
 
     `rgb` is None, or something where both are RGB pixels in bytes, `LEAST` of them at least (`rgb_sampling.py`); `large` is
     None for images of less than `LARGE` elements. The rest is that of `sample_rows`.
@@ -44,7 +47,7 @@ def warp_image(image, out, applied, matrix, wave, rgb, large, nearest, border, f
         words = overlapping(image.reshape(image.size), np.uint32)
         out_words = overlapping(out.reshape(out.size), np.uint32)
     # A turned row comes upon lines of the cache in an order that no processor foresees.
-    if matrix is not None and abs(matrix[1, 0]) * width > _STREAMS and image.size * image.itemsize < _NEAR:
+    if matrix.size and abs(matrix[1, 0]) * width > _STREAMS and image.size * image.itemsize < _NEAR:
         bring_near(image.reshape(image.size))
     if large is None:  # 32 bits, which is faster
         outside, place = np.int32(-LARGE), empty((4, width), np.int32)
@@ -54,9 +57,9 @@ def warp_image(image, out, applied, matrix, wave, rgb, large, nearest, border, f
     all_x, all_y = empty((rows, width), np.float32), empty((rows, width), np.float32)
     for first in range(0, height, rows):
         xs, ys = all_x[: height - first], all_y[: height - first]
-        if matrix is not None:
+        if matrix.size:
             affine_points(first, xs, ys, matrix)
-        elif wave is not None:
+        elif wave.size:
             water_points(first, xs, ys, wave)
         else:
             sphere_points(first, xs, ys, height, width)
@@ -110,7 +113,7 @@ def _(x, y, across, down, xs, ys):
 def bring_near(flat):
     """Brings an image to the cache in order, which is much faster than as a turned row comes upon its lines."""
     for i in range(0, flat.size, 64 // flat.itemsize):
-        fetch_to_read(flat, i)
+        prefetch_to_read(flat, i)
 
 
 @kernel

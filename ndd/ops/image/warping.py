@@ -13,7 +13,7 @@ from ndd._operator import Operand, Plan, Values
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import volumes
-from ndd.ops.image.warp_kernels import LARGE, warp_image, warp_volume
+from ndd.ops.image.warp_kernels import APPLIED, LARGE, NO_MATRIX, NO_WAVE, warp_image, warp_volume
 from ndd.types import DALIInterpType
 
 NEAREST, LINEAR = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR
@@ -187,7 +187,7 @@ def warp_kernels(input: Operand, plan: Plan, target: DType) -> dict[Any, np.ndar
 
 
 _READING = ("nearest", "border", "fill", "stored_fill", "rounds", "low", "high")
-_NOT_GIVEN = {"applied": 1, "matrix": None, "wave": None}
+_NOT_GIVEN = {"applied": APPLIED, "matrix": NO_MATRIX, "wave": NO_WAVE}
 
 
 def paint_warped(image, out, applied, matrix, wave, nearest, border, fill, stored) -> None:
@@ -200,7 +200,7 @@ def paint_warped(image, out, applied, matrix, wave, nearest, border, fill, store
     rgb = image.dtype == out.dtype == np.uint8 and image.shape[2] == 3 and min(image.size, out.size) >= LEAST
     large = image.size >= LARGE
     how = reading(image.dtype, out.dtype, nearest, border, fill, stored)
-    warp_image(image, out, applied, matrix, wave, (rgb and not large) or None, large or None, *how)
+    warp_image(image, out, np.int32(applied), matrix, wave, (rgb and not large) or None, large or None, *how)
 
 
 def _paint_volume(image, out, matrix, nearest, border, fill, stored) -> None:

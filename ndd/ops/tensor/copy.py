@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.element_copies import copied
-from ndd._operator import Call, bytes_of, like, operator
+from ndd._operator import Call, View, like, operator
 from ndd._operator.partition import each_sample
 from ndd._tensor import Store, bind_operations
 from ndd._tensor.memory import host_empty
 
+_BYTES = View("flat", np.uint8)
 _WORTH_A_THREAD = 1 << 18  # bytes
 
 
@@ -85,7 +86,7 @@ def _gathered(call: Call, store: Store) -> Store:
     if flat.nbytes < 2 * _WORTH_A_THREAD:
         np.concatenate([a.reshape(-1) for a in arrays], out=flat)
     else:
-        each_sample(call, copied, bytes_of(store.contiguous()), bytes_of(made))
+        each_sample(call, copied, _BYTES.of(store), _BYTES.of(made))
     return made
 
 

@@ -211,7 +211,7 @@ def _fill(call: Call, flat: np.ndarray, number: np.ndarray) -> None:
     octets[behind:] = pattern.view(np.uint8)[: octets.size - behind]
     words, word = octets[:behind].view(np.uint64), pattern[0]
     pieces = -(-words.size // _PIECE)
-    call.in_turns(_fill_words, (words, word), pieces, flat.nbytes, flat)
+    call.parallel_for(_fill_words, (words, word), pieces, flat.nbytes, flat)
 
 
 @kernel

@@ -109,8 +109,8 @@ def _nameless() -> int:
     if hasattr(os, "memfd_create"):
         with contextlib.suppress(OSError):
             return os.memfd_create("ndd-epochs")
-    with tempfile.TemporaryFile() as made:
-        return os.dup(made.fileno())
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def _before_fork() -> None:

@@ -1,9 +1,9 @@
-"""Bytes of files and of ranges of files: many in one call without the GIL, in shared pooled memory. Nothing is mapped: a
-mapped file that gets shorter ends the process, and a copy out of a mapping saves 2 to 4 us of a record of 100 kB.
+"""Reads files and ranges of files: many in one call without the GIL, into shared pooled memory. Nothing is mapped: if a mapped
+file gets shorter, the process ends, and mapping saves only 2 to 4 us of a record of 100 kB.
 
-Paths may be URLs of objects (`ndd.io.object_store`): then ranges are requested in parallel.
-What cannot be read is an `OSError` in its place and harms nothing else. A file that is no regular file (a FIFO, a
-device, a folder) and a file that ends too early are such errors; nothing here waits for data that does not come.
+Paths may be URLs of objects (`ndd.io.object_store`); their ranges are requested in parallel.
+A range that cannot be read is an `OSError` in its place and harms no other. Files that are not regular (a FIFO, a device, a
+folder) and files that end too early are such errors; nothing here waits for data that does not come.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ndd._tensor.small_arrays import few_zeros
 from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
 
 _ALIGNMENT = 64
-_GAP = 1 << 16  # bytes between two ranges that are read through: a read call costs as much as 64 kB
+_GAP = 1 << 16  # bytes between two ranges that are read as one: a read call costs as much as 64 kB
 _RUN = 1 << 20  # the longest read that joins ranges: 100 kB cost 18 us in reads of 1 MB, 30 us in reads of 16 MB
 _REQUEST = 1 << 21  # the longest request that joins ranges of an object; several run at once
 
@@ -32,9 +32,8 @@ class OpenFiles:
     """Some files, opened together; closed with this object, which is also a context manager.
 
     Attributes:
-        paths: as given.
-        sizes: in bytes, int64; -1 for what could not be opened.
-
+        paths: the paths.
+        sizes: in bytes, int64; -1 for files that could not be opened.
     """
 
     def __init__(self, paths: Sequence[str]):
@@ -69,31 +68,31 @@ class OpenFiles:
             return self._without(beyond, numbers, offsets, sizes, self.read)
         if self._remote:
             return self._requested(numbers, offsets, sizes)
-        found: list[Any] = [None] * len(sizes)
+        pieces: list[Any] = [None] * len(sizes)
         missing = list(range(len(sizes)))  # where there is no compiled reading
         if self._open:
             buffer, places, missing = self._read(self.handles[numbers], offsets, sizes)
-            found = _pieces(buffer, places, sizes)
+            pieces = _pieces(buffer, places, sizes)
         for place in missing:
-            found[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
-        return found
+            pieces[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
+        return pieces
 
     def read_whole(self) -> tuple[Packed | list[Any], dict[int, Exception]]:
-        """The bytes of each file, as places in one buffer where that is possible; and the errors of those that cannot be
-        read, which hold anything. Closes the files."""
+        """The bytes of each file, as ranges of one buffer if possible, and the errors of unreadable files, whose bytes are
+        undefined. Closes the files."""
         if self._open:
             buffer, places, missing = self._read(self.handles, few_zeros(len(self.paths), np.int64), self.sizes, True)
             if not missing:
                 return Packed.of(buffer, places, self.sizes), {}
-            found = _pieces(buffer, places, self.sizes)
+            contents = _pieces(buffer, places, self.sizes)
             for place in missing:  # after closing the others: a process may be short of handles for all of them at once
-                found[place] = read_slowly(self.paths[place])
+                contents[place] = read_slowly(self.paths[place])
         else:
-            found = _each(self.paths, read_objects, read_slowly)
-        return found, {place: piece for place, piece in enumerate(found) if isinstance(piece, Exception)}
+            contents = _each(self.paths, read_objects, read_slowly)
+        return contents, {place: piece for place, piece in enumerate(contents) if isinstance(piece, Exception)}
 
     def _requested(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
-        """Ranges of objects, each in memory of its own. An object that could not be found is not asked for again."""
+        """Ranges of objects, each in its own memory. Objects that were not found are not requested again."""
         _ = self.sizes
         said = self._statuses or []
         found: list[Any] = [said[n] for n in numbers.tolist()]
@@ -107,8 +106,8 @@ class OpenFiles:
     def _read(
         self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
     ) -> tuple[np.ndarray, np.ndarray, list[int]]:
-        """One buffer, the places of the pieces in it, each `lead` bytes behind an aligned one, and the numbers of those
-        that could not be read."""
+        """One buffer, the offsets of the ranges in it (each `lead` bytes after an aligned one), and the numbers of the
+        unreadable ranges."""
         room = (sizes + lead + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
         places = np.add.accumulate(room) - room + lead
         buffer = host_empty(int(room.sum()), np.uint8)
@@ -118,22 +117,22 @@ class OpenFiles:
         return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
 
     def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
-        """As `read`; ranges that follow each other closely, as in sequential reading, are read in one piece.
+        """As `read`, but ranges that lie close together, as in sequential reading, are read in one piece.
 
-        Such a range may begin at any address.
+        They may begin at any address.
         """
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
         if not self._open:
             return self._read_apart(numbers, offsets, sizes)
         buffer, starts, errors = self.read_packed(numbers, offsets, sizes)
-        found = _pieces(buffer, starts, sizes)
+        pieces = _pieces(buffer, starts, sizes)
         for place, error in errors.items():
-            found[place] = error
-        return found
+            pieces[place] = error
+        return pieces
 
     def read_packed(self, numbers: Any, offsets: Any, sizes: Any) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
-        """What `read_joined` reads as one u8 array, where in it each range begins, and the ranges that could not be
-        read, which hold anything."""
+        """As `read_joined`, in one u8 array: the array, the offset of each range in it, and the errors of unreadable ranges,
+        whose bytes are undefined."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
         if self._open and not self._beyond(numbers, offsets, sizes):
             first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
@@ -154,14 +153,14 @@ class OpenFiles:
         return buffer, starts, errors
 
     def _read_apart(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
-        """Run by run: of objects, of files without compiled reading, and where a part of a run is missing."""
+        """Reads run by run: objects, files without compiled reading, and runs of which a part is missing."""
         beyond = self._beyond(numbers, offsets, sizes)
         if beyond:
             return self._without(beyond, numbers, offsets, sizes, self._read_apart)
         first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST if self._remote else _RUN)
         runs = self.read(numbers[first], offsets[first], run_sizes)
         starts = (offsets - offsets[first][run_of]).tolist()
-        found: list[Any] = []
+        pieces: list[Any] = []
         for place, (run, start, size) in enumerate(zip(run_of.tolist(), starts, sizes.tolist(), strict=True)):
             piece = runs[run]
             if isinstance(piece, OSError) and (piece.errno == errno.EIO or not self._remote):
@@ -169,11 +168,11 @@ class OpenFiles:
                 piece = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), size)
             elif not isinstance(piece, OSError):
                 piece = piece[start : start + size]
-            found.append(piece)
-        return found
+            pieces.append(piece)
+        return pieces
 
     def _beyond(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[int]:
-        """The ranges that end behind their files, as a wrong index may have them: of any size, and whose sum may wrap."""
+        """The ranges that end beyond their files, as in a wrong index. They may have any size, and their sum may wrap."""
         totals = self.sizes[numbers]
         outside = (offsets < 0) | (offsets > totals - np.maximum(sizes, 0))
         return np.flatnonzero(outside & (totals >= 0)).tolist() if outside.any() else []
@@ -181,7 +180,7 @@ class OpenFiles:
     def _without(
         self, beyond: list[int], numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, read: Any
     ) -> Any:
-        """What `read` gives of all ranges but these, each of which is tried alone: a file may have grown."""
+        """The result of `read` for all ranges but these, each of which is tried alone: a file may have grown."""
         inside = np.ones(len(sizes), bool)
         inside[beyond] = False
         found: list[Any] = [None] * len(sizes)
@@ -229,14 +228,14 @@ def status(path: str) -> Status:
 
 def _status(path: str) -> Status | OSError:
     try:
-        found = os.stat(path)
-        return Status(found.st_size, str(found.st_mtime_ns))
+        stated = os.stat(path)
+        return Status(stated.st_size, str(stated.st_mtime_ns))
     except OSError as error:
         return error
 
 
 def _each(paths: Sequence[str], objects: Any, local: Any) -> list[Any]:
-    """`objects` of those paths that are URLs, all together, and `local` of each of the others."""
+    """`objects` applied to all URLs together, and `local` to each of the other paths."""
     remote = [path for path in paths if is_remote(path)]
     answers = iter(objects(remote) if remote else ())
     return [next(answers) if is_remote(path) else local(path) for path in paths]
@@ -245,7 +244,7 @@ def _each(paths: Sequence[str], objects: Any, local: Any) -> list[Any]:
 def _runs(
     numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, longest: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ranges that follow each other closely, joined up to about `longest` bytes: the first range of each run, the run
+    """Joins ranges that lie close together into runs of up to about `longest` bytes: the first range of each run, the run
     of each range, and the sizes of the runs."""
     ends = offsets + sizes
     gaps = offsets[1:] - ends[:-1]
@@ -261,14 +260,13 @@ def _pieces(buffer: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> list[A
 
 
 def read_files(paths: Sequence[str]) -> tuple[Packed | list[Any], dict[int, Exception]]:
-    """The bytes of each file, as places in one buffer where that is possible; and the errors of those that cannot be
-    read."""
+    """The bytes of each file, as ranges of one buffer if possible, and the errors of unreadable files."""
     return OpenFiles(paths).read_whole()
 
 
 class RegularFile:
-    """An open file that is read piece by piece, as for an index; a context manager. OSError if it is no regular file.
-    Of an object several pieces that lie close together are requested at once.
+    """An open file that is read piece by piece, as for an index; a context manager. OSError if it is not a regular file.
+    Pieces of an object that lie close together are requested at once.
 
     Attributes:
         size: in bytes, when it was opened.
@@ -314,7 +312,7 @@ class RegularFile:
 
 
 def whole_file(path: str) -> bytes:
-    """All of a file that is read once, as for an index: in memory that is given up afterwards. OSError as above."""
+    """The bytes of a file that is read once, as for an index, in memory that is not pooled. OSError as above."""
     with RegularFile(path) as file:
         parts = []
         while (done := sum(map(len, parts))) < file.size:  # a read call stops at 2 GB
@@ -335,8 +333,8 @@ def _regular_size(handle: int, path: str) -> int:
 
 
 def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSError:
-    """One range (by default all to the end) from Python: where there is no compiled reading, and to learn what is
-    wrong with a file. OSError if it is no regular file, or ends before the range does."""
+    """Reads one range (default: to the end) in Python, where no compiled code can, and to find the error of a file. Returns an
+    OSError if the file is not regular or ends before the range does."""
     if is_remote(path):
         return read_object_ranges([path], [offset], [size])[0]
     try:

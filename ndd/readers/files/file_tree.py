@@ -22,7 +22,7 @@ _PIECE = re.compile(
 )
 _MEMBER = re.compile(r"\[:(?P<kind>[a-z]+):\]|(?P<first>\\.|.)(?:-(?P<last>\\.|.))?", re.DOTALL)
 
-# What `[:name:]` stands for in the brackets of a pattern, as in those of a regular expression.
+# The character class `[:name:]` in the brackets of a pattern, for the brackets of a regular expression.
 _KINDS = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",
@@ -54,7 +54,7 @@ def path_texts(reader: str, argument: str, paths: Any) -> list[str]:
 
 
 def path_text(reader: str, argument: str, path: Any) -> str:
-    """A path as a text, that of a `file://` URL as well; TypeError for what is none."""
+    """A path as text; also the path in a `file://` URL. TypeError for anything else."""
     try:
         return local_name(os.fsdecode(path))
     except TypeError:
@@ -64,8 +64,8 @@ def path_text(reader: str, argument: str, path: Any) -> str:
 
 
 def named_files(reader: str, files: Any, file_list: Any, file_root: Any, file_filter: str) -> tuple[str, list[str]]:
-    """A folder, and the names relative to it that one of three arguments gives: `files`; `file_list`, a text file with a
-    path a line; or `file_root`, whose files and those one level below match `file_filter`. RuntimeError for none."""
+    """A folder and names relative to it, from one of three arguments: `files`; `file_list`, a text file with one path a line;
+    or `file_root`, whose files, and those one level below, match `file_filter`. RuntimeError without any of them."""
     root = None if file_root is None else path_text(reader, "file_root", file_root)
     if files is not None and file_list is not None:
         raise RuntimeError(f"{reader}: file paths come from `files` or from `file_list`, but not from both")
@@ -93,21 +93,21 @@ def read_lines(reader: str, path: str) -> list[str]:
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a line of an index, which ASCII blanks part: a name may hold others, such as the U+202F that macOS puts
-    into those of its screenshots."""
+    """The words of a line of an index, separated by ASCII blanks. Names may contain other blanks, such as the U+202F in the
+    names of screenshots on macOS."""
     return line.split() if line.isascii() else _WORD.findall(line)
 
 
-MOST_BYTES = 10**18 - 1  # that a word of an index may say: two of them have a sum in an int64
+MOST_BYTES = 10**18 - 1  # the largest number in an index: the sum of two fits an int64
 
 
 def is_offset(word: str) -> bool:
-    """Whether a word of an index is a number of bytes that a file may have."""
+    """Whether a word of an index is a possible number of bytes."""
     return word.isascii() and word.isdecimal() and len(word) <= len(str(MOST_BYTES))
 
 
 def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:
-    """The files one level below `root`: the chosen directories, the names, and the directory's place for each name."""
+    """The files one level below `root`: the chosen directories, the names, and the number of the directory of each name."""
     if is_remote(root):
         return _scan_objects(reader, root, choose_dir, choose_file)
     try:
@@ -131,7 +131,7 @@ def scan_tree(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tupl
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a folder. A link to itself is none: read as a file, it is an error that names it."""
+    """Whether an entry is a folder. A link to itself is not: it is read as a file, and the error names it."""
     try:
         return entry.is_dir()
     except OSError:
@@ -139,12 +139,12 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def count_files(folder: str, choose_file: Any) -> int:
-    """How many chosen files lie in a folder itself."""
+    """The number of chosen files directly in a folder."""
     return len(_split(folder, choose_file)[0])
 
 
 def _scan_objects(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:
-    """As `scan_tree`, for a folder of a store. All folders are asked for together."""
+    """As `scan_tree`, for a folder of an object store. All folders are requested together."""
     try:
         folders = [name for name in one(list_folders([root])).folders if choose_dir(name)]
         paths = [os.path.join(root, folder) for folder in folders]
@@ -158,21 +158,21 @@ def _scan_objects(reader: str, root: str, choose_dir: Any, choose_file: Any) -> 
 def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
     """The files in `root`, sorted, then those in each of its folders, sorted: names relative to `root`."""
     try:
-        found, folders = _split(root, choose_file)
+        names, folders = _split(root, choose_file)
         for folder in folders:
-            found += [os.path.join(folder, name) for name in _split(os.path.join(root, folder), choose_file)[0]]
+            names += [os.path.join(folder, name) for name in _split(os.path.join(root, folder), choose_file)[0]]
     except OSError as error:
         raise RuntimeError(
             f"{reader}: Failed to open {error.filename}{from_where(error.filename)}: {error.strerror}"
         ) from error
-    return found
+    return names
 
 
 def _split(folder: str, choose_file: Any) -> tuple[list[str], list[str]]:
     """The chosen files of a folder, and its folders."""
     if is_remote(folder):
-        found = one(list_folders([folder]))
-        return [name for name in found.files if choose_file(name)], found.folders
+        listing = one(list_folders([folder]))
+        return [name for name in listing.files if choose_file(name)], listing.folders
     with os.scandir(folder) as entries:
         listed = [(entry.name, _is_folder(entry)) for entry in entries]
     files = sorted(name for name, is_folder in listed if not is_folder and choose_file(name))
@@ -218,8 +218,8 @@ def _glob_pieces(pattern: str) -> Iterator[str]:
 
 
 def _bracketed(inside: str) -> Iterator[str]:
-    """What stands in the brackets of a pattern, as alternatives. A range that ends before it begins, and an unknown name of
-    a kind of characters, match nothing."""
+    """The alternatives in the brackets of a pattern. A range that ends before it begins matches nothing, nor does an unknown
+    name of a character class."""
     for member in _MEMBER.finditer(inside):
         if member["kind"]:
             yield f"(?-i:[{_KINDS[member['kind']]}])" if member["kind"] in _KINDS else "(?!)"

@@ -1,8 +1,8 @@
-"""Ranges of files straight into a GPU's memory: GPUDirect Storage by way of kvikio, where a machine has it.
+"""Ranges of files read directly into GPU memory: GPUDirect Storage through kvikio, on machines that have it.
 
-A DMA engine writes such a range to the GPU, past the CPU and the page cache, and in the order of no stream. So the memory
-belongs to a stream of its own on which nothing ever waits: torch's allocator hands it on only when the streams of all
-who read it have come past them.
+A DMA engine writes the range to the GPU, bypassing the CPU and the page cache, and outside the order of any stream. So the
+memory belongs to a stream of its own that never waits: torch's allocator reuses the memory only after all streams that read it
+have passed their reads.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ndd._tensor import Batch, Device, Store, Tensor
 from ndd._tensor.dtype import torch_dtype
 from ndd._tensor.memory import device_empty
 
-_PAGE = 4096  # GPUDirect copies whole pages: what begins elsewhere goes through a bounce buffer
+_PAGE = 4096  # GPUDirect copies whole pages: ranges that begin elsewhere go through a bounce buffer
 
 
 class Range(NamedTuple):
-    """Bytes of a file. `handle` is an open descriptor of it: that of the very file whose header was read."""
+    """Bytes of a file. `handle` is the open descriptor from which the header was read."""
 
     path: str
     handle: int
@@ -34,8 +34,8 @@ class Range(NamedTuple):
 
 
 class Landed:
-    """A sample that lies on a GPU, where a reader's records have arrays: its bytes as an u8 tensor, their element type
-    and shape, and the stream that the memory belongs to."""
+    """A sample on a GPU in the place of an array of a record: its bytes as a u8 tensor, their element type and shape, and the
+    stream that owns the memory."""
 
     __slots__ = ("bytes", "device", "dtype", "ndim", "shape", "stream")
 
@@ -45,7 +45,7 @@ class Landed:
 
 
 def usable(reader: str) -> bool:
-    """Whether files are read by GPUDirect: kvikio is installed, and finds the driver of it.
+    """Whether files are read by GPUDirect: kvikio is installed and finds the driver.
 
     The environment variable `NDD_GPUDIRECT=0` forbids it. `NDD_GPUDIRECT=1` has kvikio read in any case, also in its
     compatibility mode, where it copies through memory of the CPU; RuntimeError if kvikio cannot be imported then.
@@ -70,8 +70,8 @@ def usable(reader: str) -> bool:
 
 
 def land(pieces: Sequence[Range | np.ndarray], device: Device) -> tuple[list[Any], Stream]:
-    """Ranges of files, and C-contiguous arrays, on a GPU: u8 tensors, or the error of a range that cannot be read; and
-    the stream that their memory belongs to. Waits until all are there. MemoryError where the GPU has no room."""
+    """Copies ranges of files, and C-contiguous arrays, to a GPU: u8 tensors, or the errors of unreadable ranges; and
+    the stream that owns their memory. Waits until all are there. MemoryError if the GPU has no room."""
     import torch
 
     from ndd._cuda.scope import on_stream
@@ -87,14 +87,14 @@ def land(pieces: Sequence[Range | np.ndarray], device: Device) -> tuple[list[Any
             raise MemoryError(str(error)) from error
         slots = [room[:size] for room, size in zip(memory.split(rooms), sizes, strict=True)]
         begun = [_begun(piece, slot) for piece, slot in zip(pieces, slots, strict=True)]
-        found = [_ended(*one) for one in zip(pieces, slots, begun, strict=True)]
+        landed_pieces = [_ended(*one) for one in zip(pieces, slots, begun, strict=True)]
         stream.synchronize()  # for copies of arrays: nothing else is ever queued there
-    return found, stream
+    return landed_pieces, stream
 
 
 def _begun(piece: Range | np.ndarray, slot: Any) -> Any:
-    """A file and the future of reading its range to `slot`, from the beginning of the page in which it begins; or what
-    is wrong with it. An array is copied."""
+    """A file and the future of reading its range into `slot`, from the start of its first page; or an error. An array is
+    copied."""
     import torch
 
     if isinstance(piece, np.ndarray):
@@ -132,7 +132,7 @@ def _ended(piece: Range | np.ndarray, slot: Any, begun: Any) -> Any:
 
 
 def landed(value: Tensor | Batch) -> Any:
-    """A value whose samples are `Landed`, as one on their GPU; another as it is."""
+    """A value whose samples are `Landed` as a value on their GPU; any other value as it is."""
     store = value._value()
     samples: Any = store.parts or [None]
     if not isinstance(samples[0], Landed):
@@ -152,7 +152,7 @@ def landed(value: Tensor | Batch) -> Any:
 
 
 def _kvikio() -> Any:
-    """kvikio, with the modules that are used."""
+    """kvikio, with the modules that this file uses."""
     kvikio = import_module("kvikio")
     import_module("kvikio.cufile_driver")
     import_module("kvikio.defaults")

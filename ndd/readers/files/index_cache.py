@@ -1,12 +1,12 @@
-"""`cached`: the index of a container, kept on disk from run to run.
+"""`cached`: the index of a container, cached on disk between runs.
 
-An index is a dict of NumPy arrays (offsets, sizes, names as bytes). It is kept for one state of one container: its
-path or URL, size and time of change (or ETag), the kind of index and the version of its format. Files are written aside
-and moved into place, so a reader sees a whole file or none.
+An index is a dict of NumPy arrays (offsets, sizes, names as bytes). A cached index belongs to one state of one container: its
+path or URL, size and modification time (or ETag), the kind of index and the version of its format. Files are written under
+another name and then renamed, so a reader sees a whole file or none.
 
-What a file says is used only if this user or root wrote it, its digest fits (nothing in it is ever unpickled), and it can be
-the index of this container: each kind checks its arrays against the container's size, and where the container counts its
-records against that number. Anything else is built anew. Where nothing can be written the index is built at every run.
+A cached file is used only if this user or root wrote it, its digest is right (nothing in it is unpickled), and it can be
+the index of this container: each kind checks its arrays against the container's size and, if the container has one, its
+count of records. Otherwise the index is built again. If no file can be written, every run builds the index.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Check = Callable[[Index, int], bool]
 _FORMAT = 3  # of the files written here
 _INDEXES = "indexes"
 _LEAST = 1 << 20  # bytes: a smaller container is indexed in less time than a file takes to find and check
-LEAST_TEXT = 1 << 16  # the same of a list of records as text, whose lines take 4 us each and more
+LEAST_TEXT = 1 << 16  # the same for a list of records as text, whose lines take at least 4 us each
 
 
 def cached(
@@ -52,15 +52,15 @@ def cached(
     least: int = _LEAST,
     check: Check = lambda index, size: True,
 ) -> Index:
-    """`build()`, or what it gave in an earlier run for this very state of the container.
+    """`build()`, or its result in an earlier run for the same state of the container.
 
     Args:
         container: the path; OSError if there is no such file.
-        kind: what builds the index, such as "webdataset"; with the options that change it, if there are any.
-        version: of what `build` gives; raise it with every change, and old files are built anew.
+        kind: the builder of the index, such as "webdataset", with the options that change the index.
+        version: the version of the result of `build`. Raise it with every change: old files are then built again.
         build: makes the index.
-        least: containers below this size in bytes are never cached.
-        check: whether what a file says can be the index of this container.
+        least: smaller containers (in bytes) are never cached.
+        check: whether the arrays can be the index of this container.
 
     The folder is `$NDD_CACHE_DIR`, else `ndd` in `$XDG_CACHE_HOME` or `~/.cache`, else one of this user in the
     system's folder for temporary files. `NDD_CACHE_DIR=` (empty) turns the cache off.
@@ -76,7 +76,7 @@ def cached(
         if known is not None and _fits(check, known, size):
             return known
     index = build()
-    if _state(container, kind, version) == before:  # else it changed meanwhile, and nobody knows what was indexed
+    if _state(container, kind, version) == before:  # else it changed while it was indexed
         folder = folder_to_write(chosen, others, _INDEXES)
         if folder is not None:
             _save(folder / name, before, index)
@@ -86,13 +86,13 @@ def cached(
 def _fits(check: Check, index: Index, size: int) -> bool:
     try:
         return check(index, size)
-    except Exception:  # whatever NumPy says of arrays that are none of an index
+    except Exception:  # any error of NumPy about arrays that are not an index
         return False
 
 
 def has_columns(index: Index, **columns: str) -> bool:
-    """Whether an index holds these arrays and no others, each of an element type and of extents, numbers or names of what is
-    equal in all: `has_columns(index, offsets="int64 n", boxes="float32 m 4")`."""
+    """Whether an index holds exactly these arrays, each of the given element type and extents. An extent is a number, or a
+    name that stands for the same number in all arrays: `has_columns(index, offsets="int64 n", boxes="float32 m 4")`."""
     extents: dict[str, int] = {}
     if index.keys() != columns.keys():
         return False
@@ -113,7 +113,7 @@ def all_within(values: np.ndarray, least: int, most: int) -> bool:
 
 
 def all_inside(offsets: np.ndarray, sizes: np.ndarray, total: int) -> bool:
-    """Whether all ranges lie within `total` bytes, however large their numbers are."""
+    """Whether all ranges lie within `total` bytes; safe for numbers of any size."""
     return all_within(sizes, 0, total) and all_within(offsets, 0, total) and bool((offsets <= total - sizes).all())
 
 
@@ -127,8 +127,8 @@ def listed_or_scanned(
     check: Check,
     check_listed: Check,
 ) -> Index:
-    """The index of a container, kept: what its index file says, `listed(reader, index)`, or without one what is found
-    in the container itself, `scan(container)`. RuntimeError for files that cannot be read or are none of that kind."""
+    """The cached index of a container: `listed(reader, index)` from its index file, or `scan(container)` if there is none.
+    RuntimeError for files that cannot be read or are of another kind."""
     try:
         if index is None:
             return cached(container, kind, 1, lambda: scan(container), check=check)
@@ -142,56 +142,58 @@ def listed_or_scanned(
 
 
 def _state(container: str, kind: str, version: int) -> dict[str, int | str]:
-    found = status(container)
+    file_status = status(container)
     return {
         "format": _FORMAT,
         "kind": kind,
         "version": version,
         "path": _name_of(container),
-        "size": found.size,
-        "state": found.version,
+        "size": file_status.size,
+        "state": file_status.version,
     }
 
 
 def _name_of(container: str) -> str:
-    """What tells a container from others. Of a URL, which may hold secrets, no more than a hash is kept."""
+    """The name of a container in the cache. For a URL, which may hold secrets, it is a hash."""
     if is_remote(container):
         return hashlib.sha256(container.encode(errors="surrogateescape")).hexdigest()
     return os.path.realpath(container)
 
 
 def _other_folders() -> list[Path]:
-    """Where an index may be, the best place first."""
+    """The folders that may hold an index, the best one first."""
     user = user_folder()
     return [*([] if user is None else [user]), temporary_folder("ndd")]
 
 
 def _digest(index: Index) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, array in index.items():
-        found.update(f"{name} {array.dtype.str} {array.shape}\0".encode())
-        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+        digest.update(f"{name} {array.dtype.str} {array.shape}\0".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _loaded(file: Path, state: dict[str, int | str]) -> Index | None:
     """The index in a file, if the file is whole and of this state."""
     try:
         with np.load(io.BytesIO(read_own(file)), allow_pickle=False) as arrays:
-            if any(member.compress_type for member in arrays.zip.infolist()):  # we write none: it may be of any size
+            if any(
+                member.compress_type for member in arrays.zip.infolist()
+            ):  # we write no compressed members: they may unpack to any size
                 return None
             said = json.loads(bytes(arrays["_state"]))
             index = {name: arrays[name] for name in arrays.files if name != "_state"}
             return index if said == {**state, "digest": _digest(index)} else None
-    except Exception:  # no file, or whatever a damaged one makes `zipfile` and NumPy say: the index is built anew
+    except Exception:  # no file, or any error of `zipfile` and NumPy about a damaged one: the index is built again
         return None
 
 
 def _save(file: Path, state: dict[str, int | str], index: Index) -> None:
-    """Writes an index, where there is room for it."""
+    """Writes an index if the disk has room."""
     said = json.dumps({**state, "digest": _digest(index)}).encode()
     try:
         with atomic_file(file, private=True) as out:
             np.savez(out, allow_pickle=False, _state=np.frombuffer(said, np.uint8), **index)
-    except OSError:  # a full disk: the next run builds it anew
+    except OSError:  # a full disk: the next run builds it again
         pass

@@ -1,8 +1,7 @@
-"""The content of files that gzip or zlib has compressed as a whole, read at any place without all of it in memory or on a disk.
+"""Random access to files that gzip or zlib has compressed as a whole, without all of the content in memory or on disk.
 
-Deflate can only be read from its beginning. Now and then the state of the decompressor is kept, 40 kB each: reading begins at
-the last one before the place that is asked for, or goes on where reading ended, so that records in their order are unpacked
-once.
+Deflate can only be read from its beginning. So the state of the decompressor (40 kB) is saved now and then: reading starts at
+the last saved state before the requested offset, or where the previous read ended. Records in order are decompressed once.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ import numpy as np
 from ndd._tensor.memory import host_empty
 from ndd.readers.files.file_reading import RegularFile
 
-_STEP = 1 << 18  # bytes that are unpacked at once
+_STEP = 1 << 18  # bytes that are decompressed at once
 _PACKED_STEP = 1 << 16  # bytes of the file that are read for that
-_EVERY = 1 << 20  # bytes between two states that are kept, at first
-_MOST_STATES = 256  # with more every second one is forgotten
-_LARGEST = 1 << 31  # bytes that are read at once: protobuf has no larger messages, and packed zeros take no room
-_EITHER = 32 + zlib.MAX_WBITS  # for zlib: with the head of gzip or of zlib, whichever there is
-UNKNOWN = 1 << 62  # the size of what was not unpacked to its end yet
+_EVERY = 1 << 20  # bytes between two saved states, at first
+_MOST_STATES = 256  # with more, every second state is dropped
+_LARGEST = 1 << 31  # the most bytes of one read: protobuf has no larger messages, and compressed zeros take no room
+_EITHER = 32 + zlib.MAX_WBITS  # tells zlib to detect a gzip or zlib header
+UNKNOWN = 1 << 62  # the size of content that was not decompressed to its end yet
 
 
 def is_packed(head: bytes) -> bool:
-    """Whether a file that begins so was compressed by gzip or zlib."""
+    """Whether a file with these first bytes was compressed by gzip or zlib."""
     return head[:3] == b"\x1f\x8b\x08" or head[:2] in (b"x\x01", b"x\x5e", b"x\x9c", b"x\xda")
 
 
 class _State(NamedTuple):
-    """Where unpacking has got to."""
+    """A saved state of the decompressor."""
 
     place: int
     """In the content."""
@@ -44,11 +43,11 @@ class _State(NamedTuple):
 
 
 class Unpacked:
-    """The content of such a file. Threads may share it; one reads at a time.
+    """The content of a compressed file. Threads may share it; one reads at a time.
 
     Attributes:
-        size: of the content in bytes; `UNKNOWN` until its end was reached.
-        packed_size: of the file.
+        size: the size of the content in bytes; `UNKNOWN` until its end has been reached.
+        packed_size: the size of the file.
     """
 
     def __init__(self, path: str):
@@ -62,16 +61,16 @@ class Unpacked:
 
     def _begin(self, state: _State) -> None:
         self._place, self._packed, self._engine = state.place, state.packed, state.engine.copy()
-        self._waiting = b""  # was read, and not unpacked yet
-        self._ready = b""  # was unpacked, from `_place` on, and not asked for yet
+        self._waiting = b""  # bytes that were read and are not decompressed yet
+        self._ready = b""  # content from `_place` on that was not asked for yet
 
     @property
     def consumed(self) -> int:
-        """About how many bytes of the file were unpacked."""
+        """The approximate number of bytes of the file that have been decompressed."""
         return self._packed
 
     def read(self, offset: int, size: int) -> bytes:
-        """`size` bytes at `offset` of the content, fewer where it ends. OSError for a file that is cut off or damaged."""
+        """`size` bytes at `offset` of the content, fewer at its end. OSError for a file that is cut off or damaged."""
         with self._lock:
             self._go_to(offset)
             parts: list[bytes] = []
@@ -82,7 +81,7 @@ class Unpacked:
             return b"".join(parts)
 
     def _go_to(self, offset: int) -> None:
-        """Unpacks what is before, from the nearest state on."""
+        """Decompresses up to an offset, from the nearest saved state."""
         best = self._states[max(bisect_right(self._states, offset, key=lambda state: state.place) - 1, 0)]
         if offset < self._place or best.place > self._place + len(self._ready):
             self._begin(best)
@@ -93,7 +92,7 @@ class Unpacked:
         self._place, self._ready = self._place + count, self._ready[count:]
 
     def _more(self) -> bool:
-        """Unpacks some more; False at the end."""
+        """Decompresses one step; False at the end."""
         while not self._ready:
             if not self._waiting:
                 self._waiting = self._file.read(self._packed, _PACKED_STEP)
@@ -118,7 +117,7 @@ class Unpacked:
         return True
 
     def _keep_state(self) -> None:
-        """If the last one that is kept lies far behind."""
+        """Saves the state if the last saved one is far behind."""
         if self._place < self._states[-1].place + self._every:
             return
         self._states.append(_State(self._place, self._packed - len(self._waiting), self._engine.copy()))

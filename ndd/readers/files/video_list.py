@@ -1,4 +1,4 @@
-"""Which videos a reader of videos has, their labels, and which part of each."""
+"""The videos of a reader, their labels, and the part of each that is read."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LINE = re.compile(
 )
 
 
-_BEYOND = 1e9  # frames or seconds: no video has so many, and more is soon infinite
+_BEYOND = 1e9  # frames or seconds: no video is longer
 
 
 class Listed(NamedTuple):
-    """One video: its path, label, and the part of it that counts, as the list says it (None: from the beginning, to the end)."""
+    """One video: its path, its label, and the start and end of the part to read as in the list (None: its beginning, its end)."""
 
     path: str
     label: int
@@ -35,11 +35,11 @@ class Listed(NamedTuple):
 def listed_videos(
     reader: str, filenames: Any, file_root: Any, file_list: Any, labels: Any, automatic: bool
 ) -> list[Listed]:
-    """The videos that one of three arguments names. `automatic`: empty `labels` stand for 0, 1, 2, ..."""
+    """The videos that one of three arguments names. With `automatic`, empty `labels` stand for 0, 1, 2, ..."""
     names = [] if filenames is None else path_texts(reader, "filenames", filenames)
     root = "" if file_root is None else path_text(reader, "file_root", file_root)
-    given = "" if file_list is None else path_text(reader, "file_list", file_list)
-    if sum(map(bool, (names, root, given))) != 1:
+    list_path = "" if file_list is None else path_text(reader, "file_list", file_list)
+    if sum(map(bool, (names, root, list_path))) != 1:
         raise RuntimeError(f"{reader}: exactly one of `filenames`, `file_root` and `file_list` is required")
     if labels is not None and not names:
         raise RuntimeError(f"{reader}: `labels` is valid only together with `filenames`")
@@ -53,31 +53,35 @@ def listed_videos(
             Listed(os.path.join(folders[place], name), place)
             for name, place in zip(names, places.tolist(), strict=True)
         ]
-    return [_parsed(reader, given, k, line) for k, line in enumerate(read_lines(reader, given), 1) if line.strip()]
+    return [
+        _parsed(reader, list_path, k, line) for k, line in enumerate(read_lines(reader, list_path), 1) if line.strip()
+    ]
 
 
 def _parsed(reader: str, path: str, number: int, line: str) -> Listed:
-    found = _LINE.fullmatch(line)
-    if found is None or not 0 <= int(found["label"]) <= LABELS[-1]:
+    fields = _LINE.fullmatch(line)
+    if fields is None or not 0 <= int(fields["label"]) <= LABELS[-1]:
         raise RuntimeError(
             f'{reader}: line {number} of "{path}": expected a file, a label from 0, and perhaps a start and an end, got '
             f"{line!r}"
         )
-    name = found["name"]
+    name = fields["name"]
     if not os.path.isabs(name) and not is_remote(name):
         beside = os.path.join(os.path.dirname(without_query(path)), name)
         name = name if os.path.exists(name) else beside
-    start, end = (None if found[k] is None else float(found[k]) for k in ("start", "end"))
-    return Listed(name, int(found["label"]), start, end)
+    start, end = (None if fields[k] is None else float(fields[k]) for k in ("start", "end"))
+    return Listed(name, int(fields["label"]), start, end)
 
 
 def frame_range(
     video: Listed, index: Index, in_frames: bool, start_up: bool, end_up: bool, whole_ticks: bool = False
 ) -> tuple[int, int]:
-    """The first frame of the part that counts, and the one after the last. Moments in seconds are those of the frames
-    themselves, so that a variable frame rate is read right; `start_up`, `end_up`: which of its two neighbours a moment
-    between frames means, or a number that is no whole one; `whole_ticks`: moments are 32-bit numbers of seconds, cut off
-    to whole ticks of the video's time base."""
+    """The first frame of the part to read, and the frame after the last.
+
+    Seconds are compared with the times of the frames, so that a variable frame rate is handled. `start_up` and `end_up` say
+    whether a time between two frames (or a number that is not whole) means the later one. With `whole_ticks` times are 32-bit
+    floats in seconds, truncated to ticks of the video's time base.
+    """
     count = len(index["times"])
     start, end = 0, count
     if video.start is not None and (in_frames or video.start > 0):  # before the beginning: from there, as in DALI
@@ -88,7 +92,7 @@ def frame_range(
 
 
 def _frame_at(value: float, index: Index, in_frames: bool, up: bool, whole_ticks: bool) -> int:
-    """The number of the frame that a start or an end means."""
+    """The number of the frame for a start or an end."""
     times = index["times"]
     count = len(times)
     value = min(max(value, -_BEYOND), _BEYOND)

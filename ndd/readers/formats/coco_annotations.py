@@ -207,15 +207,19 @@ class JsonOutlines:
             try:
                 if isinstance(text, OSError):
                     raise text
-                found = _kinds().segmentation.decode(text)
-                if isinstance(found, list):
-                    for polygon in found:
+                segmentation = _kinds().segmentation.decode(text)
+                if isinstance(segmentation, list):
+                    for polygon in segmentation:
                         start = len(points) // 2
                         points += polygon if len(polygon) % 2 == 0 else polygon[:-1]
                         rows.append((place, start, len(points) // 2))
-                elif found is not None:
-                    counts = counts_of_text(found.counts) if isinstance(found.counts, str) else found.counts
-                    runs.append(Run(place, found.size[0], found.size[1], np.array(counts, np.int64)))
+                elif segmentation is not None:
+                    counts = (
+                        counts_of_text(segmentation.counts)
+                        if isinstance(segmentation.counts, str)
+                        else segmentation.counts
+                    )
+                    runs.append(Run(place, segmentation.size[0], segmentation.size[1], np.array(counts, np.int64)))
             except Exception as error:
                 number = self._numbers[annotation]
                 return ValueError(f"segmentation of annotation {number} (from 0) in {self._path}: {error}")

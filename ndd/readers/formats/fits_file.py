@@ -62,10 +62,10 @@ class Hdu(NamedTuple):
     @property
     def bits(self) -> int:
         """BITPIX."""
-        found = self.number("BITPIX")
-        if found not in _TYPES:
-            raise ValueError(f"expected BITPIX {', '.join(map(str, _TYPES))} in the FITS header, got {found}")
-        return found
+        bits_per_value = self.number("BITPIX")
+        if bits_per_value not in _TYPES:
+            raise ValueError(f"expected BITPIX {', '.join(map(str, _TYPES))} in the FITS header, got {bits_per_value}")
+        return bits_per_value
 
     @property
     def compressed(self) -> bool:

@@ -1,5 +1,9 @@
 """`places`: where values stand in a JSON text; `without`: the text without them.
 
+Why it is here: most of the text of COCO annotations are outlines, which an index does not need. With them left out by this, msgspec
+takes 0.9 ms for a megabyte of annotations, else 2.0 ms (0.4 and 0.9 s for the 450 MB of instances_train2017; Python's `json` 9 s).
+An outline that is wanted later is read from where it stands.
+
 Of a text that is no JSON the answer means nothing, but there is one: nothing here reads beyond the text or goes round in
 circles, if the text ends with a bracket (`}`), which stands for the end wherever one is missing.
 """

@@ -67,10 +67,10 @@ class LmdbStore(ContainerStore):
         good = np.ones(len(numbers), np.bool_)
         good[list(failed)] = False
         good &= rows_at(data, starts, 8).view("<i8")[:, 0] == self.marks[numbers]
-        found = self.contents(data, np.where(good, starts + heads, 0), np.where(good, starts + sizes, 0))
+        contents = self.contents(data, np.where(good, starts + heads, 0), np.where(good, starts + sizes, 0))
         if good.all():
-            return found
-        listed = list(found)
+            return contents
+        listed = list(contents)
         for place in np.flatnonzero(~good).tolist():
             listed[place] = failed.get(place) or ValueError(
                 f"expected a record of {sizes[place] - heads[place]} bytes at byte {offsets[place]}, and something else "

@@ -48,7 +48,7 @@ def _whole_arrays(paths: Sequence[str]) -> Records:
         alike = _alike(contents)
         if alike is not None:
             return Records.found([alike])
-    found: list[Record | Exception] = []
+    arrays: list[Record | Exception] = []
     for place, content in enumerate(samples_of(contents)):
         try:
             if place in errors:
@@ -56,10 +56,10 @@ def _whole_arrays(paths: Sequence[str]) -> Records:
             header = read_header(content)
             _check_size(header, len(content))
             piece = content[header.start : header.start + header.size]
-            found.append((native(np.ndarray(header.shape, header.dtype, piece, strides=header.strides)),))
+            arrays.append((native(np.ndarray(header.shape, header.dtype, piece, strides=header.strides)),))
         except (OSError, ValueError) as error:
-            found.append(error)
-    return Records.of(found)
+            arrays.append(error)
+    return Records.of(arrays)
 
 
 def _alike(files: Packed) -> Packed | None:
@@ -83,16 +83,16 @@ def _alike(files: Packed) -> Packed | None:
 def _regions(paths: Sequence[str], region: Region, fill: float) -> list[Record | Exception]:
     """The beginnings of all files are read together, then of each the bytes from the region's first element to its last."""
     with OpenFiles(paths) as files:
-        spans, found = _spans(files, region)
+        spans, arrays = _spans(files, region)
         for span, array in zip(spans, _arrays(files, spans, fill), strict=True):
-            found[span.place] = array if isinstance(array, OSError) else (array,)
-    return found
+            arrays[span.place] = array if isinstance(array, OSError) else (array,)
+    return arrays
 
 
 def _landed(paths: Sequence[str], region: Region | None, fill: float, gpu: Device) -> Records:
     """As `_regions`, to a GPU: straight from the file what lies there as it is wanted, the rest by way of the CPU."""
     with OpenFiles(paths) as files:
-        spans, found = _spans(files, region)
+        spans, arrays = _spans(files, region)
         straight = [_lies_as_wanted(span) for span in spans]
         others = iter(_arrays(files, [s for s, direct in zip(spans, straight, strict=True) if not direct], fill))
         pieces: list[tuple[_Span, Any]] = []
@@ -100,7 +100,7 @@ def _landed(paths: Sequence[str], region: Region | None, fill: float, gpu: Devic
             handle = int(files.handles[span.place])
             piece = Range(paths[span.place], handle, span.offset, span.size) if direct else next(others)
             if isinstance(piece, OSError):
-                found[span.place] = piece
+                arrays[span.place] = piece
             else:
                 pieces.append((span, piece))
         if pieces:
@@ -108,12 +108,12 @@ def _landed(paths: Sequence[str], region: Region | None, fill: float, gpu: Devic
             for (span, _), memory in zip(pieces, there, strict=True):
                 shape = tuple(after - first for first, after in span.bounds)
                 kind = span.header.dtype.newbyteorder("=")
-                found[span.place] = (
+                arrays[span.place] = (
                     memory if isinstance(memory, OSError) else (Landed(memory, kind, shape, gpu, stream),)
                 )
-    faults = {place: record for place, record in enumerate(found) if isinstance(record, Exception)}
+    faults = {place: record for place, record in enumerate(arrays) if isinstance(record, Exception)}
     nothing: Any = (None,)
-    samples = [(nothing if place in faults else record)[0] for place, record in enumerate(found)]
+    samples = [(nothing if place in faults else record)[0] for place, record in enumerate(arrays)]
     return Records.found([samples], faults)
 
 
@@ -130,15 +130,15 @@ def _lies_as_wanted(span: _Span) -> bool:
 
 def _spans(files: OpenFiles, region: Region | None) -> tuple[list[_Span], list[Any]]:
     """What is to be read of each file; and a list of all of them, with the errors of those without."""
-    found: list[Any] = [None] * len(files.paths)
+    arrays: list[Any] = [None] * len(files.paths)
     spans: list[_Span] = []
     sizes = np.minimum(files.sizes, _PREFIX)
     for place, beginning in enumerate(files.read(np.arange(len(sizes)), np.zeros(len(sizes)), sizes)):
         try:
             spans.append(_span(files, place, beginning, region))
         except (OSError, ValueError) as error:
-            found[place] = error
-    return spans, found
+            arrays[place] = error
+    return spans, arrays
 
 
 def _arrays(files: OpenFiles, spans: Sequence[_Span], fill: float) -> list[np.ndarray | OSError]:

@@ -36,7 +36,7 @@ class Region:
         if not shape:
             return []
         axes = self._axes(len(shape))
-        found = [(0, extent) for extent in shape]
+        bounds = [(0, extent) for extent in shape]
         starts, ends = (_one_each(given, len(axes)) for given in (self.start, self.end))
         for place, axis in enumerate(axes):
             extent = shape[axis]
@@ -44,8 +44,8 @@ class Region:
             high = self._high(starts, ends, place, low, extent)
             if high < low:
                 raise ValueError(f"the region ends at {high}, before its start {low} (axis {axis} of shape {shape})")
-            found[axis] = self._within(_rounded(low), _rounded(high), extent, axis, shape)
-        return found
+            bounds[axis] = self._within(_rounded(low), _rounded(high), extent, axis, shape)
+        return bounds
 
     def _within(self, first: int, after: int, extent: int, axis: int, shape: tuple[int, ...]) -> tuple[int, int]:
         if self.policy == "pad" or (first >= 0 and after <= extent):
@@ -94,30 +94,33 @@ class Region:
         return axes
 
 
-def chosen_region(reader: str, given: dict[str, Any]) -> Region | None:
+def chosen_region(reader: str, arguments: dict[str, Any]) -> Region | None:
     """The region that a reader's arguments ask for; None for whole arrays."""
-    axes = given["roi_axes"] if isinstance(given["roi_axes"], list | tuple) else [given["roi_axes"]]
-    start, end = _chosen(reader, given, _STARTS), _chosen(reader, given, _ENDS)
+    axes = arguments["roi_axes"] if isinstance(arguments["roi_axes"], list | tuple) else [arguments["roi_axes"]]
+    start, end = _chosen(reader, arguments, _STARTS), _chosen(reader, arguments, _ENDS)
     if start is None and end is None:
         return None
-    return Region(start, end, tuple(int(axis) for axis in axes) or None, given["out_of_bounds_policy"])
+    return Region(start, end, tuple(int(axis) for axis in axes) or None, arguments["out_of_bounds_policy"])
 
 
-def _chosen(reader: str, given: dict[str, Any], names: tuple[str, ...]) -> tuple[str, tuple[float, ...]] | None:
+def _chosen(reader: str, arguments: dict[str, Any], names: tuple[str, ...]) -> tuple[str, tuple[float, ...]] | None:
     """The one of several arguments that was given, as numbers. RuntimeError if there are two."""
-    found = [
+    chosen = [
         (
             name,
             tuple(
-                [_number(name, v) for v in (given[name] if isinstance(given[name], list | tuple) else [given[name]])]
+                [
+                    _number(name, v)
+                    for v in (arguments[name] if isinstance(arguments[name], list | tuple) else [arguments[name]])
+                ]
             ),
         )
         for name in names
-        if given[name] is not None and given[name] != [] and given[name] != ()
+        if arguments[name] is not None and arguments[name] != [] and arguments[name] != ()
     ]
-    if len(found) > 1:
-        raise RuntimeError(f"{reader}: {' and '.join(name for name, _ in found)} are mutually exclusive")
-    return found[0] if found else None
+    if len(chosen) > 1:
+        raise RuntimeError(f"{reader}: {' and '.join(name for name, _ in chosen)} are mutually exclusive")
+    return chosen[0] if chosen else None
 
 
 def _number(name: str, value: Any) -> float:
@@ -125,11 +128,11 @@ def _number(name: str, value: Any) -> float:
     return float(np.float32(value)) if name.startswith("rel_") else float(value)
 
 
-def _one_each(given: tuple[str, tuple[float, ...]] | None, count: int) -> tuple[float, ...] | None:
+def _one_each(bound: tuple[str, tuple[float, ...]] | None, count: int) -> tuple[float, ...] | None:
     """A number for each axis; a single one serves all."""
-    if given is None:
+    if bound is None:
         return None
-    name, numbers = given
+    name, numbers = bound
     if len(numbers) == 1:
         return numbers * count
     if len(numbers) != count:

@@ -41,7 +41,7 @@ class _Scan:
         self._window, self._start = b"", 0
 
     def members(self) -> list[Member]:
-        found: list[Member] = []
+        listed: list[Member] = []
         at, total = 0, self._file.size
         long_name: bytes | None = None
         pax: dict[bytes, bytes] = {}
@@ -54,11 +54,11 @@ class _Scan:
                 following = self._bytes(at + BLOCK, BLOCK)
                 if following.count(0) != len(following):
                     raise ValueError(
-                        f"{self._path} member {len(found)}: expected a tar header at byte {at}, or two blocks of zeros as "
+                        f"{self._path} member {len(listed)}: expected a tar header at byte {at}, or two blocks of zeros as "
                         "at the end, got one: is it damaged?"
                     )
                 break
-            name, size, kind = self._header(at, header, len(found))
+            name, size, kind = self._header(at, header, len(listed))
             start = at + BLOCK
             if kind in b"123456":  # links, devices, folders: a size has no bytes
                 size = 0
@@ -66,13 +66,13 @@ class _Scan:
                 size = _pax_size(pax[b"size"])
                 if size is None:
                     raise ValueError(
-                        f"{self._path} member {len(found)}: expected a size in the pax header before byte {at}, got "
+                        f"{self._path} member {len(listed)}: expected a size in the pax header before byte {at}, got "
                         f"{pax[b'size'][:32]!r}: is it damaged?"
                     )
             at = start + -(-size // BLOCK) * BLOCK
             if start + size > total:
                 raise ValueError(
-                    f"{self._path} member {len(found)} ({os.fsdecode(name)!r}): expected {size} bytes at byte {start}, "
+                    f"{self._path} member {len(listed)} ({os.fsdecode(name)!r}): expected {size} bytes at byte {start}, "
                     f"the file ends at {total}: it is cut off"
                 )
             if kind == b"L":
@@ -85,17 +85,17 @@ class _Scan:
                 continue
             if kind == b"S" or any(key.startswith(b"GNU.sparse") for key in pax):
                 raise ValueError(
-                    f"{self._path} member {len(found)} ({os.fsdecode(name)!r}): expected plain files, got a sparse one: "
+                    f"{self._path} member {len(listed)} ({os.fsdecode(name)!r}): expected plain files, got a sparse one: "
                     "pack it without --sparse"
                 )
             name = pax.get(b"path", name if long_name is None else long_name)
             if kind in _REGULAR and not name.endswith(b"/"):
-                found.append(Member(os.fsdecode(name), start, size))
-                if not len(found) % 4096:
+                listed.append(Member(os.fsdecode(name), start, size))
+                if not len(listed) % 4096:
                     self._report(at, total)
             long_name, pax = None, {}
         self._report(total, total)
-        return found
+        return listed
 
     def _header(self, at: int, header: bytes, number: int) -> tuple[bytes, int, bytes]:
         """Name, size and type of a member."""
@@ -108,10 +108,10 @@ class _Scan:
                 found = _number(size)
                 if found is not None:
                     return name, found, kind
-        what = "is it damaged?" if number else "is this a tar archive, and not a compressed one?"
+        question = "is it damaged?" if number else "is this a tar archive, and not a compressed one?"
         if len(header) < BLOCK:
-            what = f"the file ends at {at + len(header)}: it is cut off"
-        raise ValueError(f"{self._path} member {number}: expected a tar header at byte {at}, got none: {what}")
+            question = f"the file ends at {at + len(header)}: it is cut off"
+        raise ValueError(f"{self._path} member {number}: expected a tar header at byte {at}, got none: {question}")
 
     def _bytes(self, at: int, size: int) -> bytes:
         """Bytes of the file, through a window that is read ahead as long as that pays."""
@@ -142,10 +142,10 @@ def _number(field: bytes) -> int | None:
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
     try:
-        found = int(field.strip(b" \0") or b"0", 8)
+        value = int(field.strip(b" \0") or b"0", 8)
     except ValueError:
         return None
-    return found if found >= 0 else None
+    return value if value >= 0 else None
 
 
 def _pax_size(value: bytes) -> int | None:
@@ -155,12 +155,12 @@ def _pax_size(value: bytes) -> int | None:
 
 def _records(data: bytes) -> dict[bytes, bytes]:
     """The records "length key=value" of a pax header."""
-    found, at = {}, 0
+    records, at = {}, 0
     while at < len(data):
         length, _, _ = data[at : at + 32].partition(b" ")
         if not length.isdigit() or not int(length):
             break
         key, _, value = data[at + len(length) + 1 : at + int(length) - 1].partition(b"=")
-        found[key] = value
+        records[key] = value
         at += int(length)
-    return found
+    return records

@@ -1,8 +1,8 @@
-"""An epoch that N processes began and M others finish: its rest is shared out anew, exact to the sample.
+"""An epoch that N processes began and M others finish: the rest is divided again, exact to the sample.
 
-What is kept of the N processes is where each of them stood; from that, and the order of their shards, follows what none of
-them has given. Where they were in step, as DDP keeps them, the place of one tells those of all. A state that is taken while
-such an epoch runs holds these places as well ("before"), and those before them, if that epoch had been shared out already.
+The saved states hold the places of the N processes. These and the order of their shards determine the samples that none of
+them has given. If the processes were in step, as DDP keeps them, the place of one determines those of all. A state that is
+saved while such an epoch runs also holds these places ("before"), and earlier ones if the epoch had been divided before.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 
 from ndd.readers.sampling.sampler import Order, Shards, epoch_batches, taken_inside
 
-_DEEPEST = 100  # how often one epoch may be shared out
-_FURTHEST = 1_000_000  # epochs of a state of another rank: its place is found by going through them
+_DEEPEST = 100  # how often one epoch may be divided again
+_FURTHEST = 1_000_000  # the largest epoch in a state of another rank: its place is found by going through all epochs
 
 
 class Resharded(Order):
-    """The order of now; but in the visits that others have left unfinished, our share of what they left. Where that is fewer
-    samples than there are processes, some of which would have none, it comes with the next visit.
+    """The current order; but visits that earlier processes left unfinished hold this process's share of the rest. If the rest
+    has fewer samples than there are processes, it comes with the next visit.
 
     Args:
-        order: the order of now.
-        before: the orders of the processes of then.
+        order: the current order.
+        before: the orders of the earlier processes.
         places: (visit, offset) of each of them.
     """
 
@@ -50,7 +50,7 @@ class Resharded(Order):
 
     @cached_property
     def _start(self) -> int:
-        """The first visit of which each process has something; what is left of those before it comes with it."""
+        """The first visit of which each process has samples; the rest of earlier visits comes with it."""
         left = 0
         for visit in range(self.first, self.last + 1):
             left += len(self._unseen(visit))
@@ -59,7 +59,7 @@ class Resharded(Order):
         return self.last + 1 if left else self.first
 
     def rest(self, visit: int) -> np.ndarray:
-        """What nobody has given of a visit, and of those before it where that comes with it."""
+        """The samples of a visit that nobody has given, and of earlier ones that come with it."""
         if visit < self._start:
             return np.empty(0, np.int64)
         return self._unseen(visit) if visit > self._start else self._at_start
@@ -79,18 +79,18 @@ class Resharded(Order):
         return found
 
     def is_rest(self, visit: int) -> bool:
-        """Whether a visit is what other processes have left of it."""
+        """Whether a visit is the rest of one that other processes have begun."""
         return self.first <= visit <= max(self.last, self._start)
 
     def _part(self, visit: int) -> Order:
         return Order(replace(self.shards, size=len(self.rest(visit)), stick=True))
 
     def total(self, visit: int) -> int:
-        """How many samples all processes have together."""
+        """The number of samples of all processes together."""
         return len(self.rest(visit)) if self.is_rest(visit) else self._order.total(visit)
 
     def length(self, visit: int) -> int:
-        """How many samples the visit promises."""
+        """The number of samples of a visit."""
         return self._part(visit).length(0) if self.is_rest(visit) else self._order.length(visit)
 
     def draw_at(self, visit: int) -> int | None:
@@ -98,7 +98,7 @@ class Resharded(Order):
         return None if self.is_rest(visit) else self._order.draw_at(visit)
 
     def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
-        """Our samples, and the state of the generator after them."""
+        """The samples of this process, and the state of the generator after them."""
         if not self.is_rest(number):
             return self._order.visit(number, draw)
         start, end = self._part(number).bounds(0)
@@ -106,7 +106,7 @@ class Resharded(Order):
 
 
 def resumed_order(make: Callable[[Shards], Order], shards: Shards, before: dict[str, Any] | None) -> Order:
-    """The order of `shards` that goes on after what `before` tells, if it tells anything."""
+    """The order of `shards` that continues after the places in `before`, if there are any."""
     order = make(shards)
     if before is None:
         return order
@@ -116,19 +116,19 @@ def resumed_order(make: Callable[[Shards], Order], shards: Shards, before: dict[
 
 
 def of_all_ranks(
-    reader: str, given: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order], anew: bool = False
+    reader: str, saved: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order], anew: bool = False
 ) -> dict[str, Any]:
-    """The state with which `shards.index` of `shards.count` goes on after the ranks whose states are given; `anew` shares
-    out what they left also where there are as many ranks now."""
-    if not given:
+    """The state with which rank `shards.index` of `shards.count` continues after the ranks whose states are given. `anew`
+    divides the rest again even if the number of ranks is the same."""
+    if not saved:
         raise ValueError(f"{reader}.set_state: expected the states of all ranks, got an empty list")
-    count = len(given)
-    told = [state.get("shards") for state in given]
+    count = len(saved)
+    told = [state.get("shards") for state in saved]
     if sorted(map(str, told)) != sorted(str([i, count]) for i in range(count)):
         raise ValueError(
             f"{reader}.set_state: expected the states of shards 0 to {count - 1} of {count}, each once, got those of {told}"
         )
-    states = sorted(given, key=lambda state: state["shards"][0])
+    states = sorted(saved, key=lambda state: state["shards"][0])
     if count == shards.count and not anew:
         return states[shards.index]
     first = next((state for state in states if state.get("size") is not None), states[0])
@@ -168,36 +168,36 @@ def of_all_ranks(
 def of_one_rank(
     reader: str, states: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order], anew: bool = False
 ) -> dict[str, Any]:
-    """The state with which `shards.index` of `shards.count` goes on after ranks that were in step, of whose states one is
-    given; `anew` as in `of_all_ranks`."""
-    (given,) = states
-    place = given["shards"]
+    """The state with which rank `shards.index` of `shards.count` continues after ranks that were in step, from the state of
+    one of them; `anew` as in `of_all_ranks`."""
+    (saved,) = states
+    place = saved["shards"]
     if place == shards.place and not anew:
-        return given
+        return saved
     if not (_is_place(place) and place[0] < place[1] <= shards.size):
         raise ValueError(f"{reader}.set_state: expected [shard, number of shards] for 'shards', got {place!r}")
-    if given["visit"] > _FURTHEST:
+    if saved["visit"] > _FURTHEST:
         raise ValueError(
-            f"{reader}.set_state: expected a state of at most {_FURTHEST} epochs, got one of {given['visit']}"
+            f"{reader}.set_state: expected a state of at most {_FURTHEST} epochs, got one of {saved['visit']}"
         )
     count = place[1]
     every = anew or count != shards.count
     orders = [
-        resumed_order(lambda own: make(own, given["seed"]), replace(shards, index=i, count=count), given.get("before"))
+        resumed_order(lambda own: make(own, saved["seed"]), replace(shards, index=i, count=count), saved.get("before"))
         for i in (range(count) if every else (shards.index, place[0]))
     ]
     theirs = orders[place[0]] if every else orders.pop()
-    each = [{**given, "shards": order.shards.place, **_in_step(reader, given, theirs, order)} for order in orders]
+    each = [{**saved, "shards": order.shards.place, **_in_step(reader, saved, theirs, order)} for order in orders]
     return of_all_ranks(reader, each, shards, make, anew) if every else each[0]
 
 
-def _in_step(reader: str, given: dict[str, Any], theirs: Order, ours: Order) -> dict[str, Any]:
-    """What the state of one rank is in another one that has taken as many batches."""
-    visit, offset, left, last = given["visit"], given["offset"], given["left"], given.get("last", "fill")
+def _in_step(reader: str, saved: dict[str, Any], theirs: Order, ours: Order) -> dict[str, Any]:
+    """The state of another rank that has taken as many batches as the rank whose state is given."""
+    visit, offset, left, last = saved["visit"], saved["offset"], saved["left"], saved.get("last", "fill")
     if last == "fill":
         if ours.shards.pad:  # all have the same length
             return {"draw": None}
-        began = given.get("began", 0)
+        began = saved.get("began", 0)
         taken = sum(theirs.length(v) for v in range(began, visit)) + offset
         visit = began
         while taken >= ours.length(visit):
@@ -206,7 +206,7 @@ def _in_step(reader: str, given: dict[str, Any], theirs: Order, ours: Order) -> 
         return {"visit": visit, "offset": taken, "draw": None}
     if not left:
         return {"draw": None}
-    batch = given["left_batch"]
+    batch = saved["left_batch"]
     steps = epoch_batches(theirs, visit, batch, last) - left
     if steps < 0 or taken_inside(theirs.unpadded, visit, batch, steps, last) != offset:
         raise ValueError(
@@ -220,7 +220,7 @@ def _in_step(reader: str, given: dict[str, Any], theirs: Order, ours: Order) -> 
 
 
 def check_before(reader: str, before: Any) -> None:
-    """ValueError for what cannot be the places of other ranks."""
+    """ValueError for a value that cannot be the places of other ranks."""
     depth = 0
     while before is not None:
         depth += 1

@@ -34,7 +34,7 @@ class Position(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Which batches of an epoch a process gives: every `count`th, in the worker processes of a DataLoader."""
+    """The batches of an epoch that a process gives: every `count`th, in the worker processes of a DataLoader."""
 
     index: int = 0
     count: int = 1
@@ -42,7 +42,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Shards:
-    """How `size` samples are divided among `count` processes, and which part is ours at each visit."""
+    """The division of `size` samples among `count` processes, and the part of this process in each visit."""
 
     size: int
     count: int = 1
@@ -53,7 +53,7 @@ class Shards:
 
     @property
     def place(self) -> list[int]:
-        """Which shard of how many, as states tell it."""
+        """The shard and the number of shards, as in saved states."""
         return [self.index, self.count]
 
     @property
@@ -71,7 +71,7 @@ class Shards:
 
 
 class Order:
-    """What each visit holds. The methods are pure functions of their arguments (whatever an order caches)."""
+    """The samples of each visit. The methods are pure functions of their arguments, even if an order caches."""
 
     rotates = True  # to the next shard from visit to visit, unless `stick`
 
@@ -88,28 +88,28 @@ class Order:
         return other
 
     def length(self, visit: int) -> int:
-        """How many samples the visit promises, those that pad it to the largest shard included."""
+        """The number of samples of a visit, including those that pad it to the largest shard."""
         start, end = self.bounds(visit)
         return self.shards.largest if self.shards.pad else end - start
 
     def total(self, visit: int) -> int:
-        """How many samples the visits of this number have in all processes together."""
+        """The number of samples of this visit in all processes together."""
         return self.shards.size
 
     def is_rest(self, visit: int) -> bool:
-        """Whether a visit is what other processes have left of it."""
+        """Whether a visit is the rest of one that other processes have begun."""
         return False
 
     def counted(self, visit: int, last: LastBatch) -> int:
-        """The samples that the number of batches follows from: ours; or, if all processes make equally many steps, those
-        of the one that has most ("drop": least)."""
+        """The number of samples that determines the number of batches: that of this process; or, if all processes make equally
+        many steps, the largest of all ("drop": the smallest)."""
         if not self.shards.even or self.shards.pad:
             return self.length(visit)
         share, rest = divmod(self.total(visit), self.shards.count)
         return share if last == "drop" or not rest else share + 1
 
     def bounds(self, visit: int) -> tuple[int, int]:
-        """The part of the samples that is ours in a visit."""
+        """The part of the samples that belongs to this process in a visit."""
         return self.shards.bounds(self.shards.at(visit) if self.rotates else self.shards.index)
 
     def draw_at(self, visit: int) -> int | None:
@@ -241,7 +241,7 @@ class Sampled(Order):
 
 
 def check_sampler(sampler: Any) -> None:
-    """TypeError for what cannot be asked for a new list of indices at every epoch."""
+    """TypeError for an object that cannot give a new list of indices in every epoch."""
     if callable(sampler) and not hasattr(sampler, "__iter__"):
         return
     if not isinstance(sampler, Iterable) or iter(sampler) is sampler:
@@ -253,16 +253,16 @@ def check_sampler(sampler: Any) -> None:
 
 def sampler_indices(sampler: Any, epoch: int) -> np.ndarray:
     """The indices that a user's sampler gives for an epoch."""
-    found: Any = sampler
+    indices: Any = sampler
     if callable(sampler) and not hasattr(sampler, "__iter__"):
-        found = sampler(epoch)
+        indices = sampler(epoch)
     elif hasattr(sampler, "set_epoch"):
         sampler.set_epoch(epoch)
-    values = found if hasattr(found, "__array__") else list(found)
+    values = indices if hasattr(indices, "__array__") else list(indices)
     if not hasattr(values, "__array__") and any(isinstance(value, list | tuple) for value in values):
         raise TypeError(
             "sampler: expected one integer index for each sample (not a batch sampler), got batches of them "
-            f"({type(found).__name__}): give the sampler of the samples, batches are made by next_epoch(batch_size=..., "
+            f"({type(indices).__name__}): give the sampler of the samples, batches are made by next_epoch(batch_size=..., "
             "last_batch=...)"
         )
     listed = np.asarray(values)
@@ -319,7 +319,7 @@ class NumberStream:
 
     @property
     def _rest(self) -> int:
-        """Samples of the visit that were not given."""
+        """The number of samples of the visit that were not given."""
         return self._visit.length - self._offset
 
     @property
@@ -328,14 +328,14 @@ class NumberStream:
         return self._batch if self._last == "drop" else 1
 
     def _take_inside(self) -> np.ndarray:
-        """A batch that ends where the visit does."""
+        """A batch that does not go beyond the visit."""
         if self._rest < self._least:
             visit = self._opened(self._visit.number + 1, self._visit.next_draw)
             check_not_all_dropped(visit.length, self._batch, self._last)
             self._visit, self._offset = visit, 0
         count = self._batch
         if self._last == "partial" and count > 1 and self._rest == count:
-            # Others have one sample more, hence one batch more: so have we, of what would have been our last one.
+            # Other processes have one sample more, and so one batch more: this one gives its last sample in a batch of its own.
             count -= self._order.counted(self._visit.number, "partial") > self._visit.length
         taken = self._visit.items[self._offset : self._offset + count]
         self._offset += len(taken)
@@ -353,13 +353,13 @@ class EpochOver(Exception):
 
 
 class EveryNth:
-    """A stream for one of several workers: the batches of the others are left out.
+    """The stream of one of several workers: the batches of the others are left out.
 
     Args:
-        stream: of all batches.
-        skip: how many batches come before the first one of this worker.
+        stream: the stream of all batches.
+        skip: the number of batches before the first one of this worker.
         count: the number of workers.
-        own: how many batches of this worker are left in the epoch; None where there is no end.
+        own: the number of batches that this worker has left in the epoch; None if there is no end.
     """
 
     def __init__(self, stream: NumberStream, skip: int, count: int, own: int | None):
@@ -388,7 +388,7 @@ class EveryNth:
 
 
 def place_after(order: Order, position: Position, steps: int, batch: int) -> Position:
-    """The place after `steps` full batches ("fill"), found without asking what the visits hold."""
+    """The place after `steps` full batches ("fill"), computed without making the visits."""
     visit, offset = position.visit, position.offset
     if order.shards.pad:
         while steps > (inside := max(0, -(-(order.length(visit) - offset) // batch))):

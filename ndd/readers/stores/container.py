@@ -15,16 +15,16 @@ from ndd.readers.output import Record
 from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
-# The bytes of records that share a buffer. A batch is read in as many parts as are worth a thread, now one, now three: with a
-# buffer for each the pool kept some of every size, after ten epochs of 20,000 records of 100 kB in batches of 256 200 to 230 MB;
-# of pieces up to this size, which take each other's place, 85 to 140 MB. With pieces of 8 MB a record took 1 us more of 9.
+# The bytes of records that share a buffer. The number of parts in which a batch is read varies; with one buffer for each part the
+# pool kept some of every size: 200 to 230 MB after ten epochs of 20,000 records of 100 kB in batches of 256. Pieces of up to this
+# size replace each other: 85 to 140 MB. With pieces of 8 MB a record took 10 us instead of 9.
 _TOGETHER = 1 << 24
 
 
 class ContainerStore(RecordStore):
-    """Records by number: a container (a place in `paths`; ascending), an offset in it and a size, in bytes.
+    """Records by number: a container (an index into `paths`; ascending), an offset in it and a size, in bytes.
 
-    A reader subclasses it and says in `parse` what the bytes of a record mean. Reading releases the GIL; records that
+    A reader subclasses it; its `parse` makes the outputs of the bytes of a record. Reading releases the GIL; records that
     lie next to each other and are asked for together are read in one piece.
     """
 
@@ -62,10 +62,10 @@ class ContainerStore(RecordStore):
 
     def record(self, number: int) -> Record:
         """One record."""
-        found = self.records([number])[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        record = self.records([number])[0]
+        if isinstance(record, Exception):
+            raise record
+        return record
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several records, read together."""
@@ -81,7 +81,7 @@ class ContainerStore(RecordStore):
         return Records.joined(parts).picked(np.argsort(order))
 
     def _read_in_pieces(self, container: int, numbers: np.ndarray) -> Records:
-        """`read`, with buffers of about one size; what has to be requested, all at once."""
+        """`read` with buffers of about one size. Remote ranges are requested all at once."""
         total = self.sizes[numbers].sum(dtype=np.float64)  # the sizes of a wrong index may have no sum in an int64
         pieces = 1 if self.at_once > 1 else int(min(-(-total // _TOGETHER), len(numbers)))
         if pieces < 2:
@@ -94,14 +94,14 @@ class ContainerStore(RecordStore):
         return [self._parsed(number, piece) for number, piece in zip(numbers.tolist(), pieces, strict=True)]
 
     def ranges(self, container: int, offsets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray | OSError]:
-        """Bytes of a container: for `parse`, where a record points at more of them."""
+        """More bytes of a container, for a `parse` whose records point at them."""
         with self._files.using(self.paths[container]) as file:
             return file.read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def packed(
         self, container: int, offsets: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
-        """Bytes of a container in one array, where in it each range begins, and the ranges that could not be read."""
+        """Bytes of a container in one array, the offset of each range in it, and the errors of unreadable ranges."""
         with self._files.using(self.paths[container]) as file:
             return file.read_packed(np.zeros(len(offsets), np.int64), offsets, sizes)
 
@@ -124,7 +124,7 @@ def opened(path: str) -> OpenFiles:
 
 
 def warn_of_unlisted(reader: str, index: str, path: str, end: int, size: int) -> None:
-    """A warning where the last record of an index file ends before its container does: some records may be missing."""
+    """Warns if the last record of an index file ends before its container does: records may be missing."""
     if end < size:
         index, path = without_secrets(index), without_secrets(path)
         warnings.warn(
@@ -136,7 +136,7 @@ def warn_of_unlisted(reader: str, index: str, path: str, end: int, size: int) ->
 
 
 def rows_at(data: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
-    """The `size` bytes at each of some places of u8 `data`, u8 `[N, size]`. Places too near to the end give other bytes."""
+    """The `size` bytes at each offset in u8 `data`, as u8 `[N, size]`. Offsets too close to the end give other bytes."""
     if len(data) < size:
         return np.zeros((len(starts), size), np.uint8)
     windows = np.ndarray(len(data) - size + 1, f"V{size}", data, strides=(1,))

@@ -14,12 +14,12 @@ from ndd.readers.output import Record
 from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
 
 _OPEN_AT_ONCE = 32  # files opened before the first is read, so that they share one buffer
-_SLASHES = ("/", "\\")  # a path that begins with none and has no colon is relative: asking Python costs 0.6 us a name
-_ASKED_AT_ONCE = 256  # objects of a store: as many as there may be connections
+_SLASHES = ("/", "\\")  # a path is relative if it begins with neither and has no colon: `os.path` takes 0.6 us a name
+_ASKED_AT_ONCE = 256  # remote objects: as many as there may be connections
 
 
 class FileStore(RecordStore):
-    """Files by number: a folder and a name each, and a label. A subclass may read them in another way (`read`)."""
+    """Files by number: each has a folder, a name and a label. A subclass may override `read`."""
 
     def __init__(
         self, folders: list[str], names: list[str], places: np.ndarray | None = None, labels: np.ndarray | None = None
@@ -58,10 +58,10 @@ class FileStore(RecordStore):
 
     def record(self, number: int) -> Record:
         """(bytes, label)."""
-        found = self.records([number])[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        record = self.records([number])[0]
+        if isinstance(record, Exception):
+            raise record
+        return record
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several files, read into shared buffers."""

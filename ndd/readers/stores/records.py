@@ -1,5 +1,4 @@
-"""`Records`: several records as they were read; and `RecordStore`: what a concrete reader provides, "how many" and "give
-me record i"."""
+"""`RecordStore`: the number of records of a data set, and record i. `Records`: several records as they were read."""
 
 from __future__ import annotations
 
@@ -13,20 +12,20 @@ from ndd._execution.errors import raise_signalled
 from ndd._tensor import Packed
 from ndd.readers.output import Column, Record
 
-# One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take its cores: with four
-# an H200's loop lost 10 to 25 %. A disk with latency shows in waiting, and brings more.
+# One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take cores from decoding: with
+# four at the start an H200's loop lost 10 to 25 %. More threads start when the user has to wait, as with a slow disk.
 MOST_THREADS = 4
-THREADS_OF_STORES = 8  # the others ask for the next objects while some wait for the last, slow ones of those before
+THREADS_OF_STORES = 8  # some request the next objects while others wait for the last, slow objects of earlier batches
 _SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
 
 
 class Records(Sequence[Any]):
-    """Several records, output by output, as a batch wants them: an array for each record of 1 kB costs more than reading
-    it. As a sequence these are the records one by one, with an exception in place of one that could not be read.
+    """Several records, output by output, as a batch needs them: an array object for each record of 1 kB costs more than
+    reading it. As a sequence it gives the records one by one, with an exception for each record that could not be read.
 
     Attributes:
-        columns: of each output the samples of the sound records.
-        faults: why the others could not be read, by their place; ascending.
+        columns: for each output the samples of the sound records.
+        faults: the exceptions of the other records, by place; ascending.
     """
 
     __slots__ = ("_count", "_listed", "columns", "faults")
@@ -38,7 +37,7 @@ class Records(Sequence[Any]):
 
     @classmethod
     def found(cls, columns: Sequence[Column], faults: Mapping[int, BaseException] | None = None) -> Records:
-        """Columns of all records, which hold anything in the places of the faults."""
+        """Records of columns that hold all records; the values in the places of the faults do not matter."""
         every = cls(len(columns[0]), columns, {})
         if not faults:
             return every
@@ -47,7 +46,7 @@ class Records(Sequence[Any]):
 
     @classmethod
     def of(cls, listed: Sequence[Record | BaseException]) -> Records:
-        """Records that were read one by one. (`Records` are given back.)"""
+        """Records that were read one by one. (`Records` are returned as they are.)"""
         if isinstance(listed, Records):
             return listed
         faults = {place: record for place, record in enumerate(listed) if isinstance(record, BaseException)}
@@ -56,7 +55,7 @@ class Records(Sequence[Any]):
 
     @classmethod
     def joined(cls, parts: Sequence[Records]) -> Records:
-        """The records of several, one behind the other."""
+        """The records of several parts, one after the other."""
         if len(parts) == 1:
             return parts[0]
         faults, count = {}, 0
@@ -78,7 +77,7 @@ class Records(Sequence[Any]):
         return Records(len(wanted), [_picked(column, rows) for column in self.columns] if len(rows) else [], faults)
 
     def without(self, faults: Mapping[int, BaseException]) -> Records:
-        """The records, where some turn out to be unreadable after all."""
+        """The records without some that turn out to be unreadable later."""
         if not faults:
             return self
         every = {**self.faults, **faults}
@@ -87,7 +86,7 @@ class Records(Sequence[Any]):
 
     @property
     def nbytes(self) -> int:
-        """About how much memory the records hold."""
+        """The approximate memory of the records in bytes."""
         buffers = chain.from_iterable(
             c.buffers if isinstance(c, Packed) else [c] if isinstance(c, np.ndarray) else c for c in self.columns
         )
@@ -111,7 +110,7 @@ def samples_of(column: Column) -> list[np.ndarray]:
 
 
 def numbers_of(values: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np.ndarray | Packed:
-    """Lists of numbers, such as labels, which lie in `values` behind each other: as one array if all are equally long."""
+    """Lists of numbers, such as labels, that lie in `values` one after the other; one array if all have the same length."""
     count = int(counts[0])
     if len(values) == count * len(counts) and (counts == count).all():
         return values.reshape(len(counts), count)
@@ -136,7 +135,7 @@ def _picked(column: Column, places: np.ndarray) -> Column:
 
 
 def _joined(pieces: list[Any]) -> Column:
-    """Columns of one output behind each other; as a list of samples where they are of different kinds."""
+    """The columns of one output, one after the other; a list of samples if they are of different kinds."""
     first = pieces[0]
     if all(isinstance(piece, Packed) and (piece.dtype, piece.ndim) == (first.dtype, first.ndim) for piece in pieces):
         return Packed.joined(pieces)
@@ -147,7 +146,7 @@ def _joined(pieces: list[Any]) -> Column:
 
 
 class Sources(Sequence[str]):
-    """`store.sources(numbers)`, made when somebody asks: 256 texts take 30 us, and few are ever read."""
+    """`store.sources(numbers)`, made on first use: 256 texts take 30 us, and few are ever read."""
 
     __slots__ = ("_listed", "_numbers", "_store")
 
@@ -168,86 +167,87 @@ class Sources(Sequence[str]):
 
 
 class Jobs(Protocol):
-    """The work of reading some records, cut for several threads.
+    """The work of reading some records, divided for several threads.
 
     Attributes:
-        count: how many pieces of work there are, 1 at least.
+        count: the number of pieces of work, at least 1.
     """
 
     count: int
 
     def run(self, job: int) -> None:
-        """Does a piece of the work, on any thread. What goes wrong is told by `records`."""
+        """Does a piece of the work, on any thread. `records` reports errors."""
         ...
 
     def records(self) -> Sequence[Record | BaseException]:
-        """What `RecordStore.records` gives, when all pieces are done."""
+        """The result of `RecordStore.records`, when all pieces are done."""
         ...
 
 
 class RecordStore:
-    """Random access to the records of a data set. A concrete reader subclasses it; the base reader does the rest.
+    """Random access to the records of a data set. A reader subclasses it; `Reader` does the rest.
 
     Implement `__len__`, `record` and `source`. Methods are called from several threads at once. Build an index in the
-    constructor: a reader makes its store when the first sample is asked for, and once. Hold files and the like in a
-    `Memoized` (`ContainerStore` does): it opens them again after `close` and in a forked child, and closes nothing under a
-    thread that reads. A store never knows about epochs, batches, shards, shuffling or devices.
+    constructor: a reader makes its store once, when the first sample is asked for. Keep open files and the like in a
+    `Memoized`, as `ContainerStore` does: it opens them again after `close` and in a forked child, and closes no file that a
+    thread is reading. A store knows nothing of epochs, batches, shards, shuffling or devices.
     """
 
     threads = 1
-    """How many threads begin to read ahead; more come where the user has to wait. Raise it where a record is work."""
+    """The number of threads that read ahead at first; more start when the user has to wait. Raise it if a record takes much
+    computing."""
 
     at_once = 1
-    """How many records are asked for together at least, where batches are smaller: each takes a while, but many as long
-    as one, as with the objects of a store."""
+    """The least number of records that are requested together, even if batches are smaller. Raise it if many records take as
+    long as one, as with remote objects."""
 
     in_turn = False
-    """Whether a batch is begun only when those before have been read: where records are cheapest in their order."""
+    """Whether a batch is begun only after all earlier ones have been read, because records are cheapest in order."""
 
     def __len__(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         raise NotImplementedError
 
     def record(self, number: int) -> Record:
         """The outputs of one record in declared order, as C-contiguous arrays that nobody writes to afterwards.
 
-        It may carry more behind them, for a reader's `_present`.
+        More arrays may follow, for the reader's `_present`.
         """
         raise NotImplementedError
 
     def source(self, number: int) -> str:
-        """Where the record comes from, for `source_info` and errors: a file, or a container and a record of it."""
+        """The origin of the record, for `source_info` and errors: a file, or a container and the record's place in it."""
         raise NotImplementedError
 
     def sources(self, numbers: Sequence[int]) -> list[str]:
-        """The sources of several records. Override it where they are cheaper together."""
+        """The sources of several records. Override it if they are cheaper together."""
         return [self.source(number) for number in numbers]
 
     def records(self, numbers: Sequence[int]) -> Records | Sequence[Record | BaseException]:
-        """Several records; a record that cannot be read is an exception in its place, so that it harms no other.
+        """Several records. A record that cannot be read is an exception in its place, so that it harms no other.
 
-        Override it where several records are cheaper together than one by one: `Records.found` takes their outputs as
-        they lie in one buffer.
+        Override it if several records are cheaper together than one by one: `Records.found` takes outputs that share a
+        buffer.
         """
-        found: list[Record | BaseException] = []
+        records: list[Record | BaseException] = []
         for number in numbers:
             try:
-                found.append(self.record(number))
+                records.append(self.record(number))
             except Exception as error:
-                found.append(error)
-        return found
+                records.append(error)
+        return records
 
     def jobs(self, numbers: Sequence[int]) -> Jobs | None:
-        """How several threads read these records together; None: each reads some of them. Raises nothing."""
+        """The division of these records among threads; None: each thread reads some of the records. Raises nothing."""
         return None
 
     def close(self) -> None:
-        """Give up open files and maps. A store that is used again opens them again."""
+        """Close files. A store that is used again opens them again."""
 
 
 def read_now(store: RecordStore, numbers: Sequence[int]) -> Records:
-    """Records read on the caller's thread. What the handler of a signal raises meanwhile is no fault of a record."""
-    found = Records.of(store.records(numbers))
-    for error in found.faults.values():
+    """Records that are read on the caller's thread. An exception of a signal handler is raised; it is no fault of a record."""
+    records = Records.of(store.records(numbers))
+    for error in records.faults.values():
         raise_signalled(error)
-    return found
+    return records

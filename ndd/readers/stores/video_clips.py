@@ -1,8 +1,8 @@
-"""Sequences of frames as records: where each begins, and decoding those that are asked for together.
+"""Sequences of frames as records.
 
-A video is indexed once (`index_cache.py` keeps the index) and stays open while it is read. The frames of sequences that are
-asked for together are decoded in the order of the file, each once, however often sequences overlap. Threads share the work by
-pieces of videos that begin at key frames, not by sequences: then no packet is decoded for two of them.
+A video is indexed once (`files/index_cache.py` keeps the index) and stays open while it is read. The frames of all sequences of
+a batch are decoded in the order of the file, each once, even if sequences overlap. The work is divided among threads at key
+frames, not by sequences, so that no packet is decoded twice.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _READ_TOGETHER = 8  # sequences, about: the size of a batch
 
 
 class Layout(NamedTuple):
-    """What makes a sequence: how many frames, how far apart, how far apart sequences begin; how what is missing is padded.
-    `whole_strides`: it takes `length * stride` frames, and one sequence of a video is padded (else up to its last frame,
-    and all are that begin in the video)."""
+    """The form of a sequence: its number of frames, their distance, the distance of sequences, and the padding.
+    With `whole_strides` a sequence takes `length * stride` frames, and one sequence of a video is padded; without, it ends
+    with its last frame, and every sequence that begins in the video is padded."""
 
     length: int
     stride: int
@@ -61,7 +61,7 @@ class Extras(NamedTuple):
 
 
 class _Clip:
-    """A sequence that is being read: its number, the video and its frames there (-1: none), and what they are written into."""
+    """A sequence that is being read: its number, the video, the frames in it (-1: none), and the array for them."""
 
     def __init__(self, number: int, video: int, frames: np.ndarray):
         self.number, self.video, self.frames = number, video, frames
@@ -70,7 +70,7 @@ class _Clip:
 
 
 class _Piece(NamedTuple):
-    """What is decoded in one go: frames of a video, ascending, and where each goes; whether nobody will go on behind them."""
+    """Frames of a video that are decoded in one go, ascending, and the array for each; and whether decoding ends there."""
 
     video: int
     frames: dict[int, list[tuple[_Clip, int]]]
@@ -142,7 +142,7 @@ class ClipStore(RecordStore):
         self._open = OpenVideos(threads, _file_of)
 
     def _pieces_at_once(self) -> float:
-        """How many pieces `_READ_TOGETHER` sequences have, about; 1 at least."""
+        """The approximate number of pieces of `_READ_TOGETHER` sequences, at least 1."""
         keys = sum(len(index["keys"]) for index in self.indices) / sum(len(index["times"]) for index in self.indices)
         frames = _READ_TOGETHER * self.layout.length * self.layout.stride
         return max(frames * keys, _READ_TOGETHER * len(self._videos) / len(self._first), 1.0)
@@ -156,10 +156,10 @@ class ClipStore(RecordStore):
 
     def record(self, number: int) -> Record:
         """One sequence."""
-        found = self.records([number])[0]
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        record = self.records([number])[0]
+        if isinstance(record, BaseException):
+            raise record
+        return record
 
     def records(self, numbers: Sequence[int]) -> Sequence[Record | BaseException]:
         """Several sequences; of each video a frame is decoded once."""
@@ -185,11 +185,11 @@ class ClipStore(RecordStore):
         return self._open.using(self._videos[video].path, self.indices[video], first, last)
 
     def close(self) -> None:
-        """Close the videos; batches that are decoded later open them for this alone, until records are read again."""
+        """Close the videos. Batches that are decoded later open them for themselves, until records are read again."""
         self._open.close()
 
     def end(self) -> None:
-        """Close the videos; what is still decoded opens them for this alone."""
+        """Close the videos. Batches that are still to be decoded open them for themselves."""
         self._open.end()
 
     def _frames(self, video: int, number: int) -> np.ndarray:
@@ -204,7 +204,7 @@ class ClipStore(RecordStore):
         return padded(wanted, end, layout.pad_mode)  # a mirror may show what is before the part, as in DALI
 
     def empty(self, clip: _Clip) -> np.ndarray:
-        """What a sequence is written into; the frames that the video does not have are filled."""
+        """The array for a sequence; frames beyond the video are filled."""
         if self.numbers_only:
             return np.concatenate([[clip.video], clip.frames])
         height, width = self.indices[clip.video]["size"].tolist()
@@ -215,10 +215,9 @@ class ClipStore(RecordStore):
         return out
 
     def pieces(self, clips: Sequence[_Clip]) -> list[_Piece]:
-        """What is decoded in one go, cut at key frames, so that several pieces may be decoded at the same time. In sequence
-        there is one for each thread, as far as there are key frames; otherwise one wherever there is nothing to be decoded
-        on the way to the next."""
-        found: list[_Piece] = []
+        """The pieces that may be decoded at the same time, cut at key frames. In sequential reading there is one for each thread,
+        if there are enough key frames; otherwise there is a cut wherever no frame between two wanted ones needs decoding."""
+        pieces: list[_Piece] = []
         together = self._in_order(clips)
         share = sum(len(clip.frames) for clip in clips) / self.threads / 2
         for of_one in together:
@@ -232,8 +231,8 @@ class ClipStore(RecordStore):
             for begin, end in pairwise(cuts):
                 # At random somebody may go on, and to be emptied gains nothing.
                 ends = self.in_turn and end < len(every)
-                found.append(_Piece(of_one[0].video, {frame: frames[frame] for frame in every[begin:end]}, ends))
-        return found
+                pieces.append(_Piece(of_one[0].video, {frame: frames[frame] for frame in every[begin:end]}, ends))
+        return pieces
 
     def _cuts(self, video: int, frames: list[int], share: float) -> list[int]:
         """Where pieces begin among frames, and the end."""
@@ -245,16 +244,16 @@ class ClipStore(RecordStore):
         return [*found, len(frames)] if frames else []
 
     def _in_order(self, clips: Sequence[_Clip]) -> list[list[_Clip]]:
-        """The sequences of each video. In sequence those of the next epoch, which a batch may begin, stand apart: for them the
-        decoder is to begin anew when it has come to the end."""
-        found: dict[tuple[int, int], list[_Clip]] = {}
+        """The sequences of each video. In sequential reading those of the next epoch form a group of their own: the decoder
+        begins anew for them after the end of the video."""
+        groups: dict[tuple[int, int], list[_Clip]] = {}
         epoch, last = 0, -1
         for clip in clips:
             if self.in_turn and clip.number <= last:
                 epoch += 1
             last = clip.number
-            found.setdefault((clip.video, epoch), []).append(clip)
-        return list(found.values())
+            groups.setdefault((clip.video, epoch), []).append(clip)
+        return list(groups.values())
 
     def decode(self, piece: _Piece) -> None:
         """Writes the frames of a piece."""
@@ -291,7 +290,7 @@ class ClipStore(RecordStore):
 
 
 def _file_of(path: str) -> str | np.ndarray:
-    """What FFmpeg opens: a path, or the bytes of a remote file."""
+    """The input of FFmpeg: a path, or the bytes of a remote file."""
     return np.frombuffer(whole_file(path), np.uint8) if is_remote(path) else path
 
 
@@ -338,7 +337,7 @@ def _is_of(index: Index, size: int) -> bool:
 def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[Listed], list[Index]]:
     """The videos that can be read, and their indices; several files at a time, each once."""
 
-    def one(path: str) -> Index | Exception:
+    def index_of(path: str) -> Index | Exception:
         try:
             if is_remote(path):
                 return scan(_file_of(path))
@@ -348,13 +347,13 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
 
     paths = list(dict.fromkeys(video.path for video in videos))
     with ThreadPoolExecutor(_SCANS_AT_ONCE, "ndd-video-index") as pool:
-        found = dict(zip(paths, pool.map(one, paths), strict=True))
-    bad = {path: one for path, one in found.items() if isinstance(one, Exception)}
+        scanned = dict(zip(paths, pool.map(index_of, paths), strict=True))
+    bad = {path: index for path, index in scanned.items() if isinstance(index, Exception)}
     if bad:
         first = next((path for path, error in bad.items() if is_no_fault_of_data(error)), next(iter(bad)))
         said = without_secrets(f"{first}: {bad[first]}")
         if not skips or is_no_fault_of_data(bad[first]):
             raise RuntimeError(f"{reader}: {said}") from bad[first]
         warnings.warn(f"{reader}: {len(bad)} files are left out, the first is {said}", UserWarning, stacklevel=6)
-    good = [video for video in videos if not isinstance(found[video.path], Exception)]
-    return good, [found[video.path] for video in good]  # type: ignore[misc]
+    good = [video for video in videos if not isinstance(scanned[video.path], Exception)]
+    return good, [scanned[video.path] for video in good]  # type: ignore[misc]

@@ -1,6 +1,5 @@
 """`ndd.multi_paste` beside DALI, and on the emulated GPU."""
 
-import importlib
 import random
 
 import numpy as np
@@ -104,16 +103,3 @@ def test_gpu_as_cpu(emulated_gpu):
             found = call(ndd, lambda x: x.gpu()).cpu()
         good += 1
         assert_same_values(arrays_of(found), arrays_of(expected), 0)
-
-
-def test_pasted_before_it_is_compiled(monkeypatch):
-    module, rng = importlib.import_module("ndd.ops.image.multi_paste"), np.random.default_rng(3)
-    images = ndd.batch([rng.integers(0, 999, (k, 5, 3)).astype(np.int16) for k in (4, 7)], layout="HWC")
-    arguments = {"in_ids": [0, 1, 0], "output_size": [9, 8], "out_anchors": [[0, 0], [2, 1], [4, 3]]}
-    arguments |= {"shapes": [[3, 5], [0, 4], [2, 2]], "in_anchors": [[1, 0], [0, 0], [1, 3]]}
-    found = []
-    for paste in (module.paste_regions, module.paste_regions._meanwhile):
-        monkeypatch.setattr(module, "paste_regions", paste)
-        found.append(arrays_of(ndd.multi_paste(images, **arguments)))
-    assert found[0][0].any()
-    np.testing.assert_array_equal(*map(np.stack, found))

@@ -10,7 +10,6 @@ from number_samples import random_array
 from selection import drawn
 
 import ndd
-from ndd.ops.tensor.coord_transform import _by_numpy, _transform_few
 
 REGISTRY_CASES = {
     "coord_transform": each_of(
@@ -213,18 +212,3 @@ def test_gpu(dtype, emulated_gpu):
             assert found.device == ndd.Device("gpu:0")
             for a, b in zip(found.cpu().tensors, expected.tensors, strict=True):
                 np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-5, atol=1e-3)
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (3, 3), (2, 3), (4, 1)])
-@pytest.mark.parametrize("kind", [np.float32, np.int16])
-def test_numpy_answers_to_the_last_bit_while_the_kernel_is_compiled(rows, columns, kind):
-    rng = np.random.default_rng(5)
-    points = (rng.standard_normal((3, 50 * columns)) * 100).astype(kind)
-    points[:, : 2 * columns] = 0
-    matrix, offset = rng.standard_normal((3, rows, columns)), rng.standard_normal((3, rows))
-    offset[0] = -0.0
-    given = points, matrix.astype(np.float32), offset.astype(np.float32)
-    found = [np.empty((3, 50 * rows), np.float32) for _ in range(2)]
-    for answer, out in zip((_by_numpy, _transform_few.waited_for), found, strict=True):
-        answer(given[0], out, *given[1:])
-    np.testing.assert_array_equal(found[0].view(np.uint32), found[1].view(np.uint32))

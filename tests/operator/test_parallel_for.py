@@ -17,7 +17,7 @@ from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_turn
 from ndd._cpu import lines
 from ndd._operator import Plan, all_operators, on_cpu
-from ndd._operator.turns import Pace, in_turns
+from ndd._operator.partition import Pace, parallel_for
 
 LARGE = 1 << 30  # bytes: worth all threads
 
@@ -37,7 +37,7 @@ def mark(turns, most, places, like):
 def test_each_is_done_once(threads, nbytes):
     marks = np.zeros((500, 2), np.int32)
     places = marks.ctypes.data + 8 * np.arange(500)
-    assert in_turns(ndd.EvalContext(num_threads=threads), mark, (places, marks[0]), 500, nbytes, marks)
+    assert parallel_for(ndd.EvalContext(num_threads=threads), mark, (places, marks[0]), 500, nbytes, marks)
     np.testing.assert_array_equal(marks[:, 0], 0)
     np.testing.assert_array_equal(marks[:, 1], np.arange(1, 501))
 
@@ -50,7 +50,7 @@ def test_calls_end_so_that_python_can_look_for_signals():
         turns[0] += at_most
         return True
 
-    assert in_turns(ndd.EvalContext(num_threads=1), loop, (), 100, 100 * LARGE, None)
+    assert parallel_for(ndd.EvalContext(num_threads=1), loop, (), 100, 100 * LARGE, None)
     assert most == [1] * 100
 
 
@@ -58,12 +58,12 @@ def test_what_was_compiled_meanwhile_has_all_threads(tasks):
     """However often it was left before."""
     pace, context = Pace(), ndd.EvalContext(num_threads=3)
     for _ in range(10):
-        assert not in_turns(context, lambda *turns: False, (), 10, LARGE, None, pace)
+        assert not parallel_for(context, lambda *turns: False, (), 10, LARGE, None, pace)
     assert tasks == []
     marks = np.zeros((10, 2), np.int32)
     places = marks.ctypes.data + 8 * np.arange(10)
     for _ in range(3):
-        assert in_turns(context, mark, (places, marks[0]), 10, LARGE, marks, pace)
+        assert parallel_for(context, mark, (places, marks[0]), 10, LARGE, marks, pace)
     assert tasks == [3] * 3
 
 
@@ -81,7 +81,7 @@ def test_a_stand_in_says_little_of_what_is_compiled():
 @pytest.mark.parametrize(("nbytes", "pace", "calls"), [(LARGE, Pace(1.0), 3), (LARGE, None, 1), (0, None, 1)])
 def test_what_is_being_compiled_is_left(nbytes, pace, calls):
     found = []
-    assert not in_turns(ndd.EvalContext(num_threads=3), lambda *turns: found.append(1), (), 10, nbytes, None, pace)
+    assert not parallel_for(ndd.EvalContext(num_threads=3), lambda *turns: found.append(1), (), 10, nbytes, None, pace)
     assert len(found) == calls
 
 
@@ -102,7 +102,7 @@ def test_as_many_threads_as_the_work_is_worth(seconds, threads):
         turns[0] += most
         return True
 
-    assert in_turns(context, loop, (), 100, 1 << 14, None, Pace(seconds * 100 / (1 << 14)))
+    assert parallel_for(context, loop, (), 100, 1 << 14, None, Pace(seconds * 100 / (1 << 14)))
     assert used == ([threads] if threads > 1 else [])
 
 
@@ -130,7 +130,7 @@ def test_much_work_with_few_bytes_is_shared_too():
             time.sleep(0.005)
         return True
 
-    assert in_turns(ndd.EvalContext(num_threads=3), loop, (), 20, 1 << 14, None)
+    assert parallel_for(ndd.EvalContext(num_threads=3), loop, (), 20, 1 << 14, None)
     assert len(used) == 3
 
 
@@ -139,7 +139,7 @@ def test_errors_come_through():
         raise MemoryError("nothing left")
 
     with pytest.raises(MemoryError, match="nothing left"):
-        in_turns(ndd.EvalContext(num_threads=2), loop, (), 10, LARGE, None, Pace(1.0))
+        parallel_for(ndd.EvalContext(num_threads=2), loop, (), 10, LARGE, None, Pace(1.0))
 
 
 def images(rng, count=6):
@@ -210,7 +210,7 @@ def test_ctrl_c_leaves_the_others_their_memory():
     caller = threading.current_thread()
     context = ndd.EvalContext(num_threads=2)
     with pytest.raises(KeyboardInterrupt):
-        in_turns(context, loop, (), 10, LARGE, held, Pace(1.0))
+        parallel_for(context, loop, (), 10, LARGE, held, Pace(1.0))
     del held
     go_on.set()
     context.thread_pool.run(lambda i: None, 2)

@@ -13,7 +13,7 @@ import ndd
 from ndd._compiled import sample_loops as turns
 from ndd._compiled.background import background
 from ndd._compiled.jit import kernel
-from ndd._operator import Plan, Rows, each_piece, on_cpu, pieces
+from ndd._operator import Plan, on_cpu, partition
 from ndd._tensor.convert import convert_array
 
 COUNT = 9
@@ -28,22 +28,21 @@ def small(request, monkeypatch):
         "_MOST": 6000,
         "_FAR": 1 if request.param else 1 << 60,
     }.items():
-        monkeypatch.setattr(pieces, name, value)
+        monkeypatch.setattr(partition, name, value)
 
 
 @pytest.fixture(params=[True, False], ids=["stood in for", "compiled"])
 def compiled(request, monkeypatch):
     monkeypatch.setattr(background, "allowed", False)
     if request.param:
-        monkeypatch.setattr(pieces, "each_in_turn", lambda one: functools.partial(turns._by_stand_in, one))
+        monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(turns._by_stand_in, one))
 
 
 @pytest.fixture
 def in_pieces_alone(monkeypatch):
     """No sample is left to be done alone, or in another way."""
-    monkeypatch.setattr(on_cpu, "_run", None)
-    monkeypatch.setattr(on_cpu, "_in_pieces", None)
-    monkeypatch.setattr(on_cpu, "_at_once", None)
+    monkeypatch.setattr(on_cpu._Bound, "_one_by_one", None)
+    monkeypatch.setattr(on_cpu, "_all_done", None)
 
 
 def lying(layout, kind):
@@ -80,21 +79,17 @@ def difference(x, y, out, factor):
 def of_one(one):
     """An operator `row[1] x + shift`."""
 
-    @ndd.operator(register=False)
+    @ndd.operator(register=False, cut="elements")
     def scaled(x, /, *, shift: float = 3.0):
         """See above."""
         return ndd.like(x, dtype=ndd.float32)
 
     @scaled.plan
     def _(x, *, shift):
-        return Plan(x.shapes, {"row": np.arange(2 * x.n, dtype=np.float32).reshape(x.n, 2)}, {"shift": shift})
+        rows = np.arange(2 * x.n, dtype=np.float32).reshape(x.n, 2)
+        return Plan(x.shapes, {"row": rows}, {"shift": np.float32(shift)})
 
-    @scaled.cpu_turns
-    def _(call, plan, stores, results):
-        row, shift = Rows(plan.per_sample["row"]), plan.shared["shift"]
-        return each_piece(call, one, stores, results[0], row, np.float32(shift))
-
-    scaled.cpu(lambda x, out, row, shift: None)
+    scaled.cpu(one)
     return scaled
 
 
@@ -118,26 +113,17 @@ def test_two_operands(layout, small, compiled):
     left, batch = lying(layout, np.float32)
     right = [a + k for k, a in enumerate(left)]
 
-    @ndd.operator(register=False)
+    @ndd.operator(register=False, cut="elements")
     def differ(x, y, /):
         """9 (x - y)."""
         return ndd.like(x)
 
-    @differ.cpu_turns
-    def _(call, plan, stores, results):
-        return each_piece(call, own, stores, results[0], np.float32(9))
-
-    differ.cpu(lambda x, y, out: np.copyto(out, 9 * (x - y)))
+    differ.plan(lambda x, y: Plan(x.shapes, shared={"factor": np.float32(9)}))
+    differ.cpu(own)
     with ndd.EvalContext(num_threads=3):
         found = differ(batch, ndd.batch(right))
         for k, one in enumerate(found.tensors):
             np.testing.assert_array_equal(np.asarray(one), np.full_like(left[k], -9 * k))
-
-
-def test_operands_of_other_sizes_are_left(small):
-    given = (ndd.batch([np.zeros(n), np.zeros(50)]) for n in (40, 41))
-    one, other = (ndd.cast(x, dtype=ndd.float32).evaluate()._store for x in given)
-    assert each_piece(None, kernel(difference.function), [one, other], one, np.float32(1)) is None
 
 
 @pytest.mark.parametrize(
