@@ -379,7 +379,7 @@ def test_what_another_process_compiles_waits_while_others_are_compiled(allowed):
 
     first, other = room.Job(elsewhere), room.Job(lambda: done.append("other"))
     first.spent = 9.0
-    with room.whole:  # both are there when the thread begins
+    with room.fork_lock:  # both are there when the thread begins
         room.background.do(first)
         room.background.do(other)
     room.background.finish()
