@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import os
+import signal
 import threading
 import time
 import warnings
@@ -354,6 +355,127 @@ def test_what_took_longest_meanwhile_is_compiled_first(allowed, monkeypatch):
         room.background.do(job)
     room.background.finish()
     assert done == [1, 2, 0]
+
+
+def test_what_is_waited_for_now_counts_too(allowed):
+    slow, quick = room.Job(lambda: None), room.Job(lambda: None)
+    with quick.answering():
+        pass
+    quick.spent += 0.01
+    with slow.answering():
+        time.sleep(0.05)
+        assert slow.spent == 0.0
+        assert max([quick, slow], key=room.Job.waited) is slow
+    assert slow.spent >= 0.05
+
+
+def test_what_another_process_compiles_waits_while_others_are_compiled(allowed):
+    done, busy = [], [True]
+
+    def elsewhere():
+        if busy[0]:
+            done.append("tried")
+            busy[0] = len(done) < 3
+            room.background.elsewhere(inner=False)
+        done.append("found")
+
+    first, other = room.Job(elsewhere), room.Job(lambda: done.append("other"))
+    first.spent = 9.0
+    with room.whole:  # both are there when the thread begins
+        room.background.do(first)
+        room.background.do(other)
+    room.background.finish()
+    assert done[:2] in (["tried", "other"], ["other", "tried"])
+    assert done[-1] == "found"
+    assert done.count("tried") == 2
+
+
+def test_what_is_waited_for_much_longer_goes_first(allowed):
+    """Of a loop's kernels the first one that is asked for is often the one that can wait."""
+    begun, done, asked = threading.Event(), [], []
+
+    def endless():
+        begun.set()
+        while not done:
+            room.background.step()
+            time.sleep(0.01)
+        asked.append("again")
+
+    slow = room.Job(lambda: done.append("slow"))
+    room.background.do(room.Job(endless))
+    assert begun.wait(60)
+    slow.spent = 9.0
+    room.background._jobs.append(slow)
+    room.background.finish()
+    assert done == ["slow"]
+    assert asked == ["again"]
+
+
+def test_the_end_of_a_program_waits_for_what_is_nearly_done(monkeypatch):
+    """No longer than that has taken, and not for long."""
+    background, now = room.background, [100.0]
+    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(room, "_goes_on", lambda: False)
+    monkeypatch.setattr(background, "_thread", threading.current_thread())
+
+    def seconds_left(taken):
+        monkeypatch.setattr(background, "_begun", now[0] - taken)
+        monkeypatch.setattr(background, "_ending", 0.0)
+        ended = now[0]
+        while True:
+            try:
+                background.step()
+            except room._BrokenOff:
+                return now[0] - ended
+            now[0] += 0.1
+
+    assert seconds_left(0.0) == 0.0
+    assert seconds_left(0.55) == pytest.approx(0.6)
+    assert seconds_left(30.0) == pytest.approx(room._LAST, abs=0.11)
+
+
+_ENDS = """
+import sys, time
+from ndd._compiled.background import Job, background, _BrokenOff
+
+def compile_now():
+    begun.append(time.monotonic())
+    try:
+        while True:
+            background.step()
+            time.sleep(0.02)
+    except _BrokenOff:
+        print(f"{time.monotonic() - ended[0]:.3f}", flush=True)
+        raise
+
+begun, ended = [], []
+background.do(Job(compile_now))
+while not begun or time.monotonic() - begun[0] < 3.0:
+    time.sleep(0.02)
+ended.append(time.monotonic())
+print("ends", flush=True)
+"""
+
+
+def _program_that_ends(before=""):
+    program = warm_interpreter.Program(before + _ENDS, env={**os.environ, "NDD_COMPILE_IN_BACKGROUND": "1"})
+    while "ends" not in program.said():
+        time.sleep(0.02)
+    return program
+
+
+def test_an_end_is_not_held_up_for_long():
+    done = _program_that_ends().ended(60)
+    assert done.returncode == 0, done.stderr
+    assert room._LAST <= float(done.stdout.split()[1]) < room._LAST + 3.0  # on a busy machine
+
+
+def test_control_c_ends_it():
+    endless = "from ndd._compiled.background import background; background._is_nearly_done = lambda: True\n"
+    program = _program_that_ends(endless)
+    time.sleep(0.5)  # the main thread comes to its end
+    os.kill(program.pid, signal.SIGINT)
+    program.ended(60)
 
 
 def test_a_compiler_shares_the_interpreter_with_few(allowed):

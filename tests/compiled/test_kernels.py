@@ -6,9 +6,11 @@ import hashlib
 import importlib.util
 import os
 import pickle
+import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import warnings
 import zipfile
 import zipimport
@@ -541,6 +543,73 @@ def test_a_result_without_a_form_is_compiled_in_each_process(folder):
     for _ in range(2):
         assert loaded(folder).named(3) == "three"
     assert not files(folder)
+
+
+def test_many_threads_ask_first(folder):
+    """One of them compiles for each type; the others wait, and find it."""
+    kinds, wrong = [np.float64, np.float32, np.int64, np.int16], []
+    doubled, ready = loaded(folder).doubled, threading.Barrier(16)
+
+    def work(i):
+        out = np.empty(3, kinds[i % 4])
+        ready.wait()
+        try:
+            doubled(np.arange(3, dtype=out.dtype), out)
+            if out.tolist() != [0, 2, 4]:
+                wrong.append(out)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(16)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not wrong
+    assert sum(doubled.compiled().stats.cache_misses.values()) == 4
+
+
+def test_many_processes_ask_first(folder):
+    """With different types, so that they write at the same time; all of it can be read afterwards. One of them compiles for a
+    type, the others wait and find it."""
+    kinds = ["float64", "int16"]
+    code = """
+    import numpy as np
+    from ndd._compiled.kernel_cache import KernelCache
+    from small import doubled
+    kept, keep = [], KernelCache._keep
+    KernelCache._keep = lambda self, *given: kept.append(self) or keep(self, *given)
+    out = np.empty(3, {0!r})
+    doubled(np.arange(3, dtype={0!r}), out)
+    print(out.tolist() == [0, 2, 4], len(kept))
+    """
+    own = {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), "NUMBA_CACHE_DIR": str(folder / "cache")}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code.format(kind))],
+            env={**os.environ, **own},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for kind in kinds
+        for _ in range(2)
+    ]
+    compiled = 0
+    for process in processes:
+        out, err = process.communicate(timeout=200)
+        assert out.startswith("True"), err[-2000:]
+        compiled += int(out.split()[1])
+    assert len(files(folder)) == compiled == 2 * len(kinds)
+    assert not list(folder.rglob("*.tmp"))
+    for path in files(folder):
+        content = path.read_bytes()
+        assert hashlib.sha256(content[32:]).digest() == content[:32]
 
 
 def test_control_c_in_a_kernel_is_a_keyboard_interrupt():
