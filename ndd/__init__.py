@@ -1,6 +1,6 @@
 """ndd: imperative data loading and augmentation for deep learning on torch.
 
-Code for DALI's dynamic mode runs with `import ndd` in the place of `import nvidia.dali.experimental.dynamic as ndd`.
+Code for DALI's dynamic mode runs with `import ndd` instead of `import nvidia.dali.experimental.dynamic as ndd`.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""The words that the stubs speak in: what an operator takes for a value, and what `@operator` makes of a function.
+"""The types that the stubs use: values that operators take, and the result of `@operator`.
 
-Only type checkers read this. Nothing at run time depends on it.
+Only type checkers read this module. Nothing at run time depends on it.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ class SupportsCudaArray(Protocol):
     def __cuda_array_interface__(self) -> Any: ...
 
 
-# One array. A Batch is none: this is how overloads tell "gives a Tensor" from "gives a Batch".
+# One array. A Batch is not one: so overloads distinguish calls that give a Tensor from those that give a Batch.
 Array: TypeAlias = Union["Tensor", "np.ndarray", "torch.Tensor", SupportsArray, SupportsDLPack, SupportsCudaArray]
 # One sample: an array, a number or (nested) lists of numbers.
 TensorLike: TypeAlias = Array | bool | int | float | list[Any] | tuple[Any, ...]
-# An argument's value for all samples, or one for each. When it runs, `ndd.PerSample` is a mark for `@operator` to read.
+# One value of an argument for all samples, or one for each. At run time `ndd.PerSample` is a marker that `@operator` reads.
 PerSample: TypeAlias = Union[T, tuple[Any, ...], Array, "Batch", None]
-# What names an element type.
+# Names of an element type.
 DTypeLike: TypeAlias = Union["DType", "DALIDataType", str, "np.dtype[Any]", "torch.dtype", type[Any]]
 
 
 class Declared(Protocol[P]):
     """A user's own operator, as `@ndd.operator` returns it.
 
-    A call is checked against the decorated function's signature. The type system cannot add `batch_size`, `device` and
-    `rng` to a signature that it is given (a ParamSpec takes no further keywords), so calls that use one of these are
-    not checked; and it cannot say whether a Tensor or a Batch comes out.
+    A call is checked against the decorated function's signature. The type system cannot add `batch_size`, `device` and `rng`
+    to that signature (a ParamSpec takes no further keywords), so calls that use one of these are not checked. Nor can it
+    tell whether the result is a Tensor or a Batch.
     """
 
     @overload

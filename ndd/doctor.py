@@ -1,4 +1,4 @@
-"""The `doctor` command: what is installed, whether it really works here, and what to install for what is missing."""
+"""The `doctor` command: what is installed, whether it works here, and how to install what is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KERNEL = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; 
 
 @dataclass
 class Finding:
-    """One line of the report. `state` is "ok", "missing" (can do without) or "broken"; `advice` is what to do."""
+    """One line of the report. `state` is "ok", "missing" (not needed) or "broken"; `advice` says what to do."""
 
     name: str
     state: str
@@ -37,15 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the findings; 0 if everything that this machine needs works, else 1."""
     print(f"ndd {installation.version()}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
-    found = findings()
-    width = max(len(f.name) for f in found)
+    report = findings()
+    width = max(len(f.name) for f in report)
     marks = {"ok": "ok", "missing": "--", "broken": "NO"}
-    for f in found:
+    for f in report:
         print(f"  {marks[f.state]}  {f.name:<{width}}  {f.text}")
-    advice = list(dict.fromkeys(f.advice for f in found if f.advice))
+    advice = list(dict.fromkeys(f.advice for f in report if f.advice))
     for line in advice:
         print(f"  -> {line}")
-    broken = [f.name for f in found if f.state == "broken"]
+    broken = [f.name for f in report if f.state == "broken"]
     print(f"Does not work: {', '.join(broken)}." if broken else "Everything that is needed here works.")
     return 1 if broken else 0
 
@@ -75,7 +75,7 @@ def findings() -> list[Finding]:
 def _tried(name: str, check: Callable[[], Finding]) -> Finding:
     try:
         return check()
-    except Exception as error:  # a check must never hide the ones behind it
+    except Exception as error:  # a failed check must not hide the later ones
         first = (str(error).strip() or "no message").splitlines()[0]
         return Finding(name, "broken", f"{type(error).__name__}: {first}")
 
@@ -88,7 +88,7 @@ def _version(distribution: str) -> str:
 
 
 def _imported(module: str, name: str, advice: str, needed: bool) -> Any:
-    """The module, or the Finding that says that it is not there."""
+    """The module, or a Finding if it cannot be imported."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -164,7 +164,7 @@ def _nvimgcodec() -> Finding:
     if platform.system() == "Darwin":
         return Finding("nvImageCodec", "missing", "not made for macOS; OpenCV and simplejpeg decode")
     advice = f"{installation.install_command('cpu')} for faster decoding of more formats"
-    # Its first import talks on stderr unless it is made there.
+    # This module silences the library's first import, which otherwise writes to stderr.
     ours = import_module("ndd.decoders.nvimgcodec.python_api").library()
     codec = _imported("nvidia.nvimgcodec", "nvImageCodec", advice, needed=False)
     if isinstance(codec, Finding):

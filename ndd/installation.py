@@ -1,7 +1,7 @@
-"""Which version of ndd this is, and the command that installs what one of its extras names.
+"""The version of ndd, and the command that installs one of its extras.
 
-`ndd` on the package index is another project, so no text of ours says `pip install ndd[...]`; all such commands come
-from here. Two places know the facts: `pyproject.toml` in a checkout, the installed metadata elsewhere.
+`ndd` on the package index is another project, so no message of ours says `pip install ndd[...]`; all such commands come
+from here. They are read from `pyproject.toml` in a checkout, from the installed metadata elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CHECKOUT = Path(__file__).parent.parent
 
 
 def version() -> str:
-    """The version: of the checkout that this file lies in, else of the installed distribution."""
+    """The version of the checkout that contains this file, else of the installed distribution."""
     project = _project()
     if project is not None:
         return re.search(r'^version = "([^"]+)"', project, re.MULTILINE)[1]  # type: ignore[index]
@@ -24,15 +24,15 @@ def version() -> str:
 
     try:
         return metadata.version(DISTRIBUTION)
-    except metadata.PackageNotFoundError:  # the folder `ndd` alone, copied to somewhere on the path
+    except metadata.PackageNotFoundError:  # only the folder `ndd` was copied to somewhere on the path
         return "unknown"
 
 
 def install_command(extra: str) -> str:
-    """What to type for the libraries of an extra ("cpu", "cuda12", "cuda13", "oracle").
+    """The command that installs the libraries of an extra ("cpu", "cuda12", "cuda13", "oracle").
 
-    From a checkout its extra; else the libraries themselves, since a wheel may have come from anywhere. The double
-    quotes are understood by every shell, that of Windows included.
+    In a checkout it names the extra, elsewhere the libraries themselves, since a wheel may have come from anywhere. Every
+    shell understands the double quotes, including that of Windows.
     """
     if _project() is not None:
         return f'pip install -e "{_CHECKOUT}[{extra}]"'
@@ -50,7 +50,7 @@ def install_command(extra: str) -> str:
 
 
 def _project() -> str | None:
-    """The text of `pyproject.toml`, if this file lies in a checkout."""
+    """The text of `pyproject.toml`, if this file belongs to a checkout."""
     try:
         text = (_CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
     except OSError:

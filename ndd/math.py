@@ -1,10 +1,10 @@
 """Elementwise mathematics on tensors and batches.
 
-Every function takes a Tensor, a Batch, a number, a list, a NumPy array or a tensor of another library, and gives a
-Tensor, or a Batch if one of its operands is a Batch. Operands broadcast as in NumPy, within each sample.
+Every function takes a Tensor, a Batch, a number, a list, a NumPy array or a tensor of another library. It returns a Tensor,
+or a Batch if one of its operands is a Batch. Operands broadcast as in NumPy, within each sample.
 
-Integers become float32 and float64 stays float64, except where a function says otherwise. Booleans alone and float16 are
-refused with a RuntimeError, as in DALI.
+Integers become float32 and float64 stays float64, except where a function says otherwise. float16, and booleans without
+numbers, raise RuntimeError, as in DALI.
 
 >>> import ndd
 >>> ndd.math.sqrt(ndd.tensor([1, 4, 9])).torch()
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def abs(input: Any) -> Any:
-    """Absolute value; keeps the element type (the minimum of a signed integer stays as it is)."""
+    """Absolute value; keeps the element type (the minimum of a signed integer stays unchanged)."""
     return apply("abs", input)
 
 

@@ -1,7 +1,7 @@
 """Enumerations that arguments and data may carry, with DALI's names and numbers.
 
-`from nvidia.dali import types` in existing code keeps working beside ndd: every place that takes one of these
-also takes DALI's own enum members and the bare integers.
+`from nvidia.dali import types` in existing code keeps working beside ndd: an argument that takes one of these enumerations
+also takes DALI's own members and the plain integers.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ __all__ = [
 
 
 class _Named(IntEnum):
-    """A number with a name, which is its text."""
+    """A number with a name; `str` gives the name."""
 
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -197,7 +197,7 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
 
 
 class PipelineAPIType(Enum):
-    """How the outputs of a pipeline are taken: with `run()`, by an iterator, or with `schedule_run()`."""
+    """How the outputs of a pipeline are fetched: with `run()`, by an iterator, or with `schedule_run()`."""
 
     BASIC = 0
     ITERATOR = 1
@@ -212,16 +212,16 @@ class Constant:
 
     Args:
         value: a number, a list of numbers or an array.
-        dtype: the element type; default int32 for integers, float32 for floating point, bool for truth values. One NumPy
-            number (also as an array of no axes) without a `device`, and arrays of other libraries keep theirs. Numbers are rounded
-            half away from zero (one float loses its fraction) and saturate.
-        shape: the shape, if `value` is a list or a number to be repeated.
+        dtype: the element type; default int32 for integers, float32 for floating point, bool for truth values. A single NumPy
+            number (or array without axes) without a `device`, and arrays of other libraries, keep their type. Numbers are
+            rounded half away from zero (a single float loses its fraction) and saturate.
+        shape: the shape, if `value` is a list, or a number to be repeated.
         layout: the layout of the tensor.
         device: "cpu" or "gpu".
 
-    One of several numbers has the operators and methods of a node.
+    A constant of several numbers has the operators and methods of a node.
 
-    The batch that it becomes raises OverflowError for a NumPy array of integers outside 32 bits without a `dtype`.
+    A NumPy array of integers outside 32 bits without a `dtype` raises OverflowError when the constant becomes a batch.
     """
 
     def __init__(self, value: Any, dtype: Any = None, shape: Any = None, layout: str | None = None, device: Any = None):
@@ -277,7 +277,7 @@ class ScalarConstant(Constant):
 
 
 class CUDAStream:
-    """The address of a CUDA stream, as functions of DALI's plugin give it.
+    """The address of a CUDA stream, as functions of DALI's plugin return it.
 
     >>> from ndd import types
     >>> types.CUDAStream(7).ptr
@@ -294,7 +294,7 @@ class CUDAStream:
 
 
 class TensorLayout(str):
-    """A layout as DALI's functions give it: a string of a letter for each axis."""
+    """A layout as DALI's functions return it: a string with a letter for each axis."""
 
     __slots__ = ()
 
@@ -318,5 +318,5 @@ class BatchInfo:
 
 
 def is_enum(value: object, name: str) -> bool:
-    """Whether `value` is a member of the enum `name`, be it ours or DALI's own class of that name."""
+    """Whether `value` is a member of the enum `name`: our class of that name, or DALI's."""
     return type(value).__name__ == name

@@ -12,10 +12,13 @@ import numpy as np
 # What `.ci/run` leaves to `.ci/run all`, for its time on two cores: each takes 3 to 50 seconds of one core, and what it tests
 # is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
 LONG = (
+    "test_bench.py::test_first_call_from_an_empty_and_a_filled_cache",
+    "test_bench.py::test_first_calls_of_the_table",
+    "test_installation.py::test_wheel_and_sdist_hold_what_the_library_reads",
+    "test_contexts.py::test_ten_thousand_iterations_in_flat_memory",
     "test_worker_processes.py::test_workers_of_a_data_loader[spawn-1]",
     "test_kernels.py::test_many_processes_ask_first",
     "test_crop_mirror_normalize.py::test_random_arguments_as_dali",
-    "test_bench.py::test_first_call",
     "test_bench.py::test_import_time",
     "test_bench.py::test_speech",
     "test_bench.py::test_detection",
@@ -27,11 +30,9 @@ LONG = (
     "test_read_ahead.py::test_the_interpreter_exits[os.fork",
     "test_every_reader.py::test_a_started_worker_reads",
     "test_demo.py::test_the_embedded_set_is_learnt",
-    "test_installation.py::test_wheel_and_sdist",
     "test_old_names.py::test_the_oracle_warns_too",
     "test_portable.py::test_real_files[without simplejpeg]",
     "test_arithmetic_kernels.py::test_every_operation_compiles",
-    "test_contexts.py::test_ten_thousand_iterations",
     "test_processes.py::test_forks_at_random_moments[0]",
     "test_processes.py::test_exit_with_work_queued[deferred]",
     "test_processes.py::test_exit_with_work_queued[sync_cpu]",

@@ -1,6 +1,7 @@
 """What runs by default: each value of each parameter, in few combinations, the same ones in each run."""
 
 import itertools
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,3 +53,13 @@ def test_values_are_drawn(monkeypatch):
     assert selection.drawn("xy", 5) == ["x", "y"]
     monkeypatch.setattr(selection, "everything", True)
     assert selection.drawn(range(100), 5, "a", 1) == list(range(100))
+
+
+def test_what_is_long_is_there():
+    """A test that was renamed would run by default again."""
+    texts = {}
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        texts[path.name] = texts.get(path.name, "") + path.read_text()
+    for name in selection.LONG:
+        file, _, test = name.partition("::")
+        assert f"def {test.partition('[')[0]}(" in texts[file], f"LONG has {name}"

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ndd._execution.compile_notice import in_background
-from ndd._execution.fork import around_fork, whole
+from ndd._execution.fork import around_fork, fork_lock
 from ndd._execution.signal_safe import start
 
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
@@ -138,7 +138,7 @@ class Background:
             if job is None:
                 time.sleep(_LATER / 2)
                 continue
-            with whole:
+            with fork_lock:
                 in_background.set()
                 self._job, self._begun, self._ending = job, now, 0.0
                 try:
@@ -152,13 +152,13 @@ class Background:
                     in_background.clear()
 
     def _is_busy(self) -> bool:
-        return whole.wanted or time.monotonic() - self._busy_at < _QUIET
+        return fork_lock.wanted or time.monotonic() - self._busy_at < _QUIET
 
     def step(self) -> None:
         """The compiler begins a step: the last moment to break it off, if it works in the background."""
         if threading.current_thread() is not self._thread:
             return
-        if whole.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
+        if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
             raise _BrokenOff
 
     def _is_outranked(self) -> bool:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ndd._execution.fork import whole
+from ndd._execution.fork import fork_lock
 
 _engines: dict[Callable[[Any, Any], None], Any] = {}  # they hold the machine code: for the life of the process
 
 
 def c_functions(write: Callable[[Any, Any], None], *names: str) -> tuple[int, ...]:
     """The addresses of functions. `write(ir, module)` writes them into a module of `llvmlite.ir`, at the first call."""
-    with whole:
+    with fork_lock:
         engine = _engines.get(write)
         if engine is None:
             engine = _engines[write] = _compiled(write)

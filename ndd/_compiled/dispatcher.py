@@ -22,7 +22,7 @@ import numpy as np
 from ndd._compiled import linking
 from ndd._compiled.background import background, stand_in
 from ndd._compiled.kernel_cache import KernelCache
-from ndd._execution.fork import whole
+from ndd._execution.fork import fork_lock
 
 
 def make_dispatcher(
@@ -62,7 +62,7 @@ def make_dispatcher(
 
 def compile_for(dispatcher: Any, args: tuple[Any, ...]) -> None:
     """Compiles for the types of these arguments, or loads what is on disk."""
-    with whole, without_collection():
+    with fork_lock, without_collection():
         dispatcher.compile(tuple([dispatcher.typeof_pyval(value) for value in args]))
 
 
@@ -104,7 +104,7 @@ def _one_at_a_time(dispatcher: Any, cache: KernelCache | None) -> Callable[..., 
 
     def guarded(*args: Any) -> Any:
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
-        with whole, without_collection():
+        with fork_lock, without_collection():
             if cache is not None and cache.kept(kinds, dispatcher.targetctx):
                 return dispatcher.compile(kinds)  # the other way looks for numba's extensions in all packages, for 4 ms
             background.busy()

@@ -23,7 +23,7 @@ from ndd._compiled.background import background
 from ndd._compiled.kernel_cache import INNER, KernelCache, described, libraries, source_digest, writable_folder
 from ndd._execution.compile_notice import compiling
 from ndd._execution.errors import raise_signalled
-from ndd._execution.fork import whole
+from ndd._execution.fork import fork_lock
 
 
 class Compiled:
@@ -135,7 +135,7 @@ class Kernel(Compiled):
     def compiled(self) -> Any:
         """The numba dispatcher that Python calls."""
         if self._compiled is None:
-            with whole:
+            with fork_lock:
                 if self._compiled is None:
                     self._compiled = self._dispatcher(inner=False)
         return self._compiled
@@ -153,7 +153,7 @@ class Kernel(Compiled):
     def inner(self) -> Any:
         """The numba dispatcher that kernels call: its code becomes a part of theirs (`linking.py`)."""
         if self._inner is None:
-            with whole:
+            with fork_lock:
                 if self._inner is None:
                     self._inner = self._dispatcher(inner=True)
         return self._inner

@@ -1,8 +1,8 @@
 """For kernels that work on many samples: the next one by a counter that all threads share.
 
-Such a kernel is called once for a batch, and threads join in (`thread_team.py`), each of which takes samples until none is left. A call
-for each sample made threads wait for the interpreter: 64 photographs through decode, resample and normalise were 256 calls,
-each of which lets go of it and asks for it again.
+Such a kernel is called once for a batch, and threads join in (`thread_team.py`), each of which takes samples until none is
+left. A call for each sample made threads wait for the interpreter: 64 photographs through decode, resample and normalise were
+256 calls, each of which lets go of it and asks for it again.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cuda import source
-from ndd._tensor.identity import identity
+from ndd._tensor.cache_keys import exact_key
 
 _NUMBERS = (float, np.generic, int, list, tuple)  # `|` would make a type of them each time that it is asked
 _KEPT_STRUCTS = 1024
@@ -35,7 +35,7 @@ def by_value(values: dict[str, Any]) -> tuple[Any, np.dtype]:
         elif kind is float or kind is np.float32:
             named += name, kind, value or str(value)  # -0.0 is another number than 0.0
         elif kind is np.ndarray or isinstance(value, _NUMBERS):
-            named += name, kind, identity(value)
+            named += name, kind, exact_key(value)
         # no other thing gets into the struct
     key = tuple(named)
     found = _shared.get(key)

@@ -1,13 +1,13 @@
 """When and where operators run: modes, contexts, streams, threads, invocations and their errors.
 
-`schedule.py` makes an `Invocation` (`invocation.py`) of each call, and runs it when the mode in force (`mode.py`) says so: at
-once, or in the queue of the `EvalContext` in force (`context.py`), whose background thread sleeps until there is something to do.
-Whoever asks for a value first runs what is queued before it on its own thread. The samples of a batch are shared out by a
-`ThreadPool` (`threads.py`). `errors.py` puts the user's line into errors that show later. `memoize.py` has what is made once,
-`fork.py` what a forked child forgets. Work for the coming batches of a reader is the package `_lookahead`.
+`schedule.py` makes an `Invocation` (`invocation.py`) of each call. The mode in force (`mode.py`) decides when it runs: at once, or
+in the queue of the `EvalContext` in force (`context.py`), whose background thread sleeps until there is something to do.
+Whoever asks for a value runs what is queued before it on its own thread. The samples of a batch are distributed by a
+`ThreadPool` (`threads.py`). `errors.py` puts the user's line into errors that show later. `memoize.py` caches objects that
+are made once, `fork.py` says what a forked child forgets. Work for the coming batches of a reader is the package `_lookahead`.
 
-**Why is a loop slow?** Where everything runs at its call, Python's profiler tells what each operator takes; the line of
-`__next__` in `epoch.py` is the waiting for the reader:
+**Why is a loop slow?** In mode `sync_full` everything runs at its call, so Python's profiler shows the time of each
+operator. The line of `__next__` in `epoch.py` is the time spent waiting for the reader:
 
 >>> import cProfile, io, pstats, ndd
 >>> def loop():

@@ -1,9 +1,9 @@
-"""Where compiled kernels and indexes are kept between runs, and whose files are read.
+"""Where compiled kernels and indexes are cached between runs, and whose files are trusted.
 
-`NDD_CACHE_DIR` moves all of them; where it cannot be used, one warning names it and the reason, and other folders serve.
-Compiled code is run, and an index says which bytes are a record. So a file is read only if nobody but this user, root and
-the owner of this package (whose code runs here in any case) can have written it, and a folder that others can write to is
-not used: one warning names it. Windows has no such modes; there the user's own folder protects the files.
+`NDD_CACHE_DIR` moves all of them. If it cannot be used, a warning names it and the reason, and other folders serve.
+Compiled code is run, and an index says which bytes are a record. So a file is read only if nobody can have written it but this
+user, root and the owner of this package (whose code runs here in any case). A folder that others can write to is not used; a
+warning names it. Windows has no such modes; there the user's own folder protects the files.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def chosen_folder(kind: str = "") -> Path | None:
 
 @functools.cache
 def _absolute(value: str) -> Path:
-    """Of a relative path when it is first asked for, so that an os.chdir() does not move what is kept."""
+    """A relative path is resolved at its first use, so that a later os.chdir() does not move the cache."""
     return Path(os.path.abspath(os.path.expanduser(value)))
 
 
 def user_folder() -> Path | None:
-    """`ndd` in the folder where the system keeps such files of a user's; None for a user who has none."""
+    """`ndd` in the system's cache folder for this user; None for a user who has none."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA")
     elif sys.platform == "darwin":
@@ -48,15 +48,15 @@ def user_folder() -> Path | None:
 
 
 def temporary_folder(name: str) -> Path:
-    """The folder of this user's among the temporary files of all."""
+    """This user's folder among the temporary files of all users."""
     user = os.geteuid() if _posix else os.environ.get("USERNAME", "user")
     return Path(tempfile.gettempdir()) / f"{name}-{user}"
 
 
 def read_own(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file that nobody else can have written. OSError if it is not there, or somebody can."""
+    """The bytes of a file that nobody else can have written. OSError if it is missing, or somebody else can write to it."""
 
-    def without_waiting(name: str, flags: int) -> int:  # for the writer of a pipe that lies there
+    def without_waiting(name: str, flags: int) -> int:  # if the file is a pipe, do not wait for its writer
         return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
     with open(path, "rb", opener=without_waiting) as file:
@@ -67,7 +67,7 @@ def read_own(path: str | os.PathLike[str]) -> bytes:
 
 
 def close_to_others(file: BinaryIO) -> None:
-    """Leaves the right to write to an open file to this user alone, where the umask lets a group have it."""
+    """Lets only this user write to an open file, even where the umask lets a group do so."""
     if _posix:
         os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & 0o755)
 
@@ -97,7 +97,7 @@ def _owner_of_package() -> int:
 
 @functools.cache
 def _is_private(gid: int) -> bool:
-    """Whether a group is the one that a user has for himself: with these, what a user makes can be written by the group."""
+    """Whether a group is a user's private one. Where users have such groups, new files are writable by the group."""
     import grp
     import pwd
 
@@ -109,8 +109,8 @@ def _is_private(gid: int) -> bool:
 
 
 def is_safe(folder: Path, things: str) -> bool:
-    """Whether a folder may be used for `things` such as "compiled kernels", with a warning if it may not. One that is not
-    there may."""
+    """Whether a folder may be used for `things` such as "compiled kernels", with a warning if it may not. A missing folder
+    may."""
     who = _others_in(folder)
     if who:
         _warn(
@@ -134,7 +134,7 @@ def _others_in(folder: Path) -> str:
 
 
 def unwritable(folder: Path, make: bool = True) -> str:
-    """Why nothing can be kept in a folder, which is made if it is not there (or could be); "" if something can."""
+    """Why nothing can be stored in a folder; "" if something can. `make`: make the folder if it is missing."""
     missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
     place = missing[-1].parent if missing else folder
     try:
@@ -153,7 +153,7 @@ def unwritable(folder: Path, make: bool = True) -> str:
 
 
 def folders_to_read(chosen: Path | None, others: Iterable[Path], things: str) -> list[Path]:
-    """Where to look for files: in `chosen` alone, if files can be kept there."""
+    """Where to look for files: in `chosen` alone, if files can be stored there."""
     if chosen is not None and not unwritable(chosen, make=False):
         return [chosen]
     folders = list(others) if chosen is None else [chosen, *others]
@@ -161,8 +161,7 @@ def folders_to_read(chosen: Path | None, others: Iterable[Path], things: str) ->
 
 
 def folder_to_write(chosen: Path | None, others: Iterable[Path], things: str) -> Path | None:
-    """Where to keep files: the first folder that serves; None if none does. A warning says why it is not the one that the
-    user has chosen."""
+    """Where to store files: the first usable folder, or None. A warning says why it is not the one that the user has chosen."""
     problem = "" if chosen is None else unwritable(chosen)
     if chosen is not None and not problem:
         return chosen
@@ -174,7 +173,7 @@ def folder_to_write(chosen: Path | None, others: Iterable[Path], things: str) ->
 
 
 def _warn(folder: Path, text: str) -> None:
-    """Once for a folder."""
+    """Warns once for each folder."""
     if folder not in _warned:
         _warned.add(folder)
         warnings.warn(text, RuntimeWarning, stacklevel=3)

@@ -23,21 +23,21 @@ in_background = threading.Event()
 
 
 @contextlib.contextmanager
-def compiling(what: str, folder: Path | None, count: Callable[[], int] = lambda: 1) -> Generator[None, None, None]:
-    """Around the compilation of one kernel, `what`, which is kept in `folder`; with those that wait there are `count()` of them.
+def compiling(kernel: str, folder: Path | None, count: Callable[[], int] = lambda: 1) -> Generator[None, None, None]:
+    """Around the compilation of a kernel that is stored in `folder`; `count()` kernels, including this one, are waiting.
 
-    One line of the logger "ndd" says what is going on, if it takes more than a second in all: in one of the processes that
-    compile for the same folder at a time, and there once. A kernel may be compiled while another one is.
+    If compiling takes more than a second in all, the logger "ndd" says so in one line, in one of the processes that compile for
+    the same folder. A kernel may be compiled while another one is.
     """
     global _spent
     outermost = not hasattr(_own, "begun")
     if outermost:
         _own.begun = time.monotonic()
-    _say_if_long(what, folder, count)
+    _say_if_long(kernel, folder, count)
     try:
         yield
     finally:
-        _say_if_long(what, folder, count)
+        _say_if_long(kernel, folder, count)
         if outermost:
             with _lock:
                 _spent += time.monotonic() - _own.begun
@@ -50,7 +50,7 @@ def _why() -> str:
     return f" ({reasons[0].upper()}{reasons[1:]}.)" if reasons else ""
 
 
-def _say_if_long(what: str, folder: Path | None, count: Callable[[], int]) -> None:
+def _say_if_long(kernel: str, folder: Path | None, count: Callable[[], int]) -> None:
     global _said
     if _said or _spent + time.monotonic() - _own.begun < _PATIENCE:
         return
@@ -58,12 +58,12 @@ def _say_if_long(what: str, folder: Path | None, count: Callable[[], int]) -> No
         if _said:
             return
         _said = True
-    if not try_lock(folder, "notice"):  # it is kept: others of this machine need not say it too
+    if not try_lock(folder, "notice"):  # another process of this machine has said it
         return
     number = count()
     kernels = f"{number} kernels" if number > 1 else "a kernel"
     kept = "not kept: no folder can be written to" if folder is None else f"kept in {folder}"
     logging.getLogger("ndd").warning(
-        f"ndd is compiling {kernels} for this machine, now {what}, about {max(2, round(_EACH * number))} s, {kept}; "
+        f"ndd is compiling {kernels} for this machine, now {kernel}, about {max(2, round(_EACH * number))} s, {kept}; "
         f"`python -m ndd compile` does so ahead of time.{_why()}"
     )

@@ -23,25 +23,25 @@ from ndd._execution.threads import ThreadPool, default_pool
 from ndd._execution.weak_registry import WeakRegistry
 from ndd._tensor.device import Device, current_gpu
 
-_LOOK_AGAIN_SECONDS = 0.5  # a waiter is woken by the result; it looks up in case the thread behind it has died
-_FORK_SECONDS = 5.0  # a fork waits so long for an operator that is at work
-_FORK_PAUSE = 0.05  # and so long at a time for one queue
-# A background thread that was woken begins so much later, see `_serve`. Where nothing was left for it, it looks again in twice
-# the time, up to the second; after so many looks it sleeps. Each of them takes the interpreter from the thread that works: with
-# one every 0.3 ms, and a wake before each, half of the calls in a loop that asks for every result took 8 to 60 us longer.
+_LOOK_AGAIN_SECONDS = 0.5  # the result wakes a waiter; it also looks by itself, in case the working thread has died
+_FORK_SECONDS = 5.0  # how long a fork waits for an operator that is running
+_FORK_PAUSE = 0.05  # and how long at a time for one queue
+# How long a background thread waits after it was woken, see `_serve`. If nothing was left for it, it looks again after twice
+# that time, up to the second number; after so many looks it sleeps. Each look takes the interpreter from the thread that works:
+# with a look every 0.3 ms, and a wake before each, half of the calls in a loop that asks for every result took 8 to 60 us longer.
 _GRACE_SECONDS, _LONGEST_GRACE_SECONDS, _LOOKS = 0.0003, 0.0024, 12
 _IDLE_SECONDS = 5.0  # a background thread without work ends; the next operator starts another (60 us)
 
 
-class Turn:
-    """The queue of a context: invocations run in the order of their calls, one at a time, on the background thread
-    or on a thread that waits for a result. The latter saves two thread switches (7 us) where nothing runs yet.
+class InvocationQueue:
+    """The queue of a context. Invocations run in the order of their calls, one at a time, on the background thread or on a
+    thread that waits for a result. The latter saves two thread switches (7 us) where nothing runs yet.
 
-    A thread may take `lock` again: a signal's handler, which interrupts the thread anywhere, may use operators too.
+    A thread may take `lock` again: the handler of a signal, which interrupts a thread anywhere, may use operators too.
     """
 
     def __init__(self) -> None:
-        self.queue: deque[Invocation] = deque()
+        self.waiting: deque[Invocation] = deque()
         self.lock = threading.RLock()
         self.current: Invocation | None = None
         self.wake = threading.Lock()
@@ -53,7 +53,7 @@ class Turn:
 
     def submit(self, invocation: Invocation) -> None:
         invocation.queued = True
-        self.queue.append(invocation)
+        self.waiting.append(invocation)
         if self.asleep:
             self.asleep = False
             _wake(self.wake)
@@ -63,26 +63,26 @@ class Turn:
     def _start(self) -> None:
         with _starting:
             if self.thread is None and not self.closed:
-                _turns.add(self)
+                _queues.add(self)
                 thread = threading.Thread(target=_serve, args=(weakref.ref(self),), name="ndd-eager", daemon=True)
                 start(thread)
                 self.thread = thread
 
     def retired(self) -> bool:
-        """Lets the idle background thread end, if nothing came meanwhile."""
+        """Lets the idle background thread end, unless something has come meanwhile."""
         with _starting:
-            ending = self.asleep and not self.queue
+            ending = self.asleep and not self.waiting
             self.asleep = False
             if ending:
                 self.thread = None
-        if ending and self.queue:  # came in just now, and saw a thread that sleeps
+        if ending and self.waiting:  # it came just now, and found a thread asleep
             self._start()
         return ending
 
     def step(self) -> bool:
         """Runs the next invocation, if there is one. The lock must be held."""
         try:
-            invocation = self.queue.popleft()
+            invocation = self.waiting.popleft()
         except IndexError:
             return False
         outer, self.current = self.current, invocation
@@ -93,13 +93,12 @@ class Turn:
         return True
 
     def within(self) -> bool:
-        """Whether this thread works for the invocation that has its turn: what is queued cannot run before."""
+        """Whether this thread works for the current invocation: what is queued cannot run before that ends."""
         return self.current is not None and any([i is self.current for i in serving.now])
 
     def finish(self, invocation: Invocation) -> None:
-        """Runs `invocation`, or waits for it if another thread runs it. A queued one waits for its turn; one that was
-        never queued has none to wait for, nor has one that is asked for from within an operator, on whatever thread.
-        RuntimeError if an operator asks for its own result."""
+        """Runs `invocation`, or waits for it if another thread runs it. A queued one waits for those before it, unless it was
+        asked for within an operator, on whatever thread. RuntimeError if an operator asks for its own result."""
         if serving.now and not invocation.finished and any([i is invocation for i in serving.now]):
             raise RuntimeError(f"{invocation.name}: asks for its own result while it computes it")
         while not invocation.finished:
@@ -110,7 +109,7 @@ class Turn:
                     while not invocation.finished and self.step():
                         pass
                 finally:
-                    lock.release()  # not self.lock: in a child that the operator forked that is another one
+                    lock.release()  # not self.lock: in a child that the operator has forked, that is another lock
                 if not invocation.finished:
                     invocation.execute()  # its queue was dropped by a fork, or another thread took it from there
             if not invocation.finished:
@@ -120,13 +119,13 @@ class Turn:
 def _wake(lock: Any) -> None:
     try:
         lock.release()
-    except RuntimeError:  # two found it asleep: it is being woken
+    except RuntimeError:  # another thread wakes it already
         pass
 
 
 def _taken(lock: Any) -> bool:
-    """`lock.acquire(blocking=False)`, but for what a signal's handler raises: that can come when the lock is taken and
-    nobody knows it yet, and no other thread could ever work for the queue again."""
+    """`lock.acquire(blocking=False)`, safe against what the handler of a signal raises. That can come when the lock is taken
+    but nobody knows it yet; no other thread could then ever work for the queue again."""
     held = lock._is_owned()
     try:
         return lock.acquire(blocking=False)
@@ -137,78 +136,78 @@ def _taken(lock: Any) -> bool:
 
 
 _starting = threading.RLock()
-_turns: WeakRegistry[Turn] = WeakRegistry()
+_queues: WeakRegistry[InvocationQueue] = WeakRegistry()
 
 
-def _serve(reference: weakref.ref[Turn]) -> None:
+def _serve(reference: weakref.ref[InvocationQueue]) -> None:
     """The background thread: runs what is queued, sleeps, ends when idle or when its context is gone.
 
-    Once woken it waits a moment: a loop that calls a few operators and then asks for the result runs them on its own
-    thread, and the two need not take the interpreter from each other all the time.
+    It waits a moment after it was woken. A loop that calls a few operators and then asks for the result runs them on its own
+    thread; the two threads would only take the interpreter from each other.
     """
-    turn = reference()
+    queue = reference()
     grace, looks = _GRACE_SECONDS, 0
-    while turn is not None:
-        found = False
-        while turn.queue and not turn.closed:
-            # Who has it works for the queue too. To be woken at his end would take the interpreter from him, who asks for a
-            # result: a call of an operator that moves its input between devices, 0.29 ms, took 0.18 without that.
-            lock = turn.lock
+    while queue is not None:
+        ran = False
+        while queue.waiting and not queue.closed:
+            # The thread that holds the lock works for the queue, too. To wait for the lock would take the interpreter from that
+            # thread, which needs a result: a call that moves its input between devices took 0.29 ms so, and 0.18 otherwise.
+            lock = queue.lock
             if not lock.acquire(blocking=looks >= _LOOKS):
                 break
             try:
-                found = turn.step() or found
-            except BaseException:  # sys.exit() of an operator: its asker's to see
-                found = True
+                ran = queue.step() or ran
+            except BaseException:  # sys.exit() in an operator: whoever asks for the result sees it
+                ran = True
             finally:
                 lock.release()
-        if turn.closed:
+        if queue.closed:
             return
-        if found:
+        if ran:
             grace, looks = _GRACE_SECONDS, 0
         elif looks < _LOOKS:
             looks += 1
-            del turn
+            del queue
             time.sleep(grace)
-            turn = reference()
+            queue = reference()
             grace = min(2 * grace, _LONGEST_GRACE_SECONDS)
             continue
-        turn.asleep = True
+        queue.asleep = True
         with _starting:  # without a GIL only a lock keeps `asleep` from being seen after the look at the queue
-            waiting = bool(turn.queue)
-        if waiting and not turn.closed:  # came in just now, perhaps before `asleep` was seen
-            turn.asleep = False
+            more = bool(queue.waiting)
+        if more and not queue.closed:  # it came just now, perhaps before `asleep` was seen
+            queue.asleep = False
             continue
-        wake = turn.wake
-        if turn.closed:
+        wake = queue.wake
+        if queue.closed:
             return
-        del turn
+        del queue
         woken = wake.acquire(timeout=_IDLE_SECONDS)
-        turn = reference()
-        if turn is None:
+        queue = reference()
+        if queue is None:
             return
-        if not woken and turn.retired():
+        if not woken and queue.retired():
             return
         if woken:
-            del turn
+            del queue
             time.sleep(_GRACE_SECONDS)
-            turn = reference()
+            queue = reference()
             grace, looks = _GRACE_SECONDS, 0
 
 
 def _close_all() -> None:
-    """At interpreter exit: what is queued is dropped, what runs is finished."""
-    for turn in _turns:
-        turn.closed = True
-        turn.queue.clear()
-        thread = turn.thread
+    """At the interpreter's exit: drops what is queued, finishes what runs."""
+    for queue in _queues:
+        queue.closed = True
+        queue.waiting.clear()
+        thread = queue.thread
         if thread is not None:
-            _wake(turn.wake)
+            _wake(queue.wake)
             thread.join(timeout=2.0)
 
 
 class _Held(threading.local):
-    """The locks of queues at rest. Each thread that forks has its own: the samples of an operator may fork at once."""
+    """The locks of resting queues. Each thread that forks has its own list: the samples of an operator may fork at once."""
 
     def __init__(self) -> None:
         self.locks: list[Any] = []
@@ -218,22 +217,22 @@ _held = _Held()
 
 
 def _before_fork() -> None:
-    """Lets what runs come to its end, and nothing more begin, as long as that takes no more than `_FORK_SECONDS`.
+    """Waits, `_FORK_SECONDS` at most, until what runs has ended, and lets nothing else begin.
 
-    All queues or none: what runs in one may wait for a result of another.
+    All queues rest or none: what runs in one may wait for a result of another.
     """
     until = time.monotonic() + _FORK_SECONDS
-    turns = [turn for turn in _turns if not turn.within()]  # an operator that forks does not wait for itself
-    while not all([_held_still(turn, until) for turn in turns]) and time.monotonic() < until:
+    queues = [queue for queue in _queues if not queue.within()]  # an operator that forks does not wait for itself
+    while not all([_held_still(queue, until) for queue in queues]) and time.monotonic() < until:
         _go_on()
         time.sleep(_FORK_PAUSE)
 
 
-def _held_still(turn: Turn, until: float) -> bool:
+def _held_still(queue: InvocationQueue, until: float) -> bool:
     seconds = min(until - time.monotonic(), _FORK_PAUSE)
-    taken = turn.lock.acquire(timeout=max(seconds, 0))
+    taken = queue.lock.acquire(timeout=max(seconds, 0))
     if taken:
-        _held.locks.append(turn.lock)
+        _held.locks.append(queue.lock)
     return taken
 
 
@@ -243,12 +242,12 @@ def _go_on() -> None:
 
 
 def _in_child() -> None:
-    """None of the parent's threads is here: every queue starts anew, contexts stay usable."""
+    """The parent's threads do not exist here: every queue starts anew, contexts stay usable."""
     global _starting
     _starting = threading.RLock()
-    for turn in _turns:
-        turn.__init__()  # type: ignore[misc]
-    _turns.clear()
+    for queue in _queues:
+        queue.__init__()  # type: ignore[misc]
+    _queues.clear()
     _held.locks.clear()
 
 
@@ -288,15 +287,15 @@ _own_streams = Memoized(_new_stream, per="owner")
 class EvalContext:
     """What operators run with: a background thread, a thread pool, a device and a CUDA stream.
 
-    Each thread has a default context; `with EvalContext(...)` puts another in force. An operator uses the context
-    that is in force at its call. One context serves one thread at a time: RuntimeError otherwise.
+    Each thread has a default context; within `with EvalContext(...)` another one is in force. An operator uses the context
+    that is in force at its call. A context serves one thread at a time; a second one gets a RuntimeError.
 
     Args:
         num_threads: size of a thread pool of its own.
         thread_pool: a pool to share instead; not together with `num_threads`.
         device_id: the GPU; default the current one, None where there is no GPU.
-        cuda_stream: the stream to use (a `Stream`, a torch stream, a handle); default: what `set_current_stream` or
-            `set_default_stream` has chosen by now, else one of its own (DALI: that of the thread's default context).
+        cuda_stream: the stream to use (a `Stream`, a torch stream, a handle); default: the one that `set_current_stream` or
+            `set_default_stream` has set by now, else a stream of its own (DALI: that of the thread's default context).
 
     >>> import ndd
     >>> with ndd.EvalContext(num_threads=1) as context:
@@ -325,7 +324,7 @@ class EvalContext:
         self._stream = chosen_stream(device_id) if wrapped is None and device_id is not None else wrapped
         self._follows = False
         self._pool = ThreadPool(num_threads) if num_threads is not None else thread_pool
-        self._turn = Turn()
+        self._queue = InvocationQueue()
         self._thread: int | None = None
         self._depth = 0
 
@@ -342,11 +341,11 @@ class EvalContext:
     def default() -> EvalContext:
         """This thread's default context for the current device."""
         number = current_gpu()
-        found = _local.defaults.get(number)
-        if found is None:
-            found = _local.defaults[number] = EvalContext(device_id=number)
-            found._stream, found._follows = None, True
-        return found
+        context = _local.defaults.get(number)
+        if context is None:
+            context = _local.defaults[number] = EvalContext(device_id=number)
+            context._stream, context._follows = None, True
+        return context
 
     @property
     def device_id(self) -> int | None:
@@ -374,9 +373,9 @@ class EvalContext:
         """The stream for work on a GPU, which need not be the context's own (`device="gpu:1"`)."""
         if self._stream is not None and self._stream.device_id == device_id:
             return self._stream
-        found = chosen_stream(device_id) if self._follows or device_id != self._device.device_id else None
-        if found is not None:
-            return found
+        chosen = chosen_stream(device_id) if self._follows or device_id != self._device.device_id else None
+        if chosen is not None:
+            return chosen
         return _own_streams(self, device_id)
 
     @property
@@ -385,7 +384,7 @@ class EvalContext:
         return _checkpoints(self)
 
     def cached_results(self, invocation: Any) -> None:
-        """Always None: every result lives as long as its handles, no longer (as in DALI 2.4.0)."""
+        """Always None: a result lives as long as its handles (as in DALI 2.4.0)."""
         return
 
     def cache_results(self, invocation: Any, results: Any) -> None:
@@ -393,20 +392,20 @@ class EvalContext:
 
     def evaluate_all(self) -> None:
         """Waits until every operator called so far has run."""
-        turn = self._turn
-        if turn.within():
+        queue = self._queue
+        if queue.within():
             raise RuntimeError("EvalContext.evaluate_all: called by an operator, which it would have to wait for")
-        with turn.lock:
-            while turn.step():
+        with queue.lock:
+            while queue.step():
                 pass
 
     def submit(self, invocation: Invocation) -> None:
         """Queues an invocation for the background thread."""
-        self._turn.submit(invocation)
+        self._queue.submit(invocation)
 
     def finish(self, invocation: Invocation) -> None:
         """Runs or waits for an invocation."""
-        self._turn.finish(invocation)
+        self._queue.finish(invocation)
 
     def __enter__(self) -> EvalContext:
         me = threading.get_ident()
@@ -414,7 +413,7 @@ class EvalContext:
             raise RuntimeError("This EvalContext is in force on another thread: a context serves one thread at a time")
         stack = _local.stack
         self._device.__enter__()
-        self._thread = me  # no call from here on: what the handler of a signal raises comes before or after it
+        self._thread = me  # no call from here on: what the handler of a signal raises comes before or after all of it
         self._depth += 1
         stack += [self]
         return self
@@ -428,8 +427,8 @@ class EvalContext:
 
 
 def get_current_stream(device_id: int | None = None) -> Stream | None:
-    """The stream of this thread's default context: what `set_current_stream` has set, else the default stream, else one of
-    the context's own. None without a GPU."""
+    """The stream of this thread's default context: the one that `set_current_stream` has set, else the default stream, else a
+    stream of the context's own. None without a GPU."""
     context = EvalContext.default()
     number = context.device_id if device_id is None else device_id
     return None if number is None else context.stream_on(number)

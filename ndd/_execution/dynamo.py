@@ -1,9 +1,8 @@
-"""`torch.compile` sees calls, values and readers of ndd from outside: it neither traces into them nor compiles their parts.
+"""`torch.compile` treats calls, values and readers of ndd as opaque: it neither traces into them nor compiles parts of them.
 
-Dynamo takes every Python function for something to trace unless its file is on a list. The list is in a module that takes
-seconds to import, so ours is added to it when somebody else imports it. Our functions themselves carry a mark for Dynamo's
-interpreter hook: nothing that they call is looked at (kernels being compiled, other libraries). Without Dynamo neither costs
-anything.
+Dynamo traces every Python function unless its file is on a list. The list is in a module that takes seconds to import, so
+our entry is added when somebody else imports that module. Our functions also carry a mark for Dynamo's interpreter hook:
+it skips them and whatever they call (kernels being compiled, other libraries). Without Dynamo neither costs anything.
 """
 
 # torch has no public name for this.
@@ -26,7 +25,7 @@ _RULES = "torch._dynamo.trace_rules"
 
 
 def keep_dynamo_out() -> None:
-    """Tells Dynamo now, or as soon as it is there."""
+    """Tells Dynamo now, or as soon as it is imported."""
     if _RULES in sys.modules:
         _tell(sys.modules[_RULES])
     else:
@@ -34,14 +33,14 @@ def keep_dynamo_out() -> None:
 
 
 def leave_alone(code: types.CodeType) -> None:
-    """Marks code that runs, with all that it calls, as if there were no Dynamo."""
+    """Marks code that Dynamo skips, with all that it calls."""
     mark = _marker()
     if mark is not None:
         mark(code)
 
 
 class _Waiting:
-    """Finds no module, but sees one coming."""
+    """An import hook that finds no module, but notices when Dynamo's is imported."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != _RULES:
@@ -61,7 +60,7 @@ class _Waiting:
 
 
 def _tell(rules: Any) -> None:
-    with contextlib.suppress(AttributeError):  # a torch that keeps its list in another way: it traces, as it did
+    with contextlib.suppress(AttributeError):  # this torch keeps its list in another way; it traces as before
         rules.SKIP_DIRS += [_PACKAGE + "/", OPERATOR_FILE]
         rules._recompile_re()
     for name, module in list(sys.modules.items()):

@@ -1,4 +1,4 @@
-"""Errors that show later than their call: same type, the operator and the user's line in the message and traceback."""
+"""Errors that show later than their call. Their type stays; message and traceback name the operator and the user's line."""
 
 from __future__ import annotations
 
@@ -26,47 +26,47 @@ _MARK = _frame.__code__
 
 
 def traceback_at(code: types.CodeType, line: int) -> types.TracebackType:
-    """A traceback with the one entry: `line` of `code`.
+    """A traceback with a single entry: `line` of `code`.
 
-    A real frame cannot be kept for it: that would keep the user's local values (and batches) alive until the operator
-    has run. The frame of a generator that never starts has no variables and no caller.
+    It cannot use the real frame, which would keep the user's local values (and batches) alive until the operator has run. The
+    frame of a generator that never starts has no variables and no caller.
     """
     marked = _MARK.replace(co_filename=code.co_filename, co_name=code.co_name, co_firstlineno=line)
     return types.TracebackType(None, types.FunctionType(marked, {})().gi_frame, 0, line)
 
 
 def raise_signalled(error: BaseException) -> None:
-    """Raises what the handler of a signal raised while the caller was at work, if `error` is that or came of it. For who
-    would keep the error, or go on after it.
+    """Raises what the handler of a signal raised while the caller was at work, if `error` is that or came of it. Call it before
+    you keep an error, or go on after one.
 
-    Ctrl-C, and a time limit by `signal.alarm`, come between any two steps of Python on the main thread. What they raise
-    is nobody's fault: it is to reach the user, and no sample, file or operator is to blame. Others make something else of
-    it at times: numba's C code, which runs Python code to find out types, a SystemError; a decoder "a broken file".
+    Ctrl-C, and a time limit by `signal.alarm`, come between any two steps of Python on the main thread. Their exceptions have
+    to reach the user; no sample, file or operator is to blame. Libraries sometimes turn them into other errors: numba's C code,
+    which runs Python code to infer types, raises a SystemError; a decoder reports a broken file.
 
-    A handler is told by its parameters: the number of the signal, and the frame that it has interrupted, which is the one
-    that called it. That of Ctrl-C is written in C and has no frame, but KeyboardInterrupt has no other use.
+    A handler is recognised by its parameters: the number of the signal, and the interrupted frame, which is also its caller.
+    The handler of Ctrl-C is written in C and has no frame, but KeyboardInterrupt has no other use.
     """
     if threading.current_thread() is not threading.main_thread():
         return
     here = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    found: BaseException | None = error
+    link: BaseException | None = error
     first: BaseException | None = None
     seen: list[BaseException] = []
     try:
-        while found is not None and not any([found is e for e in seen]):
-            if _came_by_signal(found, here):
-                first = found
-            seen.append(found)
-            found = found.__cause__ or found.__context__
+        while link is not None and not any([link is e for e in seen]):
+            if _came_by_signal(link, here):
+                first = link
+            seen.append(link)
+            link = link.__cause__ or link.__context__
         if first is not None:
             raise first
     finally:
-        del error, found, first, seen, here  # else this frame, which the traceback holds, would hold the error
+        del error, link, first, seen, here  # else this frame, which the traceback holds, would hold the error
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Whether the process has no memory, or no file descriptors left: no file and no sample is to blame for that, and none
-    may be left out for it."""
+    """Whether the process has no memory, or no file descriptors left. No file and no sample is to blame for that, so none may
+    be left out for it."""
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _SHORTAGES)
 
 
@@ -76,8 +76,8 @@ def is_no_fault_of_data(error: BaseException) -> bool:
 
 
 def _came_by_signal(error: BaseException, here: types.FrameType) -> bool:
-    """Whether the handler of a signal raised it in what frame `here` called, and not before: what was raised before can
-    be the context of any error, when the user calls operators in an `except` clause."""
+    """Whether the handler of a signal raised it below frame `here`, and not earlier: an earlier exception may be the context of
+    any error, when the user calls operators in an `except` clause."""
     by_key = isinstance(error, KeyboardInterrupt)
     trace = error.__traceback__
     if trace is None:
@@ -105,15 +105,15 @@ def _handles_signal(frame: types.FrameType) -> bool:
     if frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
         return False
     values = frame.f_locals
-    given = [values.get(name) for name in code.co_varnames[: code.co_argcount]]
+    arguments = [values.get(name) for name in code.co_varnames[: code.co_argcount]]
     if several:
-        given += values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
-    return any([isinstance(number, int) and at is frame.f_back for number, at in pairwise(given)])
+        arguments += values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount], ())
+    return any([isinstance(number, int) and at is frame.f_back for number, at in pairwise(arguments)])
 
 
 def raise_as_later(error: RuntimeError) -> NoReturn:
-    """Raises what an operator found wrong at its call. In the modes `deferred` and `eager` DALI finds these when it runs the
-    operator, so code for it looks for the text, and for the user's line, in the cause: it is there as well."""
+    """Raises an error of an operator's call. In the modes `deferred` and `eager` DALI finds these errors when it runs the
+    operator, so code for DALI looks for the text and the user's line in the cause. They are there as well."""
     if (
         type(error) is not RuntimeError
         or error.__cause__ is not None
@@ -130,7 +130,9 @@ def raise_as_later(error: RuntimeError) -> NoReturn:
 
 def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType, int] | None, how: str) -> NoReturn:
     """Raises an error of the same type whose cause is `error`, with the user's call as its traceback."""
-    if isinstance(error, RecursionError) and f" of {operator}()" in str(error):  # it called itself: once is enough
+    if isinstance(error, RecursionError) and f" of {operator}()" in str(
+        error
+    ):  # it called itself: one message is enough
         raise RecursionError(str(error)) from None
     where = f", called at {call[0].co_filename}:{call[1]}" if call else ""
     text = f"An error happened during {how} of {operator}(){where}: {error_text(error)}"

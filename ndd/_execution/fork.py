@@ -1,20 +1,20 @@
-"""What a fork waits for, and what a forked child forgets. The one place where hooks of `os.fork` are registered.
+"""What a fork waits for, and what a forked child forgets. Only this module registers hooks of `os.fork`.
 
-A child has one thread. What another thread of its parent held or had half done when it was born stays so for ever: a
+A child has one thread. Whatever another thread of the parent held or had half done at the fork stays that way for ever: a
 lock, a library half imported, a kernel half compiled. So before a fork
 
-1. the steps of the rooms run from the highest room to the lowest (queues come to rest, see `context.py`),
-2. `whole` is taken: no import and no compilation of ours is under way, and none begins (one in the background is broken
-   off, see `whole.wanted`),
+1. the steps of the packages run, from the highest package to the lowest (queues come to rest, see `context.py`),
+2. `fork_lock` is taken: no import and no compilation of ours is under way, and none begins (a compilation in the background
+   is broken off, see `fork_lock.wanted`).
 
-and after it `whole` is given back and the steps run from the lowest room to the highest, in the parent and in the child.
+After the fork `fork_lock` is released and the steps run from the lowest package to the highest, in the parent and in the child.
 
-Where a GPU is in use, a child leaves its parent's garbage alone: a tensor that several streams have used asks the driver for an
-event when it dies, which is no use in a child, and the error there ends the process.
+Where a GPU is in use, a child does not collect its parent's garbage. A tensor that several streams have used asks the driver
+for an event when it dies; in a child that is an error, which ends the process.
 
-Python runs the hooks that were registered last first. The libraries whose hooks take locks that a thread of ours may
-need to come to its end are therefore imported here, before ours is registered: else `logging`'s lock would be taken
-while we wait for a thread that imports numba, which asks for that lock.
+Python runs the hooks that were registered last first. Some libraries have hooks that take locks which a thread of ours may
+need to finish. These libraries are imported here, before our hook is registered. Otherwise `logging`'s lock would be taken
+while we wait for a thread that imports numba and asks for that lock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple
 
-_WHOLE_SECONDS = 60.0  # a fork waits so long for an import or a compilation; the longest kernel takes 4 s
+_LOCK_SECONDS = 60.0  # how long a fork waits for an import or a compilation; the longest kernel takes 4 s
 
 
 class _Step(NamedTuple):
@@ -40,24 +40,25 @@ class _Step(NamedTuple):
     in_child: Callable[[], None] | None
 
 
-class _Whole:
-    """A lock that is held by what a fork must not cut in two: `with whole:` around an import or a compilation.
+class _ForkLock:
+    """The lock of work that a fork must not interrupt: `with fork_lock:` around an import or a compilation.
 
-    One thread at a time holds it, and may take it again. Several may fork at once: the samples of an operator that forks.
+    One thread at a time holds it, and may take it again. Several threads may fork at once: an operator that forks for each
+    sample.
 
     Attributes:
-        forking: the threads on whose way a fork is.
+        forking: the threads that are about to fork.
     """
 
     def __init__(self) -> None:
         self.forking: set[int] = set()
         self._waiting: set[int] = set()  # threads
         self._lock = threading.RLock()
-        self._taken: int | None = None  # by this thread, which forks
+        self._taken: int | None = None  # by this thread, for its fork
 
     @property
     def wanted(self) -> bool:
-        """Whether a fork or another thread waits for it, or soon will: what can be done later is to be broken off."""
+        """Whether a fork or another thread waits for it, or soon will. Work that can be done later should then stop."""
         return bool(self.forking or self._waiting)
 
     def __enter__(self) -> None:
@@ -75,12 +76,12 @@ class _Whole:
         self._lock.release()
 
     def before(self) -> None:
-        """Waits for who holds it."""
-        if self._lock.acquire(timeout=_WHOLE_SECONDS):
+        """Waits for the thread that holds it."""
+        if self._lock.acquire(timeout=_LOCK_SECONDS):
             self._taken = threading.get_ident()
 
     def in_parent(self) -> None:
-        """Gives it back."""
+        """Releases it."""
         me = threading.get_ident()
         self.forking.discard(me)
         if self._taken == me:
@@ -88,7 +89,7 @@ class _Whole:
             self._lock.release()
 
     def in_child(self) -> None:
-        """Gives it back; who holds it after all does not exist here."""
+        """Releases it; another thread that held it does not exist here."""
         if self._taken != threading.get_ident():
             self._lock, self._taken = threading.RLock(), None
         self._waiting.clear()
@@ -97,24 +98,27 @@ class _Whole:
 
 
 class _Garbage:
-    """What a child does not collect."""
+    """Keeps a child from collecting its parent's garbage."""
 
     def __init__(self) -> None:
-        self._on_gpu = False  # whether some of it may be
+        self._on_gpu = False  # whether some garbage may be
 
     def before(self) -> None:
-        """Asks in the parent: in a child torch says that no GPU is in use."""
+        """Asks torch in the parent: in a child it says that no GPU is in use."""
         asked = getattr(sys.modules.get("torch.cuda"), "is_initialized", None)  # another thread may be importing it
         self._on_gpu = self._on_gpu or (asked is not None and asked())
 
     def in_child(self) -> None:
-        """Leaves what there is alone, for good."""
+        """Excludes all present objects from collection, for good."""
         if self._on_gpu:
             gc.freeze()
 
 
-whole, _garbage = _Whole(), _Garbage()
-_steps = [_Step(_garbage.before, None, _garbage.in_child), _Step(whole.before, whole.in_parent, whole.in_child)]
+fork_lock, _garbage = _ForkLock(), _Garbage()
+_steps = [
+    _Step(_garbage.before, None, _garbage.in_child),
+    _Step(fork_lock.before, fork_lock.in_parent, fork_lock.in_child),
+]
 
 
 def around_fork(
@@ -123,16 +127,16 @@ def around_fork(
     in_parent: Callable[[], None] | None = None,
     in_child: Callable[[], None] | None = None,
 ) -> None:
-    """Adds a step: `before` runs in the thread that forks, then one of the others in the same thread of each process.
+    """Adds a step: `before` runs in the thread that forks, then `in_parent` or `in_child` in the same thread of each process.
 
-    Rooms add theirs when they are imported, the lower ones first.
+    Packages add their steps when they are imported, the lower ones first.
     """
     _steps.append(_Step(before, in_parent, in_child))
 
 
 def _before() -> None:
-    whole.forking.add(threading.get_ident())
-    with contextlib.ExitStack() as each:  # a step that fails (Ctrl-C) does not keep the others from running
+    fork_lock.forking.add(threading.get_ident())
+    with contextlib.ExitStack() as each:  # the others run, too, where one fails (Ctrl-C)
         for step in _steps:
             if step.before is not None:
                 each.callback(step.before)

@@ -12,14 +12,14 @@ from ndd._execution.fork import around_fork
 from ndd._tensor.secrets import redact
 
 _WAITING, _RUNNING, _DONE, _FAILED = range(4)
-# Guards the steps from state to state of every invocation. The handler of a signal may take it again.
-_settling = threading.RLock()
-_process = 0  # counts forks: what a parent's thread was running never ends in the child
+# Guards the changes of state of every invocation. The handler of a signal may take it again.
+_state_lock = threading.RLock()
+_process = 0  # counts forks: what a thread of the parent was running never ends in the child
 
 
 class _Serving(threading.local):
-    """Which invocations the work of a thread is for, the innermost last: those it runs, and on a thread of the pool
-    the one whose samples it computes."""
+    """The invocations that a thread works for, the innermost last: those it runs, and on a thread of the pool the one whose
+    samples it computes."""
 
     now: tuple[Invocation, ...] = ()
 
@@ -61,11 +61,11 @@ class Invocation:
         return self.state != _WAITING
 
     def execute(self) -> None:
-        """Runs the work, unless another thread has begun to. Never raises an operator's error."""
+        """Runs the work, unless another thread has begun it. Never raises an operator's error."""
         outer = serving.now
         begun = False
         try:  # all of it: Python lets the handlers of signals run between any two steps, and they may raise
-            with _settling:
+            with _state_lock:
                 if self.state == _RUNNING and self.process != _process:
                     self.state = _WAITING
                 if self.state != _WAITING:
@@ -76,8 +76,8 @@ class Invocation:
             serving.now = (*outer, self)
             self._run()
         except BaseException:
-            # Ctrl-C, sys.exit() or what the handler of a signal raised while the asking thread ran this itself: it is
-            # that thread's to see, and whoever asks next runs the work again.
+            # Ctrl-C, sys.exit() or what the handler of a signal raised while the asking thread ran this itself: that thread
+            # gets it, and whoever asks next runs the work again.
             if begun and self.state == _RUNNING:
                 self.queued = False
                 self.state = _WAITING
@@ -95,7 +95,7 @@ class Invocation:
         except Exception as error:
             raise_signalled(error)
             origin = getattr(error, "origin", None)
-            if isinstance(origin, Invocation):  # an input had failed: report that operator, once
+            if isinstance(origin, Invocation):  # an input has failed: report its operator, once
                 self.name, self.call = origin.name, origin.call
                 self.error = origin.error
             else:
@@ -105,7 +105,7 @@ class Invocation:
             self._settle(_DONE)
 
     def _kept(self, error: Exception) -> Exception:
-        """The error without what would keep inputs alive as long as it lives: frames of ndd and their variables."""
+        """The error without frames of ndd, whose variables would keep the inputs alive as long as the error."""
         if self.call is None:
             return error.with_traceback(_without_our_frames(error))
         if error.__cause__ is None:
@@ -113,7 +113,7 @@ class Invocation:
         return error.with_traceback(None)
 
     def _settle(self, state: int) -> None:
-        with _settling:  # a signal comes before both steps or after them
+        with _state_lock:  # a signal comes before both steps or after both
             self.work, self.inputs = None, ()  # inputs die with it
             self.state = state
             waiters, self.waiters = self.waiters, None
@@ -121,16 +121,16 @@ class Invocation:
             lock.release()
 
     def _wake(self) -> None:
-        with _settling:
+        with _state_lock:
             waiters, self.waiters = self.waiters, None
         for lock in waiters or ():
             lock.release()
 
     def wait(self, seconds: float) -> None:
-        """Waits until another thread has run this, or stopped trying; `seconds` at most."""
+        """Waits, `seconds` at most, until another thread has run this or given up."""
         done = threading.Lock()
         done.acquire()
-        with _settling:
+        with _state_lock:
             if self.state >= _DONE or (self.state == _RUNNING and self.process != _process):
                 return
             if self.waiters is None:
@@ -158,7 +158,7 @@ class Invocation:
 
 
 def run_with_inputs(last: Invocation) -> None:
-    """Runs what was never queued, inputs first. Without recursion: a deferred chain may be thousands of calls long."""
+    """Runs what was never queued, inputs first. It does not recurse: a deferred chain may be thousands of calls long."""
     waiting = [last]
     while waiting:
         top = waiting[-1]
@@ -172,9 +172,9 @@ def run_with_inputs(last: Invocation) -> None:
 
 
 def _in_child() -> None:
-    """Locks that the parent's threads held are free, what these ran may be run again."""
-    global _settling, _process
-    _settling = threading.RLock()
+    """Locks that threads of the parent held are free; what those threads ran may be run again."""
+    global _state_lock, _process
+    _state_lock = threading.RLock()
     _process += 1
 
 
@@ -182,6 +182,6 @@ around_fork(in_child=_in_child)
 
 
 def _without_our_frames(error: BaseException) -> types.TracebackType | None:
-    """Drops the frames of this file: they say nothing to a user."""
+    """Drops the frame of this file, which says nothing to a user."""
     tb = error.__traceback__
     return tb.tb_next if tb is not None and tb.tb_next is not None else tb

@@ -1,7 +1,7 @@
-"""One process of a machine at a time does something, such as compiling a kernel; others wait for it, or go on without.
+"""Locks between the processes of a machine: one of them compiles a kernel, for example; others wait, or go on without.
 
-Who does it holds a lock on a byte of a file in the folder where the result will be kept. The system lets go of it when the process
-ends, however it does, and a forked child does not have it. Where files cannot be locked, everybody does it.
+The process that works holds a lock on a byte of a file in the folder where the result will be stored. The system releases the lock
+when the process ends, in whatever way, and a forked child does not have it. Where files cannot be locked, every process works.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 try:
@@ -26,8 +26,8 @@ _LOOK = 0.02
 
 def try_lock(folder: Path | None, name: str) -> bool:
     """Takes the lock of this name; False if another process has it. One process may take it again."""
-    file = None if folder is None or fcntl is None else _opened(folder)
-    if file is None:
+    file = None if folder is None else _opened(folder)
+    if file is None or fcntl is None:
         return True
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(name))
@@ -39,18 +39,19 @@ def try_lock(folder: Path | None, name: str) -> bool:
 
 
 def unlock(folder: Path | None, name: str) -> None:
-    """Lets go of it."""
-    file = None if folder is None or fcntl is None else _opened(folder)
-    if file is not None:
+    """Releases the lock."""
+    file = None if folder is None else _opened(folder)
+    if file is not None and fcntl is not None:
         with contextlib.suppress(OSError):
             fcntl.lockf(file, fcntl.LOCK_UN, 1, _place(name))
 
 
 @contextlib.contextmanager
-def alone(folder: Path | None, name: str, meanwhile: Callable[[], None] = lambda: None) -> Iterator[bool]:
-    """Around what one process is to do: whether another one has done it, or has tried to, while this one waited.
+def alone(folder: Path | None, name: str, meanwhile: Callable[[], None] = lambda: None) -> Generator[bool, None, None]:
+    """Holds the lock around work that one process should do. Gives whether this process had to wait: then another one has done
+    the work, or has tried to.
 
-    `meanwhile` is called again and again while it waits, and may raise.
+    `meanwhile` is called repeatedly while it waits, and may raise.
     """
     begun, waited = time.monotonic(), False
     while not (held := try_lock(folder, name)) and time.monotonic() - begun < _PATIENCE:
@@ -70,7 +71,7 @@ def _place(name: str) -> int:
 
 @functools.cache
 def _opened(folder: Path) -> int | None:
-    """For as long as the process lives: if it closed the file, its locks would be gone."""
+    """The file of the locks, open as long as the process lives: closing it would release them."""
     try:
         return os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except OSError:

@@ -10,7 +10,7 @@ from typing import Any
 class EvalMode(Enum):
     """How far a call of an operator goes before it returns. Members are context managers; they nest, per thread.
 
-    * `deferred`: nothing runs until somebody needs the value; what nobody needs never runs.
+    * `deferred`: an operator runs when somebody needs its value, and never if nobody does.
     * `eager` (the default): the call returns at once, a background thread runs the operator.
     * `sync_cpu`: the operator has run on the CPU (and is queued on the GPU) when the call returns.
     * `sync_full`: the GPU has finished too. Errors rise at the call: the mode for debugging.
@@ -45,8 +45,8 @@ class EvalMode(Enum):
 
 
 def take_off(stack: list[Any], left: Any, base: int) -> None:
-    """Ends the innermost `with` of what is left, above the `base` entries that are always there. That need not be the last
-    one entered: generators end as they are dropped, in any order, and on any thread. RuntimeError where it was not entered."""
+    """Removes the innermost entry `left` from a stack of `with` blocks, above the `base` entries that always stay. It need not
+    be the last entry: generators end when they are dropped, in any order and on any thread. RuntimeError if it is not there."""
     for place in range(len(stack) - 1, base - 1, -1):
         if stack[place] is left:
             del stack[place]

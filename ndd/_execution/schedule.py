@@ -27,11 +27,11 @@ def schedule(
     """Runs `work(invocation)` when the mode in force says so: now, on the background thread, or when asked for.
 
     Args:
-        inputs: the handles whose values it needs; None among them does not count.
-        shares_memory: an input shares memory with something of the user's, which may change after the call: it is
-            read before the call returns, in every mode.
-        at_once: so quick that handing it over would cost more; unless the mode is deferred, it runs now. So does what
-            an operator calls.
+        inputs: the handles whose values the work needs; None is left out.
+        shares_memory: an input shares memory with something of the user's, which may change after the call. Such an
+            input is read before the call returns, in every mode.
+        at_once: the work is so short that handing it over would cost more. It runs now, unless the mode is deferred. So does
+            whatever an operator calls.
         operator_call: the `Call` whose `run` the work is, for what asks before it runs.
     """
     level = mode.level
@@ -39,7 +39,7 @@ def schedule(
     call = None
     if level < SYNC_CPU:
         frame = user_frame()
-        call = frame.f_code, frame.f_lineno  # of the frame itself, the user's values would live on
+        call = frame.f_code, frame.f_lineno  # the frame itself would keep the user's values alive
         del frame
     invocation = Invocation(name, work, context, call, level == DEFERRED)
     if level == DEFERRED:
@@ -54,7 +54,9 @@ def schedule(
         if invocation.stream is not None:
             order_after(invocation)
     elif level == EAGER:
-        if at_once or serving.now:  # within an operator: it waits for the result, and a queue could wait for it
+        if (
+            at_once or serving.now
+        ):  # within an operator, which waits for the result: the queue may wait for the operator
             invocation.execute()
         elif operator_call is None or _is_made is None or not _is_made(operator_call, invocation):
             context.submit(invocation)
@@ -68,7 +70,7 @@ def ask_before_running(is_made: Callable[[Any, Invocation], bool]) -> None:
 
 
 def order_after(invocation: Invocation) -> None:
-    """Memory that torch shares with us: what torch does next on its stream waits for our reading of it."""
+    """Makes torch's next work on its stream wait until the memory that it shares with us has been read."""
     import torch
 
     torch.cuda.current_stream(invocation.stream.device_id).wait_stream(invocation.stream._torch)

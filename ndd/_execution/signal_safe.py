@@ -8,9 +8,9 @@ from ndd._execution.errors import raise_signalled
 
 
 def start(thread: threading.Thread) -> None:
-    """Starts a thread. Ctrl-C meanwhile is raised as what it is: Python's own `start`, which waits for the thread, makes
-    "release unlocked lock" of it at times. The thread may then run or not: note it after this, and let a second one do no
-    harm."""
+    """Starts a thread. A Ctrl-C meanwhile is raised as KeyboardInterrupt; Python's own `start`, which waits for the thread,
+    sometimes raises "release unlocked lock" instead. The thread may then run or not, so register it after this call, and make
+    sure that a second one does no harm."""
     try:
         thread.start()
     except RuntimeError as error:
@@ -21,12 +21,12 @@ def start(thread: threading.Thread) -> None:
 class SignalSafeCondition(threading.Condition):
     """A condition for a thread that Ctrl-C may interrupt.
 
-    Python runs handlers between any two steps of `wait`, also when the lock is free: whoever catches the exception, or
-    leaves the `with` block by it, must hold the lock all the same ("cannot release un-acquired lock" would be raised in the
-    place of the KeyboardInterrupt: about once in 200 interrupts of a loop that waits often).
+    Python runs handlers between any two steps of `wait`, even while the lock is free. Whoever catches the exception, or leaves
+    the `with` block by it, must hold the lock all the same. Otherwise "cannot release un-acquired lock" replaces the
+    KeyboardInterrupt, about once in 200 interrupts of a loop that waits often.
 
-    Enter the lock, `with lock:`, and not the condition: the latter's `__enter__` is Python, and what is raised after it took
-    the lock would leave the lock taken for ever.
+    Enter the lock, `with lock:`, not the condition. The condition's `__enter__` is written in Python; an exception after it has
+    taken the lock would leave the lock taken for ever.
     """
 
     def __init__(self, lock: threading.RLock):  # type: ignore[valid-type]

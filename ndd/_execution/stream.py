@@ -40,8 +40,8 @@ class Stream:
         else:
             self._torch = torch.cuda.ExternalStream(_handle_of(stream), device=number)
         self._device_id = self._torch.device.index
-        self.place: Any = None  # what torch's C functions know the stream by, once somebody asks (`_cuda/scope.py`)
-        self.ring: Any = None  # what the launches on this stream keep
+        self.place: Any = None  # how torch's C functions identify the stream, filled in on demand (`_cuda/scope.py`)
+        self.ring: Any = None  # objects that launches on this stream keep alive
         self.large: Any = None
 
     @property
@@ -95,7 +95,7 @@ def _handle_of(stream: Any) -> int:
 
 
 def stream(*, stream: Any = _UNSET, device_id: int | None = None) -> Any:
-    """A `Stream`: a new one, or a wrapper of `stream`. A `Stream` is given back as it is, None stays None."""
+    """A `Stream`: a new one, or a wrapper of `stream`. A `Stream` is returned as it is, None stays None."""
     if stream is None:
         return None
     if isinstance(stream, Stream):
@@ -119,19 +119,19 @@ def _number(device_id: int | None) -> int:
 
 
 def chosen_stream(device_id: int) -> Stream | None:
-    """What `set_current_stream` of this thread, else `set_default_stream`, has chosen for a GPU."""
+    """The stream that `set_current_stream` on this thread, else `set_default_stream`, has set for a GPU."""
     return _local.streams.get(device_id) or _default.get(device_id)
 
 
 def get_default_stream(device_id: int | None = None) -> Stream | None:
-    """What `set_default_stream` has set, None otherwise. Threads with a current stream of their own do not use it."""
+    """The stream that `set_default_stream` has set, else None. Threads with a current stream of their own do not use it."""
     return _default.get(_number(device_id)) if gpu_count() else None
 
 
 def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> None:
-    """The stream for operators of all threads that set no current one; None goes back to a stream of the context.
+    """Sets the stream for operators of all threads that have no current one; None restores the streams of the contexts.
 
-    The default contexts of threads follow it. A context that is made takes the stream of then, and keeps it.
+    The default contexts of threads follow it. Other contexts keep the stream that was set when they were made.
     """
     if cuda_stream is None:
         _default.pop(_number(device_id), None)
@@ -141,7 +141,7 @@ def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> Non
 
 
 def set_current_stream(cuda_stream: Any, /) -> None:
-    """The stream for operators of this thread; None goes back to the default. See `set_default_stream`."""
+    """Sets the stream for operators of this thread; None restores the default. See `set_default_stream`."""
     if cuda_stream is None:
         _local.streams.clear()
         return

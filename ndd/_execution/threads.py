@@ -48,8 +48,8 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int | None) -> None:
-    """Sets how many threads CPU operators use; None goes back to the default. Contexts without a pool of their own
-    follow at once.
+    """Sets how many threads CPU operators use; None restores the default. Contexts without a pool of their own follow at
+    once.
 
     Raises TypeError unless `n` is an integer or None, ValueError if it is below 1 or above 100 a CPU.
     """
@@ -67,8 +67,9 @@ def set_num_threads(n: int | None) -> None:
     _chosen = n
 
 
-# Threads that run Python while another one compiles: of 16 the compiler got the interpreter so rarely that a loop over JPEGs
-# came to its full speed after 47 s on two cores; of 5 after 37, of 3 after 31, of 2 after 29. One core is the compiler's.
+# How many threads run Python while another one compiles. Beside 16 of them the compiler got the interpreter so rarely that a
+# loop over JPEGs reached its full speed after 47 s on two cores; beside 5 after 37 s, beside 3 after 31, beside 2 after 29. One
+# core is left to the compiler.
 _BESIDE_COMPILER = 3
 
 
@@ -80,8 +81,8 @@ class ThreadPool:
     """Threads that share the samples of a batch. One pool may serve several contexts.
 
     Args:
-        num_threads: how many work at once, the thread that waits for them included; default `get_num_threads()`.
-        device_id: the GPU that DALI would bind the threads to; kept for reading, threads need no device here.
+        num_threads: how many work at once, including the thread that waits for them; default `get_num_threads()`.
+        device_id: the GPU that DALI would bind the threads to. It has no effect here, but can be read.
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1):
@@ -125,7 +126,7 @@ class ThreadPool:
     def run(self, function: Callable[[int], None], count: int) -> dict[int, BaseException]:
         """`function(i)` for every i below `count`, shared between the threads and the caller.
 
-        Returns the exceptions by index: one bad sample does not keep the others from being done.
+        Returns the exceptions by index: a bad sample does not keep the others from being computed.
         """
         errors: dict[int, BaseException] = {}
         helpers = min(self._num_threads, count, _beside_compiler() if in_background.is_set() else count) - 1
@@ -164,8 +165,7 @@ class ThreadPool:
             self._tasks.put(share)
         _take_all(take, function, errors)
         with guard:
-            # Helpers that have not begun are not waited for: their threads may be at work for an operator that
-            # waits for this one.
+            # Do not wait for helpers that have not begun: their threads may work for an operator that waits for this one.
             over = True
             wait = working > 0
         if wait:
@@ -190,7 +190,7 @@ def _guarded(function: Callable[[int], None], i: int, errors: dict[int, BaseExce
     try:
         function(i)
     except KeyboardInterrupt:
-        raise  # only the main thread sees one: it is to stop
+        raise  # only the main thread gets one, and it has to stop
     except BaseException as error:
         raise_signalled(error)
         errors[i] = error
@@ -216,7 +216,7 @@ _default_pools = Memoized(ThreadPool, limit=1)
 
 
 def default_pool() -> ThreadPool:
-    """The pool of every context that has none of its own; made anew after `set_num_threads`."""
+    """The pool of every context that has none of its own; a new one after `set_num_threads`."""
     return _default_pools(get_num_threads() if _chosen is None else _chosen)
 
 

@@ -1,4 +1,4 @@
-"""`WeakRegistry`: the objects of a kind that are alive, for a fork or the interpreter's end to go through."""
+"""`WeakRegistry`: the living objects of a kind, for a fork or the interpreter's end to visit."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class WeakRegistry(Generic[T]):
-    """Holds objects weakly. Any thread may add to it while another goes through it.
+    """Holds objects weakly. Any thread may add to it while another iterates.
 
-    A `weakref.WeakSet` ends such a walk by "Set changed size during iteration", for it looks at its objects one by one
-    in Python code, where the interpreter lets other threads run. Here the walk begins with a copy made in one step.
+    Iteration over a `weakref.WeakSet` then fails with "Set changed size during iteration", since it visits its objects one by
+    one in Python code, between which other threads run. Here iteration begins with a copy, which is made in one step.
 
     >>> class Queue: pass
     >>> queue, queues = Queue(), WeakRegistry()
@@ -31,9 +31,9 @@ class WeakRegistry(Generic[T]):
     def __init__(self) -> None:
         self._references: set[weakref.ref[T]] = set()
 
-    def add(self, found: T) -> None:
-        """Holds it until it dies."""
-        self._references.add(weakref.ref(found, self._references.discard))
+    def add(self, member: T) -> None:
+        """Holds an object until it dies."""
+        self._references.add(weakref.ref(member, self._references.discard))
 
     def clear(self) -> None:
         """Forgets them all."""
@@ -41,21 +41,21 @@ class WeakRegistry(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         for reference in list(self._references):
-            found = reference()
-            if found is not None:
-                yield found
+            member = reference()
+            if member is not None:
+                yield member
 
 
 class EndedAtExit(WeakRegistry[T]):
-    """Objects with threads, which end before the interpreter does: what they run must not come back to one that is gone. A
-    forked child, which has the objects but not the threads, forgets them.
+    """Objects with threads that have to end before the interpreter does: compiled code must not return to an interpreter that is
+    gone. A forked child, which has the objects but not the threads, forgets them.
 
     Args:
         end: tells an object to end its thread.
-        wait: waits until it has, for a time; default: nobody waits.
+        wait: waits for a time until it has; default: nobody waits.
 
     Attributes:
-        over: the program ends: what begins now is to end at once.
+        over: whether the program is ending: what begins now has to end at once.
     """
 
     def __init__(self, end: Callable[[T], None], wait: Callable[[T], None] | None = None):
@@ -67,8 +67,8 @@ class EndedAtExit(WeakRegistry[T]):
 
     def _end_all(self) -> None:
         self.over = True
-        for found in self:
-            self._end(found)
+        for member in self:
+            self._end(member)
         if self._wait is not None:
-            for found in self:
-                self._wait(found)
+            for member in self:
+                self._wait(member)

@@ -57,9 +57,10 @@ What it never changes
 
 How much it holds
 -----------------
-Three batches (`threads.DEPTH`) that the reader has read; for these it reads a few more than it would (`readers/epochs/read_ahead.py`).
-On a GPU small batches are merged, and three merged ones are under way: at most 8 batches, 256 samples, 512 MiB of results or
-0.1 s of work each (`decision.py`). Four threads serve GPUs, one the CPU. A result lives as long as the loop's handle of it.
+Three batches (`threads.DEPTH`) that the reader has read; for these it reads a few more than it would
+(`readers/epochs/read_ahead.py`). On a GPU small batches are merged, and three merged ones are under way: at most 8 batches,
+256 samples, 512 MiB of results or 0.1 s of work each (`decision.py`). Four threads serve GPUs, one the CPU. A result lives as
+long as the loop's handle of it.
 
 Switching it off
 ----------------

@@ -5,7 +5,7 @@ The life of a call
 `out = ndd.flip(images, horizontal=flags)`, with the modules of this package on the right:
 
     user's thread
-    =============
+    -------------
     ndd.flip(...)                       the function that `@operator` made            declare.py
       |
     Operator.call                       one path for every operator                   operator.py
@@ -22,7 +22,7 @@ The life of a call
       waits until the call has run        |  a call in a loop over a reader may have been run ahead: `_lookahead`
       ^                                   v
       |                                 background thread of the EvalContext
-      |                                 ====================================
+      |                                 ------------------------------------
       |                                 Call.run
       |                                   |  values of the inputs                        inputs.py, _tensor/store.py
       |                                   |  videos become frames                        frames.py
@@ -37,7 +37,7 @@ The life of a call
       |             |                                  on the context's stream, recorded for
       |             v                                  the next batch of these shapes
       |        native threads, without the GIL         |
-      |        ==============================          |
+      |        ------------------------------          |
       |        .cpu, a kernel for one sample           .cuda
       |             |                                  |
       |             +------------+---------------------+

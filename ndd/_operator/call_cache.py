@@ -7,7 +7,7 @@ from typing import Any
 
 from ndd._operator.plan import Plan
 from ndd._tensor import Batch, Spec, Tensor
-from ndd._tensor.identity import comes_again
+from ndd._tensor.cache_keys import seen_before
 
 FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
 _FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
@@ -63,7 +63,7 @@ class CachedCall:
         """Keeps a plan for the next batch of these shapes. Where each batch has other shapes (sound, for example), only
         that of shapes that came before: to write launches down takes a fifth of the time of a call."""
         self.missed += 1
-        if self.missed > _CHURN and not comes_again(key, self.came_once):
+        if self.missed > _CHURN and not seen_before(key, self.came_once):
             return
         if len(self.plans) > FEW:
             self.plans.clear()
@@ -84,7 +84,8 @@ class CachedCall:
 
     def given(self, values: Sequence[Any], keep: bool = True) -> CachedCall:
         """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
-        named, handles = self.named.copy(), []
+        named = self.named.copy()
+        handles: list[Any] = []
         for i, name in self.places:
             named[name] = values[i] if keep else None
             handles.append(named[name])

@@ -1,5 +1,8 @@
 """What an operator gives for a batch of no samples: nothing is computed, but the known extents of its results are worked out."""
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -9,9 +12,9 @@ import numpy as np
 from ndd._execution.errors import raise_signalled
 from ndd._operator.frames import frame_spec, is_video
 from ndd._tensor import Spec, Store
-from ndd._tensor.no_samples import inferred
+from ndd._tensor.extent_inference import infer_extents
 from ndd._tensor.operand import Operand
-from ndd._tensor.store import extents_of, no_samples
+from ndd._tensor.store import empty_store, extents_of
 
 if TYPE_CHECKING:
     from ndd._operator.call import Call
@@ -32,10 +35,10 @@ def results_without_samples(call: Call, inputs: list[Store | None]) -> list[Stor
         shape = None if extents is None else extents[k]
         if shape is None or len(shape) != out.ndim:
             shape = (0,) * (out.ndim or 0)
-        if out.dtype is None:
+        if out.ndim is None:
             stores.append(Store(out.dtype, out.layout, out.device, [], parts=[]))
         else:
-            stores.append(no_samples(out.dtype, out.layout, out.device, shape))
+            stores.append(empty_store(out.dtype, out.layout, out.device, shape))
     return stores
 
 
@@ -43,7 +46,7 @@ def ranked(store: Store, spec: Spec) -> Store:
     """A result of which no sample is left, with the rank that it was declared to have."""
     if store.whole is not None or not spec.ndim:
         return store
-    made = no_samples(store.dtype, store.layout, store.device, (0,) * spec.ndim)
+    made = empty_store(store.dtype, store.layout, store.device, (0,) * spec.ndim)
     made.dropped, made.stream, made.ready = store.dropped, store.stream, store.ready
     return made
 
@@ -66,12 +69,12 @@ def _extents(call: Call, inputs: list[Store | None]) -> list[Shape] | None:
     def shapes_of(shapes: list[Shape]) -> list[Shape]:
         stores: list[Any] = list(inputs)
         for i, shape in zip(empty, shapes, strict=True):
-            spec = frame_spec(specs[i]) if sequences else specs[i]
+            spec: Any = frame_spec(specs[i]) if sequences else specs[i]
             memory: dict[str, Any] = {"whole": np.zeros((1, *shape), spec.dtype.numpy)} if in_memory else {}
             stores[i] = Store(spec.dtype, spec.layout, spec.device, [shape], **memory)
         return _computed(probe, stores) if in_memory else _planned(probe, stores, sequences)
 
-    found = inferred(shapes_of, [known[i] for i in empty], large=not in_memory)  # type: ignore[misc]
+    found = infer_extents(shapes_of, [known[i] for i in empty], large=not in_memory)  # type: ignore[misc]
     if found is not None and sequences:
         lengths = [
             extents_of(s, 1)[0] for s, spec in zip(inputs, specs, strict=False) if s is not None and is_video(spec)

@@ -202,10 +202,10 @@ class Batch(Arithmetic, Handle):
             whole = store.stacked()
         elif copy:
             whole = whole.copy() if store.on_cpu else whole.clone()
-        found = as_torch(whole, store.dtype)
+        tensor = as_torch(whole, store.dtype)
         if store.stream is not None or store.ready is not None:
-            hand_over(store, [found])
-        return found
+            hand_over(store, [tensor])
+        return tensor
 
     def numpy(self, pad: bool = False) -> np.ndarray:
         """The samples as one NumPy array `[N, ...]`. On the CPU it shares the memory if the samples lie in one piece (as

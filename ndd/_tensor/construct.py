@@ -1,4 +1,4 @@
-"""Building values: scalars, lists, NumPy, torch, cupy, DLPack, `__array__` and ndd's own values -> handles."""
+"""Makes handles of scalars, lists, NumPy, torch and cupy arrays, DLPack, `__array__` and ndd's own values."""
 
 # Arguments of users are checked, whatever their annotations say.
 # pyright: reportUnnecessaryIsInstance=false, reportPrivateUsage=false
@@ -99,13 +99,13 @@ def batch(
     Args:
         tensors: an iterable of things that `tensor` takes, one for each sample; or one array or Tensor, whose first
             axis is then the samples; or a Batch.
-        dtype, device: as for `tensor`. Without `dtype` samples of several types get the one that `+` of them has (i64 with f32
-            is f32); Python's numbers among arrays make no type wider: `[np.uint8(1), 2]` is u8. (DALI takes the first
+        dtype, device: as for `tensor`. Without `dtype` samples of several types get the type that `+` of them has (i64 with f32
+            is f32). Python's numbers among arrays make no type wider: `[np.uint8(1), 2]` is u8. (DALI takes the first
             sample's type, in which 0.5 becomes 0 and 300 becomes 255.)
         layout: a letter for each axis of a sample.
 
-    Raises ValueError for an empty list without `dtype`, RuntimeError for samples of different rank and for an integer
-    that a float type of the others may not hold (beyond 2**24 in f32), OverflowError for Python's integers out of range.
+    Raises ValueError for an empty list without `dtype`, OverflowError for Python's integers out of range, and RuntimeError
+    for samples of different rank and for an integer that the common float type may not hold (beyond 2**24 in f32).
 
     >>> import ndd, numpy as np
     >>> ndd.batch([1, 0.5]).dtype.name
@@ -135,12 +135,12 @@ def as_batch(
 def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
     """See `Batch.broadcast`."""
     batch_size = sample_count("Batch.broadcast", batch_size)
-    one = (
+    tensor = (
         sample if isinstance(sample, Tensor) and dtype is None else build_tensor(sample, dtype, None, None, copy=False)
     )
     if device is not None:
-        one = one.to_device(device)
-    store = one._value()
+        tensor = tensor.to_device(device)
+    store = tensor._value()
     array = store.arrays()[0]
     info = None if store.source_info is None else store.source_info * batch_size
     repeated = Store(
@@ -148,7 +148,7 @@ def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dt
     )
     repeated.stream, repeated.ready = store.stream, store.ready
     result = Batch._of_store(repeated)
-    result._external = one._external
+    result._external = tensor._external
     return result
 
 
@@ -186,18 +186,18 @@ def build_tensor(data: Any, dtype: Any, device: DeviceLike | None, layout: str |
     wanted = None if dtype is None else to_dtype(dtype)
     target = to_device_object(device)
     if isinstance(data, Tensor):
-        found, fresh = data, False
+        tensor, fresh = data, False
     else:
-        found, fresh = _from_foreign(data, wanted)
-    if layout and layout != found.layout:
-        if found.ndim != len(layout):
+        tensor, fresh = _from_foreign(data, wanted)
+    if layout and layout != tensor.layout:
+        if tensor.ndim != len(layout):
             raise ValueError(
                 "A non-empty layout must have the same number of dimensions as the number of dimensions of the Tensor: "
-                f"got {len(layout)} ({layout}), expected {found.ndim}"
+                f"got {len(layout)} ({layout}), expected {tensor.ndim}"
             )
-        found = _relabelled(found, layout)
-    changed = _changed(found, wanted, target, None, force_copy=copy and not fresh)
-    return changed.evaluate() if found._external and changed is not found else changed
+        tensor = _relabelled(tensor, layout)
+    changed = _changed(tensor, wanted, target, None, force_copy=copy and not fresh)
+    return changed.evaluate() if tensor._external and changed is not tensor else changed
 
 
 def _relabelled(value: _Value, layout: str) -> _Value:
@@ -271,9 +271,9 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
         raise TypeError("A Batch was given where one sample is expected")
     if is_array(data):
         return _over_numpy(data), False
-    given = from_pipeline(data)
-    if isinstance(given, Tensor):
-        return given, False
+    value = from_pipeline(data)
+    if isinstance(value, Tensor):
+        return value, False
     if isinstance(data, bytes):  # nobody can write to them: to be shared without care
         return make_tensor(np.frombuffer(data, np.uint8)), False
     if _is_array_like(data):
@@ -287,8 +287,8 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
 
 
 def from_pipeline(data: Any) -> Any:
-    """What a pipeline gave, ours or DALI's, over the same memory: a Tensor of a `TensorCPU` or `TensorGPU`, a Batch of a list
-    of these, with their layout; None for anything else."""
+    """A pipeline's output, ours or DALI's, over the same memory and with its layout: a Tensor of a `TensorCPU` or `TensorGPU`,
+    a Batch of a list of these; None for anything else."""
     kind = data.__class__
     value = getattr(kind, "__ndd_value__", None)
     if value is not None:
@@ -298,8 +298,8 @@ def from_pipeline(data: Any) -> Any:
     layout = data.layout() or None
     if kind.__name__.startswith("TensorList"):
         return build_batch([data[i] for i in range(len(data))], None, None, layout, copy=False) if len(data) else None
-    one = _over_array_like(data)
-    return _relabelled(one, layout) if layout else one
+    tensor = _over_array_like(data)
+    return _relabelled(tensor, layout) if layout else tensor
 
 
 def _over_numpy(array: np.ndarray) -> Tensor:
@@ -323,29 +323,29 @@ def _is_array_like(data: Any) -> bool:
 
 
 def _over_array_like(data: Any) -> Tensor:
-    """torch tensors and whatever speaks DLPack, the CUDA array interface or NumPy's array protocols."""
+    """A Tensor over a torch tensor, or over an object with DLPack, the CUDA array interface or NumPy's array protocols."""
     import torch
 
     on_gpu = False
     if isinstance(data, torch.Tensor):
-        found = data
+        array = data
     elif hasattr(data, "__dlpack_device__"):
         on_gpu = int(data.__dlpack_device__()[0]) == 2
-        found = _imported(data, on_gpu, torch)
+        array = _imported(data, on_gpu, torch)
     elif hasattr(data, "__cuda_array_interface__"):
-        found = torch.as_tensor(data, device="cuda")
+        array = torch.as_tensor(data, device="cuda")
     else:
         return _over_numpy(np.asarray(data))
-    if is_array(found):
-        return _over_numpy(found)
-    if found.device.type == "cpu":
-        found = found.resolve_neg().resolve_conj()
-        if found.dtype == torch.bfloat16:
-            result = make_tensor(found.view(torch.uint16).numpy(), dtype=bfloat16)
+    if is_array(array):
+        return _over_numpy(array)
+    if array.device.type == "cpu":
+        array = array.resolve_neg().resolve_conj()
+        if array.dtype == torch.bfloat16:
+            result = make_tensor(array.view(torch.uint16).numpy(), dtype=bfloat16)
             result._external = True
             return result
-        return _over_numpy(found.numpy())
-    return _over_cuda(found, torch)
+        return _over_numpy(array.numpy())
+    return _over_cuda(array, torch)
 
 
 def _imported(data: Any, on_gpu: bool, torch: Any) -> Any:
@@ -361,7 +361,7 @@ def _imported(data: Any, on_gpu: bool, torch: Any) -> Any:
 
 
 def _all_ready(stores: list[Store]) -> Any:
-    """One event to wait for in place of those of several values; None if there is none."""
+    """One event to wait for instead of the events of several values; None if there are none."""
     events = list({id(s.ready): s.ready for s in stores if s.ready is not None}.values())
     if len(events) < 2:
         return events[0] if events else None
@@ -373,25 +373,25 @@ def _all_ready(stores: list[Store]) -> Any:
     return current.record_event()
 
 
-def _over_cuda(found: Any, torch: Any) -> Tensor:
+def _over_cuda(array: Any, torch: Any) -> Tensor:
     store = Store(
-        from_framework(found.dtype),
+        from_framework(array.dtype),
         None,
-        Device("gpu", found.device.index),
-        [tuple(found.shape)],
-        parts=[found.detach()],
+        Device("gpu", array.device.index),
+        [tuple(array.shape)],
+        parts=[array.detach()],
         batched=False,
     )
     if torch.cuda.is_available():
         # What torch has queued so far writes this memory: our stream must wait for it.
-        store.ready = torch.cuda.current_stream(found.device).record_event()
+        store.ready = torch.cuda.current_stream(array.device).record_event()
     result = Tensor._of_store(store)
     result._external = True
     return result
 
 
 def characters(path: Any) -> Any:
-    """A path (str, bytes or os.PathLike) as a Tensor of its characters, a list of paths as a Batch; else what came."""
+    """A path (str, bytes or os.PathLike) as a Tensor of its characters, a list of paths as a Batch; anything else unchanged."""
     if isinstance(path, str) or hasattr(path, "__fspath__"):
         return make_tensor(np.frombuffer(os.fsencode(path), np.uint8))
     if is_list(path) and path and all(isinstance(p, str | bytes | os.PathLike) for p in path):
@@ -409,8 +409,8 @@ def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str
         raise ValueError("A batch needs data: got None")
     if isinstance(tensors, Samples):
         tensors = tensors._batch._chosen(list(tensors._indices))
-    given = from_pipeline(tensors)
-    tensors = tensors if given is None else given
+    value = from_pipeline(tensors)
+    tensors = tensors if value is None else value
     if isinstance(tensors, Batch):
         return _changed(tensors, wanted, target, layout, force_copy=copy)
     if isinstance(tensors, Tensor) or (_is_array_like(tensors) and not is_list(tensors)):
@@ -441,10 +441,10 @@ def _empty_batch(wanted: DType | None, device: Device | None, layout: str | None
 
 
 def _split_first_axis(data: Any, wanted: DType | None, device: Device | None, layout: str | None, copy: bool) -> Batch:
-    one = build_tensor(data, wanted, device, None, copy)
-    if one.ndim == 0:
+    tensor = build_tensor(data, wanted, device, None, copy)
+    if tensor.ndim == 0:
         raise ValueError("Cannot create a batch from a scalar")
-    store = one._value()
+    store = tensor._value()
     whole = store.arrays()[0]
     own = layout if layout is not None else (store.layout or "")[1:] or None
     shape = tuple(whole.shape[1:])
@@ -458,7 +458,7 @@ def _split_first_axis(data: Any, wanted: DType | None, device: Device | None, la
     result = Batch._of_store(split)
     if not split.shapes:
         result._spec = Spec.of(split.dtype, len(shape), own, split.device)
-    result._external = one._external
+    result._external = tensor._external
     return result
 
 
@@ -471,57 +471,57 @@ def _gather(samples: Any, wanted: DType | None, device: Device | None, layout: s
     for i, sample in enumerate(samples):
         if sample is None:
             raise TypeError(f"Tensors must be array-like types or numbers. Got `None` at index {i}")
-        numbers = wanted is None and sample.__class__ in _PYTHON  # of what type they are depends on the others
+        numbers = wanted is None and sample.__class__ in _PYTHON  # their type depends on the other samples
         handles.append(None if numbers else build_tensor(sample, wanted, device, None, copy))
         device = device or (Device.CPU if numbers else handles[0].device)
     if wanted is None:
         _make_alike(handles, samples, device, copy)
-    for i, one in enumerate(handles):
-        if layout and one.ndim != len(layout):
+    for i, handle in enumerate(handles):
+        if layout and handle.ndim != len(layout):
             raise ValueError(
                 f"A non-empty layout must have the same number of dimensions as every sample: "
-                f"got {len(layout)} ({layout}), sample {i} has {one.ndim}"
+                f"got {len(layout)} ({layout}), sample {i} has {handle.ndim}"
             )
-        if one.ndim != handles[0].ndim:
+        if handle.ndim != handles[0].ndim:
             raise RuntimeError(
                 f"All samples of a batch must have the same number of dimensions: "
-                f"sample 0 has {handles[0].ndim}, sample {i} has {one.ndim}"
+                f"sample 0 has {handles[0].ndim}, sample {i} has {handle.ndim}"
             )
     return _joined(handles, layout)
 
 
 def _make_alike(handles: list[Any], samples: Any, device: Device | None, copy: bool) -> None:
-    """Fills in the samples of Python's numbers, and brings all of them to one element type."""
+    """Converts the samples that are Python's numbers, and brings all samples to one element type."""
     arrays = [h.dtype for h in handles if h is not None]
     wanted, kinds = None, {}
     if arrays and len(arrays) < len(handles):
         kinds = {i: np.array(samples[i]).dtype.kind for i, h in enumerate(handles) if h is None}
         wanted = type_with_python(type_of_all(arrays), set(kinds.values()))
     for i, handle in enumerate(handles):
-        if handle is None:  # integers among floats are looked at below
+        if handle is None:  # integers among floats are checked below
             apart = wanted is not None and wanted.kind is DType.Kind.float and kinds[i] != "f"
             handles[i] = build_tensor(samples[i], None if apart else wanted, device, None, copy)
-    found = [h.dtype for h in handles]
-    if all([kind is found[0] for kind in found]):
+    types = [h.dtype for h in handles]
+    if all([kind is types[0] for kind in types]):
         return
-    wanted = wanted or (type_of_all(found) if arrays else type_of_python(found))
+    wanted = wanted or (type_of_all(types) if arrays else type_of_python(types))
     for i, handle in enumerate(handles):
         if handle.dtype != wanted:
             handles[i] = _widened(handle, wanted, i) if arrays else build_tensor(samples[i], wanted, device, None, copy)
 
 
-def _widened(one: Tensor, wanted: DType, i: int) -> Tensor:
-    """A sample in the type that all of them have in common, in which none of its numbers is another one."""
-    most = largest_exact(one.dtype, wanted)
+def _widened(sample: Tensor, wanted: DType, i: int) -> Tensor:
+    """A sample in the common type of all samples; RuntimeError if one of its numbers would change."""
+    most = largest_exact(sample.dtype, wanted)
     if most is not None:
-        values = np.asarray(one.cpu())
+        values = np.asarray(sample.cpu())
         beyond = values[(values > most) | (values < -most if values.dtype.kind == "i" else False)]
         if beyond.size:
             raise RuntimeError(
                 f"The samples of a batch are of one type, these of {wanted}, which may not hold {beyond[0]} of sample {i}, "
-                f"{one.dtype}. Say with `dtype=` what they are to be"
+                f"{sample.dtype}. Say with `dtype=` what they are to be"
             )
-    return _converted(one, wanted)
+    return _converted(sample, wanted)
 
 
 def _is_on_gpu(sample: Any) -> bool:

@@ -119,11 +119,11 @@ class DType:
     def parse(name: str) -> DType:
         """The type with a short name: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64 bool bfloat16 and the enum types; with
         the bits of a float ("f32e8m23"); or with NumPy's name ("float32")."""
-        found = _BY_NAME.get(name) or next((_BY_NAME[s] for s, long in _NUMPY_NAMES.items() if long == name), None)
-        found = found or next((t for t in (float16, float32, float64) if name == _long_name(t)), None)
-        if found is None:
+        dtype = _BY_NAME.get(name) or next((_BY_NAME[s] for s, long in _NUMPY_NAMES.items() if long == name), None)
+        dtype = dtype or next((t for t in (float16, float32, float64) if name == _long_name(t)), None)
+        if dtype is None:
             raise ValueError(f"Unsupported type name: {name!r}. Known names: {', '.join(_BY_NAME)}")
-        return found
+        return dtype
 
 
 def _long_name(dtype: DType) -> str:
@@ -191,13 +191,13 @@ def _fill_torch_types() -> None:
 
 def torch_dtype(dtype: DType) -> torch.dtype:
     """The torch dtype that holds `dtype` (int32 for the enum types)."""
-    found = getattr(dtype, "_torch", None)
-    if found is None:
+    known = getattr(dtype, "_torch", None)
+    if known is None:
         import torch
 
         name = "bfloat16" if dtype is bfloat16 else _NUMPY_NAMES.get(dtype.name, "int32")
-        found = dtype._torch = getattr(torch, name)  # type: ignore[attr-defined]
-    return found
+        known = dtype._torch = getattr(torch, name)  # type: ignore[attr-defined]
+    return known
 
 
 def from_framework(kind: Any) -> DType:
@@ -211,16 +211,16 @@ def from_framework(kind: Any) -> DType:
     if type(kind).__module__ == "torch":
         if not _torch_types:
             _fill_torch_types()
-        found = _torch_types.get(kind)
+        known = _torch_types.get(kind)
     else:
         try:
             as_numpy = np.dtype(kind)
         except TypeError:
             raise TypeError(f"{kind!r} does not name an element type") from None
-        found = _BY_NUMPY.get(as_numpy)
-    if found is None:
+        known = _BY_NUMPY.get(as_numpy)
+    if known is None:
         raise TypeError(f"{kind!r} has no counterpart among ndd's element types")
-    return found
+    return known
 
 
 def dtype(*args: Any) -> DType:

@@ -1,8 +1,8 @@
 """What Tensor and Batch share: a handle is a stored value, or an invocation that will produce one.
 
-`spec` says what the value is (element type, rank, layout, device) without running anything. The rooms above plug in
-two things when they are imported: the evaluation mode (through `Pending`, the interface of an invocation) and the
-operators that methods such as `to_device` or `+` stand for (`bind_operations`).
+`spec` says what the value is (element type, rank, layout, device) without running anything. Higher packages plug in two things
+when they are imported: the evaluation mode (through `Pending`, the interface of an invocation) and the operators behind
+methods such as `to_device` and `+` (`bind_operations`).
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 
 class Spec:
-    """What a value is, apart from its numbers and extents. `Spec.of` gives one object for equal ones, so that a call
-    can be looked up by the identity of its inputs' specs."""
+    """What a value is, apart from its numbers and extents. Equal specs are the same object (`Spec.of`), so that a call can be
+    looked up by the identity of its inputs' specs."""
 
     __slots__ = ("device", "dtype", "layout", "ndim")
-    never_changes = True  # may be a part of what a kept call is found by
+    is_immutable = True  # it may be part of a cache key
 
     @staticmethod
     def of(dtype: DType | None, ndim: int | None, layout: str | None, device: Device) -> Spec:
         """The one Spec with these values."""
         key = (dtype, ndim, layout, device)
-        found = _specs.get(key)
-        if found is None:
-            found = _specs.setdefault(key, Spec(dtype, ndim, layout, device))
-        return found
+        spec = _specs.get(key)
+        if spec is None:
+            spec = _specs.setdefault(key, Spec(dtype, ndim, layout, device))
+        return spec
 
     def __init__(self, dtype: DType | None, ndim: int | None, layout: str | None, device: Device):
         self.dtype: DType = dtype  # type: ignore[assignment]  # None, with `ndim`, until a file has been read
@@ -52,14 +52,14 @@ _specs: dict[tuple[Any, ...], Spec] = {}
 
 
 class Pending(Protocol):
-    """An invocation, as far as a handle needs to know it."""
+    """An invocation, as far as a handle uses it."""
 
     def result(self, index: int) -> Store:
         """Waits for output `index`; raises what the operator raised."""
         ...
 
 
-# What NumPy calls for `array + value`: its function, and our operator.
+# For `array + value`: the function that NumPy calls, and our operator.
 _OF_OPERATORS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "fdiv", "floor_divide": "div", "remainder": "mod",
     "power": "pow", "bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor", "left_shift": "lshift",
@@ -80,8 +80,8 @@ class Handle:
     _n: int | None
     _external: bool  # shares memory with something of the user's: operators on it run at the call, see as_tensor
 
-    # NumPy must leave `array + batch` to us instead of looping over our samples (`__array_ufunc__`), and
-    # torch likewise: without this torch.Tensor.__add__ would try to convert the handle.
+    # NumPy must leave `array + batch` to us (`__array_ufunc__`) instead of looping over the samples. So must torch: without
+    # this, torch.Tensor.__add__ would try to convert the handle.
     __array_priority__ = 1000
 
     __hash__ = None  # type: ignore[assignment]
@@ -112,7 +112,7 @@ class Handle:
     if not TYPE_CHECKING:  # to a type checker every name would be one
 
         def __getattr__(self, name: str) -> Any:
-            """The error for an attribute that is not there; that of torch's tensors may have been meant."""
+            """Raises the error for a missing attribute, with a hint if torch's tensors have it."""
             import torch
 
             if name.startswith("_") or not hasattr(torch.Tensor, name):
@@ -152,7 +152,7 @@ class Handle:
         store = self._store
         if store is None:
             pending = self._pending
-            if pending is None:  # another thread has put the store there just now
+            if pending is None:  # another thread has just stored the value
                 return self._store  # type: ignore[return-value]
             store = pending.result(self._index)
             spec = self._spec
@@ -160,14 +160,12 @@ class Handle:
                 ndim = store.ndim if store.n else spec.ndim
                 self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
             self._n = store.n
-            self._store = (
-                store  # a thread that sees the store sees what it is, and one that sees no work sees the store
-            )
+            self._store = store  # after `_spec` and before `_pending`: other threads read these without a lock
             self._pending = None
         return store
 
     def _adopt(self, other: Handle) -> None:
-        """Becomes another handle of the same value, which another thread may be evaluating: read in the reverse order of
+        """Becomes a handle of the same value. Another thread may be evaluating `other`, so this reads in the reverse order of
         `_value`."""
         self._pending = other._pending
         self._store = other._store
@@ -183,7 +181,7 @@ class Handle:
 
     @property
     def dtype(self) -> DType:
-        """The element type; known without running anything, but for decoders that find it in a file."""
+        """The element type; known without running anything, except for decoders that find it in a file."""
         if self._spec.ndim is None:
             self._value()
         return self._spec.dtype
@@ -199,7 +197,7 @@ class Handle:
     def layout(self) -> str | None:
         """What the axes mean, a letter each ("HWC", "FHWC", ...), or None."""
         if self._spec.ndim is None and not self._spec.layout:
-            self._value()  # without the number of axes nothing is known of them
+            self._value()  # the layout is not known before the number of axes
         return self._spec.layout or None
 
     @property
@@ -232,7 +230,7 @@ class Handle:
         return operation("copy")(self, device=target)
 
     def __bool__(self) -> bool:
-        """True, as in DALI: `if value:` asks whether there is one. Warns where somebody may have meant the elements."""
+        """True, as in DALI: `if value:` asks whether there is a value. Warns where the elements may have been meant."""
         if self._spec.dtype is bool_:
             kind = type(self).__name__
             warn_once(
@@ -243,11 +241,11 @@ class Handle:
         return True
 
     def __getstate__(self) -> Any:
-        """The value alone is pickled: a GPU value by way of the CPU, and it comes back on the CPU."""
+        """Only the value is pickled. A GPU value is copied to the CPU, and comes back there."""
         store = (self if self._spec.device.device_type == "cpu" else self.cpu())._value()
         arrays: Any = [a.copy() if not a.flags.c_contiguous else a for a in store.arrays()]
         if not store.n and store.whole is not None:
-            arrays = store.whole  # which says what is known of the shape: `no_samples.py`
+            arrays = store.whole  # its shape is what is known of the samples' shape: `extent_inference.py`
         return store.dtype, self._spec.ndim, store.layout, arrays, store.batched, store.source_info
 
     def __setstate__(self, state: Any) -> None:
@@ -272,7 +270,7 @@ class Handle:
 
 
 def _wrong_state(state: Any) -> str:
-    """What is wrong with a pickled state, which may have been cut, forged or made by another version; "" if nothing."""
+    """What is wrong with a pickled state, which may be cut off, forged or of another version; "" if nothing is."""
     if not is_tuple(state) or len(state) != 6:
         return f"expected six fields, got {type(state).__name__}"
     dtype, ndim, layout, parts, batched, info = state

@@ -1,4 +1,4 @@
-"""`invariant`: a value that promises not to change while a captured loop runs, in a proxy that behaves like it."""
+"""`invariant`: marks a value that does not change while a captured loop runs, by a proxy that behaves like the value."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# What Python looks up on the type, where a proxy cannot step in by `__getattr__`. Those that a value's type has are
-# passed on, the others stay missing, so that `callable`, `iter` and the like say of the proxy what they say of the value.
+# Methods that Python looks up on the type, where `__getattr__` of a proxy is not asked. The proxy forwards those that the
+# value's type has. The others stay missing, so that `callable`, `iter` and the like treat the proxy as they treat the value.
 _ALONE = (
     "call len length_hint getitem setitem delitem contains iter next reversed missing enter exit aenter aexit aiter anext "
     "await index int float complex bytes round trunc floor ceil neg pos abs invert divmod rdivmod pow rpow ipow fspath "
@@ -40,8 +40,8 @@ class Invariant:
         return _type_of(_value(self))
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(_value(self), name)
-        return found if inspect.isroutine(found) or name.startswith("__") else invariant(found)
+        attribute = getattr(_value(self), name)
+        return attribute if inspect.isroutine(attribute) or name.startswith("__") else invariant(attribute)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(_value(self), name, value)
@@ -100,7 +100,7 @@ def _same(value: T) -> T:
 def _proxy_class(kind: type) -> type[Invariant]:
     def passed_on(name: str) -> Any:
         def method(self: Any, *args: Any, **named: Any) -> Any:
-            if name == "__call__":  # a function of the user's gives marks on
+            if name == "__call__":  # a marked function gets marked arguments
                 return _value(self)(*args, **named)
             args = tuple([unmarked(a) for a in args])
             return getattr(_value(self), name)(*args, **{k: unmarked(v) for k, v in named.items()})
@@ -110,23 +110,23 @@ def _proxy_class(kind: type) -> type[Invariant]:
 
     has = {name for base in kind.__mro__ for name in base.__dict__}
     own = {name: passed_on(name) for name in _PROTOCOLS if name in has}
-    made = type(f"Invariant_{kind.__name__}", (Invariant,), {"__slots__": (), **own})
-    _proxies.add(made)
-    _looked_into.add(made)
-    return made
+    proxy = type(f"Invariant_{kind.__name__}", (Invariant,), {"__slots__": (), **own})
+    _proxies.add(proxy)
+    _looked_into.add(proxy)
+    return proxy
 
 
 def invariant(value: T) -> T:
     """Mark a value as one that stays the same in all iterations of a captured loop (`next_epoch(capture=True)`).
 
-    The result behaves like the value: it is equal to it, an instance of its type, and every argument of ndd takes it.
-    Its attributes are marked as well; what its methods, its items and its operators return is not. Writing and deleting
+    The result behaves like the value: it is equal to it, is an instance of its type, and can be any argument of ndd. Its
+    attributes are marked as well; results of its methods and operators, and its items, are not. Writing and deleting
     attributes reaches the value itself. A marked function gets its arguments with their marks.
 
-    ndd works out nothing ahead from an argument, so a mark changes no result. What is checked, as in DALI: an argument
-    that was marked in the first iteration of a captured loop must be marked in all of them (RuntimeError).
+    A mark changes no result, since ndd computes nothing ahead from an argument. As in DALI, an argument that is marked in
+    the first iteration of a captured loop must be marked in all of them (RuntimeError).
 
-    What looks at a value's memory from C (`is`, `type(...)`, `json.dumps` of a number) sees the proxy.
+    Code that bypasses the type's methods (`is`, `type(...)`, `json.dumps` of a number) sees the proxy.
 
     >>> import ndd
     >>> size = ndd.capture.invariant([4, 2])
@@ -151,7 +151,7 @@ def shown(name: str, inputs: Any, values: Any, batch_size: Any, device: Any, rng
 
 
 def is_marked(value: Any) -> bool:
-    """Whether a value is a proxy that `invariant` made."""
+    """Whether a value is a proxy made by `invariant`."""
     return type(value) in _proxies
 
 

@@ -1,4 +1,4 @@
-"""What is too much for any batch: beyond it a number is a mistake, and would cost minutes before it shows."""
+"""The largest batch size: a larger number is a mistake, which would take minutes to show."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ MOST_SAMPLES = 1 << 20
 
 
 def check_sample_count(where: str, size: int, kind: type[Exception] = ValueError) -> int:
-    """A batch size; an error of this kind for one that no batch has."""
+    """The batch size; an error of this kind if it is too large."""
     if size > MOST_SAMPLES:
         raise kind(f"{where}: batch_size: expected at most {MOST_SAMPLES:,} samples in a batch, got {size:,}")
     return size
 
 
 def sample_count(where: str, batch_size: Any) -> int:
-    """A user's `batch_size` as a number of samples; TypeError or ValueError for what is none."""
+    """A user's `batch_size` as a number of samples; TypeError or ValueError if it is not one."""
     try:
         size = index(batch_size)
     except TypeError:

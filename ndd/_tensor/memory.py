@@ -1,8 +1,8 @@
-"""Host memory that is used again: a buffer goes back to a pool when the last view of it dies.
+"""A pool of host memory: a buffer returns to the pool when the last view of it dies.
 
-A fresh buffer of 36 MB (64 decoded photographs) costs 9,000 page faults, about 5 ms, at every batch. Buffers here
-are handed out as NumPy arrays whose base is a lease; views, torch tensors and DLPack capsules keep the lease alive,
-so nothing that a user still holds is ever written again.
+A fresh buffer of 36 MB (64 decoded photographs) costs 9,000 page faults, about 5 ms, at every batch. A buffer is handed out as
+a NumPy array whose base is a lease. Views, torch tensors and DLPack capsules keep the lease alive, so memory that a user still
+holds is never written again.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from ndd._tensor.allocation import empty
 from ndd._tensor.type_guards import is_list, is_tuple
 
 _SMALL = 1 << 15  # below this, malloc's own free lists are as fast as ours
-# Bytes. Memory of malloc's own begins 16 bytes behind a page: an AMD EPYC copies file pages to places 1 to 31 bytes behind
-# theirs (as `read` does) 2 to 7 times slower than to others.
+# Bytes. Large blocks of malloc begin 16 bytes after a page. An AMD EPYC copies file pages (as `read` does) to addresses 1 to 31
+# bytes after a page 2 to 7 times slower than to others.
 _ALIGNMENT = 64
-# Bytes kept for reuse: of one size at any time, of all sizes whenever the system is asked for more (a program whose batches
-# grow and shrink would else keep some of each). A loop needs as much as is let go of between two batches, and an epoch's end
-# lets go of two: 16 clips of 16 frames of 720p are 768 MB in blocks of 48 MB. With 256 MB for each size a frame of theirs spent
-# 0.3 to 1.0 ms of 3 to 6 in page faults.
+# Bytes kept for reuse: in one size at any time, in all sizes whenever the system is asked for more (otherwise a program whose
+# batches grow and shrink would keep some of each). A loop needs what it frees between two batches, and the end of an epoch frees
+# two: 16 clips of 16 frames of 720p are 768 MB in blocks of 48 MB. With 256 MB for each size a frame of these spent 0.3 to 1.0 ms
+# of its 3 to 6 ms in page faults.
 _TOTAL = 1 << 30
-# A block of up to twice the size is taken, where it waits, before the system is asked for one. Readers cut batches into
-# parts of any size: with blocks of just the size wanted, ten epochs of 20,000 records of 100 kB in batches of 256 kept
-# 425 MB, now 212 MB; 4,000 iterations of a loop over photographs 32 MB, now 18 MB.
+# A free block of up to twice the size is taken before the system is asked for one. Readers cut batches into parts of any size:
+# with blocks of exactly the size wanted, ten epochs of 20,000 records of 100 kB in batches of 256 kept 425 MB, now 212 MB;
+# 4,000 iterations of a loop over photographs kept 32 MB, now 18 MB.
 _CLASSES_UP = 4
 
-_Block = tuple[np.ndarray, int]  # and its address: to ask for that takes longer than all else
+_Block = tuple[np.ndarray, int]  # memory and its address; asking for the address takes longer than all else
 _free: dict[int, deque[_Block]] = {}
 
 
 class _Lease:
-    """Owns a block while any array over it lives, then gives it back.
+    """Owns a block while any array over it lives, then returns it.
 
-    A lease ends at any place of the user's program, and a signal's handler runs at the next step of Python: were that a
-    step of `__del__`, what the handler raises (Ctrl-C, a time limit) would be printed and lost, 14 of 1,300 times in a loop
-    of two operators. So no such step is there: all that runs is written in C.
+    A lease may end anywhere in the user's program, and the handler of a signal runs at the next step of Python. If that were a
+    step of `__del__`, the handler's exception (Ctrl-C, a time limit) would be printed and lost: 14 of 1,300 times in a loop of
+    two operators. So there is no such step: everything that runs is written in C.
     """
 
     __slots__ = ("__array_interface__", "__weakref__", "give_back")
@@ -57,7 +57,7 @@ class _Lease:
 
 
 def _larger(size: int) -> tuple[_Block, deque[_Block]] | None:
-    """A block that waits, of one of the next size classes, and where it goes back."""
+    """A free block of one of the next size classes, and the deque to which it returns."""
     for _ in range(_CLASSES_UP):
         size = _size_class(size + 1)
         same = _free.get(size)
@@ -70,7 +70,7 @@ def _larger(size: int) -> tuple[_Block, deque[_Block]] | None:
 
 
 def _fresh(size: int) -> _Block:
-    """A block from the system, where there is room if what is kept is given up."""
+    """A new block from the system. If memory is short, the pool is emptied first."""
     if kept() > _TOTAL:
         _give_up()
     try:
@@ -84,7 +84,7 @@ def _fresh(size: int) -> _Block:
 
 
 def kept() -> int:
-    """The bytes of all blocks that wait to be used again."""
+    """The bytes of all free blocks."""
     return sum([size * len(same) for size, same in list(_free.items())])
 
 
@@ -100,9 +100,9 @@ def _size_class(nbytes: int) -> int:
 
 
 def host_empty(shape: Any, dtype: Any) -> np.ndarray:
-    """An uninitialised C-contiguous array; when it is large from the pool, 64 bytes aligned.
+    """An uninitialised C-contiguous array; a large one comes from the pool and is aligned to 64 bytes.
 
-    Raises MemoryError, with the number of bytes, where there is not so much memory.
+    Raises MemoryError with the number of bytes if there is not enough memory.
     """
     dtype = np.dtype(dtype)
     nbytes = dtype.itemsize
@@ -134,13 +134,13 @@ _torch_devices: dict[int | None, Any] = {}
 
 def torch_device(device: Any) -> Any:
     """The torch.device of one of our devices."""
-    found = _torch_devices.get(device.device_id)
-    if found is None:
+    known = _torch_devices.get(device.device_id)
+    if known is None:
         import torch
 
-        found = torch.device("cpu") if device.device_type == "cpu" else torch.device("cuda", device.device_id)
-        _torch_devices[device.device_id] = found
-    return found
+        known = torch.device("cpu") if device.device_type == "cpu" else torch.device("cuda", device.device_id)
+        _torch_devices[device.device_id] = known
+    return known
 
 
 class _Place:
@@ -148,7 +148,7 @@ class _Place:
 
 
 def memory_at(address: int, extents: Any, dtype: np.dtype) -> np.ndarray:
-    """The C-contiguous array at an address; `extents` as of `np.empty`. It owns nothing: somebody else holds the memory."""
+    """The C-contiguous array at an address, with the `extents` that `np.empty` takes. Somebody else must hold the memory."""
     shape = tuple(map(int, extents)) if is_tuple(extents) else (int(extents),)
     if 0 in shape:
         return np.empty(shape, dtype)

@@ -1,4 +1,4 @@
-"""`Operand`: an input of a batch as an operator sees it; it knows whether anybody looked at the data."""
+"""`Operand`: an input of a batch as an operator sees it; it records whether anybody has looked at the data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ndd._tensor.store import Store, Volumes, is_contiguous
 class Operand:
     """An input (for CUDA functions also an output) of a batch: `n` samples of `dtype`, `ndim` and `layout`.
 
-    Shapes and types say nothing of the data: what is worked out from them is kept for the next batch with the same
-    ones. `arrays`, `whole`, `flat`, `elements()`, `pointers()` and `source_info` do, and mark the operand as `touched`:
-    then nothing is kept.
+    Results that follow from shapes and types alone are cached for the next batch with the same ones. `arrays`, `whole`, `flat`,
+    `elements()`, `pointers()` and `source_info` give access to the data. They mark the operand as `touched`; then nothing is
+    cached.
     """
 
     __slots__ = ("_gapless", "_shapes", "_store_", "frames", "n", "spec", "touched")
@@ -33,7 +33,7 @@ class Operand:
 
     @property
     def _store(self) -> Store:
-        """The memory: whoever reaches for it may read it."""
+        """The memory. Access to it counts as reading the data."""
         self.touched = True
         return self._store_
 
@@ -107,8 +107,9 @@ class Operand:
     def elements(self) -> tuple[np.ndarray, np.ndarray]:
         """On the CPU: a 1-D array that has all samples in it, and where each begins, int64 `[N]`.
 
-        Of samples that lie apart it is all memory from the first to the last of them: nothing but the samples may be
-        touched, and it must not outlive this operand. A compiled loop takes them all so, without a view of each.
+        If the samples lie apart, the array spans all memory from the first to the last of them. Only the samples themselves
+        may be touched, and the array must not outlive this operand. A compiled loop takes all samples so, without a view of
+        each.
         """
         flat = self.flat
         if flat is not None:
@@ -131,8 +132,8 @@ class Operand:
 
     def pointers(self) -> np.ndarray:
         """The address of each sample, int64 `[N]`; of a copy, which lives as long as this operand, where one is strided."""
-        found = self._without_gaps().pointers()
-        return found if len(found) == self.n else np.broadcast_to(found, (self.n,))
+        addresses = self._without_gaps().pointers()
+        return addresses if len(addresses) == self.n else np.broadcast_to(addresses, (self.n,))
 
     def _without_gaps(self) -> Store:
         """The memory, each sample C-contiguous."""

@@ -1,4 +1,4 @@
-"""`Packed`: samples that lie somewhere in a few buffers, as a reader finds them; no object for each of them."""
+"""`Packed`: samples at any places in a few buffers, as a reader finds them, without an object for each sample."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ndd._tensor.store import address, volumes
 
 
 class Packed:
-    """Samples of one element type and number of dimensions, each C-contiguous, in any places of one or more buffers.
+    """Samples of one element type and number of dimensions, each C-contiguous, at any places in one or more buffers.
 
     Attributes:
         buffers: 1-D arrays of the samples' element type.

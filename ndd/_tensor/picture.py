@@ -1,4 +1,4 @@
-"""Values in a notebook: images as a contact sheet, sounds as players (`sound.py`), all else as a table; 200 kB at most."""
+"""Values in a notebook: images as a contact sheet, sounds as players (`sound.py`), others as a table; 200 kB at most."""
 
 from __future__ import annotations
 

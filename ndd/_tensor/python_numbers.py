@@ -54,11 +54,13 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
 
 
 def _kind_of(data: Any) -> str:
-    """What something is, in words: "str", "list of str"."""
+    """A value's type in words: "str", "list of str"."""
     kind = type(data).__name__
     if not is_list(data) or not data:
         return kind
-    unlike = next((v for v in data if not isinstance(v, int | float)), data[0])  # what it is about, if they differ
+    unlike = next(
+        (v for v in data if not isinstance(v, int | float)), data[0]
+    )  # if the types differ, the one that is no number
     return f"{kind} of {_kind_of(unlike)}"
 
 
@@ -74,7 +76,7 @@ def _enum_type(data: Any) -> DType | None:
 
 
 def _refuse_integers(data: Any) -> None:
-    """OverflowError for numbers that are integers all, and of which NumPy makes floats, for no type of 64 bits holds them."""
+    """OverflowError if all numbers are integers. NumPy makes floats of them, since no type of 64 bits holds them."""
     numbers = list(np.array(data, dtype=object).flat)
     if all(isinstance(v, int | np.integer) for v in numbers):
         raise OverflowError(f"Integers from {min(numbers)} to {max(numbers)} have no type in common.")
@@ -86,6 +88,6 @@ def _narrow_integers(array: np.ndarray) -> np.ndarray:
     limits = np.iinfo(target)
     if low < limits.min or high > limits.max:
         value = low if low < limits.min else high
-        advice = "" if value.bit_length() > 63 else " With `dtype=ndd.int64` it is held."
+        advice = "" if value.bit_length() > 63 else " `dtype=ndd.int64` holds it."
         raise OverflowError(f"Python integer {value} out of range for {limits.dtype}.{advice}")
     return array.astype(target)

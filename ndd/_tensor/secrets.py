@@ -1,7 +1,7 @@
-"""Texts without the secrets of URLs: names of samples and texts of errors, as they are shown.
+"""Removes the secrets of URLs from texts that are shown: names of samples and messages of errors.
 
-A user name and a password (`http://user:password@host`), the values of a query (`?X-Amz-Signature=...`, `?sig=...`) and what
-follows `#` open what they name to whoever reads a log. Host, path and the names of a query's fields stay.
+A user name and password (`http://user:password@host`), the values of a query (`?X-Amz-Signature=...`, `?sig=...`) and the
+fragment after `#` would give anybody who reads a log access. Host, path and the names of the query's fields stay.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def without_secrets(text: object) -> str:
     shown = _USER.sub("", shown)
     elsewhere = any(url[1].lower() != "file" for url in _URL.finditer(shown))
     shown = _URL.sub(_without_fields, shown)
-    # What follows a blank in a URL, or stands without its host.
+    # Fields after a blank in a URL, or of a URL without its host.
     return _FIELD.sub(lambda field: _hidden(field) if elsewhere or _TELLING.search(field[1]) else field[0], shown)
 
 
@@ -58,8 +58,8 @@ def _hidden(field: re.Match[str]) -> str:
 
 
 def _end(value: str) -> str:
-    found = _END.search(value)
-    return found[0] if found else ""
+    place = _END.search(value)
+    return place[0] if place else ""
 
 
 def without_secrets_of(url: str, text: str) -> str:

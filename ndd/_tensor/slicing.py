@@ -9,9 +9,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from ndd._tensor.extent_inference import infer_extents
 from ndd._tensor.handle import Handle
-from ndd._tensor.no_samples import inferred
-from ndd._tensor.store import Store, extents_of, no_samples
+from ndd._tensor.store import Store, empty_store, extents_of
 from ndd._tensor.type_guards import is_array, is_tuple
 
 Index = Any  # an int, a slice of ints, or either with handles in it
@@ -119,11 +119,11 @@ def _without_samples(store: Store, indices: tuple[Index, ...], layout: str | Non
     def shapes_of(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return [np.broadcast_to(np.uint8(0), shapes[0])[_clean(plain, shapes[0])].shape]
 
-    known = inferred(shapes_of, [(extents_of(store), store.layout)])
+    known = infer_extents(shapes_of, [(extents_of(store), store.layout)])
     dropped = sum(not isinstance(index, slice) for index in indices)
     ndim = store.ndim - dropped
     fits = known is not None and len(known[0]) == ndim
-    return no_samples(store.dtype, layout, store.device, known[0] if fits else (0,) * ndim)  # type: ignore[index]
+    return empty_store(store.dtype, layout, store.device, known[0] if fits else (0,) * ndim)  # type: ignore[index]
 
 
 def _per_sample(indices: tuple[Index, ...], n: int) -> list[tuple[Index, ...]]:

@@ -42,8 +42,10 @@ def sound_html(store: Store) -> str:
             continue
         source = "" if store.source_info is None else f" · {without_secrets(store.source_info[i])}"
         spectrum = scales[i].hz is not None
-        made = _picture(values, scales[i], store.layout) if spectrum else _player(values, scales[i], _LIMIT // shown)
-        parts.append(f'<div style="font-family:monospace">{html.escape(f"sample {i}{source}")}</div>{made}')
+        shown_as = (
+            _picture(values, scales[i], store.layout) if spectrum else _player(values, scales[i], _LIMIT // shown)
+        )
+        parts.append(f'<div style="font-family:monospace">{html.escape(f"sample {i}{source}")}</div>{shown_as}')
     if store.n > shown:
         parts.append(f"<div>... {store.n - shown} more</div>")
     return "".join(parts)

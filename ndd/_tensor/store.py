@@ -2,12 +2,12 @@
 
 * `whole`: one array `[N, ...]`, samples of one shape;
 * `flat`: one 1-D buffer with the samples behind each other, shapes may differ;
-* `packed`: samples that lie anywhere in a few buffers, as a reader gave them (`packed.py`);
-* `parts`: a list of arrays, as a decoder or a user gave them (these may be strided views). Of the other forms it holds
-  views, once somebody asks for `arrays()`.
+* `packed`: samples at any places in a few buffers, as readers produce them (`packed.py`);
+* `parts`: a list of arrays, as a decoder or a user made them (they may be strided views). A store of another form also gets
+  this list, of views, when somebody asks for `arrays()`.
 
-On the CPU the arrays are NumPy arrays (over pooled memory, or a user's own), which cost a tenth of a torch tensor to
-make and slice; `torch_whole` views the same memory. On a GPU they are torch tensors.
+On the CPU the arrays are NumPy arrays (over pooled memory, or a user's own): making and slicing them costs a tenth of what
+torch tensors cost. On a GPU they are torch tensors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST = 2**60 - 1  # elements, of up to 8 bytes
 
 
 class Volumes:
-    """Element counts that follow from the shapes of a batch; batches of the same shapes share one.
+    """Element counts that follow from the shapes of a batch; batches of the same shapes share one object.
 
     Raises MemoryError for more elements than can be counted in 64 bits.
     """
@@ -75,19 +75,19 @@ _of_gpu: list[Callable[[np.ndarray], Volumes]] = [Volumes]
 
 
 def bind_volumes(count: Callable[[np.ndarray], Volumes]) -> None:
-    """What counts the elements of batches on a GPU: the room of kernels knows a faster way, and is there then."""
+    """Sets what counts the elements of batches on a GPU: the package of the kernels, imported by then, has a faster way."""
     _of_gpu[0] = count
 
 
 def volumes(shapes: np.ndarray) -> np.ndarray:
-    """The product of each row, int64 `[N]`; column by column, a quarter of the time of `prod(axis=1)` for 64 rows."""
+    """The product of each row, int64 `[N]`. For 64 rows this takes a quarter of the time of `prod(axis=1)`."""
     columns = shapes.shape[1]
     if not columns:
         return np.ones(len(shapes), np.int64)
-    found = shapes[:, 0].copy() if columns == 1 else shapes[:, 0] * shapes[:, 1]
+    counts = shapes[:, 0].copy() if columns == 1 else shapes[:, 0] * shapes[:, 1]
     for axis in range(2, columns):
-        found *= shapes[:, axis]
-    return found
+        counts *= shapes[:, axis]
+    return counts
 
 
 def grouped(shapes: np.ndarray, *ends: int) -> np.ndarray:
@@ -147,16 +147,16 @@ class Store:
         self.dtype = dtype
         self.layout = layout
         self.device = device
-        # Given as an array (GPU operators do), the list of tuples is made when somebody reads it: 10 us for 64 samples. Given
-        # as a list, the array is, unless that is there as well: 5 us.
+        # Of a list of tuples and an array of the shapes, one is given and the other is made on demand. For 64 samples the list
+        # takes 10 us, the array 5 us.
         given_list = not isinstance(shapes, np.ndarray)
         self.n = len(shapes)
         self._shapes: list[Shape] | None = shapes if given_list else None  # type: ignore[assignment]
         self._shape_array: np.ndarray | None = shape_array if given_list else shapes  # type: ignore[assignment]
         self._volumes: Volumes | None = None
         self._addresses: np.ndarray | None = None
-        self._has_gaps: bool | None = None  # whether a sample is strided; None: nobody has looked
-        self._copies: Store | None = None  # what `pointers` made last of strided samples
+        self._has_gaps: bool | None = None  # whether a sample is strided; None: not known yet
+        self._copies: Store | None = None  # the copies that `pointers` made last, of strided samples
         self.whole = whole
         self.flat = flat
         self.packed = packed
@@ -174,13 +174,13 @@ class Store:
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions of a sample; 0 where there is none and nothing is known of it."""
+        """The number of dimensions of a sample; 0 for an empty batch of which nothing is known."""
         if self._shapes is not None:
             return len(self._shapes[0]) if self._shapes else self._ndim_without_samples()
         return self._shape_array.shape[1] if len(self._shape_array) else self._ndim_without_samples()  # type: ignore[union-attr, arg-type]
 
     def _ndim_without_samples(self) -> int:
-        return 0 if self.whole is None else self.whole.ndim - 1  # see `no_samples.py`
+        return 0 if self.whole is None else self.whole.ndim - 1  # see `extent_inference.py`
 
     @property
     def shapes(self) -> list[Shape]:
@@ -235,9 +235,8 @@ class Store:
     def contiguous(self) -> Store:
         """This store if each sample is C-contiguous, else a new one with copies of those that are not.
 
-        A store never changes what it shares with its maker: copies belong to the caller, who holds the new store as
-        long as a kernel reads it (on a GPU until the launch is queued; torch's allocator hands memory on in the order
-        of the stream).
+        A store never changes memory that it shares. The copies belong to the caller, who holds the new store as long as a
+        kernel reads it (on a GPU until the launch is queued; torch's allocator reuses memory in the order of the stream).
         """
         if self._has_gaps is None:
             self._has_gaps = self.flat is None and self.packed is None and self._strided()
@@ -254,19 +253,19 @@ class Store:
         return not (is_contiguous(whole) or not len(whole) or is_contiguous(whole[0, ...]))
 
     def contiguous_arrays(self) -> list[Any]:
-        """As `arrays`, each C-contiguous: what is strided comes as a copy that the caller holds."""
+        """As `arrays`, each C-contiguous: a strided sample is replaced by a copy, which the caller holds."""
         return self.contiguous().arrays()
 
     def sample(self, i: int) -> Store:
         """Sample `i` as the value of a Tensor: a view."""
         array = self.arrays()[i]
         info = None if self.source_info is None else [self.source_info[i]]
-        one = Store(
+        store = Store(
             self.dtype, self.layout, self.device, [self.shapes[i]], parts=[array], batched=False, source_info=info
         )
-        one.stream, one.ready = self.stream, self.ready
-        one.scales = None if self.scales is None else [self.scales[i]]
-        return one
+        store.stream, store.ready = self.stream, self.ready
+        store.scales = None if self.scales is None else [self.scales[i]]
+        return store
 
     def select(self, indices: list[int]) -> Store:
         """The samples `indices` as a batch: views."""
@@ -281,7 +280,7 @@ class Store:
             source_info=info,
         )
         if not indices:
-            chosen = no_samples(self.dtype, self.layout, self.device, extents_of(self))
+            chosen = empty_store(self.dtype, self.layout, self.device, extents_of(self))
         step = indices[1] - indices[0] if len(indices) > 1 else 1
         if (
             self.whole is not None
@@ -330,8 +329,8 @@ class Store:
     def pointers(self) -> np.ndarray:
         """The address of each sample, int64 `[N]`; of a copy where a sample is strided.
 
-        Such copies live until this store is asked again. Who may not be alone in asking takes `contiguous()`, holds
-        it, and asks that.
+        Such a copy lives until the next call of this method. Where several threads may call it, take `contiguous()`, hold the
+        result, and ask that.
         """
         if self._addresses is None:
             if self.flat is None:
@@ -360,7 +359,7 @@ class Store:
         return [self.flat] if self.flat is not None else list(self.parts or [])
 
     def element_count(self) -> int:
-        if self.whole is not None and self.on_cpu:  # to count them anew takes longer than a small operator
+        if self.whole is not None and self.on_cpu:  # counting them again takes longer than a small operator
             return self.whole.size
         return self.volumes.total if self.n else 0
 
@@ -383,7 +382,7 @@ class Store:
 
 
 def _packed(array: Any) -> Any:
-    """A C-contiguous copy, on the CPU in memory that is used again."""
+    """A C-contiguous copy, on the CPU in pooled memory."""
     if not is_array(array):
         return array.contiguous()
     from ndd._tensor.memory import host_empty
@@ -424,11 +423,11 @@ def as_torch(array: Any, dtype: DType) -> Any:
         array = array.copy()  # torch has no negative strides
     if not array.flags.writeable:
         array = array.copy()  # torch cannot mark memory read-only; a mapped file must not be written through it
-    found = torch.as_tensor(array)
-    return found.view(torch.bfloat16) if dtype is bfloat16 else found
+    tensor = torch.as_tensor(array)
+    return tensor.view(torch.bfloat16) if dtype is bfloat16 else tensor
 
 
-def no_samples(dtype: DType, layout: str | None, device: Device, extents: Sequence[int]) -> Store:
+def empty_store(dtype: DType, layout: str | None, device: Device, extents: Sequence[int]) -> Store:
     """A batch of no samples, its (empty) memory in one piece; `extents` of a sample, 0 where they are not known."""
     shape = (0, *extents)
     if device.device_id is None:

@@ -105,10 +105,10 @@ class Tensor(Arithmetic, Handle):
         A view with negative strides and read-only memory are copied.
         """
         store = self._value()
-        found = as_torch(store.arrays()[0], store.dtype)
+        tensor = as_torch(store.arrays()[0], store.dtype)
         if store.stream is not None or store.ready is not None:
-            hand_over(store, [found])
-        return found.clone() if copy else found
+            hand_over(store, [tensor])
+        return tensor.clone() if copy else tensor
 
     def numpy(self) -> np.ndarray:
         """This value as a NumPy array. On the CPU it shares the memory, as `np.asarray` does; of a GPU value it is a

@@ -1,4 +1,4 @@
-"""Warnings about calls that run, and hardly mean what they say: once for each place in the user's code."""
+"""Warnings about calls that are valid but probably a mistake, once for each place in the user's code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def warn_once(trap: str, text: str, call: tuple[types.CodeType, int] | None = No
     """A UserWarning at the user's line, the first time that this line runs into `trap`.
 
     Args:
-        trap: what tells one trap from another, without the values of this call.
+        trap: a name of the mistake, without the values of this call.
         text: a sentence: what came, how it is taken, what to write instead.
         call: the user's code and line, where they are known from before (on another thread); else they are looked up.
     """
@@ -26,4 +26,4 @@ def warn_once(trap: str, text: str, call: tuple[types.CodeType, int] | None = No
         warn_at(frame, text, UserWarning)
     else:
         warnings.warn_explicit(text, UserWarning, file, line)
-    _told.add((trap, file, line))  # after: where a filter makes errors of warnings, each call is one
+    _told.add((trap, file, line))  # after the warning: where a filter turns it into an error, each call raises

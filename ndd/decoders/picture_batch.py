@@ -9,9 +9,9 @@ import numpy as np
 
 from ndd._operator import Call, Operand, fusion
 from ndd._tensor import Store
-from ndd._tensor.no_samples import inferred
+from ndd._tensor.extent_inference import infer_extents
 from ndd._tensor.small_arrays import equal_rows, few_zeros
-from ndd._tensor.store import no_samples
+from ndd._tensor.store import empty_store
 from ndd.decoders.backend import Options, Window
 from ndd.decoders.formats.header import Header
 from ndd.decoders.jpeg import backend as _jpeg
@@ -200,7 +200,7 @@ class PictureBatch:
     def labelled(self, store: Store, kept: list[int], dropped: Any) -> Store:
         """The result, with the samples that were dropped, and the sources of the others."""
         if not kept:
-            store = no_samples(store.dtype, store.layout, store.device, self._extents_of_any())
+            store = empty_store(store.dtype, store.layout, store.device, self._extents_of_any())
         store.dropped = dropped
         if self.sources and len(kept) != len(self):
             store.source_info = [self.sources[i] for i in kept]
@@ -212,7 +212,7 @@ class PictureBatch:
         if self.options.output_type == DALIImageType.ANY_DATA:
             channels = 0
         windows, count = None if self.call.op.random else self.windows_of, len(self)
-        sides = windows and inferred(
+        sides = windows and infer_extents(
             lambda shapes: windows(np.array(shapes * count, np.int64))[1][:1].tolist(), [((0, 0), "HW")]
         )
         return (*(sides[0] if sides else (0, 0)), channels)

@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from ndd._execution.fork import around_fork, whole
+from ndd._execution.fork import around_fork, fork_lock
 from ndd._execution.memoize import Memoized
 from ndd._tensor.memory import host_empty
 from ndd._tensor.secrets import without_secrets, without_secrets_of
@@ -425,7 +425,7 @@ _stores = Memoized(_made_store, limit=64)
 def _imported() -> Any:
     global _library
     try:
-        with whole:
+        with fork_lock:
             if _stale:
                 _copy_library()
             import obstore

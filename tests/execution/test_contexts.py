@@ -308,7 +308,7 @@ def test_contexts_that_need_each_other_do_not_block():
 def test_threads_that_fork_at_once_give_back_what_each_held(monkeypatch):
     """A queue whose lock a thread that has ended still held: its next invocation waited for ever."""
     (ndd.tensor([1.0]) + 1).evaluate()  # has a queue
-    lock = ndd.EvalContext.current()._turn.lock
+    lock = ndd.EvalContext.current()._queue.lock
     holding, leave = threading.Event(), threading.Event()
 
     def forks():
@@ -382,11 +382,11 @@ def test_a_thread_for_which_nothing_is_left_looks_less_and_less_often(monkeypatc
         def looked():  # once in a while the thread is the first to run it
             pauses.clear()
             ndd.flip(IMAGES).evaluate()
-            wait_until(lambda: context._turn.asleep)
+            wait_until(lambda: context._queue.asleep)
             return pauses == expected
 
         ndd.flip(IMAGES).evaluate()
-        wait_until(lambda: context._turn.asleep)
+        wait_until(lambda: context._queue.asleep)
         wait_until(looked)
         left = ndd.flip(IMAGES)
         wait_until(lambda: left._pending is None or left._pending.finished)  # without being asked for
@@ -397,7 +397,7 @@ def test_what_is_queued_while_another_thread_works_runs_by_itself(seconds):
     with ndd.EvalContext() as context:
         ndd.flip(IMAGES).evaluate()
         for _ in range(5):
-            with context._turn.lock:  # as one that runs what it asks for
+            with context._queue.lock:  # as one that runs what it asks for
                 left = ndd.flip(IMAGES)
                 time.sleep(seconds)
                 assert not left._pending.finished

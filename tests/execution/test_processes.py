@@ -384,7 +384,7 @@ def test_what_the_handler_of_a_signal_raises_reaches_the_user(mode):
                 found.add((type(error).__name__, str(error)))
             if value is not None and not np.array_equal(value.torch(), expected[k]):
                 wrong.append(k)
-        lock = ndd.EvalContext.current()._turn.lock
+        lock = ndd.EvalContext.current()._queue.lock
         free = []
         other = threading.Thread(target=lambda: free.append(lock.acquire(timeout=10)))
         other.start()

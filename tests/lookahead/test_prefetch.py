@@ -14,6 +14,7 @@ import ndd
 from ndd._lookahead import decision, matching, prefetch, threads
 from ndd._operator import fusion
 from ndd.decoders.jpeg import backend as _jpeg
+from ndd.readers.epochs.batch_maker import BatchMaker
 
 
 @pytest.fixture
@@ -171,14 +172,14 @@ def test_so_many_batches_are_under_way_while_one_is_used(folder, emulated_gpu, m
     monkeypatch.setattr(decision, "_MAX_BATCHES", at_once)
     monkeypatch.setattr(decision, "_MAX_SECONDS", 1e9)
     distances = []
-    real = ndd.readers.File._coming_store
+    real = BatchMaker.peeked_store
 
     def store(self, place, distance, generation):
         found = real(self, place, distance, generation)
         distances.append((distance, found is not None))
         return found
 
-    monkeypatch.setattr(ndd.readers.File, "_coming_store", store)
+    monkeypatch.setattr(BatchMaker, "peeked_store", store)
     reader = ndd.readers.File(files=folder * 3)
     epoch(reader)
     assert (2, True) in distances
@@ -189,10 +190,10 @@ def test_a_lookahead_leaves_nothing_behind(folder, emulated_gpu):
     """The values made ahead are those that the loop is given, and are not kept."""
     reader = ndd.readers.File(files=folder * 3)
     epoch(reader)
-    assert len(reader._coming._made) <= threads.DEPTH * decision._MAX_BATCHES
+    assert len(reader._session.peeked._made) <= threads.DEPTH * decision._MAX_BATCHES
     reader.reset()
     epoch(reader)
-    assert len(reader._coming._made) <= threads.DEPTH * decision._MAX_BATCHES
+    assert len(reader._session.peeked._made) <= threads.DEPTH * decision._MAX_BATCHES
 
 
 MEAN, STD = [100.0, 110.0, 120.0], [50.0, 60.0, 70.0]
@@ -304,7 +305,7 @@ def test_a_batch_that_is_dropped_lets_what_was_made_of_it_go(folder, emulated_gp
         let_read_on(reader)
         if k == 2:
             break
-    made = [values[0]._value() for _, values in reader._coming._made]
+    made = [values[0]._value() for _, values in reader._session.peeked._made]
     assert any(store.iteration is not None for store in made)
     for store in made:
         if store.iteration is not None and store.iteration.future is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._tensor.identity import Constants
+from ndd._tensor.cache_keys import Constants
 
 
 @ndd.operator(register=False)

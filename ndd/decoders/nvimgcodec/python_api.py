@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._execution.fork import whole
+from ndd._execution.fork import fork_lock
 from ndd._execution.memoize import Memoized
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Options, Window
@@ -59,7 +59,7 @@ def folder() -> Path | None:
 def library() -> Any:
     """The module nvidia.nvimgcodec, or None where it is not installed or older than 0.9."""
     if not _module:
-        with whole:
+        with fork_lock:
             if not _module:
                 _module.append(_imported())
     return _module[0]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd._execution.fork import whole
+from ndd._execution.fork import fork_lock
 from ndd.decoders.video_files.color import write_rgb, write_ycbcr
 from ndd.decoders.video_files.index import Index, faults, indexed, key_before, mark, opened, reason, video_stream
 from ndd.decoders.video_files.packets import Packets, PlainFile
@@ -138,7 +138,7 @@ class VideoFile:
     def decoder(self) -> Any:
         """The decoder, made at its first use."""
         if self._decoder is None:
-            with whole:
+            with fork_lock:
                 self._decoder = self._make_decoder(self)
             self._decoder.skip_frame, self._skips = "DEFAULT", False
         return self._decoder
@@ -169,7 +169,7 @@ class VideoFile:
             self._plain.close()
             self._plain = None
         if self._container is not None:
-            with whole:
+            with fork_lock:
                 self._container.close()
             self._container = None
 
@@ -192,7 +192,7 @@ class VideoFile:
 
     def _open(self) -> None:
         # FFmpeg opens and closes decoders under locks of the process: a child forked in between would wait for ever.
-        with whole:
+        with fork_lock:
             container = opened(self.source)
             try:
                 self._stream = video_stream(container)

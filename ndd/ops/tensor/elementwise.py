@@ -47,7 +47,7 @@ class Form:
     """Which operands of an operation are inputs: None stands for an input, a 0-d array is a constant."""
 
     __slots__ = ("constants", "types")
-    never_changes = True  # so that calls with the same one share what was worked out
+    is_immutable = True  # so that calls with the same one share what was worked out
 
     def __init__(self, constants: tuple[Any, ...]):
         self.constants = constants

@@ -1,7 +1,7 @@
-"""When two values count as the same: what is kept for a call serves only calls with the same constants.
+"""Keys of what is cached between calls, and when two constants are the same.
 
-As keys of a dict 0, 0.0, -0.0 and False are equal, but `full(-0.0)` is not `full(0.0)`, nor does a kernel compiled for
-an int fit a float.
+As keys of a dict 0, 0.0, -0.0 and False are equal. But `full(-0.0)` is not `full(0.0)`, and a kernel compiled for an int does
+not fit a float.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ _SMALL = 256  # elements
 _MOST_SEEN = 1024
 
 
-def identity(value: Any) -> tuple[Any, ...]:
-    """What tells a constant from others: equal for the same constants only; a hashable tuple."""
+def exact_key(value: Any) -> tuple[Any, ...]:
+    """A hashable tuple that is equal for the same constants only."""
     kind = value.__class__
     if kind is np.ndarray:
         return value.tobytes(), value.dtype, value.shape
     if isinstance(value, _NUMBERS):
-        return value or repr(value), kind  # -0.0 and 0.0 differ in their text; NaN is one with itself as an object only
+        return value or repr(
+            value
+        ), kind  # -0.0 and 0.0 differ in their text; NaN equals itself only as the same object
     if is_list(value):
-        return (kind, *map(identity, value))
+        return (kind, *map(exact_key, value))
     return value, kind
 
 
@@ -49,14 +51,14 @@ class Constants:
         for i, value in enumerate(values):
             if _may_equal_another(value):
                 plain = _is_plain(value)
-                self._numbers.append((i, value, plain, dumps(value, _FORMAT) if plain else identity(value)))
+                self._numbers.append((i, value, plain, dumps(value, _FORMAT) if plain else exact_key(value)))
 
     def same(self, values: tuple[Any, ...]) -> bool:
         """Whether constants that compare equal to these are the same."""
         try:
             for i, value, plain, known in self._numbers:
                 other = values[i]
-                if other is not value and (dumps(other, _FORMAT) if plain else identity(other)) != known:
+                if other is not value and (dumps(other, _FORMAT) if plain else exact_key(other)) != known:
                     return False
         except ValueError:  # an enumeration's member, a fraction: equal to a number, and no number of Python's
             return False
@@ -74,15 +76,15 @@ def _may_equal_another(value: Any) -> bool:
     return isinstance(value, _NUMBERS)
 
 
-def content(array: np.ndarray) -> tuple[Any, ...] | None:
-    """What a small array of numbers is found again by, whatever becomes of it; None for others."""
+def array_key(array: np.ndarray) -> tuple[Any, ...] | None:
+    """The key of a small array of numbers, which later changes of the array do not reach; None for other arrays."""
     if array.size > _SMALL or array.dtype.kind not in "biuf":
         return None
-    return array.tobytes(), array.dtype, str(array.shape)  # of texts it need not be asked whether they equal another
+    return array.tobytes(), array.dtype, str(array.shape)  # a text equals no other kind of value
 
 
-def comes_again(key: Any, seen: set[int]) -> bool:
-    """Whether a key has come before: `seen` is what to tell that by, and is written to."""
+def seen_before(key: Any, seen: set[int]) -> bool:
+    """Whether a key has come before, by `seen`, to which it is added."""
     number = hash(key)
     if number in seen:
         return True
@@ -92,12 +94,12 @@ def comes_again(key: Any, seen: set[int]) -> bool:
     return False
 
 
-def never_changes(value: Any) -> bool:
-    """Whether a value cannot change behind our back (a torch tensor could, and it has a hash)."""
+def is_immutable(value: Any) -> bool:
+    """Whether a value can never change. (A torch tensor can, though it has a hash.)"""
     if is_tuple(value):
-        return all(map(never_changes, value))
+        return all(map(is_immutable, value))
     if value is None or isinstance(value, int | float | str | bytes | Enum | DType | np.generic | np.dtype | type):
         return True
     if value.__class__.__module__ == "torch" and value.__class__.__name__ == "dtype":
         return True
-    return getattr(value.__class__, "never_changes", False) is True
+    return getattr(value.__class__, "is_immutable", False) is True

@@ -16,29 +16,29 @@ _SMALL = ((7, 11, 13, 5, 4, 6), (17, 19, 23, 8, 9, 10))
 _CHANNELS = ((1, 3), (3, 3))  # an operator that takes RGB only does not take the first pair
 
 
-def inferred(
+def infer_extents(
     shapes_of: Callable[[list[Shape]], Sequence[Sequence[int]]],
     known: Sequence[tuple[Shape, str | None]],
     *,
     large: bool = True,
 ) -> list[Shape] | None:
-    """The extents of results that follow from what is known of inputs: those that come out alike for two inputs that differ
-    in all that is not known.
+    """The extents of results that follow from the known extents of the inputs: those that are the same for two inputs which
+    differ in everything unknown.
 
     Args:
         shapes_of: the shapes of the results for samples of these shapes.
         known: extents and layout of each input.
-        large: whether the samples may be large, where no memory is made for them.
+        large: whether the samples may be large, because no memory is allocated for them.
 
     None if `shapes_of` refuses every such input.
     """
     for channels in _CHANNELS:
         try:
-            found = [
+            results = [
                 shapes_of([_filled(*one, extents, channels[k]) for one in known])
                 for k, extents in enumerate(_LARGE if large else _SMALL)
             ]
-            return [common_extents(pair) for pair in zip(*found, strict=True)]
+            return [common_extents(pair) for pair in zip(*results, strict=True)]
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
             continue
     return None
