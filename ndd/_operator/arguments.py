@@ -17,6 +17,7 @@ from ndd._operator.values import Values
 from ndd._tensor import Batch, Handle, Tensor
 from ndd._tensor.construct import build_tensor, from_pipeline
 from ndd._tensor.dtype import DType, dtype as to_dtype
+from ndd._tensor.type_guards import is_integer, is_list, is_numpy_number, is_tuple
 from ndd._tensor.warn_once import warn_once
 from ndd.types import is_enum
 
@@ -46,6 +47,10 @@ else:
         __ror__ = __or__
 
 
+_SEQUENCES: tuple[Any, ...] = (list, tuple, Sequence)
+_CALLABLE: Any = collections.abc.Callable
+
+
 class Argument:
     """One keyword argument: name, default, whether it may differ between samples, and its conversion."""
 
@@ -56,10 +61,10 @@ class Argument:
         self.bounded = False  # its numbers have limits
         self.required = default is inspect.Parameter.empty
         self.default = None if self.required else default
-        self.per_sample = not isinstance(annotation, type) and type(annotation).__name__ == "PerSample"
-        kind = annotation.kind if self.per_sample else _without_none(annotation)
-        self.vector = typing.get_origin(kind) in (list, tuple, Sequence) or kind in (list, tuple)
-        element = (typing.get_args(kind) or (float,))[0] if self.vector else kind
+        self.per_sample = annotation.__class__.__name__ == "PerSample"
+        kind: Any = annotation.kind if self.per_sample else _without_none(annotation)
+        self.vector = typing.get_origin(kind) in _SEQUENCES or kind in _SEQUENCES
+        element: Any = (typing.get_args(kind) or (float,))[0] if self.vector else kind
         self.number = element in (int, float)
         self.numpy = np.dtype(np.int64 if _is_enum(element) else _NUMPY.get(element, np.float32))
         self.convert: Callable[[Any], Any] = _vector_of(element, self.numpy) if self.vector else _converter(element)
@@ -78,7 +83,7 @@ class Argument:
             return found
         except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             said = str(error)
-            if isinstance(value, list | tuple) and any(isinstance(v, Batch) for v in value):
+            if is_list(value) and any(isinstance(v, Batch) for v in value):
                 said = (
                     "expected numbers in the list, got a batch. ndd.stack(a, b) makes one argument of several batches"
                 )
@@ -95,7 +100,7 @@ class Argument:
         elif listed.dtype.kind == "f" and self.numpy.kind == "i" and (listed != np.trunc(listed)).any():
             how = "an integer is expected, the fraction is dropped"
         if how:
-            shown = list(value) if isinstance(value, tuple) else value
+            shown = list(value) if is_tuple(value) else value
             warn_once(f"{operator}: {self.name}", f"{operator}: argument {self.name!r}: {how}: got {shown!r}")
 
     def accept(self, value: Any, operator: str) -> Any:
@@ -111,9 +116,9 @@ class Argument:
             if self.numpy.kind == "i" and hasattr(value, "__array__"):
                 value = _whole(value)
             if not self.vector:
-                if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+                if hasattr(value, "__dlpack__") and not is_numpy_number(value):
                     return build_tensor(value, None, None, None, copy=False)
-                if isinstance(value, list | tuple):
+                if is_list(value):
                     values = self._constant(_listed(self.numpy), value, operator)
                     if values.size != 1:
                         raise RuntimeError(
@@ -121,7 +126,7 @@ class Argument:
                             "Wrap it in ndd.batch(...) for a value of each sample"
                         )
                     value = values.item()  # DALI takes a list of one for its number
-                elif hasattr(value, "__array__") and not isinstance(value, np.generic):
+                elif hasattr(value, "__array__") and not is_numpy_number(value):
                     return build_tensor(np.asarray(value), None, None, None, copy=False)
                 elif isinstance(value, int) and self.numpy.kind == "i" and not -(2**31) <= value < 2**31:
                     raise OverflowError(f"{operator}: argument {self.name!r}: {value} does not fit in 32 bits")
@@ -178,7 +183,7 @@ def _element_type(value: Any) -> DType:
     if isinstance(value, DType):
         return value
     try:
-        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if is_integer(value) and not isinstance(value, bool):
             return DType.from_type_id(int(value))
         return to_dtype(value)
     except KeyError as error:
@@ -242,7 +247,7 @@ def _converter(kind: Any) -> Callable[[Any], Any]:
     """What makes the operator's value of a user's, by the argument's annotation."""
     if typing.get_origin(kind) is Literal:
         return _one_of(typing.get_args(kind))
-    if typing.get_origin(kind) is collections.abc.Callable or kind is Callable:
+    if _CALLABLE in (kind, typing.get_origin(kind)):
         return _function
     return _enumeration(kind) if _is_enum(kind) else _SCALARS.get(kind, _same)
 
@@ -262,7 +267,7 @@ def _vector_of(element: Any, numpy: np.dtype) -> Callable[[Any], Any]:
         return lambda value: [value] if isinstance(value, str) else [_text(v) for v in value]
     if element not in _NUMPY and not _is_enum(element):
         convert = _converter(element)
-        return lambda value: [convert(v) for v in (value if isinstance(value, list | tuple) else [value])]
+        return lambda value: [convert(v) for v in (value if is_list(value) else [value])]
 
     return _listed(numpy)
 
@@ -352,7 +357,8 @@ def arguments_of(function: Callable[..., Any]) -> tuple[list[str], int, str | No
     """Input names, how many are required, the name of a variadic input, and the keyword arguments of a declaration."""
     signature = inspect.signature(function, eval_str=True)
     inputs: list[str] = []
-    required, variadic, arguments = 0, None, []
+    arguments: list[Argument] = []
+    required, variadic = 0, None
     for p in signature.parameters.values():
         if p.kind is p.POSITIONAL_ONLY:
             inputs.append(p.name)

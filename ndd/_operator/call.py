@@ -27,6 +27,7 @@ from ndd._tensor.operand import Operand
 
 if TYPE_CHECKING:
     from ndd._compiled.jit import Kernel
+    from ndd._execution.threads import ThreadPool
     from ndd._operator.operator import Operator
 
 # A sample is handed to another thread only if the batch moves at least this many bytes, or if the first one took that
@@ -96,7 +97,8 @@ class Call:
                 raise_signalled(error)
                 errors[i] = error
             if i == 0 and perf_counter_ns() - start > _LONG_NS and count > 2:
-                rest = self.context.thread_pool.run(lambda k: function(k + 1), count - 1)
+                pool: ThreadPool = self.context.thread_pool
+                rest = pool.run(lambda k: function(k + 1), count - 1)
                 errors.update({k + 1: error for k, error in rest.items()})
                 break
         return errors
@@ -329,7 +331,8 @@ def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
 
 def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:
     """For an operator without a plan: the shapes of input 0; what may differ between samples is per sample."""
-    per_sample, shared = {}, {}
+    per_sample: dict[str, Any] = {}
+    shared: dict[str, Any] = {}
     for name, value in args.items():
         if isinstance(value, Values):
             per_sample[name] = np.asarray(value)

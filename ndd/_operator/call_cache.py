@@ -84,7 +84,8 @@ class CachedCall:
 
     def given(self, values: Sequence[Any], keep: bool = True) -> CachedCall:
         """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
-        named, handles = self.named.copy(), []
+        named = self.named.copy()
+        handles: list[Any] = []
         for i, name in self.places:
             named[name] = values[i] if keep else None
             handles.append(named[name])

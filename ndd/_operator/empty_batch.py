@@ -1,5 +1,8 @@
 """What an operator gives for a batch of no samples: nothing is computed, but the known extents of its results are worked out."""
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -32,7 +35,7 @@ def results_without_samples(call: Call, inputs: list[Store | None]) -> list[Stor
         shape = None if extents is None else extents[k]
         if shape is None or len(shape) != out.ndim:
             shape = (0,) * (out.ndim or 0)
-        if out.dtype is None:
+        if out.ndim is None:
             stores.append(Store(out.dtype, out.layout, out.device, [], parts=[]))
         else:
             stores.append(empty_store(out.dtype, out.layout, out.device, shape))
@@ -66,7 +69,7 @@ def _extents(call: Call, inputs: list[Store | None]) -> list[Shape] | None:
     def shapes_of(shapes: list[Shape]) -> list[Shape]:
         stores: list[Any] = list(inputs)
         for i, shape in zip(empty, shapes, strict=True):
-            spec = frame_spec(specs[i]) if sequences else specs[i]
+            spec: Any = frame_spec(specs[i]) if sequences else specs[i]
             memory: dict[str, Any] = {"whole": np.zeros((1, *shape), spec.dtype.numpy)} if in_memory else {}
             stores[i] = Store(spec.dtype, spec.layout, spec.device, [shape], **memory)
         return _computed(probe, stores) if in_memory else _planned(probe, stores, sequences)

@@ -4,8 +4,12 @@ If only another input than the first has that axis (the matrices of `warp_affine
 them, and videos come out.
 """
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +57,7 @@ class FrameMap:
     def roll(self, store: Store, spec: Spec) -> Store:
         """Frames put together to samples again. The frames of one sample must have one shape."""
         counts = self.counts.tolist()
-        shapes = []
+        shapes: list[tuple[int, ...]] = []
         for k, count in enumerate(counts):
             own = store.shapes[self.starts[k] : self.starts[k] + count]
             if any(s != own[0] for s in own):
@@ -68,7 +72,7 @@ class FrameMap:
         elif store.flat is not None:
             forms["flat"] = store.flat
         else:
-            stack = np.stack if store.on_cpu else _torch_stack
+            stack: Callable[[list[Any]], Any] = np.stack if store.on_cpu else _torch_stack
             arrays = store.arrays()
             forms["parts"] = [
                 stack(arrays[self.starts[k] : self.starts[k] + c]) if c else np.empty(shapes[k], store.dtype.numpy)
@@ -97,7 +101,7 @@ def unroll(
     lead = next(operand for operand in operands if operand is not None and is_video(operand.spec))
     counts = lead.shapes[:, 0].astype(np.int64)
     frames = FrameMap(counts, lead.shapes[:, 1:])
-    expanded = []
+    expanded: list[Any] = []
     for operand in operands:
         if operand is not None and is_video(operand.spec):
             _check_counts(operand, counts)
@@ -105,7 +109,7 @@ def unroll(
             expanded[-1].frames = frames
         else:
             expanded.append(_repeated(operand, counts))
-    values = {}
+    values: dict[str, Any] = {}
     for argument in op.arguments:
         value = args[argument.name]
         if isinstance(value, Handle) and (value.layout or "")[:1] == "F":

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from ndd._operator.naming import did_you_mean
+from ndd._tensor.type_guards import is_list, is_tuple
 
 # An argument elsewhere: what ndd's operators call it. The first that an operator has is meant.
 _ARGUMENTS = {
@@ -85,8 +86,8 @@ def position_hint(operator: str, value: object, arguments: list[str], required: 
     """What to add to the error for an argument without its name."""
     first = next((a for a in (operator, "size", *required) if a in arguments), next(iter(arguments), ""))
     text = _FIRST.get(operator, f"{first}=" if required or first in (operator, "size") else "")
-    value = list(value) if isinstance(value, tuple) else value
-    short = isinstance(value, int | float | str | bool | list) and len(repr(value)) < 40
+    value = list(value) if is_tuple(value) else value
+    short = (isinstance(value, int | float | str) or is_list(value)) and len(repr(value)) < 40
     named = text.format(value=value if short else Ellipsis) if text else f"{first}=" if first else ""
     return f": arguments go by their names{f', such as {named}' if named else ''}"
 

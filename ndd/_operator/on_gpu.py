@@ -71,13 +71,7 @@ def batch(call: Call, operands: list[Any]) -> Any:
 
 def _named_values(op: Any, plan: Plan) -> dict[str, Any]:
     own, shared = plan.per_sample, plan.shared
-    found = {}
-    for name in op.cuda_names:
-        if name in own:
-            found[name] = own[name]
-        elif name in shared:
-            found[name] = shared[name]
-    return found
+    return {k: own[k] if k in own else shared[k] for k in op.cuda_names if k in own or k in shared}
 
 
 __all__ = ["batch", "computed", "joined"]

@@ -1,5 +1,8 @@
 """`Operator`: what was declared, and the one path of every call up to the point where it is scheduled."""
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import inspect
@@ -21,11 +24,12 @@ from ndd._operator.plan import Samples
 from ndd._tensor import Batch, Device, Handle, Spec, Tensor
 from ndd._tensor.cache_keys import Constants, array_key, is_immutable, seen_before
 from ndd._tensor.construct import build_batch, build_tensor, characters, from_pipeline
-from ndd._tensor.device import device as to_device_object
+from ndd._tensor.device import DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType, InterpType
 from ndd._tensor.invariant import shown, watched
 from ndd._tensor.limits import sample_count
 from ndd._tensor.operations import operation
+from ndd._tensor.type_guards import is_list
 from ndd._tensor.warn_once import warn_once
 
 _KEPT_CALLS = 256
@@ -317,7 +321,7 @@ class Operator:
             out, fewer, batch_only = out
         single = out.__class__ is Spec
         declared: Any = [out] if single else out
-        if not (isinstance(declared, tuple | list) and declared and all([o.__class__ is Spec for o in declared])):
+        if not (is_list(declared) and declared and all([o.__class__ is Spec for o in declared])):
             raise TypeError(
                 f"{self.name}: the declaring function says what comes out, such as `return ndd.like({_first(self)})`, or "
                 f"a tuple of these; got {out!r}"
@@ -352,7 +356,7 @@ class Operator:
                 return given
             if self.paths:
                 value = characters(value)
-            elif isinstance(value, list | tuple) and value and all(isinstance(v, bytes) for v in value):
+            elif is_list(value) and value and all(isinstance(v, bytes) for v in value):
                 # Encoded data: of different lengths, no numbers.
                 value = build_batch(value, None, None, None, copy=False)
             if value.__class__ in _HANDLES:
@@ -360,23 +364,19 @@ class Operator:
             found = build_tensor(value, None, None, None, copy=False)
         except (TypeError, ValueError, RuntimeError) as error:
             raise type(error)(f"{self.name}: {error}") from None
-        if (
-            self.layouts is not None
-            and isinstance(value, list | tuple)
-            and all(getattr(v, "ndim", 0) == 2 for v in value)
-        ):
+        if self.layouts is not None and is_list(value) and all(getattr(v, "ndim", 0) == 2 for v in value):
             warn_once(
                 f"{self.name}: list",
                 f"{self.name}: a list of arrays is taken as one array, not as a batch. ndd.batch(...) makes a batch of them",
             )
         return found
 
-    def _agree(self, n: int | None, value: Any, inputs: tuple[Any, ...], named: Any = None) -> int:
+    def _agree(self, n: int | None, value: Any, inputs: tuple[Any, ...], named: dict[str, Any] | None = None) -> int:
         """The batch size of `value`, which must be `n`; ValueError that says who has which."""
         size = value._n if value._n is not None else value.batch_size
         if n is not None and n != size:
-            given = [(f"input {i}", v) for i, v in enumerate(inputs)]
-            given += [(f"argument {name!r}", v) for name, v in (named or {}).items()]
+            given: list[tuple[str, Any]] = [(f"input {i}", v) for i, v in enumerate(inputs)]
+            given += [(f"argument {name!r}", v) for name, v in named.items()] if named else []
             sizes = {what: v.batch_size for what, v in given if isinstance(v, Batch)}
             told = ", ".join(f"{what} has {count} samples" for what, count in sizes.items())
             raise ValueError(f"{self.name}: Inconsistent batch size: {size} != {n}: {told}")
@@ -404,7 +404,7 @@ class Operator:
 
     # ---- devices
 
-    def _asked(self, device: Any) -> Any:
+    def _asked(self, device: DeviceLike | None) -> Device | None:
         try:
             return to_device_object(device)
         except (TypeError, ValueError, RuntimeError) as error:
@@ -434,10 +434,13 @@ class Operator:
 
     def _moved(self, handles: tuple[Any, ...], target: Device) -> tuple[Any, ...]:
         """The inputs where the operator reads them."""
-        placed = []
+        placed: list[Any] = []
         for i, h in enumerate(handles):
-            place = None if h is None else self._place(i, h._spec, target)
-            if place is None or place == h._spec.device:
+            if h is None:
+                placed.append(None)
+                continue
+            place = self._place(i, h._spec, target)
+            if place == h._spec.device:
                 placed.append(h)
             elif place.device_id is None:
                 placed.append(h.cpu())

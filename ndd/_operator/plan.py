@@ -10,6 +10,7 @@ import numpy as np
 from ndd._operator.partition import View, view_of
 from ndd._tensor import Spec, Store
 from ndd._tensor.dtype import dtype as to_dtype, from_framework, torch_dtype
+from ndd._tensor.type_guards import is_list
 
 if TYPE_CHECKING:
     from ndd._typing import DTypeLike
@@ -133,8 +134,9 @@ def check_values(found: Any, outs: list[Spec], single: bool, n: int | None) -> N
         which = f"`.batch`, output {k}" if len(outs) > 1 else "`.batch`"
         if isinstance(value, Store):
             continue
-        samples: list[Any] = value if isinstance(value, list) else [value]
-        lead = 0 if isinstance(value, list) else 1
+        listed = value.__class__ is list
+        samples: list[Any] = value if listed else [value]
+        lead = 0 if listed else 1
         if any(not hasattr(s, "shape") or not hasattr(s, "dtype") for s in samples):
             raise TypeError(f"{which}: expected a list of arrays, or one array for all samples, got {value!r}")
         count = len(samples) if lead == 0 else samples[0].shape[0] if samples[0].shape else 0
@@ -152,7 +154,7 @@ def check_values(found: Any, outs: list[Spec], single: bool, n: int | None) -> N
 def _per_output(found: Any, outs: list[Spec], single: bool) -> Any:
     if single:
         return [found]
-    if not isinstance(found, list | tuple) or len(found) != len(outs):
+    if not is_list(found) or len(found) != len(outs):
         raise TypeError(f"expected something for each of the {len(outs)} outputs, got {found!r}")
     return found
 

@@ -4,6 +4,9 @@ These change what a handle is (Batch -> Tensor) or only how memory is seen, so t
 like any operator.
 """
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ndd._tensor import Handle
+from ndd._tensor.type_guards import is_list
 from ndd._tensor.warn_once import warn_once
 
 _BYTE = 255
@@ -100,7 +101,7 @@ def warn_of_part_of_pixel(operator: str, instead: str, **sizes: Any) -> None:
 def warn_of_whole_extent(operator: str, **sizes: Any) -> None:
     """Of the size of a window that keeps the whole extent: a fraction, a negative number, or nothing but 0."""
     for name, given in sizes.items():
-        values = None if isinstance(given, list) and any(isinstance(v, Handle) for v in given) else _numbers(given)
+        values = None if is_list(given) and any(isinstance(v, Handle) for v in given) else _numbers(given)
         if values is None:
             continue
         share = ((values > 0) & (values < 1)).any()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ndd._operator.plan import bad_sample
+from ndd._tensor.type_guards import is_list
 
 
 class Values:
@@ -48,7 +49,7 @@ class Values:
             what: what the numbers are, for the error: "(H, W)".
         """
         given = self._given
-        if isinstance(given, list):
+        if is_list(given):
             wrong = [i for i, a in enumerate(given) if a.ndim != 1 or a.size != (given[0].size if k is None else k)]
             if wrong and not repeat:
                 raise self._misfit(given[wrong[0]], k, what, wrong[0])
@@ -70,13 +71,12 @@ class Values:
     def matrices(self, rows: int, columns: int) -> np.ndarray:
         """A matrix for each sample: `[n, rows, columns]`; its numbers may have been given as one row."""
         given = self._given if self.varies else np.asarray(self._given)[None]
-        for i, one in enumerate(given if isinstance(given, list) else given[:1]):
-            if one.shape not in ((rows, columns), (rows * columns,)):
-                text = f"argument {self.name!r}: expected {rows} x {columns} numbers, got {_shown(one)}"
+        for i, matrix in enumerate(given if is_list(given) else given[:1]):
+            if matrix.shape not in ((rows, columns), (rows * columns,)):
+                text = f"argument {self.name!r}: expected {rows} x {columns} numbers, got {_shown(matrix)}"
                 raise self.error(i, text)
-        if isinstance(given, list):
-            given = np.stack([one.reshape(-1) for one in given])
-        return np.broadcast_to(given.reshape(-1, rows, columns), (self.n, rows, columns))
+        values: Any = np.stack([matrix.reshape(-1) for matrix in given]) if is_list(given) else given
+        return np.broadcast_to(values.reshape(-1, rows, columns), (self.n, rows, columns))
 
     @property
     def numbers(self) -> Any:
@@ -94,7 +94,7 @@ class Values:
         """The values of each sample, of any shape: a list of `n` arrays."""
         if not self.varies:
             return [np.asarray(self._given)] * self.n
-        return self._given if isinstance(self._given, list) else list(self._given)
+        return list(self._given)
 
     def distinct(self) -> list[np.ndarray]:
         """As `arrays`, but a single one where it goes for all samples."""
@@ -114,7 +114,7 @@ class Values:
         """The values of all samples as one array `[n, ...]`; None if their shapes differ."""
         if not self.varies:
             return np.broadcast_to(self._given, (self.n, *np.shape(self._given)))
-        return None if isinstance(self._given, list) else self._given
+        return None if is_list(self._given) else self._given
 
     @property
     def constant(self) -> Any:
@@ -127,7 +127,7 @@ class Values:
         if self.varies:
             given = (
                 [a for a, c in zip(given, counts, strict=True) for _ in range(c)]
-                if isinstance(given, list)
+                if is_list(given)
                 else np.repeat(given, counts, axis=0)
             )
         return Values(self.name, given, int(counts.sum()), self.kind, self.vector, self.varies)

@@ -17,6 +17,16 @@ def is_numpy(value: object) -> TypeGuard[np.ndarray | np.generic]:
     return isinstance(value, np.ndarray | np.generic)
 
 
+def is_numpy_number(value: object) -> TypeGuard[np.generic]:
+    """Whether a value is one of NumPy's numbers."""
+    return isinstance(value, np.generic)
+
+
+def is_integer(value: object) -> TypeGuard[int | np.integer]:
+    """Whether a value is an integer of Python's or NumPy's."""
+    return isinstance(value, int | np.integer)
+
+
 def is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     """Whether a value is a list or a tuple."""
     return isinstance(value, list | tuple)
