@@ -165,9 +165,7 @@ class Call:
         if op.views is not None:
             return self._view(stores)
         if op.batch is not None and not op.batch_takes_plan and (op.plan is None or self.device.device_id is None):
-            found = self._batch(stores)
-            if found is not None:
-                return found
+            return self._batch(stores)
         # Kernels read samples without gaps: what is strided is copied, for this call.
         stores = [None if s is None else s.contiguous() for s in stores]
         constant = not (op.random or self.settled.handles)
@@ -227,8 +225,8 @@ class Call:
                 store.layout = spec.layout
         return results
 
-    def _batch(self, stores: list[Any]) -> list[Store] | None:
-        """An operator that computes a whole batch in Python; None where it leaves it to its plan and kernels."""
+    def _batch(self, stores: list[Any]) -> list[Store]:
+        """An operator that computes a whole batch at once."""
         op = self.op
         try:
             if self.device.device_id is None:
@@ -239,8 +237,6 @@ class Call:
             single = self.settled.single
             if not op.ours:
                 check_values(found, self.outs, single, None if self.settled.fewer else self.n)
-            elif found is None:
-                return None
             results = [on_cpu.store_of(v, s) for v, s in zip([found] if single else found, self.outs, strict=True)]
         except Exception as error:
             raise_named(error, op, stores)

@@ -87,6 +87,7 @@ def audio(
 audio.operator.empty_ndim = 1
 
 
+# A batch: libraries decode, and the shapes follow from the data.
 @audio.batch
 def _(
     call: Call, input: Operand, *, downmix: bool, dtype: DType, duration: Values | None, on_error: str, quality: float,

@@ -130,7 +130,7 @@ def _place(k: int, counts: np.ndarray) -> tuple[int, int]:
     return i, int(k - ends[i] + counts[i])
 
 
-# `.batch`: threads share the chunks, of which a sample may have one or thousands.
+# A batch: threads share the chunks, of which a sample may have one or thousands.
 @inflate.batch
 def _(call, plan, input, out):
     shared = plan.shared

@@ -50,6 +50,7 @@ def numpy(data, /, *, dtype: DType | None = None):
     return output(dtype, None)
 
 
+# A batch: the shapes follow from the data, and one loop copies all of it.
 @numpy.batch
 def _(call, data, *, dtype) -> Any:
     headers, which, starts, shapes = _headers(data, dtype)

@@ -58,6 +58,7 @@ def _bytes_of(paths: Spec) -> Spec:
     return output(uint8, 1)
 
 
+# A batch: files are opened and read by threads that wait, many at a time.
 @read.batch
 def _(call: Any, filepaths: Any, *, dont_use_mmap: bool, use_o_direct: bool) -> Store:
     return _read(call, filepaths, must_exist=True)
@@ -69,6 +70,7 @@ def read_if_there(filepaths, /):
     return _bytes_of(filepaths)
 
 
+# A batch: files are opened and read by threads that wait, many at a time.
 @read_if_there.batch
 def _(call: Any, filepaths: Any) -> Store:
     return _read(call, filepaths, must_exist=False)

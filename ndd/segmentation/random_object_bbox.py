@@ -101,6 +101,7 @@ def random_object_bbox(
     return found if len(found) > 1 else box
 
 
+# A batch: which samples are labelled follows from what was drawn for all.
 @random_object_bbox.batch
 def _(
     call, input, *, background, cache_objects, class_weights, classes, foreground_prob, format, ignore_class, k_largest,

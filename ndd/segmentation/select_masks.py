@@ -46,6 +46,7 @@ def select_masks(mask_ids, polygons, vertices, /, *, reindex_masks: bool = False
     return output(int32, 2), output(vertices.dtype, 2)
 
 
+# A batch: the shapes follow from the data.
 @select_masks.batch
 def _(call, mask_ids, polygons, vertices, *, reindex_masks):
     columns = polygons.shapes[:, 1]

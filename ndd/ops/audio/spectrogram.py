@@ -135,6 +135,7 @@ def _kept(window: bytes) -> np.ndarray:
     return np.frombuffer(window, np.float32)
 
 
+# A batch: the columns of all signals are transformed in pieces of equal work.
 @spectrogram.batch
 def _(
     call, signal, *, center_windows, layout, nfft, power, reflect_padding, window_fn, window_length, window_step

@@ -75,6 +75,7 @@ def bbox_rotate(
     return boxes if labels is None else (boxes, output(int32, labels.ndim))
 
 
+# A batch: how many boxes are left is known when all have been worked out.
 @bbox_rotate.batch
 def _(
     call, bboxes, labels, *, angle, bbox_layout, bbox_normalized, input_shape, keep_size, mode, remove_threshold,

@@ -51,6 +51,7 @@ def bbox_transform(
     return tuple(found) if len(found) > 1 else found[0]
 
 
+# A batch: how many boxes are left is known when all have been worked out.
 @bbox_transform.batch
 def _(call, boxes, labels, *, MT, output_bbox_indices, remove_threshold):
     check_boxes(boxes, (4,), labels)

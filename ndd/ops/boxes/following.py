@@ -24,6 +24,7 @@ def window_map(images, /, *, rel_start: PerSample[list[float]], rel_shape: PerSa
     return output(float32, 2)
 
 
+# A batch: numbers of all samples are worked out at once, in NumPy.
 @window_map.batch
 def _(call, images, *, rel_start, rel_shape):
     extents = _extents(images)[:, ::-1]
@@ -56,6 +57,7 @@ def resize_map(
     return output(float32, 2)
 
 
+# A batch: numbers of all samples are worked out at once, in NumPy.
 @resize_map.batch
 def _(call, images, **arguments):
     extents = _extents(images)
@@ -78,6 +80,7 @@ def turn_map(
     return output(float32, 2)
 
 
+# A batch: numbers of all samples are worked out at once, in NumPy.
 @turn_map.batch
 def _(call, images, *, angle, inverse_map, keep_size, matrix, size):
     extents = _extents(images)

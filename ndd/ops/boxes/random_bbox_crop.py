@@ -146,6 +146,7 @@ def _range(name: str, values: Any, sizes: tuple[int, ...]) -> np.ndarray:
     return pairs
 
 
+# A batch: how many boxes are left is known when all have been worked out.
 @random_bbox_crop.batch
 def _(
     call, boxes, labels, *, all_boxes_above_threshold, allow_no_crop, aspect_ratio, bbox_layout, bbox_prune_threshold,

@@ -48,6 +48,7 @@ def peek_image_shape(
 peek_image_shape.operator.empty_ndim = 1
 
 
+# A batch: one compiled call reads the headers of all files.
 @peek_image_shape.batch
 def _(call, input, *, adjust_orientation, dtype, image_type):
     stored = np.empty((call.n, 3), np.int64)

@@ -49,6 +49,7 @@ def random_crop_generator(
     return output(int32, 1), output(int32, 1)
 
 
+# A batch: numbers of all samples are drawn at once.
 @random_crop_generator.batch
 def _(call, input, *, num_attempts, random_area, random_aspect_ratio):
     shapes = input.arrays

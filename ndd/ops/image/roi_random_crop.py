@@ -53,6 +53,7 @@ def roi_random_crop(
     return output(int64, 1)
 
 
+# A batch: numbers of all samples are worked out at once, in NumPy.
 @roi_random_crop.batch
 def _(call, input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start):
     crop = crop_shape.rows()

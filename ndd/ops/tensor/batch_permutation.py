@@ -35,6 +35,7 @@ def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool 
     return Samples(output(int32, 0), batch_only=True)
 
 
+# A batch: the result is one order of all samples.
 @batch_permutation.batch
 def _(call, *, allow_repetitions, no_fixed_points):
     order = np.arange(call.n, dtype=np.int32)

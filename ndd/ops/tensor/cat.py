@@ -154,7 +154,7 @@ def _plan(shapes: np.ndarray, extents: np.ndarray, place: int) -> Plan:
     return Plan(shapes, {"ends": np.cumsum(extents * inner[:, None], axis=1)})
 
 
-# `.batch`: a compiled kernel has a fixed number of arrays, so it gets the addresses of any number of inputs.
+# A batch: a compiled kernel has a fixed number of arrays, so it gets the addresses of any number of inputs.
 @cat.batch
 def _join(call, plan, *stores):
     *stores, out = stores

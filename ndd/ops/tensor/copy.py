@@ -36,6 +36,7 @@ def copy(input, /):
 copy.operator.keeps_shape = True
 
 
+# A batch: samples that lie together are copied together.
 @copy.batch
 def _(call, input):
     """In memory that is used again, and by several threads if it is much."""

@@ -31,6 +31,7 @@ def get_property(input, /, *, key: str):
     return output(uint8, 1)
 
 
+# A batch: nothing is computed: what is asked for is known of the whole batch.
 @get_property.batch
 def _(call, input, *, key):
     return _texts(call, input, key)
