@@ -16,11 +16,12 @@ from ndd._operator.partition import (
     Rows,
     SampleLoop,
     View,
+    are_alike,
     array_pieces,
     bits_of,
-    can_join,
     goes_past_the_cache,
     is_few,
+    lie_together,
     row_pieces,
     sample_arrays,
 )
@@ -70,7 +71,8 @@ class _Bound:
     """A kernel and what it gets: which operands, in which views, and which numbers of the plan."""
 
     __slots__ = (
-        "_columns", "_compiled", "_cut", "_kernel", "_loops", "_numbers", "_operands", "_samples", "_varies", "_views", "_work",
+        "_alike", "_columns", "_compiled", "_cut", "_kernel", "_loops", "_numbers", "_operands", "_samples", "_varies",
+        "_views", "_work",
     )  # fmt: skip
 
     def __init__(self, call: Call, plan: Plan, kernel: Any, samples: np.ndarray | None, count: int):
@@ -94,6 +96,7 @@ class _Bound:
         self._views = plan.views(names, len(self._operands))
         if self._compiled and self._cut == "elements":
             self._views = [View("flat", view and view.dtype) for view in self._views]
+        self._alike: bool | None = None
         self._loops: dict[Any, SampleLoop] = {}
         self._columns: list[Any] | None = None
 
@@ -127,7 +130,10 @@ class _Bound:
 
     def _in_loop(self, call: Call, operands: list[Any], n: int) -> None:
         """Runs a compiled kernel over samples, or over pieces of them."""
-        joined = self._cut != "whole" and not self._varies and can_join(operands, self._views, n)
+        joined = self._cut != "whole" and not self._varies and lie_together(operands, n)
+        if joined and self._alike is None:
+            self._alike = are_alike(operands, self._views, n)
+        joined = joined and self._alike is True
         key = joined, self._cut != "whole" and call.threads
         loop = self._loops.get(key)
         if loop is None:

@@ -365,14 +365,22 @@ def goes_past_the_cache(out: Store) -> bool:
     return out.dtype.bytes > 1 and out.nbytes() >= _FAR
 
 
-def can_join(operands: list[Any], views: list[Any], n: int, copied: int = 0) -> bool:
-    """Whether the samples lie one behind the other in all operands, and what may be cut of them is alike: they are one then.
-    Up to `copied` elements may lie apart."""
+def lie_together(operands: list[Any], n: int, copied: int = 0) -> bool:
+    """Whether the samples lie one behind the other in all operands; up to `copied` elements may lie apart."""
+    for store in operands:
+        if store is None or store.flat is not None or (store.whole is not None and is_contiguous(store.whole)):
+            continue
+        if n > 1 and store.element_count() > copied:
+            return False
+    return True
+
+
+def are_alike(operands: list[Any], views: list[Any], n: int) -> bool:
+    """Whether what may be cut of the samples, the rows of their views, is alike in all of them."""
     for store, view in zip(operands, views, strict=True):
         if store is None:
             continue
-        behind = store.flat is not None or (store.whole is not None and is_contiguous(store.whole)) or n == 1
-        if store.n != n or not (behind or store.element_count() <= copied):
+        if store.n != n:
             return False
         extents, _ = resolved(view, store, n)
         if extents.shape[1] > 1 and (extents[:, 1:] != extents[:1, 1:]).any():
@@ -396,7 +404,7 @@ def row_pieces(operands: list[Any], views: list[Any], context: Any) -> list[tupl
     """Rows of arguments for a kernel of Python's that may be cut along the first axis of its views; None if the samples are not
     one behind the other."""
     n = operands[-1].n
-    if not can_join(operands, views, n, _GATHERED):
+    if not (lie_together(operands, n, _GATHERED) and are_alike(operands, views, n)):
         return None
     arrays: list[Any] = []
     for store, view in zip(operands, views, strict=True):
