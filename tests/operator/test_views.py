@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 import pytest
+from calling import load_every_module
 
 import ndd
 from ndd._compiled.background import background
@@ -192,3 +193,10 @@ def test_a_batch_at_once_fills_what_the_plan_has_shapes_for():
     first, second = mine(ndd.batch([[1.0, 2.0], [3.0]]))
     assert [np.asarray(one).tolist() for one in first] == [[2, 1], [3]]
     assert [np.asarray(one).tolist() for one in second] == [[2, 2, 2], [2, 2]]
+
+
+def test_no_kernel_for_a_sample_sees_the_batch():
+    """Neither the call nor stores: the framework divides the batch."""
+    operators = load_every_module()
+    assert not {p for p, op in operators.items() if {"call", "plan", "stores", "results"} & set(op.cpu_names)}
+    assert not {p for p, op in operators.items() if op.cpu is not None and op.batch_takes_plan}
