@@ -2,6 +2,9 @@
 
 The environment variable NDD_WHEEL_KERNELS says which: `none` for a wheel without, which any platform takes; a folder that
 `python -m ndd compile --archives` has filled; not set, they are compiled, which takes minutes. Editable installs have none.
+
+To compile them, ndd is run: where the Python that builds has torch and what else that needs (`pip install -e '.[cpu,audio,test]'`),
+there; else in the build's own environment, for which torch is downloaded once more.
 """
 
 from __future__ import annotations
@@ -46,14 +49,29 @@ def _chosen() -> str:
     return os.environ.get(_VARIABLE, "") or ("" if has_levels else "none")
 
 
+def _has_all() -> bool:
+    """Whether the Python that builds can compile kernels without the build's own environment, which PYTHONPATH adds."""
+    libraries = "import torch, numba, cv2, PIL, simplejpeg, soundfile, av"
+    code = f"{libraries}; from cupy_backends.cuda.libs import nvrtc; nvrtc.getVersion()"
+    return subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=False).returncode == 0
+
+
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
     """What is installed for the build: to compile kernels, ndd is run."""
     needed = hatchling.get_requires_for_build_wheel(config_settings)
-    if _chosen():
+    if _chosen() or _has_all():
         return needed
     project = ProjectMetadata(os.getcwd(), PluginManager()).core
     of_extras = [each for extra in _EXTRAS for each in project.optional_dependencies[extra]]
     return [*needed, *project.dependencies, *of_extras, *_FOR_GPUS]
+
+
+def _libraries() -> str:
+    """Where NVRTC lies: cupy does not look into the folders that pip makes for a build."""
+    folders = [
+        library.parent for place in sys.path for library in sorted(Path(place).glob("nvidia/*/lib/libnvrtc.so.*"))
+    ]
+    return os.pathsep.join([*map(str, folders), os.environ.get("LD_LIBRARY_PATH", "")]).strip(os.pathsep)
 
 
 class KernelsInside(BuildHookInterface):
@@ -69,7 +87,9 @@ class KernelsInside(BuildHookInterface):
         if not kernels:
             self._made = tempfile.TemporaryDirectory(prefix="ndd-wheel-")  # until the wheel is built
             kernels = self._made.name
-            subprocess.run([sys.executable, "-m", "ndd", "compile", "--archives", kernels], cwd=self.root, check=True)
+            command = [sys.executable, "-m", "ndd", "compile", "--archives", kernels]
+            own = {"PYTHONPATH": self.root} if _has_all() else {"LD_LIBRARY_PATH": _libraries()}
+            subprocess.run(command, cwd=self.root, env={**os.environ, **own}, check=True)
         archives = sorted(Path(kernels).absolute().glob("*.zip"))
         if not archives:
             raise ValueError(f"{_VARIABLE}={kernels}: no archives of kernels are there; `none` makes a wheel without")

@@ -134,5 +134,5 @@ def tasks(monkeypatch):
     run, ensure = ThreadPool.run, ThreadTeam.ensure
     monkeypatch.setattr(ThreadPool, "run", lambda pool, f, count: counts.append(count) or run(pool, f, count))
     monkeypatch.setattr(ThreadTeam, "ensure", lambda team, wanted: counts.append(wanted + 1) or ensure(team, wanted))
-    monkeypatch.setattr("ndd._operator.turns._WAKE_SECONDS", 1e-15)
+    monkeypatch.setattr("ndd._operator.partition._WAKE_SECONDS", 1e-15)
     return counts

@@ -147,6 +147,9 @@ def test_what_a_build_needs(monkeypatch):
     assert not [name for name in backend.get_requires_for_build_editable() if name.startswith(("torch", "numba"))]
     monkeypatch.delenv("NDD_WHEEL_KERNELS")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(backend, "_has_all", lambda: True)
+    assert "torch" not in " ".join(backend.get_requires_for_build_wheel())  # it is there already
+    monkeypatch.setattr(backend, "_has_all", lambda: False)
     monkeypatch.setattr(sys, "platform", "linux")
     needed = " ".join(backend.get_requires_for_build_wheel())  # kernels are compiled by running ndd
     for name in ("torch", "numba", "opencv", "simplejpeg", "nvidia-cuda-nvrtc", "cupy"):

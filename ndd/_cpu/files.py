@@ -186,7 +186,7 @@ def _(handles):
 
 @kernel
 def open_turns(turns, most, paths, starts, flags, handles, sizes):
-    """As `open_files`, by threads that take the files in turn (`Call.in_turns`)."""
+    """As `open_files`, by threads that take the files in turn (`Call.parallel_for`)."""
     base, status = paths.ctypes.data, np.empty(STATUS_BYTES, np.uint8)
     for _ in range(most):
         i = next_turn(turns)

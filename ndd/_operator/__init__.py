@@ -5,7 +5,74 @@ The life of a call
 `out = ndd.flip(images, horizontal=flags)`, with the modules of this package on the right:
 
     user's thread
-    ======
+    -------------
+    ndd.flip(...)                       the function that `@operator` made            declare.py
+      |
+    Operator.call                       one path for every operator                   operator.py
+      |  inputs are handles: nothing is computed, nothing is waited for
+      |  constants are converted and checked once, and found again at the next call   arguments.py, call_cache.py
+      |  the operator's own function says what comes out: `like(images)`              plan.py
+      |  errors of arguments rise here, at the user's line
+      v
+    Call + Invocation ----------------> schedule                                      call.py, _execution/schedule.py
+      |                                   |
+      |  handles, at once                 |  in the order of the calls (eager mode);
+      v                                   |  at the call (sync modes), when asked for (deferred)
+    out.shape, out.torch(), ...           |
+      waits until the call has run        |  a call in a loop over a reader may have been run ahead: `_lookahead`
+      ^                                   v
+      |                                 background thread of the EvalContext
+      |                                 ------------------------------------
+      |                                 Call.run
+      |                                   |  values of the inputs                        inputs.py, _tensor/store.py
+      |                                   |  videos become frames                        frames.py
+      |                                   |  .plan: shapes of the outputs, numbers       plan.py, values.py
+      |                                   |    (kept for the next batch of these shapes)
+      |                                   |
+      |                     CPU           |            GPU
+      |                      +------------+------------+
+      |                      |                         |
+      |        memory for the outputs     on_cpu.py    memory for the outputs            on_gpu.py
+      |        samples, pieces or runs    partition.py one launch for the whole batch    _cuda/launch.py
+      |             |                                  on the context's stream, recorded for
+      |             v                                  the next batch of these shapes
+      |        native threads, without the GIL         |
+      |        ------------------------------          |
+      |        .cpu, a kernel for one sample           .cuda
+      |             |                                  |
+      |             +------------+---------------------+
+      |                          v
+      +--------------------- result: stores            naming.py puts operator, sample and file in front of an error
+
+What an operator's author sees
+------------------------------
+    @operator(layouts=("HWC", ...))
+    def grid_mask(images, /, *, ratio: PerSample[float] = 0.5):
+        return like(images)           # what comes out: dtype, number of axes, layout, device; no data
+    @grid_mask.plan
+    def _(images, *, ratio): ...      # for the batch: an `Operand` with its shapes, `Values`; gives a `Plan`; no data
+    @grid_mask.cpu
+    def _(image, out, grid): ...      # for one sample: arrays in the view that the plan says; numbers by their names in it
+    @grid_mask.cuda("grid_mask.cu")
+    def _(launch, images, out, grid): ...  # for the batch: one launch
+
+and never: threads, streams, evaluation modes, `Batch` against `Tensor`, stores, pointers, where a value came from, defaults that
+were left out. How a batch is divided is the framework's choice, from what the plan says may be cut (`cut`).
+
+**The concepts**, all of them:
+
+* `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`, `cut`, `masks`, `paths`, `register`.
+* What the declaring function returns: `like`, `output`, `Samples`.
+* The roles: `.plan` (once a batch, the same for CPU and GPU), `.cpu`, `.cuda`; `.batch`, for work that exists only for a whole
+  batch, such as a decoder's or an FFT's; `.views`, for results that are the memory of the input; `.fuses`, for what can be made
+  together with input 0, so that this is made in part, or in pieces, or by the same launch (`fusion.py`); `.scale`, for what the
+  axes of the result stand for (seconds, hertz).
+* What the roles see: `PerSample` and its `Values`, `Operand`, `Plan` with `View`, on a GPU the launch with `scratch` and `table`,
+  or `computed_on_host`; `bad_sample`; and, in `.batch`, `.views` and plans that ask for it, the `Call`.
+
+A plan that looked at shapes only is kept for the next batch with the same ones; one that touched data is not
+(`Operand.touched`). Where shapes follow from data on a GPU, `.cuda(computed_on_host)` copies what `.batch` gives.
+
 **To step through a call**, in a debugger or by prints: `with ndd.EvalMode.sync_full, ndd.EvalContext(num_threads=1):` runs all
 of it on the caller's thread, at the call. With `NDD_COMPILE=0` in the environment Python runs the kernels too (what stands
 in for one until it is compiled, else its own text; those that call C stay compiled, unless Python can call it too): slow, and

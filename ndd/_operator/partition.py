@@ -365,13 +365,14 @@ def goes_past_the_cache(out: Store) -> bool:
     return out.dtype.bytes > 1 and out.nbytes() >= _FAR
 
 
-def can_join(operands: list[Any], views: list[Any], n: int) -> bool:
-    """Whether the samples lie one behind the other in all operands, and what may be cut of them is alike: they are one then."""
+def can_join(operands: list[Any], views: list[Any], n: int, copied: int = 0) -> bool:
+    """Whether the samples lie one behind the other in all operands, and what may be cut of them is alike: they are one then.
+    Up to `copied` elements may lie apart."""
     for store, view in zip(operands, views, strict=True):
         if store is None:
             continue
         behind = store.flat is not None or (store.whole is not None and is_contiguous(store.whole)) or n == 1
-        if store.n != n or not behind:
+        if store.n != n or not (behind or store.element_count() <= copied):
             return False
         extents, _ = resolved(view, store, n)
         if extents.shape[1] > 1 and (extents[:, 1:] != extents[:1, 1:]).any():
@@ -395,14 +396,15 @@ def row_pieces(operands: list[Any], views: list[Any], context: Any) -> list[tupl
     """Rows of arguments for a kernel of Python's that may be cut along the first axis of its views; None if the samples are not
     one behind the other."""
     n = operands[-1].n
-    if not can_join(operands, views, n):
+    if not can_join(operands, views, n, _GATHERED):
         return None
     arrays: list[Any] = []
     for store, view in zip(operands, views, strict=True):
         if store is not None:
             extents, dtype = resolved(view, store, n)
             flat = store.flat if store.whole is None else store.whole
-            flat = store.arrays()[0] if flat is None else flat
+            if flat is None:
+                flat = np.concatenate([array.reshape(-1) for array in store.arrays()])
             shape = (int(extents[:, 0].sum()), *extents[0, 1:].tolist())
             arrays.append(flat.reshape(-1).view(dtype).reshape(shape))
         else:

@@ -175,7 +175,7 @@ def test_where_nobody_can_wait_python_has_the_threads():
         background.forbid()
         shared, run = [], ThreadPool.run
         ThreadPool.run = lambda pool, work, count: shared.append(count) or run(pool, work, count)
-        ndd._operator.turns._WAKE_SECONDS = 1e-15
+        ndd._operator.partition._WAKE_SECONDS = 1e-15
         images = np.arange(40 * 50 * 50 * 3, dtype=np.uint8).reshape(40, 50, 50, 3)
         with ndd.EvalContext(num_threads=3):
             found = ndd.flip(ndd.as_batch(images, layout="HWC"), horizontal=1).evaluate()

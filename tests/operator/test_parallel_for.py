@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 import weakref
@@ -14,9 +15,8 @@ import ndd
 from ndd._compiled.background import background
 from ndd._compiled.intrinsics import array_at
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_turn
-from ndd._cpu import lines
-from ndd._operator import Plan, all_operators, on_cpu
+from ndd._compiled.sample_loops import _by_stand_in, next_turn
+from ndd._operator import Plan, all_operators, on_cpu, partition
 from ndd._operator.partition import Pace, parallel_for
 
 LARGE = 1 << 30  # bytes: worth all threads
@@ -184,8 +184,7 @@ def test_normalising_gives_the_same_while_it_is_compiled(kind, monkeypatch):
     given |= {"mirror": ndd.batch([0, 1] * 3), "dtype": ndd.float16, "output_layout": "HWC"}
     batch = ndd.batch(data, layout="HWC")
     found = np.asarray(ndd.crop_mirror_normalize(batch, **given).torch()).copy()
-    meanwhile = lines.normalize_turns._meanwhile
-    monkeypatch.setattr(lines, "normalize_turns", meanwhile)
+    monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
     np.testing.assert_array_equal(np.asarray(ndd.crop_mirror_normalize(batch, **given).torch()), found)
     empty = ndd.crop_mirror_normalize(ndd.batch([np.zeros((0, 5, 3), kind)] * 2, layout="HWC"), mean=[1.0])
     assert empty.shape == [(3, 0, 5)] * 2

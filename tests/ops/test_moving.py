@@ -11,7 +11,7 @@ import pytest
 import ndd
 from ndd._compiled.background import background
 from ndd._compiled.sample_loops import _by_stand_in
-from ndd._operator import turns
+from ndd._operator import partition
 
 OUTSIDE: dict[str, Any] = {"out_of_bounds_policy": "pad"}
 CALLS: dict[str, Any] = {
@@ -60,9 +60,9 @@ def batch(how, kind):
 @pytest.mark.parametrize("how", ["ragged", "empty", "apart", "whole", "strided"])
 def test_compiled_and_stood_in_for(how, kind, monkeypatch):
     for name_of, least in (("_WAKE_SECONDS", 1e-15), ("_TINY", 0), ("_ALONE", 0)):  # threads for few bytes
-        monkeypatch.setattr(turns, name_of, least)
+        monkeypatch.setattr(partition, name_of, least)
     monkeypatch.setattr(background, "allowed", False)
-    each, stood_in = turns.each_in_turn, []
+    each, stood_in = partition.each_in_turn, []
 
     def by_stand_in(kernel):
         stood_in.append(kernel)
@@ -73,12 +73,12 @@ def test_compiled_and_stood_in_for(how, kind, monkeypatch):
         for name, call in CALLS.items():
             given, samples = batch(how, kind)
             found = [np.asarray(t).copy() for t in call(given).evaluate()]
-            monkeypatch.setattr(turns, "each_in_turn", by_stand_in)
+            monkeypatch.setattr(partition, "each_in_turn", by_stand_in)
             count = len(stood_in)
             for one, other in zip(found, call(given).evaluate(), strict=True):
                 np.testing.assert_array_equal(one, np.asarray(other), err_msg=name)
             assert len(stood_in) > count or name == "copy", name
-            monkeypatch.setattr(turns, "each_in_turn", each)
+            monkeypatch.setattr(partition, "each_in_turn", each)
             # A sample alone has an argument of its own, and is not left out where it is empty.
             if name != "flip some" and not (how == "empty" and name.startswith("cat")):
                 for one, sample in zip(found, samples, strict=True):
@@ -113,7 +113,7 @@ def _longer(given, samples):
 def test_no_task_for_each_sample(name, tasks, monkeypatch):
     """Threads ask for the interpreter once in a batch, and nothing is computed sample by sample in Python."""
     for name_of, least in (("_WAKE_SECONDS", 1e-15), ("_TINY", 0), ("_ALONE", 0)):  # threads for few bytes
-        monkeypatch.setattr(turns, name_of, least)
+        monkeypatch.setattr(partition, name_of, least)
     monkeypatch.setattr(background, "allowed", False)
     given, _ = batch("apart", np.uint8)
     with ndd.EvalContext(num_threads=3):

@@ -292,7 +292,7 @@ def wav_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, outp
     """Decodes the plain WAV files `which`.
 
     Args:
-        turns, most: see `Call.in_turns`.
+        turns, most: see `Call.parallel_for`.
         taken: int64 `[S]`, zeros: whether a thread has the row of `rooms`.
         rooms: float32 `[S, r]`, the memory that one file NEEDS.
         wanted, output: see `_finish`.
