@@ -3,11 +3,13 @@
 from builtins import bool as _bool
 from collections.abc import Callable, Sequence
 from ndd import (
+    auto_aug,
     capture,
     checkpoint,
     decoders,
     demo,
     experimental,
+    fn,
     io,
     math,
     noise,
@@ -57,6 +59,7 @@ from ndd._tensor.dtype import (
 from ndd._typing import Array, DTypeLike, Declared, P, PerSample, TensorLike
 from ndd.external_source import ExternalSource
 from ndd.picture import picture
+from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
 from ndd.random.rng import RNG
 from ndd.targets import Targets
 from ndd.types import DALIImageType, DALIInterpType

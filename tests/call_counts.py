@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -113,6 +114,16 @@ def _in(mode: Any, function: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
+def _rested(function: Callable[[], Any]) -> Callable[[], Any]:
+    """The function after a moment in which other threads work ahead: to wait for them takes more calls."""
+
+    def run() -> Any:
+        time.sleep(0.1)
+        return function()
+
+    return run
+
+
 def batches() -> dict[str, Callable[[], Any]]:
     """Batches of a reader, and of a pipeline that is replayed."""
     import ndd
@@ -132,9 +143,9 @@ def batches() -> dict[str, Callable[[], Any]]:
     ahead = pipeline()
     here = pipeline(exec_async=False, exec_pipelined=False, prefetch_queue_depth=1)
     return {
-        "reader: batch": lambda: next(epoch),
+        "reader: batch": _rested(lambda: next(epoch)),
         "reader: batch, fetched here": lambda: reader.fetch(range(8)),
-        "pipeline: batch": ahead.run,
+        "pipeline: batch": _rested(ahead.run),
         "pipeline: batch, computed here": _in(ndd.EvalMode.sync_cpu, here.run),
     }
 

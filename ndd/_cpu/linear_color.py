@@ -18,7 +18,7 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.lines import element
 from ndd._tensor.convert import convert_array
 
-_LIMITS = {
+_LIMITS: dict[np.dtype, Any] = {
     np.dtype(kind): (np.float32(np.iinfo(kind).min), np.float32(np.iinfo(kind).max)) for kind in (np.uint8, np.int16)
 }
 _RUN = 512

@@ -87,7 +87,7 @@ lists the operators for the tests, stubs, benchmarks and tables that walk them, 
 `name_hints.py` and `unit_warnings.py` say what may have been meant, `deprecated.py` keeps old names.
 """
 
-from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values)
+from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values) # pyright: ignore[reportUnusedImport]
 from ndd._operator.arguments import PerSample
 from ndd._operator.call import Call
 from ndd._operator.computed_on_host import computed_on_host

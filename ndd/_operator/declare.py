@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ndd._execution.dynamo import OPERATOR_FILE, leave_alone
@@ -133,13 +134,13 @@ def wrapper_of(found: Operator) -> Any:
         parameters=[p for p in taken.parameters.values() if p.name not in ("_unknown", "_surplus")]
     )
     wrapper.operator = found
-    wrapper.plan = lambda f: _set_plan(found, f)
-    wrapper.views = lambda f: _set(found, "views", f)
-    wrapper.batch = lambda f: _set_batch(found, f)
-    wrapper.scale = lambda f: _set(found, "scale", f)
-    wrapper.cpu = lambda f: _set_kernel(found, "cpu", f)
-    wrapper.cuda = lambda source=None: _set_cuda(found, source)
-    wrapper.fuses = lambda maker, *needs: lambda f: _set_fusion(found, maker, f, needs)
+    wrapper.plan = partial(_set_plan, found)
+    wrapper.views = partial(_set, found, "views")
+    wrapper.batch = partial(_set_batch, found)
+    wrapper.scale = partial(_set, found, "scale")
+    wrapper.cpu = partial(_set_kernel, found, "cpu")
+    wrapper.cuda = partial(_set_cuda, found)
+    wrapper.fuses = partial(_set_fusion, found)
     return wrapper
 
 
@@ -162,10 +163,14 @@ def _set_plan(found: Operator, function: Callable[..., Any]) -> Callable[..., An
     return _set(found, "plan", function)
 
 
-def _set_fusion(found: Operator, maker: str, function: Any, needs: tuple[str, ...]) -> Any:
+def _set_fusion(found: Operator, maker: str, *needs: str) -> Callable[..., Any]:
     """`maker`: the operator that makes input 0, its `.cu` file, or "decoders"; `needs`: arguments of which one must be given."""
-    found.fuses[maker] = function, needs
-    return function
+
+    def fuses(function: Callable[..., Any]) -> Callable[..., Any]:
+        found.fuses[maker] = function, needs
+        return function
+
+    return fuses
 
 
 def _set_batch(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -195,12 +200,12 @@ def _check_places(found: Operator) -> None:
         )
 
 
-def _set_cuda(found: Operator, source: Any) -> Any:
+def _set_cuda(found: Operator, source: Any = None) -> Callable[..., Any]:
     """`op.cuda("x.cu")` alone: one launch of the kernel named as the operator; as a decorator: a Python function."""
     if callable(source):
         return _set_kernel(found, "cuda", source)
     found.cuda_source = source
-    return lambda function: _set_kernel(found, "cuda", function)
+    return partial(_set_kernel, found, "cuda")
 
 
 __all__ = ["Operator", "operator", "wrapper_of"]

@@ -12,6 +12,9 @@ It is the same arithmetic, so the same bits, as one operator after the other. `.
 (or its `.cu` file, or "decoders") that makes input 0, and says what of its work can be done there.
 """
 
+# What is private to users, such as `Handle._value`, is this package's own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import sys

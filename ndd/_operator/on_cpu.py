@@ -75,7 +75,8 @@ class _Bound:
 
     def __init__(self, call: Call, plan: Plan, kernel: Any, samples: np.ndarray | None, count: int):
         op = call.op
-        self._kernel, names, bound = kernel, op.cpu_names, {}
+        self._kernel: Any = kernel
+        names, bound = op.cpu_names, {}
         if plan.kernel is not None:
             self._kernel, bound = (kernel.func, kernel.keywords) if isinstance(kernel, partial) else (kernel, {})
             names = _names(self._kernel)

@@ -16,6 +16,7 @@ from ndd.ops.color.equalize import COUNTED_BY_A_THREAD, equalize_planes
 from ndd.ops.color.linear_color import MODERATE
 from ndd.ops.filter.filter import paint_filtered
 from ndd.ops.image.rotate import flat_maps, turned_extents
+from ndd.ops.image.warp_kernels import APPLIED, NO_WAVE
 from ndd.ops.image.warping import LINEAR, check_interpolation, paint_warped, sampling, threads_of
 from ndd.types import DALIInterpType
 
@@ -89,7 +90,7 @@ def _(data, *, kind, numbers, fill_value, interp_type, rotate_keep_size, shape):
 @augment.cpu
 def _(image, out, kind, numbers, nearest, border, fill, stored):
     if kind == WARPED:
-        paint_warped(image, out, 1, numbers[:6].reshape(2, 3), None, nearest, border, fill, stored)
+        paint_warped(image, out, APPLIED, numbers[:6].reshape(2, 3), NO_WAVE, nearest, border, fill, stored)
     elif not image.size:
         return
     elif kind == SAME:

@@ -158,7 +158,7 @@ def warp_rgb(image, out, given, fill):
 @warp_rgb.meanwhile
 def _(image, out, given, fill):
     flags = _LINEAR | _INVERSE_MAP
-    single_threaded().warpPerspective(image, given, out.shape[1::-1], out, flags, borderValue=fill.tolist())
+    single_threaded().warpPerspective(image, given, out.shape[1::-1], out, flags, borderValue=np.resize(fill, 3).tolist())
 
 
 @kernel

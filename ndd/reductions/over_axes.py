@@ -63,7 +63,7 @@ def reduction(declared: Callable[..., Any]) -> Any:
             _check_means(mean.sizes, volumes(data.shapes[:, kept]))
         shared = {"kind": kind, "finish": finish, "chosen": tuple(chosen), "ddof": ddof}
         compiled, result = {}, _result_dtype(name, data.dtype, dtype).numpy
-        if chosen and neighbours(chosen) and (finish == "plain" or result.kind == "f"):
+        if chosen and neighbours(tuple(chosen)) and (finish == "plain" or result.kind == "f"):
             extents = grouped(data.shapes, chosen[0], chosen[-1] + 1)
             view = {"x": extents, "mean": "flat", "out": extents[:, ::2]}
             chosen_kernel = reducing(kind, finish, data.dtype.numpy, result)

@@ -9,7 +9,8 @@ import pytest
 
 import ndd
 from ndd._compiled.sample_loops import _by_stand_in
-from ndd._operator import all_operators, turns
+from ndd._operator import on_cpu, partition
+from ndd.ops.image import resample_turns
 
 NN, LINEAR, CUBIC = (ndd.types.DALIInterpType(i) for i in range(3))
 PERSPECTIVE = [[1.0, 0.1, -3.0], [0.05, 0.9, 2.0], [1e-3, 2e-3, 1.0]]
@@ -61,19 +62,18 @@ def test_a_batch_gives_what_its_samples_do(name, kind, channels, meanwhile, monk
         alone = [np.asarray(call(ndd.as_tensor(a, layout="HWC"))) for a in arrays]
         with monkeypatch.context() as patch, ndd.EvalContext(num_threads=3):
             if meanwhile:
-                patch.setattr(turns, "each_in_turn", lambda kernel: functools.partial(_by_stand_in, kernel))
+                patch.setattr(partition, "each_in_turn", lambda kernel: functools.partial(_by_stand_in, kernel))
             found = call(ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in arrays])).evaluate()
         for k, one in enumerate(found.tensors):
             np.testing.assert_array_equal(np.asarray(one), alone[k], err_msg=f"{form}, sample {k}")
 
 
-@pytest.mark.parametrize("name", [n for n in CALLS if n != "warp_perspective"])
+@pytest.mark.parametrize("name", CALLS)
 def test_no_image_with_pixels_is_left(name, monkeypatch):
+    def left(*_):
+        raise AssertionError("an image was left to Python")
+
     arrays = laid_out("ragged", np.uint8, 3)
-    monkeypatch.setattr(all_operators()[_operator_of(name)], "cpu", None)
+    monkeypatch.setattr(on_cpu._Bound, "_one_by_one", left)
+    monkeypatch.setattr(resample_turns, "resample", left)
     CALLS[name](ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in arrays])).evaluate()
-
-
-def _operator_of(name):
-    plain = {"masked": "water", "remap": "experimental.remap"}.get(name, name.split(" ")[0])
-    return "experimental.remap" if plain == "remap" else plain
