@@ -4,6 +4,8 @@ Each operation is sequentially consistent: a thread that sees its result also se
 contiguous int64 array, `k` an index.
 """
 
+# What numba keeps private is not in its types.
+# pyright: reportPrivateImportUsage=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import functools

@@ -4,6 +4,8 @@
 A function costs 50 to 100 ms of compiling, what is made here 2 ms.
 """
 
+# What numba keeps private is not in its types.
+# pyright: reportPrivateImportUsage=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import functools

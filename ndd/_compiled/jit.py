@@ -5,6 +5,8 @@ what `intrinsics.py` has. One thread at a time imports numba and compiles, whoev
 `meanwhile` is compiled by a thread in the background, while something slower answers (`background.py`).
 """
 
+# What numba keeps private is not in its types.
+# pyright: reportPrivateImportUsage=false, reportAttributeAccessIssue=false, reportOptionalCall=false
 from __future__ import annotations
 
 import contextlib

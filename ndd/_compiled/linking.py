@@ -12,6 +12,8 @@ and normalising, whose loops pass rows around: 8 of 61 ms for 64 photographs.
 Between the steps of a compilation it may be broken off (`background.py`).
 """
 
+# What numba keeps private is not in its types.
+# pyright: reportPrivateImportUsage=false, reportAttributeAccessIssue=false, reportAssignmentType=false
 from __future__ import annotations
 
 import contextlib

@@ -5,6 +5,8 @@ left. A call for each sample made threads wait for the interpreter: 64 photograp
 256 calls, each of which lets go of it and asks for it again.
 """
 
+# What numba keeps private is not in its types.
+# pyright: reportPrivateImportUsage=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import functools

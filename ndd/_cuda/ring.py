@@ -32,7 +32,7 @@ class Ring:
         self._half = nbytes // 2
         self._host = torch.empty(nbytes, dtype=torch.uint8, pin_memory=pinned)
         self._host.zero_()  # touched now: page by page the process would seem to grow, by 3 kB an iteration of a loop
-        self._memory = memoryview(self._host.numpy())
+        self._memory = memoryview(self._host.numpy())  # type: ignore[arg-type]
         self._there = torch.empty(nbytes, dtype=torch.uint8, device=device)
         self._source = self._host.data_ptr()
         self._target = self._there.data_ptr()

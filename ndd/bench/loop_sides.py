@@ -4,6 +4,8 @@ Every side reads JPEG files in random order with their labels and gives batches 
 the same but for rounding and the random numbers.
 """
 
+# DALI's stubs and torch's data sets have narrower types than what they take.
+# pyright: reportPrivateImportUsage=false, reportArgumentType=false, reportCallIssue=false
 from __future__ import annotations
 
 import argparse

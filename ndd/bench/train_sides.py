@@ -5,6 +5,8 @@ Every side feeds the same training loop with images `[N, 3, 224, 224]` float32, 
 process trains on a GPU of its own with DistributedDataParallel and reads its shard.
 """
 
+# DALI's stubs and torch's data sets have narrower types than what they take.
+# pyright: reportPrivateImportUsage=false, reportArgumentType=false, reportCallIssue=false
 from __future__ import annotations
 
 import argparse

@@ -45,6 +45,7 @@ class Node:
     call: FunctionCall | None = None
     place: Any = 0
     made_in: Any = None
+    step: Any = None
     recorded: bool
 
 

@@ -100,7 +100,7 @@ def dl_tensor_python_function(
 
         if isinstance(value, list | tuple):
             return type(value)(taken(v) for v in value)
-        return torch.utils.dlpack.from_dlpack(value)
+        return torch.from_dlpack(value)
 
     def call(*values: Any) -> Any:
         return taken(function(*map(given, values)))

@@ -77,7 +77,8 @@ def _imported() -> Any:
 
             cpu = getattr(nvimgcodec, "NVIMGCODEC_DEVICE_CPU_ONLY", None)
             if cpu is not None:
-                nvimgcodec.Decoder(device_id=cpu, backends=[nvimgcodec.Backend(nvimgcodec.CPU_ONLY)])
+                module: Any = nvimgcodec
+                module.Decoder(device_id=cpu, backends=[module.Backend(module.CPU_ONLY)])
         if cpu is None:
             warnings.warn(
                 f"nvImageCodec {nvimgcodec.__version__} is too old to decode on the CPU: other libraries decode, "

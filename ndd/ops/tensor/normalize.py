@@ -195,8 +195,8 @@ _ROW = 1 << 12
 def _(call, plan, data, out):
     if not _in_loop(call, plan, data, out):
         of = plan.shared
-        given = of["pool"]() if of["pool"] else (plan.field("centre")[0], plan.field("factor")[0])
-        each_run(call, [data, out], lambda samples, *arrays: _normalized(samples, *arrays, *given, of))
+        centre, factor = of["pool"]() if of["pool"] else (plan.field("centre")[0], plan.field("factor")[0])
+        each_run(call, [data, out], lambda samples, x, y: _normalized(samples, x, y, centre, factor, of))
 
 
 def _in_loop(call: Call, plan: Plan, data: Store, out: Store) -> bool:

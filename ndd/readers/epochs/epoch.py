@@ -200,7 +200,7 @@ def _collated(samples: list[Tensor], *, collate_fn_map: Any = None) -> Any:
     return default_collate([sample.torch() for sample in samples])
 
 
-IterableDataset.register(Epoch)
+IterableDataset.register(Epoch)  # type: ignore[attr-defined]
 default_collate_fn_map[Tensor] = _collated  # type: ignore[index]
 
 

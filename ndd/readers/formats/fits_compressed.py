@@ -68,7 +68,7 @@ def decompressed(header: np.ndarray, data: np.ndarray) -> np.ndarray:
     file = io.BytesIO(b"".join((_EMPTY_PRIMARY, table.header(), content, b"\0" * (-len(content) % _BLOCK))))
     try:
         with fits.open(file, memmap=False) as hdus:
-            image = np.asarray(hdus[1].data)
+            image = np.asarray(hdus[1].data)  # type: ignore[union-attr]
             return np.ascontiguousarray(image, image.dtype.newbyteorder("="))
     except Exception as error:  # astropy raises many types for a damaged file
         raise ValueError(f"expected a compressed FITS image, astropy says {type(error).__name__}: {error}") from error
