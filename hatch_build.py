@@ -1,10 +1,12 @@
 """Builds wheels: `pip wheel .` or `python -m build`, by hatchling, with kernels inside where they are for Linux.
 
 The environment variable NDD_WHEEL_KERNELS says which: `none` for a wheel without, which any platform takes; a folder that
-`python -m ndd compile --archives` has filled; not set, they are compiled, which takes minutes. Editable installs have none.
+`python -m ndd compile --archives` has filled; `compile` to compile them, which takes minutes. Not set, they are compiled if the
+Python that builds has torch and what else that needs (`pip install -e '.[cpu,audio,test]'`), so that `pip install .` in a new
+environment stays quick. Editable installs have none.
 
-To compile them, ndd is run: where the Python that builds has torch and what else that needs (`pip install -e '.[cpu,audio,test]'`),
-there; else in the build's own environment, for which torch is downloaded once more.
+To compile them, ndd is run: with the packages of the Python that builds, or with `compile` in the build's own environment, for
+which torch is downloaded once more.
 """
 
 from __future__ import annotations
@@ -45,8 +47,9 @@ _GLIBC = "2_28"  # the oldest that torch's own wheels run with
 
 
 def _chosen() -> str:
+    """`none`, `compile`, or a folder."""
     has_levels = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
-    return os.environ.get(_VARIABLE, "") or ("" if has_levels else "none")
+    return os.environ.get(_VARIABLE, "") or ("compile" if has_levels and _has_all() else "none")
 
 
 def _has_all() -> bool:
@@ -59,7 +62,7 @@ def _has_all() -> bool:
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
     """What is installed for the build: to compile kernels, ndd is run."""
     needed = hatchling.get_requires_for_build_wheel(config_settings)
-    if _chosen() or _has_all():
+    if _chosen() != "compile" or _has_all():
         return needed
     project = ProjectMetadata(os.getcwd(), PluginManager()).core
     of_extras = [each for extra in _EXTRAS for each in project.optional_dependencies[extra]]
@@ -84,7 +87,7 @@ class KernelsInside(BuildHookInterface):
         kernels = _chosen()
         if version == "editable" or kernels == "none":
             return
-        if not kernels:
+        if kernels == "compile":
             self._made = tempfile.TemporaryDirectory(prefix="ndd-wheel-")  # until the wheel is built
             kernels = self._made.name
             command = [sys.executable, "-m", "ndd", "compile", "--archives", kernels]

@@ -147,15 +147,21 @@ def test_what_a_build_needs(monkeypatch):
     assert not [name for name in backend.get_requires_for_build_editable() if name.startswith(("torch", "numba"))]
     monkeypatch.delenv("NDD_WHEEL_KERNELS")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(backend, "_has_all", lambda: True)
+    assert backend._chosen() == "compile"
     assert "torch" not in " ".join(backend.get_requires_for_build_wheel())  # it is there already
     monkeypatch.setattr(backend, "_has_all", lambda: False)
-    monkeypatch.setattr(sys, "platform", "linux")
+    assert backend._chosen() == "none"  # `pip install .` in a new environment downloads nothing for kernels
+    assert "torch" not in " ".join(backend.get_requires_for_build_wheel())
+    monkeypatch.setenv("NDD_WHEEL_KERNELS", "compile")
     needed = " ".join(backend.get_requires_for_build_wheel())  # kernels are compiled by running ndd
     for name in ("torch", "numba", "opencv", "simplejpeg", "nvidia-cuda-nvrtc", "cupy"):
         assert name in needed
+    monkeypatch.delenv("NDD_WHEEL_KERNELS")
+    monkeypatch.setattr(backend, "_has_all", lambda: True)
     monkeypatch.setattr(sys, "platform", "win32")
-    assert "torch" not in " ".join(backend.get_requires_for_build_wheel())
+    assert backend._chosen() == "none"
 
 
 @pytest.mark.slow
