@@ -15,10 +15,12 @@ _NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 class Event:
     """What `torch.cuda.Stream.wait_event` and `record_event` take in place of a `torch.cuda.Event`."""
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_handle", "device_id")
 
-    def __init__(self) -> None:
+    def __init__(self, device_id: int) -> None:
+        """An event of the GPU that is current."""
         self._handle = 0
+        self.device_id = device_id
         found = ctypes.c_void_p()
         driver.call("cuEventCreate", ctypes.addressof(found), _NO_TIMES)
         self._handle = found.value
@@ -48,12 +50,12 @@ class Event:
 
 
 def recorded(stream: Any, event: Any = None) -> Any:
-    """An event behind all that is queued on a stream of ours; `event` again, if one is given."""
-    if event is None:
+    """An event behind all that is queued on a stream of ours; `event` again, if it belongs to the GPU of the stream."""
+    if event is None or event.device_id != stream.device_id:
         import torch
 
-        there = torch.cuda.current_device() == stream.device_id  # an event belongs to a GPU
+        there = torch.cuda.current_device() == stream.device_id
         with contextlib.nullcontext() if there else torch.cuda.device(stream.device_id):
-            event = Event()
+            event = Event(stream.device_id)
     event.record(stream._torch)
     return event
