@@ -14,16 +14,16 @@ _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: the thread has called nothing y
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 
 
-def call(name: str, *arguments: Any) -> None:
-    """Calls a function of the driver. RuntimeError with its error's name if it fails."""
+def call(name: str, *arguments: Any, device_id: int | None = None) -> None:
+    """Calls a function of the driver, on a GPU (default: torch's current one). RuntimeError with its error's name if it fails."""
     status = _functions()[name](*arguments)
     if status:
-        _check(name, _again(status, name, arguments))
+        _check(name, _again(status, name, arguments, device_id))
 
 
-def is_done(name: str, *arguments: Any) -> bool:
+def is_done(name: str, *arguments: Any, device_id: int | None = None) -> bool:
     """The same of a function that asks whether something is done."""
-    status = _again(_functions()[name](*arguments), name, arguments)
+    status = _again(_functions()[name](*arguments), name, arguments, device_id)
     if status != _NOT_READY:
         _check(name, status)
     return status != _NOT_READY
@@ -36,13 +36,16 @@ def _check(name: str, status: int) -> None:
         raise RuntimeError(f"{name} failed: {(said.value or b'error').decode()} ({status})")
 
 
-def _again(status: int, name: str, arguments: tuple[Any, ...]) -> int:
-    """What a function says that is called once more, if it only lacked a context."""
+def _again(status: int, name: str, arguments: tuple[Any, ...], device_id: int | None) -> int:
+    """What a function says that is called once more, if it only lacked a context. In a new thread torch's current GPU is the first
+    one: its context would take half a gigabyte of a GPU that nobody asked for."""
     if status != _NO_CONTEXT:
         return status
-    import torch
+    if device_id is None:
+        import torch
 
-    cupy().cuda.runtime.setDevice(torch.cuda.current_device())
+        device_id = torch.cuda.current_device()
+    cupy().cuda.runtime.setDevice(device_id)
     return _functions()[name](*arguments)
 
 

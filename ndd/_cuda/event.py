@@ -22,20 +22,20 @@ class Event:
         self._handle = 0
         self.device_id = device_id
         found = ctypes.c_void_p()
-        driver.call("cuEventCreate", ctypes.addressof(found), _NO_TIMES)
+        driver.call("cuEventCreate", ctypes.addressof(found), _NO_TIMES, device_id=device_id)
         self._handle = found.value
 
     def record(self, stream: Any) -> None:
         """From here on it stands for what is queued on a torch stream now."""
-        driver.call("cuEventRecord", self._handle, stream.cuda_stream)
+        driver.call("cuEventRecord", self._handle, stream.cuda_stream, device_id=self.device_id)
 
     def wait(self, stream: Any) -> None:
         """What is queued on a torch stream later waits for it."""
-        driver.call("cuStreamWaitEvent", stream.cuda_stream, self._handle, 0)
+        driver.call("cuStreamWaitEvent", stream.cuda_stream, self._handle, 0, device_id=self.device_id)
 
     def query(self) -> bool:
         """Whether the GPU has passed it."""
-        return driver.is_done("cuEventQuery", self._handle)
+        return driver.is_done("cuEventQuery", self._handle, device_id=self.device_id)
 
     def synchronize(self) -> None:
         """Waits for the GPU to pass it; other threads go on meanwhile."""
@@ -44,7 +44,7 @@ class Event:
     def __del__(self) -> None:
         if self._handle:
             try:
-                driver.call("cuEventDestroy_v2", self._handle)
+                driver.call("cuEventDestroy_v2", self._handle, device_id=self.device_id)
             except Exception:  # the process ends, and the driver before us
                 pass
 
