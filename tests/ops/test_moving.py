@@ -11,7 +11,7 @@ import pytest
 import ndd
 from ndd._compiled.background import background
 from ndd._compiled.sample_loops import _by_stand_in
-from ndd._operator import partition
+from ndd._operator import all_operators, partition
 
 OUTSIDE: dict[str, Any] = {"out_of_bounds_policy": "pad"}
 CALLS: dict[str, Any] = {
@@ -74,11 +74,15 @@ def test_compiled_and_stood_in_for(how, kind, monkeypatch):
             given, samples = batch(how, kind)
             found = [np.asarray(t).copy() for t in call(given).evaluate()]
             monkeypatch.setattr(partition, "each_in_turn", by_stand_in)
+            for operator in all_operators().values():  # plans that were kept have their loops
+                operator.forget()
             count = len(stood_in)
             for one, other in zip(found, call(given).evaluate(), strict=True):
                 np.testing.assert_array_equal(one, np.asarray(other), err_msg=name)
             assert len(stood_in) > count or name == "copy", name
             monkeypatch.setattr(partition, "each_in_turn", each)
+            for operator in all_operators().values():
+                operator.forget()
             # A sample alone has an argument of its own, and is not left out where it is empty.
             if name != "flip some" and not (how == "empty" and name.startswith("cat")):
                 for one, sample in zip(found, samples, strict=True):
