@@ -160,10 +160,6 @@ OTHERS = {
         ndd.batch([np.asarray(s).astype(np.int16) for s in SOUND.tensors]), window_length=64, cutoff_db=-2.0
     ),
     "nonsilent_region, short": lambda: ndd.nonsilent_region(SOUND, window_length=2048, cutoff_db=-3.0),
-    "box_encoder": lambda: ndd.box_encoder(BOXES, LABELS, anchors=ANCHORS),
-    "box_encoder of distances": lambda: ndd.box_encoder(
-        BOXES, LABELS, anchors=ANCHORS, criteria=0.2, offset=True, scale=3.7, means=[0.1, 0.2, 0.3, 0.4], stds=[0.1] * 4
-    ),
     "cast": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.int16),
     "reductions.sum": lambda: ndd.reductions.sum(made(GREAT), axes=[0, 1]),
     "reductions.sum of floats": lambda: ndd.reductions.sum(made(GREAT.astype(np.float32)), axes=[0]),
@@ -179,8 +175,6 @@ OTHERS = {
     "lookup_table of signed numbers": lambda: ndd.lookup_table(
         made(GREAT.astype(np.int16) - 9), keys=[0, 9], values=[3.0, 4.0], dtype=ndd.uint8
     ),
-    "bb_flip": lambda: ndd.bb_flip(BOXES, horizontal=ndd.batch([1, 0, 1]), vertical=1, ltrb=True),
-    "bb_flip of extents": lambda: ndd.bb_flip(BOXES, horizontal=1),
     "cast to more": lambda: ndd.cast(ndd.tensor(FLOATS), dtype=ndd.uint32),
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),

@@ -439,14 +439,14 @@ def test_an_error_after_the_handler_of_a_signal_is_the_operators():
 def test_the_handler_of_a_signal_uses_operators():
     """It interrupts its thread anywhere: also where that holds what the handler's own operators need."""
     out, err = run("""
-        from ndd._execution.context import Turn
-        step, depth = Turn.step, []
+        from ndd._execution.context import InvocationQueue
+        step, depth = InvocationQueue.step, []
         def interrupted(turn):  # what a signal does to the thread that has just taken the queue's lock
             if threading.current_thread() is threading.main_thread() and not depth:
                 depth.append(1)
                 signal.raise_signal(signal.SIGUSR1)
             return step(turn)
-        Turn.step = interrupted
+        InvocationQueue.step = interrupted
         seen = []
         def handler(*_):
             seen.append(int(np.asarray(ndd.flip(images).select(2)).max()))

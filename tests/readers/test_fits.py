@@ -374,7 +374,8 @@ def test_files_of_one_batch_that_begin_alike(tmp_path, fits):
     reader = Fits(files=paths, hdu_indices=[1, 2])
     found = reader._session.opened()[0].records(range(len(paths)))
     for place, path in enumerate(paths):
-        alone = Fits(files=path, hdu_indices=[1, 2])._session.opened()[0].records([0])
+        one = Fits(files=path, hdu_indices=[1, 2])
+        alone = one._session.opened()[0].records([0])
         if alone.faults:
             assert str(found[place]) == str(alone[0])
         else:

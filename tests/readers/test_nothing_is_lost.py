@@ -135,7 +135,8 @@ def test_programs(numbered, seed):
     def made():
         return Memory(size=size, **given) if seed % 2 else File(files=numbered(size), **given)
 
-    reader, model = made(), Model(made()._session.opened()[1])
+    reader, other = made(), made()
+    model = Model(other._session.opened()[1])
     batch = pick.choice([None, 1, 2, 3, 4, 7])
     for _ in range(12):
         last = pick.choice(ENDINGS)

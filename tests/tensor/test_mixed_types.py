@@ -100,7 +100,7 @@ def test_the_type_of_all(samples, kind):
 @pytest.mark.parametrize(
     ("samples", "error", "text"),
     [
-        ([1, 2**40], OverflowError, "1099511627776 out of range .* With `dtype=ndd.int64` it is held"),
+        ([1, 2**40], OverflowError, "1099511627776 out of range .* `dtype=ndd.int64` holds it"),
         ([np.uint8(1), 300], OverflowError, "300 out of bounds for uint8"),
         ([np.float32(0.5), np.int64(2**40)], RuntimeError, "f32, which may not hold 1099511627776 of sample 1, i64"),
         ([np.uint64(2**63), np.int8(1)], RuntimeError, "i64, which may not hold 9223372036854775808 of sample 0, u64"),

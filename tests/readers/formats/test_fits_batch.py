@@ -211,7 +211,8 @@ def test_images_of_many_shapes(tmp_path):
 def test_python_reads_while_it_is_compiled(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     paths = write_all(tmp_path, [hdu(rng, 16, (10, 20)) for _ in range(40)] + [b""])
-    store = Fits(files=paths, hdu_indices=1)._session.opened()[0]
+    reader = Fits(files=paths, hdu_indices=1)
+    store = reader._session.opened()[0]
     monkeypatch.setattr(images, "read_images", images.read_images._meanwhile)
     before = store.records(range(41))
     monkeypatch.undo()
@@ -306,7 +307,8 @@ def test_names_that_no_file_has(tmp_path, name):
     """A zero byte would end a name where compiled code opens files, and be taken for the next one."""
     (path,) = write_all(tmp_path, [hdu(np.random.default_rng(0), 8, (3,))])
     assert FitsNames.of("", [name.format(path), path], [1]) is None
-    store = Fits(files=[name.format(path), path], hdu_indices=1)._session.opened()[0]
+    reader = Fits(files=[name.format(path), path], hdu_indices=1)
+    store = reader._session.opened()[0]
     assert store.jobs([0, 1]) is None
     assert same(store.records([1])[0][0], read_images([path], [1])[0][0])
 
