@@ -48,7 +48,8 @@ def keeps_sign(maps: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """For which samples the third component of all points has one sign, far enough from 0 for float32: these points are
     numbers. What OpenCV makes of others depends on those around them. `targets`: `[N, 2]`, H and W of the outputs."""
     ends = np.maximum(targets[:, ::-1] - 1, 0)
-    corners = np.ones((len(maps), 3, 4))
+    corners = np.zeros((len(maps), 3, 4))
+    corners[:, 2] = 1
     corners[:, 0, 1::2], corners[:, 1, 2:] = ends[:, :1], ends[:, 1:]
     with np.errstate(all="ignore"):
         third = (maps[:, 2:] @ corners)[:, 0]
