@@ -112,12 +112,15 @@ def drawn(values: Iterable[Any], count: int, *key: object) -> list[Any]:
 
 _TYPES = re.compile(r"((u?int|b?float)\d+|[uif](1|2|4|8|16|32|64)|bf16|bool)")
 _TYPES_TRIED = 3  # of one test: kernels are compiled for each
+_MANY, _SOME = 60, 40  # a test with more items than these, such as one for each operator, runs for some unless it is cheap
+_FOR_ALL = ("test_values",)  # each operator is compared with DALI
 
 
 def combinations(items: list[Any]) -> set[str]:
     """The node ids that run: of a test with several parameters, combinations in which each value of each parameter occurs.
 
-    Of parameters that are element types some values do. They are drawn by a seed that is the test's own.
+    Of parameters that are element types some values do, and of tests with very many items some items: for other operators in
+    each test. They are drawn by a seed that is the test's own.
     """
     tests: dict[str, list[Any]] = {}
     for item in items:
@@ -140,7 +143,15 @@ def combinations(items: list[Any]) -> set[str]:
             if new or not values:
                 chosen.add(item.nodeid)
                 tried |= values
+        mine = sorted(item.nodeid for item in its_items if item.nodeid in chosen)
+        if len(mine) > _MANY and name.rpartition("::")[2] not in _FOR_ALL and not _is_cheap(its_items[0]):
+            chosen.difference_update(random.Random(name).sample(mine, len(mine) - _SOME))
     return chosen
+
+
+def _is_cheap(item: Any) -> bool:
+    """Whether a test computes nothing, such as those of names, documentation and layers."""
+    return item.get_closest_marker("fast") is not None and item.get_closest_marker("sweep") is None
 
 
 def parameters(item: Any) -> Iterator[tuple[str, Any]]:
