@@ -108,7 +108,11 @@ def test_an_editable_install_is_a_plain_path(tmp_path):
     assert wheel.name.endswith("-py3-none-any.whl")
 
     inside.extractall(tmp_path / "site")
-    code = f"import site; site.addsitedir({str(tmp_path / 'site')!r}); import ndd; print(ndd.__file__, ndd.__version__)"
+    code = (
+        "import os, site, sys\n"
+        "sys.path = [p for p in sys.path if not os.path.exists(os.path.join(p, 'hatch_build.py'))]  # of an install like it\n"
+        f"site.addsitedir({str(tmp_path / 'site')!r}); import ndd; print(ndd.__file__, ndd.__version__)"
+    )
     used = subprocess.run(
         [sys.executable, "-c", code],  # with the folder where it runs first on its path
         cwd=tmp_path,
