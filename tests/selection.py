@@ -112,10 +112,8 @@ def drawn(values: Iterable[Any], count: int, *key: object) -> list[Any]:
 
 _TYPES = re.compile(r"((u?int|b?float)\d+|[uif](1|2|4|8|16|32|64)|bf16|bool)")
 _TYPES_TRIED = 3  # of one test: kernels are compiled for each
-_MANY, _SOME = (
-    60,
-    40,
-)  # a test with more items than these, such as one for each operator, runs for some unless it is cheap
+# A test with more items than so many, such as one for each operator, runs for some unless it is cheap.
+_MANY, _SOME = 44, 28
 _FOR_ALL = ("test_values",)  # each operator is compared with DALI
 
 
