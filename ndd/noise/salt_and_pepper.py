@@ -9,6 +9,7 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.philox import CHUNK, element_words
 from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, like, operator
 from ndd._tensor import DType
+from ndd._tensor.store import grouped
 from ndd.ops.image.window import wrapped
 from ndd.random.elements import INTEGERS
 
@@ -91,18 +92,13 @@ def _value(given: Values | None, default: int, n: int, dtype: DType) -> np.ndarr
 def _extents(input: Operand, per_channel: bool) -> np.ndarray:
     """[outer, channels, inner] of each sample; a pixel is an outer and an inner index."""
     shapes = input.shapes
-    found = np.ones((input.n, 3), np.int64)
     if per_channel or not shapes.shape[1]:
-        found[:, 0] = shapes.prod(axis=1)
-        return found
+        return grouped(shapes, input.ndim, input.ndim)
     layout = input.layout
     axis = shapes.shape[1] - 1 if not layout else layout.find("C")
     if axis < 0:
         raise RuntimeError(f"expected a layout with channels (C), or per_channel=True, got {layout!r}")
-    found[:, 0] = shapes[:, :axis].prod(axis=1)
-    found[:, 1] = shapes[:, axis]
-    found[:, 2] = shapes[:, axis + 1 :].prod(axis=1)
-    return found
+    return grouped(shapes, axis, axis + 1)
 
 
 @salt_and_pepper.cpu

@@ -9,23 +9,8 @@ import pytest
 from waiting import let_read_on
 
 import ndd
-from ndd._lookahead import decision, prefetch
 from ndd._lookahead.merged_batches import MergedDraws
 from ndd._operator.call import Call
-
-
-@pytest.fixture
-def sizes(monkeypatch):
-    """How many batches were worked on as one, each time."""
-    found, real = [], prefetch.expected_calls
-
-    def made(loop, stores, *more):
-        found.append(len(stores))
-        return real(loop, stores, *more)
-
-    monkeypatch.setattr(prefetch, "expected_calls", made)
-    monkeypatch.setattr(decision, "_MAX_SECONDS", 1e9)  # the machine may be slow
-    return found
 
 
 @pytest.fixture

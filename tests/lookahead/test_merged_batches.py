@@ -15,7 +15,7 @@ from PIL import Image
 from waiting import let_read_on
 
 import ndd
-from ndd._lookahead import decision, prefetch
+from ndd._lookahead import decision
 from ndd._lookahead.merged_batches import MergedBatches, MergedDraws
 
 OPERATORS = load_every_module()
@@ -102,20 +102,6 @@ def folder(tmp_path):
     for i in range(40):
         Image.fromarray(rng.integers(0, 255, (20 + i % 7, 30, 3), np.uint8)).save(tmp_path / f"{i:02}.png")
     return sorted(map(str, tmp_path.iterdir()))
-
-
-@pytest.fixture
-def sizes(monkeypatch):
-    """How many batches were worked on as one, each time."""
-    found, real = [], prefetch.expected_calls
-
-    def made(loop, stores, *more):
-        found.append(len(stores))
-        return real(loop, stores, *more)
-
-    monkeypatch.setattr(prefetch, "expected_calls", made)
-    monkeypatch.setattr(decision, "_MAX_SECONDS", 1e9)  # the machine may be slow
-    return found
 
 
 def loop(files, looked_at=None):

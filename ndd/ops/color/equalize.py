@@ -8,6 +8,7 @@ from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd._cpu.channel_tables import count_pixels, count_plane, look_up
 from ndd._operator import Plan, like, operator
+from ndd._tensor.store import grouped
 
 COUNTED_BY_A_THREAD = 64  # numbers, on a GPU: enough to make up for adding a block's counts to the others'
 
@@ -40,18 +41,9 @@ def equalize(input, /):
 @equalize.plan
 def _(input):
     channels_first = (input.layout or "")[:1] == "C"
-    planes = extents_of_planes(input.shapes, channels_first)
+    # [planes, pixels, channels]
+    planes = grouped(input.shapes, 1, input.ndim) if channels_first else grouped(input.shapes, 0, 2)
     return Plan(input.shapes, shared={"channels_first": channels_first}, view=planes)
-
-
-def extents_of_planes(shapes: np.ndarray, channels_first: bool) -> np.ndarray:
-    """What `equalize_planes` takes each image as: `[planes, pixels, channels]`."""
-    found = np.ones((len(shapes), 3), np.int64)
-    if channels_first:
-        found[:, 0], found[:, 1] = shapes[:, 0], shapes[:, 1:].prod(axis=1)
-    else:
-        found[:, 1], found[:, 2] = shapes[:, 0] * shapes[:, 1], shapes[:, 2:].prod(axis=1)
-    return found
 
 
 # Plain loops: they compile in half the time of array expressions.

@@ -12,7 +12,7 @@ from ndd._cpu.rgb_sampling import LEAST
 from ndd._operator.naming import raise_first
 from ndd._operator.partition import Rows, View, each_sample
 from ndd._tensor import Store
-from ndd._tensor.store import volumes
+from ndd._tensor.store import grouped, volumes
 
 
 def resample_on_cpu(call: Any, plan: Any, image: Store, out: Store) -> None:
@@ -42,8 +42,7 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
         shapes = np.broadcast_to(shapes, made.shape)
     start, end, kind, radius = (plan.per_sample[name] for name in ("start", "end", "kind", "radius"))
     places, sizes = shapes[:, y : y + 2], made[:, y : y + 2]
-    extents = np.empty((len(made), 4), np.int64)
-    extents[:, 0], extents[:, 1:3], extents[:, 3] = volumes(shapes[:, :y]), places, volumes(shapes[:, y + 2 :])
+    extents = grouped(shapes, y, y + 1, y + 2)
     counts, all_made = volumes(shapes), volumes(made)
     near = (kind == NN) | (kind == NN_FUSED)
     picked = near.all(axis=1) & (kinds[0] == kinds[1]) & (all_made > 0) & (counts > 0) & (counts < 1 << 31)

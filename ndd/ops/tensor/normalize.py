@@ -193,28 +193,26 @@ _ROW = 1 << 12
 # A batch: `batch=True` averages over all samples, and few numbers of one shape are one compiled call.
 @normalize.batch
 def _(call, plan, data, out):
-    if not _in_loop(call, plan, data, out):
-        of = plan.shared
-        centre, factor = of["pool"]() if of["pool"] else (plan.field("centre")[0], plan.field("factor")[0])
+    of = plan.shared
+    centre, factor = of["pool"]() if of["pool"] else (plan.field("centre")[0], plan.field("factor")[0])
+    if not _in_loop(call, data, out, centre, factor, of):
         each_run(call, [data, out], lambda samples, x, y: _normalized(samples, x, y, centre, factor, of))
 
 
-def _in_loop(call: Call, plan: Plan, data: Store, out: Store) -> bool:
+def _in_loop(call: Call, data: Store, out: Store, centre: Any, factor: Any, of: dict[str, Any]) -> bool:
     """Normalizes sample by sample in one compiled loop: float32 out of neighbouring axes, unless the numbers are few."""
-    of = plan.shared
     axes, few = of["axes"], data.volumes.total <= FEW and data.uniform()
     if few or not axes or not neighbours(axes) or out.dtype is not float32:
         return False
     shapes = data.shape_array if data.n == out.n else np.broadcast_to(data.shape_array, (out.n, data.ndim))
     first, last = axes[0], axes[-1] + 1
     outer, rows, inner = (volumes(shapes[:, a:b]) for a, b in ((0, first), (first, last), (last, None)))
-    given = of["pool"]() if of["pool"] else (plan.field("centre")[0], plan.field("factor")[0])
     x, y = _FLAT.of(data), _FLAT.of(out)
     numbers = (of["ddof"], np.float32(of["epsilon"]), of["scale"], np.float32(of["shift"]))
-    if data.dtype is float32 and last == data.ndim and given[0] is given[1] is None:
+    if data.dtype is float32 and last == data.ndim and centre is factor is None:
         each_sample(call, normalize_rows, x, y, Rows(rows), *numbers)
         return True
-    mean, gain = (_of_each(v, outer * inner) for v in given)
+    mean, gain = (_of_each(v, outer * inner) for v in (centre, factor))
     if mean is None or gain is None:
         return False
     source = data.dtype.numpy

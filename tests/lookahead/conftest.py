@@ -1,0 +1,21 @@
+"""What tests of lookahead share."""
+
+from __future__ import annotations
+
+import pytest
+
+from ndd._lookahead import decision, prefetch
+
+
+@pytest.fixture
+def sizes(monkeypatch):
+    """How many batches were worked on as one, each time."""
+    found, real = [], prefetch.expected_calls
+
+    def made(loop, stores, *more):
+        found.append(len(stores))
+        return real(loop, stores, *more)
+
+    monkeypatch.setattr(prefetch, "expected_calls", made)
+    monkeypatch.setattr(decision, "_MAX_SECONDS", 1e9)  # the machine may be slow
+    return found
