@@ -156,7 +156,7 @@ def warp_rgb(image, out, given, fill):
         store_rgb(row, out[y].reshape(3 * wide), out_words, 3 * wide * y)
 
 
-@warp_rgb.meanwhile
+@warp_rgb.fallback
 def _(image, out, given, fill):
     flags = _LINEAR | _INVERSE_MAP
     single_threaded().warpPerspective(
