@@ -71,9 +71,9 @@ def loop_over_samples(one: Kernel) -> Kernel:
     found = _made.get(one)
     if found is None:
         scope = {**_each.__globals__, "one": one}
-        function = types.FunctionType(_each.__code__, scope, f"{one.function.__name__}_in_turn")
+        function = types.FunctionType(_each.__code__, scope, f"{one.function.__name__}_loop")
         function.__module__ = one.function.__module__
-        function.__qualname__ = f"{one.function.__qualname__}_in_turn"
+        function.__qualname__ = f"{one.function.__qualname__}_loop"
         found = Kernel(function, {"light": True})
         if one.has_fallback():
             found.fallback(functools.partial(_by_fallback, one))
