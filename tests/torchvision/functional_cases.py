@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 
 START, END = [[0, 0], [22, 0], [22, 16], [0, 16]], [[2, 1], [20, 3], [21, 15], [-1, 14]]
-TRIANGLE = torch.stack(torch.meshgrid(torch.linspace(-0.2, 0.3, 17), torch.linspace(0.1, -0.2, 23), indexing="ij"), -1)[None]
+TRIANGLE = torch.stack(torch.meshgrid(torch.linspace(-0.2, 0.3, 17), torch.linspace(0.1, -0.2, 23), indexing="ij"), -1)[
+    None
+]
 
 # By functional: the arguments behind the value. Pictures are 17 x 23.
 GEOMETRY = {

@@ -50,7 +50,9 @@ def test_every_name_is_here_with_its_signature():
         if name == "InterpolationMode":
             continue
         ours, theirs = (inspect.signature(getattr(module, name)).parameters.values() for module in (F, oracle))
-        seen = [[(p.name, str(getattr(p.default, "value", p.default)).replace(".0", "")) for p in s] for s in (ours, theirs)]
+        seen = [
+            [(p.name, str(getattr(p.default, "value", p.default)).replace(".0", "")) for p in s] for s in (ours, theirs)
+        ]
         assert seen[0] == seen[1], name
 
 
@@ -101,7 +103,9 @@ def test_boxes(name, case, format, dtype):
         made, wanted = (getattr(module, name)(value, **case) for module in (F, oracle))
         assert (made.format, tuple(made.canvas_size)) == (wanted.format, tuple(wanted.canvas_size))
         assert made.dtype == wanted.dtype
-        torch.testing.assert_close(made.as_subclass(torch.Tensor), wanted.as_subclass(torch.Tensor), atol=1e-4, rtol=1e-5)
+        torch.testing.assert_close(
+            made.as_subclass(torch.Tensor), wanted.as_subclass(torch.Tensor), atol=1e-4, rtol=1e-5
+        )
 
 
 @pytest.mark.parametrize(("name", "case"), OF_GEOMETRY, **IDS)
@@ -113,7 +117,9 @@ def test_key_points(name, case):
         value = tv_tensors.KeyPoints(rows, canvas_size=(17, 23))
         made, wanted = (getattr(module, name)(value, **case) for module in (F, oracle))
         assert tuple(made.canvas_size) == tuple(wanted.canvas_size)
-        torch.testing.assert_close(made.as_subclass(torch.Tensor), wanted.as_subclass(torch.Tensor), atol=1e-4, rtol=1e-5)
+        torch.testing.assert_close(
+            made.as_subclass(torch.Tensor), wanted.as_subclass(torch.Tensor), atol=1e-4, rtol=1e-5
+        )
 
 
 @pytest.mark.parametrize(("name", "case"), ALL, **IDS)

@@ -80,7 +80,7 @@ def equalize_planes(image, out, pillow):
         look_up(x, y, tables)
 
 
-@equalize_planes.meanwhile
+@equalize_planes.fallback
 def _(image, out, pillow):
     pixels, fill = image.shape[1], (_fill_as_pillow if pillow else _fill).in_python()
     for plane in range(len(image) if pixels else 0):
