@@ -62,7 +62,7 @@ def checked_objects(values: dict[str, Any], extra: dict[str, Any]) -> dict[str, 
         if points is not None and points.ndim == 3:
             values["points"] = points = _one_for_each("points", points, boxes, "box")
     if labels is not None:
-        values["point_labels"] = _one_for_each("point_labels", labels, points, "point")
+        values["point_labels"] = _one_for_each("point_labels", labels, values["points"], "point")
     return {**values, "extra": extra}
 
 

@@ -139,7 +139,7 @@ def _draw(out, stream, extents, start):
                 normal_row(out[a, b, c : c + CHUNK], stream, first + c)
 
 
-_draw.meanwhile()
+_draw.fallback()
 
 
 @random_erasing.cuda("random_erasing.cu")
