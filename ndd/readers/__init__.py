@@ -60,6 +60,7 @@ from ndd.readers.file import File
 from ndd.readers.hugging_face import HuggingFace
 from ndd.readers.litdata import LitData
 from ndd.readers.mds import MDS
+from ndd.readers.mix import Mix
 from ndd.readers.mxnet import MXNet
 from ndd.readers.nemo_asr import NemoAsr
 from ndd.readers.numpy import Numpy
@@ -86,6 +87,7 @@ __all__ = [
     "HuggingFace",
     "LitData",
     "MXNet",
+    "Mix",
     "NemoAsr",
     "Numpy",
     "Output",

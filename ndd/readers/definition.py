@@ -34,6 +34,7 @@ class Definition:
     _permutes_first: bool = True
     _has_epoch_shuffle: bool = True
     _not_in_dali: tuple[str, ...] = ()
+    _options_type: type[Options] = Options
     _leading: tuple[str, ...] = ()
     _display: str = "readers.Reader"
     _options: Options

@@ -75,7 +75,7 @@ def bound(reader: Any, positional: Any, arguments: Any, partial: bool = False) -
         else:
             value = _converted(reader._display, name, value, parameter.annotation)
         (shared if name in _SHARED else own)[name] = value
-    return Options(**shared), own
+    return reader._options_type(**shared), own
 
 
 def _evaluated(function: Any) -> inspect.Signature:

@@ -504,6 +504,12 @@ DATASETS = {
     "Numpy": DataSet(
         arrays, lambda outputs: int(outputs[0][0, 0]), lambda folder, n: (folder / f"{n:03}.npy").write_bytes(b"?")
     ),
+    "Mix": DataSet(
+        lambda folder, count: {"readers": [ndd.readers.File(**files(folder, count))]},
+        lambda outputs: int(outputs[1][0]),
+        lambda folder, n: (folder / f"{n:03}.bin").unlink(),
+        dali=False,
+    ),
     "Parquet": DataSet(parquet, lambda outputs: int(outputs[1][0]), damage_parquet, dali=False),
     "TFRecord": DataSet(
         tfrecords, lambda outputs: int(outputs[0][0]), damage_tfrecord, dali_shuffles=False, for_dali=dali_features

@@ -42,7 +42,7 @@ def rows_of(table: Any, rows: np.ndarray, folder: str = "") -> Records:
     for name, column in zip(table.column_names, table.columns, strict=True):
         values, wrong = _column(name, column, rows, folder)
         columns.append(values)
-        faults.update(wrong)
+        faults = {**wrong, **faults}
     return Records.found(columns, faults)
 
 
