@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from readers.epochs import epoch_of, flat
 
 import ndd
 from ndd.readers import File, Mix
+from readers.epochs import epoch_of, flat
 
 
 @pytest.fixture
@@ -77,7 +77,9 @@ def test_sources_and_numbers(two, numbered):
     reader = Mix(list(two), weights=[1, 1])
     epoch = reader.next_epoch(10)
     for _, labels in epoch:
-        for label, source, number in zip(labels.torch().flatten().tolist(), labels.source_info, epoch.indices, strict=True):
+        for label, source, number in zip(
+            labels.torch().flatten().tolist(), labels.source_info, epoch.indices, strict=True
+        ):
             place = label if label < 100 else label - 70
             assert (source, number) == (numbered(40)[place], place)
     assert len(reader) == 40

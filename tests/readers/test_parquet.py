@@ -5,10 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-from readers.datasets import parquet as written
 
 import ndd
 from ndd.readers import Parquet
+from readers.datasets import parquet as written
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from readers.datasets import shard_of, write_litdata, write_mds
 
 import ndd
 from ndd.readers import MDS, LitData
+from readers.datasets import shard_of, write_litdata, write_mds
 
 KEPT = Path(__file__).parent / "shards"  # written by the libraries: `python shards/write.py` says how
 PICTURE = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
@@ -86,9 +86,7 @@ NESTED = {
 
 def test_every_encoding_of_mds(tmp_path):
     sample = {f"{k:02}": data for k, (_, data, _) in enumerate(MDS_VALUES.values())}
-    columns = {
-        f"{k:02}": (encoding, size) for k, (encoding, (size, _, _)) in enumerate(MDS_VALUES.items())
-    }
+    columns = {f"{k:02}": (encoding, size) for k, (encoding, (size, _, _)) in enumerate(MDS_VALUES.items())}
     write_mds(tmp_path, [[sample], [], [sample, sample]], columns)
     reader = MDS(path=tmp_path, columns=list(columns))
     assert len(reader) == 3
@@ -117,7 +115,10 @@ def test_names_of_leaves(tmp_path):
     inner = {"type": "builtins.dict", "context": '["l", "r"]', "children_spec": [leaf, leaf]}
     for spec, names in (
         ({"type": "builtins.tuple", "context": "null", "children_spec": [leaf, inner]}, ["0", "1.l", "1.r"]),
-        ({"type": "collections.OrderedDict", "context": '["x", "in"]', "children_spec": [leaf, inner]}, ["x", "in.l", "in.r"]),
+        (
+            {"type": "collections.OrderedDict", "context": '["x", "in"]', "children_spec": [leaf, inner]},
+            ["x", "in.l", "in.r"],
+        ),
         ({"type": "builtins.list", "context": "null", "children_spec": [leaf] * 3}, ["0", "1", "2"]),
     ):
         index["config"]["data_spec"] = json.dumps([1, spec])
@@ -137,7 +138,9 @@ def test_compressed_shards(tmp_path, codec):
         packed = compress(path.read_bytes())
         (tmp_path / f"{path.name}.{codec}").write_bytes(packed)
         path.unlink()
-        shard.update(compression=f"{codec}:3", zip_data={"basename": f"{path.name}.{codec}", "bytes": len(packed), "hashes": {}})
+        shard.update(
+            compression=f"{codec}:3", zip_data={"basename": f"{path.name}.{codec}", "bytes": len(packed), "hashes": {}}
+        )
     (tmp_path / "index.json").write_text(json.dumps(index))
     reader = MDS(path=tmp_path, columns=["b", "a"], shuffle="global")
     for b, a in reader.next_epoch():
@@ -158,7 +161,8 @@ def test_compressed_chunks_of_litdata(tmp_path):
     plain_sizes = [sum(map(len, whole[k : k + 2])) for k in (0, 2, 4)]
     start = 24 + 24 + 24 * 3
     table = b"".join(
-        struct.pack("<IIQII", 2 * k, 2, start + sum(map(len, frames[:k])), len(frames[k]), plain_sizes[k]) for k in range(3)
+        struct.pack("<IIQII", 2 * k, 2, start + sum(map(len, frames[:k])), len(frames[k]), plain_sizes[k])
+        for k in range(3)
     )
     ends = struct.pack("<6I", *np.cumsum([0, *map(len, whole)]).tolist())
     framed = struct.pack("<8sHHIII", b"LDFZ01\0\0", 1, 0, 5, 2, 3) + ends + table + b"".join(frames)
@@ -226,7 +230,9 @@ def test_shards_of_the_libraries():
         assert [[plain(v) for v in values] for values in reader.next_epoch()] == expected["samples"]
 
 
-@pytest.mark.skipif("NDD_SHARD_WRITERS" not in os.environ, reason="NDD_SHARD_WRITERS names a Python that has the libraries")
+@pytest.mark.skipif(
+    "NDD_SHARD_WRITERS" not in os.environ, reason="NDD_SHARD_WRITERS names a Python that has the libraries"
+)
 @pytest.mark.parametrize("kind", [MDS, LitData])
 @pytest.mark.parametrize("codec", ["", "zstd"])
 def test_what_the_libraries_write_now(tmp_path, kind, codec):

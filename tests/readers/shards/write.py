@@ -20,7 +20,14 @@ def mds(folder, codec):
         sys.modules[name] = module
     from streaming.base.format.mds.writer import MDSWriter
 
-    columns = {"image": "bytes", "label": "int", "caption": "str", "meta": "json", "vector": "ndarray:float32:3", "array": "ndarray"}
+    columns = {
+        "image": "bytes",
+        "label": "int",
+        "caption": "str",
+        "meta": "json",
+        "vector": "ndarray:float32:3",
+        "array": "ndarray",
+    }
     with MDSWriter(out=folder, columns=columns, compression=codec or None, size_limit=900) as writer:
         for i in range(5):
             writer.write({
