@@ -50,7 +50,7 @@ UPWARDS = {
 }
 ONE_IMPORTER = (
     "cupy", "cupy_backends", "cv2", "PIL", "simplejpeg", "nvidia", "soundfile", "av", "pycocotools", "lmdb",
-    "astropy", "msgspec", "obstore", "lz4", "kvikio",
+    "astropy", "msgspec", "obstore", "lz4", "kvikio", "pyarrow",
 )  # fmt: skip
 MORE_IMPORTERS = {
     # decoding in one place, encoding in another, drawing in a third
