@@ -87,6 +87,8 @@ class Decoded(NamedTuple):
 
     memory: Any
     """Elements of NumPy, or of torch on a GPU."""
+    shapes: np.ndarray
+    """int64 `[N, 3]`: HWC."""
     starts: np.ndarray
     """int64 `[N]`: the element where each picture begins."""
     done: np.ndarray

@@ -73,11 +73,6 @@ class PictureBatch:
             if i not in self.errors:
                 self.errors[i] = too_large(self.header(i), self.options)
 
-    def describe(self) -> None:
-        """Fills `facts` for the common pictures, in compiled code."""
-        _jpeg.describe(self)
-        _png.describe(self)
-
     def read_headers(self) -> None:
         """Fills `facts` where no compiled code has. A bad header, or one of too large a picture, is the error of its
         sample."""
@@ -173,22 +168,24 @@ class PictureBatch:
         failed."""
         if len(self) == 1:
             return set()  # one picture alone costs less in `decode`
-        chosen = [(backend, backend.suitable(self.facts, self.options)) for backend in (_jpeg, _png)]
+        by_jpeg, by_png = _jpeg.suitable(self.facts, self.options), _png.suitable(self.facts, self.options)
         if self.errors or len(samples) != len(self):
             wanted = set(samples).difference(self.errors)
-            chosen = [(b, np.array([i for i in numbers.tolist() if i in wanted], np.int64)) for b, numbers in chosen]
-        chosen = [(backend, numbers) for backend, numbers in chosen if len(numbers)]
-        if not chosen:
+            by_jpeg, by_png = (
+                np.array([i for i in numbers.tolist() if i in wanted], np.int64) for numbers in (by_jpeg, by_png)
+            )
+        tried = np.concatenate((by_jpeg, by_png))
+        if not len(tried):
             return set()
-        tried = np.concatenate([numbers for _, numbers in chosen])
         decoded = self._room_for(tried)
-        for backend, numbers in chosen:
-            backend.decode_batch(self, numbers, decoded)
-        memory, starts, done = decoded
+        if len(by_jpeg):
+            _jpeg.decode_batch(self, by_jpeg, decoded)
+        if len(by_png):
+            _png.decode_batch(self, by_png, decoded)
+        memory, shapes, starts, done = decoded
         if done.all():
             self.block = memory
             return set()
-        shapes = self.shapes()
         for i in tried[done[tried]].tolist():
             start, shape = starts[i], shapes[i].tolist()
             self.images[i] = memory[start : start + shape[0] * shape[1] * shape[2]].reshape(shape)
@@ -201,7 +198,7 @@ class PictureBatch:
         if len(samples) != n:
             lengths = np.where(np.bincount(samples, minlength=n), lengths, 0)
         ends = np.add.accumulate(lengths)
-        return Decoded(host_empty((int(ends[-1]),), np.uint8), ends - lengths, np.zeros(n, np.bool_))
+        return Decoded(host_empty((int(ends[-1]),), np.uint8), shapes, ends - lengths, np.zeros(n, np.bool_))
 
     def result(self) -> Store:
         """The pictures in host memory, after `on_error`."""
@@ -259,7 +256,9 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
         batch = PictureBatch(call, operand, arguments)
         if len(batch) > 1:  # Python reads the header of one picture in less time
-            batch.describe()
+            _jpeg.describe(batch)
+            if not batch.facts[:, GOOD].all():
+                _png.describe(batch)
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)

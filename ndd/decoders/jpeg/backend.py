@@ -59,7 +59,7 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. While the kernel is compiled, none is
     done."""
-    call, operand, facts, shapes = batch.call, batch.operand, batch.facts, batch.shapes()
+    call, operand, facts, shapes = batch.call, batch.operand, batch.facts, decoded.shapes
     sizes = operand.sizes
     pictures = np.zeros((operand.n, baseline.NUMBERS), np.int64)
     pictures[:, 0], pictures[:, 1], pictures[:, 2], pictures[:, 3] = (

@@ -74,7 +74,7 @@ class GpuBackend:
 
     def decode_batch(self, batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
         """Decodes the JPEGs that suit the GPU."""
-        shapes, done = batch.shapes(), decoded.done
+        shapes, done = decoded.shapes, decoded.done
         fits = _suitable(batch, self._place)
         wanted = np.flatnonzero(fits) if len(samples) == len(batch) else samples[fits[samples]]
         targets = decoded.starts + decoded.memory.data_ptr()
@@ -89,7 +89,7 @@ def _room(batch: PictureBatch) -> Decoded:
     shapes = batch.shapes()
     sizes = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
     ends = np.add.accumulate(sizes)
-    return Decoded(_allocated(batch, int(ends[-1])), ends - sizes, few_zeros(len(batch), np.bool_))
+    return Decoded(_allocated(batch, int(ends[-1])), shapes, ends - sizes, few_zeros(len(batch), np.bool_))
 
 
 def _allocated(batch: PictureBatch, count: int) -> Any:

@@ -22,10 +22,9 @@ _ANY = np.zeros(1, np.uint8)
 def describe(batch: PictureBatch) -> None:
     """Reads the headers of the common PNGs among the files that no other backend has read. Too large a picture is the error
     of its sample."""
-    facts = batch.facts
-    if not facts[:, GOOD].all() and libpng.library() is not None:
+    if libpng.library() is not None:
         addresses, sizes = np.ascontiguousarray(batch.operand.pointers()), np.ascontiguousarray(batch.operand.sizes)
-        kernels.look(addresses, sizes, _ANY, facts)
+        kernels.look(addresses, sizes, _ANY, batch.facts)
         batch.refuse_large()
 
 
@@ -39,7 +38,7 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. While the kernel is compiled, none is
     done."""
-    call, operand, facts, shapes = batch.call, batch.operand, batch.facts, batch.shapes()
+    call, operand, facts, shapes = batch.call, batch.operand, batch.facts, decoded.shapes
     sizes = operand.sizes
     pictures = np.zeros((operand.n, kernels.NUMBERS), np.int64)
     pictures[:, kernels.FILE], pictures[:, kernels.FILE_BYTES] = operand.pointers(), sizes

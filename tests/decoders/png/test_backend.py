@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,9 @@ def file(colour, depth, interlaced=False, before=(), size=(19, 23)):
 def files():
     every = [(c, d, i) for c in CHANNELS for d in DEPTHS[c] for i in (False, True)]
     found = [file(*kind, size=(5 + 3 * k, 30 - k)) for k, kind in enumerate(every)]
-    return found + [file(c, 8, before=AROUND[name]) for c in (RGB, RGBA, PALETTE) for name in AROUND if name != "unknown"]
+    return found + [
+        file(c, 8, before=AROUND[name]) for c in (RGB, RGBA, PALETTE) for name in AROUND if name != "unknown"
+    ]
 
 
 def alone(data, **given):
@@ -79,8 +82,9 @@ def test_every_kind_as_alone(kind, threads, monkeypatch):
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
 def test_windows_as_alone(kind):
     data = [file(c, 8, size=(20 + k, 30 - k)) for k, c in enumerate(CHANNELS)]
-    given = {"output_type": getattr(ndd.types, kind)}
-    windows = ndd.decoders.image_slice(ndd.batch(data), [3, 2], [9, 11], axes=(0, 1), normalized_anchor=False, normalized_shape=False, **given)  # fmt: skip
+    given: dict[str, Any] = {"output_type": getattr(ndd.types, kind)}
+    place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
+    windows = ndd.decoders.image_slice(ndd.batch(data), [3, 2], [9, 11], **place, **given)
     for one, window in zip(data, windows.tensors, strict=True):
         np.testing.assert_array_equal(np.asarray(window), alone(one, **given)[3:12, 2:13])
 
