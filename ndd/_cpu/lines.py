@@ -162,7 +162,7 @@ def _move_pixels(values, out, n, own, channels, mirror, fill):
                 out[x * channels + c] = values[s + c] if c < own else fill[c]
 
 
-@normalize.meanwhile
+@normalize.fallback
 def _(image, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel):
     size, start, extent, step_in, step_out = geometry
     target = as_strided(out, size, step_out * out.itemsize)

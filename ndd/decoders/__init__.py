@@ -10,9 +10,9 @@ Life of a picture
    `ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers; a bad picture is
    an error of its sample from here on.
 3. On the CPU kernels decode the common JPEGs and PNGs of the batch (`jpeg/backend.py`; `png/backend.py`, which calls libpng);
-   the threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the rest: `registry.backends` lists the backends that try, from the
-   format, the kind of JPEG, the window and what is installed. A failed picture gets one more try, to tell damage from a
-   lack of memory. `pixels.py` turns the picture upright and converts channels and element type.
+   the threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the rest: `registry.backends`
+   lists the backends that try, from the format, the kind of JPEG, the window and what is installed. A failed picture gets one
+   more try, to tell damage from a lack of memory. `pixels.py` turns the picture upright and converts channels and element type.
 4. On a GPU `nvimgcodec/gpu.py` copies the files to page-locked memory, decodes the JPEGs there by JPEG engines, CUDA kernels and
    CPU cores, all into one block of memory, and converts the block. What nvImageCodec cannot decode there goes through step 3
    and is copied. Nothing waits for the GPU.

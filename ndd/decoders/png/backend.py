@@ -56,7 +56,7 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
     work = _WORK * int(np.add.reduce(sizes[samples]))
     arguments = (order, pictures, scratch, taken, decoded.done)
-    call.parallel_for(kernels.decode_turns, arguments, len(order), work, (operand, decoded.memory))
+    call.parallel_for(kernels.decode_loop, arguments, len(order), work, (operand, decoded.memory))
 
 
 def _converted_bytes(facts: np.ndarray, pictures: np.ndarray, has_windows: bool) -> np.ndarray:

@@ -10,12 +10,12 @@ import numpy as np
 from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, zeros
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.sample_loops import next_index
 from ndd._cpu.element_copies import copy_bytes
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, PNG, WIDTH
 from ndd.decoders.png.libpng import begin, finish, free
 
-# The columns of a picture in `decode_turns`: address and bytes of the file, address and bytes of the result, the size that
+# The columns of a picture in `decode_loop`: address and bytes of the file, address and bytes of the result, the size that
 # the header was read to say, the window (first row, first column, rows, columns), channels of the result, blue before red.
 FILE, FILE_BYTES, OUT, OUT_BYTES, ROWS, COLUMNS, TOP, LEFT, HIGH, WIDE, DEPTH, IS_BGR, NUMBERS = range(13)
 
@@ -104,14 +104,14 @@ def look(addresses, sizes, like, facts):
                 row[:] = 0
 
 
-@look.meanwhile
+@look.fallback
 def _(addresses, sizes, like, facts):
     pass  # Python looks at all of them
 
 
 @kernel
-def decode_turns(turns, most, order, pictures, scratch, taken, done):
-    """Decodes up to `most` of the pictures `order`, taken in turn with other threads. Gives True.
+def decode_loop(counter, limit, order, pictures, scratch, taken, done):
+    """Decodes up to `limit` of the pictures `order`, taken in turn with other threads. Gives True.
 
     Args:
         pictures: int64 `[N, NUMBERS]`, see above.
@@ -122,8 +122,8 @@ def decode_turns(turns, most, order, pictures, scratch, taken, done):
     """
     seat = acquire_slot(taken)
     own = scratch[seat]
-    for _ in range(most):
-        turn = next_turn(turns)
+    for _ in range(limit):
+        turn = next_index(counter)
         if turn >= len(order):
             break
         row = pictures[order[turn]]
@@ -133,7 +133,7 @@ def decode_turns(turns, most, order, pictures, scratch, taken, done):
     return True
 
 
-decode_turns.meanwhile(lambda *args: False)
+decode_loop.fallback(lambda *args: False)
 
 
 @kernel
