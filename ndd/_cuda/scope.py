@@ -41,7 +41,9 @@ class _Functions(NamedTuple):
     device: Any
     current: Any
     set: Any
-    back_to: Any  # a GPU that was current, without making a context there: `set` would, and takes half a gigabyte for it
+    back_to: (
+        Any  # a GPU that was current, without making a context there: `set` would, and takes half a gigabyte for it
+    )
 
 
 @functools.cache

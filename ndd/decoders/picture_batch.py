@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._execution import observation
 from ndd._operator import Call, Operand, fusion
 from ndd._tensor import Store
 from ndd._tensor.extent_inference import infer_extents
@@ -18,7 +19,7 @@ from ndd.decoders.formats.header import Header
 from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd.decoders.on_error import resolve_pictures
-from ndd.decoders.picture import bad_picture, check_size, decode, too_large
+from ndd.decoders.picture import bad_picture, check_size, decode, last_backend, too_large
 from ndd.decoders.png import backend as _png
 from ndd.decoders.registry import read_header
 from ndd.types import DALIImageType
@@ -159,6 +160,8 @@ class PictureBatch:
                 header = self.header(i)
             seen = None if self.seen is None else tuple(self.seen[i].tolist())
             self.images[i] = decode(self.data[i], self.options, header, self.window(i), seen, i in failed)
+            if observation.active is not None:
+                observation.active.pictures([i], last_backend())
 
         errors = self.call.spread(decode_next, len(samples), nbytes)
         self.errors.update({samples[k]: error for k, error in errors.items()})
@@ -183,6 +186,10 @@ class PictureBatch:
         if len(by_png):
             _png.decode_batch(self, by_png, decoded)
         memory, shapes, starts, done = decoded
+        if observation.active is not None:
+            for name, numbers in (("jpeg", by_jpeg), ("png", by_png)):
+                if done[numbers].any():
+                    observation.active.pictures(numbers[done[numbers]].tolist(), name)
         if done.all():
             self.block = memory
             return set()
@@ -265,6 +272,8 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
         elif call.taker is not None:
             batch.read_headers()
             batch.seen = None if batch.errors else fusion.window(call, batch.shapes())
+            if batch.seen is not None and observation.active is not None:
+                observation.active.note(f"fused: only what {call.taker.op.name} looks at was decoded")
         batch.decode(list(range(len(batch))), operand.volumes.total)
         return batch.result()
 

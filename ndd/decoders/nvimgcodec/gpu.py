@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._cuda.launch import pinned_empty
+from ndd._execution import observation
 from ndd._tensor import Store
 from ndd._tensor.memory import device_empty
 from ndd._tensor.small_arrays import few_zeros
@@ -82,6 +83,8 @@ class GpuBackend:
             done[wanted] = _by_python_api(batch, wanted, shapes, targets)
         elif len(wanted) and self._place is not None:
             done[wanted] = _by_c_api(batch, self._place, wanted, shapes, targets)
+        if observation.active is not None and done.any():
+            observation.active.pictures(np.flatnonzero(done).tolist(), "nvImageCodec on the GPU")
 
 
 def _room(batch: PictureBatch) -> Decoded:
