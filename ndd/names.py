@@ -22,7 +22,7 @@ _MODULES = ("auto_aug", "backend", "data_node", "fn", "pipeline", "tensors")
 def mark_ranges_if_asked() -> None:
     """With NDD_NVTX=1 operators are ranges in Nsight Systems from the import on."""
     if _environ.get("NDD_NVTX") == "1":
-        _import_module("ndd.profiling.profile").mark_ranges()
+        _import_module("ndd.profiling.loop_profile").mark_ranges()
 
 
 def __dir__() -> list[str]:

@@ -27,7 +27,7 @@ def explain(value: Any) -> str:
         value: a Tensor or Batch that was made within `with ndd.profile():`. It is evaluated.
 
     The value stands first, what it was made from below it, indented. Milliseconds are those of the work itself, on the thread that
-    stands beside it; "100 %" is all work for this value.
+    stands beside it; "100 %" is all work for this value, without the reader's.
 
     Raises TypeError for anything but a Tensor or Batch, RuntimeError for a value that was made while no profile was on.
 
@@ -50,7 +50,7 @@ def explain(value: Any) -> str:
             "`with ndd.profile():`"
         )
     spans = list(_chain(span, 0))
-    whole = sum([max(each.own, 0) for each, _ in spans]) or 1
+    whole = sum([max(each.own, 0) for each, _ in spans if each.kind != "reader"]) or 1
     return "\n".join([line for each, depth in spans for line in _lines(each, depth, whole)])
 
 

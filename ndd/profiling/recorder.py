@@ -21,7 +21,7 @@ from ndd.profiling.device_times import Timing, has_gpu
 from ndd.profiling.spans import Kind, Span
 
 if TYPE_CHECKING:
-    from ndd.profiling.profile import Profile
+    from ndd.profiling.loop_profile import Profile
 
 Result = TypeVar("Result")
 _DEEPEST = 64  # inputs of inputs that are remembered: a running mean would be a chain without end

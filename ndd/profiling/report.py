@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ndd.profiling.profile import Profile
+    from ndd.profiling.loop_profile import Profile
 
 _TITLES = ("", "calls", "ahead", "CPU ms", "GPU ms", "waited ms", "MB")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ndd.atomic_file import atomic_file
 
 if TYPE_CHECKING:
-    from ndd.profiling.profile import Profile
+    from ndd.profiling.loop_profile import Profile
     from ndd.profiling.spans import Span
 
 _GPUS = 1 << 22  # beyond all numbers of processes: GPU k is shown as process `_GPUS + k`

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from ndd._tensor.handle import Handle
-from ndd.profiling.profile import Profile
+from ndd.profiling.loop_profile import Profile
 
 Item = TypeVar("Item")
 
