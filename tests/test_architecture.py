@@ -31,7 +31,7 @@ LAYERS = [
     {"_lookahead"},
     {"ops", "math", "random", "noise", "reductions", "segmentation", "transforms", "decoders", "io"},
     {"readers", "imread", "external_source", "checkpoint", "picture"},
-    {"targets", "names"},
+    {"targets", "names", "profiling"},
     {"experimental"},
     {"capture", "pytorch"},
     {"pipeline", "fn", "tensors", "data_node", "backend"},
@@ -50,7 +50,7 @@ UPWARDS = {
 }
 ONE_IMPORTER = (
     "cupy", "cupy_backends", "cv2", "PIL", "simplejpeg", "nvidia", "soundfile", "av", "pycocotools", "lmdb",
-    "astropy", "msgspec", "obstore", "lz4", "kvikio", "pyarrow",
+    "astropy", "msgspec", "obstore", "lz4", "kvikio", "pyarrow", "tqdm",
 )  # fmt: skip
 MORE_IMPORTERS = {
     # decoding in one place, encoding in another, drawing in a third
