@@ -90,8 +90,8 @@ class Prefetched:
 
 def prefetch(loop: LoopRecording, batches: list[Store], distance: int, context: EvalContext, gpu: int | None) -> None:
     """Sets going what is expected of these batches, the first of them `distance` iterations after the last whole one."""
-    _turns[0] = (_turns[0] + 1) % (DEPTH + 1)
-    own = _contexts(gpu, context._pool, _turns[0])
+    _position[0] = (_position[0] + 1) % (DEPTH + 1)
+    own = _contexts(gpu, context._pool, _position[0])
     iterations = []
     for store in batches:
         store.iteration = iteration = Iteration(loop)
@@ -112,7 +112,7 @@ def _new_context(device_id: int | None, pool: Any, number: int) -> EvalContext:
     return EvalContext(cuda_stream=None if device_id is None else Stream(device_id=device_id), thread_pool=pool)
 
 
-_turns = [0]
+_position = [0]
 # Batches that are worked on at once have streams of their own, so that none waits for another.
 _contexts = Memoized(_new_context, limit=16)
 

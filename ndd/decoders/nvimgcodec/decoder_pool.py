@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._compiled.sample_loops import each_in_turn
+from ndd._compiled.sample_loops import loop_over_samples
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._cuda.event import recorded
 from ndd._cuda.launch import pinned_empty
@@ -68,7 +68,7 @@ _PIXELS_WITHOUT_ENGINES = 0
 _KEPT_POOLS = 8  # decoders hold threads, streams and page-locked memory; a loop uses one or two kinds
 _IDLE_PLACES = 6
 _ALIGNMENT = 64
-_take = each_in_turn(batch_headers.take)
+_take = loop_over_samples(batch_headers.take)
 
 
 class Decoders:
