@@ -14,7 +14,7 @@ from ndd._execution.memoize import Memoized
 from ndd._execution.stream import Stream
 from ndd._lookahead.merged_batches import MergedBatches, SingleBatch
 from ndd._lookahead.recording import READER, Iteration, LoopConstant, LoopRecording, RecordedCall, kind_of
-from ndd._lookahead.threads import DEPTH, cpu_thread, gpu_threads
+from ndd._lookahead.threads import DEPTH, at_pace, cpu_thread, gpu_threads
 from ndd._operator.call import Call
 from ndd._operator.fusion import announce
 from ndd._tensor import Batch, Spec, Store, Tensor
@@ -208,8 +208,9 @@ def _run(
     if not batches:
         return
     start = perf_counter()
-    for call in requested:
-        call.invocation.context.finish(call.invocation)
+    with at_pace(loop.pace.relaxed):
+        for call in requested:
+            call.invocation.context.finish(call.invocation)
     if stream is None:
         return
     from ndd._cuda.event import recorded
@@ -228,3 +229,6 @@ def _run(
     for store in stores:
         if store.stream is not None:
             store.stream, store.ready = None, event
+    now = perf_counter()
+    for batch in batches:
+        batch.iteration.finished = now

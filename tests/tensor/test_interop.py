@@ -269,7 +269,7 @@ def test_channels_last(layout):
 
 
 def test_channels_last_of_other_layouts():
-    with pytest.raises(ValueError, match="'HW': torch.channels_last is for HWC"):
+    with pytest.raises(ValueError, match=r"'HW': torch\.channels_last is for HWC"):
         ndd.zeros(batch_size=2, shape=[4, 4], layout="HW").torch(memory_format=torch.channels_last)
-    with pytest.raises(ValueError, match="torch.contiguous_format"):
+    with pytest.raises(ValueError, match=r"torch\.contiguous_format"):
         ndd.zeros(batch_size=2, shape=[4, 4, 3], layout="HWC").torch(memory_format=torch.contiguous_format)
