@@ -6,6 +6,8 @@ pages; then Zensical makes HTML of them.
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 import shutil
 import subprocess
@@ -65,12 +67,24 @@ def _made(reference: Reference, gallery: Gallery) -> dict[str, str | bytes]:
 
 
 def _linked(path: str, content: str | bytes) -> str | bytes:
-    """Links to notebooks lead to their pages, and pictures are found from where the page will lie."""
+    """Links to notebooks lead to their pages, pictures are found from where the page will lie; files of the repository have none."""
     if not isinstance(content, str):
         return content
+    content = re.sub(r"<!-- docstring: ([\w.]+) -->", lambda found: _docstring(found[1]), content)
+    content = re.sub(r"<!-- text: ([\w./]+) -->", lambda found: _without_title(found[1]), content)
+    content = re.sub(r"\[([^\]]+)\]\((?:\.\./)+(?:\.github|ndd|README)[^)]*\)", r"\1", content)
     content = re.sub(r"(\]\((?!https?:)[^)\s]*?)\.ipynb\)(?!\{ \.download)", r"\1.md)", content)
     depth = path.count("/") + (not path.endswith("index.md"))
     return content.replace('src="/gallery/', f'src="{"../" * depth}gallery/')
+
+
+def _docstring(module: str) -> str:
+    text = inspect.getdoc(importlib.import_module(module)) or ""
+    return f"```text\n{text}\n```"
+
+
+def _without_title(path: str) -> str:
+    return (_DOCS.parent / path).read_text(encoding="utf-8").partition("\n")[2]
 
 
 def _entry_link(name: str, reference: Reference) -> str:

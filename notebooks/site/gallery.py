@@ -152,8 +152,6 @@ def _pictures(sample: np.ndarray, layout: str) -> list[np.ndarray]:
 def _heat(values: np.ndarray) -> np.ndarray:
     """A matrix as a picture: dark is low; the first row is at the bottom, as spectrograms are drawn."""
     x = values.astype(np.float64)
-    if x.min() >= 0 and x.max() > 50 * max(float(np.median(x)), 1e-12):
-        x = np.log10(np.maximum(x, x.max() * 1e-6))
     x = (x - x.min()) / max(x.max() - x.min(), 1e-12)
     colors = np.array([[13, 8, 60], [120, 30, 110], [230, 90, 60], [252, 230, 140]], np.float64)
     place = x[::-1] * 3

@@ -20,8 +20,8 @@ from ndd._operator import Operator
 from ndd.coverage.operator_index import _FAMILIES, _family
 from ndd.coverage.table import devices, names as dali_names
 
-# Packages that are commands, or that another one shows.
-_LEFT_OUT = {"bench", "compile", "coverage", "stubs", "ops", "names"}
+# Public modules that `ndd.__all__` does not name: they are imported when they are asked for.
+_LATE = {"plugin", "profile", "recipes", "torchvision"}
 _TOP = {
     "ndd._tensor": ("values", "Values: Tensor, Batch, types"),
     "ndd._execution": ("execution", "Execution: modes, contexts, threads"),
@@ -76,7 +76,7 @@ class Reference:
 
     def index(self) -> str:
         """The page with all names."""
-        parts = ["# Reference\n\nEvery public name. Press ++f++ or ++slash++ and type to search.\n".replace("++f++ or ++slash++", "<kbd>/</kbd>")]
+        parts = ["# Reference\n\nEvery public name. Press <kbd>/</kbd> to search.\n"]
         for page, entries in self.pages.items():
             rows = [
                 f"| [`{path}`]({page}.md#{path}) | {_sentence(thing)} |"
@@ -153,7 +153,7 @@ class Reference:
 def _modules() -> Iterator[str]:
     """The public modules below `ndd`, by their dotted paths."""
     for found in pkgutil.iter_modules(ndd.__path__):
-        if found.name.startswith("_") or found.name in _LEFT_OUT:
+        if found.name not in _LATE and found.name not in ndd.__all__:
             continue
         path = f"ndd.{found.name}"
         module = importlib.import_module(path)
