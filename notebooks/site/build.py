@@ -34,7 +34,8 @@ def main() -> int:
         file = _OUT / "pages" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    shutil.copy(_HERE / "extra.css", _OUT / "pages")
+    for file in (_HERE / "extra.css", _DOCS / "batch.jpg"):
+        shutil.copy(file, _OUT / "pages")
     configuration = _configuration(reference)
     (_OUT / "mkdocs.yml").write_text(configuration, encoding="utf-8")
     for name, text in gallery.failed.items():
