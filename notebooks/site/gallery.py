@@ -36,7 +36,10 @@ class Gallery:
         documented: dict[str, str] = {}  # the name that an example is of: old names have the docstrings of the new ones
         ours = {p: o for p, o in all_operators().items() if o.module.startswith("ndd.") and not o.name.startswith("_")}
         for path, operator in sorted(ours.items(), key=lambda item: item[0].startswith("experimental")):
-            first = documented.setdefault(inspect.getdoc(operator.function) or path, path)
+            text = inspect.getdoc(operator.function) or ""
+            first = documented.setdefault(text, path)
+            if text.startswith("The old name of"):
+                first = path.removeprefix("experimental.")
             if first == path:
                 self._add(path, operator)
             elif first in self.figures:
