@@ -36,10 +36,15 @@ def shortened(error: BaseException) -> BaseException:
 
 def _rendered(error: BaseException) -> list[str]:
     """The lines that a notebook prints; what is folded is shown before them."""
-    whole = html.escape("".join(traceback.format_exception(error)))
-    fold = f"<details><summary>all frames and earlier errors</summary><pre>{whole}</pre></details>"
-    show_now(sys.modules["IPython"].display.HTML(fold))
+    if not getattr(error, "_is_folded", False):  # ipykernel asks twice
+        error._is_folded = True  # type: ignore[attr-defined] # pyright: ignore
+        show_now(sys.modules["IPython"].display.HTML(_fold(error)))
     return [*_user_lines(error), f"{type(error).__name__}: {error}"]
+
+
+def _fold(error: BaseException) -> str:
+    whole = html.escape("".join(traceback.format_exception(error)))
+    return f"<details><summary>all frames and earlier errors</summary><pre>{whole}</pre></details>"
 
 
 def _user_lines(error: BaseException) -> Iterator[str]:
