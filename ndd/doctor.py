@@ -22,7 +22,7 @@ _KERNEL = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; 
 
 @dataclass
 class Finding:
-    """One line of the report. `state` is "ok", "missing" (not needed) or "broken"; `advice` is a command, with a comment after #."""
+    """One line of the report. `state` is "ok", "missing" (not needed) or "broken"; `advice` is a command."""
 
     name: str
     state: str
@@ -112,7 +112,9 @@ def _gpu_count() -> int:
 def _torch() -> Finding:
     torch = import_module("torch")
     if float((torch.ones(3) * 2).sum()) != 6.0:
-        return Finding("torch", "broken", f"{torch.__version__} computes wrongly", "pip install --force-reinstall torch")
+        return Finding(
+            "torch", "broken", f"{torch.__version__} computes wrongly", "pip install --force-reinstall torch"
+        )
     built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "CPU build"
     if not torch.cuda.is_available():
         return Finding("torch", "ok", f"{torch.__version__}, {built}, sees no GPU")
@@ -127,7 +129,9 @@ def _numba() -> Finding:
         return numba
     doubled = numba.njit(lambda x: x * 2)(21)
     if doubled != 42:
-        return Finding("numba", "broken", f"{numba.__version__} compiles wrongly", 'pip install --force-reinstall "numba>=0.61"')
+        return Finding(
+            "numba", "broken", f"{numba.__version__} compiles wrongly", 'pip install --force-reinstall "numba>=0.61"'
+        )
     return Finding("numba", "ok", f"{numba.__version__}, compiled a function")
 
 
@@ -181,7 +185,8 @@ def _nvimgcodec() -> Finding:
     decoder = codec.Decoder(device_id=codec.NVIMGCODEC_DEVICE_CPU_ONLY, backends=[only])
     image = decoder.decode(_PHOTO.read_bytes())
     if image is None:
-        return Finding("nvImageCodec", "broken", f"{codec.__version__} decodes nothing on the CPU", f"{installation.install_command('cpu')} --force-reinstall")
+        again = f"{installation.install_command('cpu')} --force-reinstall"
+        return Finding("nvImageCodec", "broken", f"{codec.__version__} decodes nothing on the CPU", again)
     return Finding(
         "nvImageCodec", "ok", f"{codec.__version__}, CPU back end decoded a JPEG of {image.width} x {image.height}"
     )

@@ -12,8 +12,6 @@ from ndd.picture import Picture, picture
 __all__ = ["show"]
 
 
-
-
 class Shown(Picture):
     """A picture that the notebook has shown already: as the value of a cell it is not shown again."""
 

@@ -54,5 +54,9 @@ def _user_lines(error: BaseException) -> Iterator[str]:
         if package not in ("ndd", "IPython", "ipykernel"):
             code = frame.f_code
             text = linecache.getline(code.co_filename, line).strip()
-            place = "cell" if "ipykernel" in code.co_filename or code.co_filename.startswith("<ipython") else code.co_filename
+            place = (
+                "cell"
+                if "ipykernel" in code.co_filename or code.co_filename.startswith("<ipython")
+                else code.co_filename
+            )
             yield f"{place}, line {line}: {text}"

@@ -43,7 +43,7 @@ def photo(name: str = "cat") -> Tensor:
 
 
 def sound() -> Tensor:
-    """One second of sound at 8 kHz, between two tenths of a second of silence: a tone that rises from 200 Hz to 2 kHz. f32, one channel.
+    """A second of sound at 8 kHz, a tone that rises from 200 Hz to 2 kHz, between a tenth of silence each. f32, one channel.
 
     >>> import ndd
     >>> ndd.demo.sound().shape

@@ -34,8 +34,16 @@ def _rows(reader: Reader, count: int) -> str:
     if not count:
         return ""
     values = reader.fetch(range(count))
-    outputs: dict[str, Any] = values if isinstance(values, dict) else dict(
-        zip((o.name for o in reader._session.outputs), values if isinstance(values, tuple) else (values,), strict=False)
+    outputs: dict[str, Any] = (
+        values
+        if isinstance(values, dict)
+        else dict(
+            zip(
+                (o.name for o in reader._session.outputs),
+                values if isinstance(values, tuple) else (values,),
+                strict=False,
+            )
+        )
     )
     sources = next((v.source_info for v in outputs.values() if isinstance(v, Batch) and v.source_info), [None] * count)
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in ("", *outputs, "source"))

@@ -68,7 +68,7 @@ def _made(reference: Reference, gallery: Gallery) -> dict[str, str | bytes]:
 
 
 def _linked(path: str, content: str | bytes) -> str | bytes:
-    """Links to notebooks lead to their pages, pictures are found from where the page will lie; files of the repository have none."""
+    """Links to notebooks lead to their pages, pictures are found from where the page lies; the repository's own files have no links."""
     if not isinstance(content, str):
         return content
     content = re.sub(r"<!-- docstring: ([\w.]+) -->", lambda found: _docstring(found[1]), content)
@@ -98,7 +98,9 @@ def _tiles(reference: Reference, gallery: Gallery) -> str:
     parts = []
     for page, entries in reference.pages.items():
         names = [path.removeprefix("ndd.") for path, _ in entries]
-        tiles = [gallery.thumbnail(name, f"../reference/{page}/#ndd.{name}") for name in names if name in gallery.figures]
+        tiles = [
+            gallery.thumbnail(name, f"../reference/{page}/#ndd.{name}") for name in names if name in gallery.figures
+        ]
         if tiles:
             parts.append(f"## {reference.titles[page]}\n")
             parts.append('<div class="tiles">' + "".join(tiles).replace("\n", "") + "</div>\n")

@@ -77,7 +77,10 @@ def signature_text(name: str, function: Any) -> str:
     words: list[str] = []
     for i, parameter in enumerate(parameters):
         before = parameters[i - 1].kind if i else None
-        if parameter.kind is parameter.KEYWORD_ONLY and before not in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL):
+        if parameter.kind is parameter.KEYWORD_ONLY and before not in (
+            parameter.KEYWORD_ONLY,
+            parameter.VAR_POSITIONAL,
+        ):
             words.append("*")
         words.append(_parameter(parameter))
         last = i + 1 == len(parameters)

@@ -84,7 +84,9 @@ class Reference:
                 if not _is_constant(thing)
             ]
             if rows:
-                parts.append(f"## [{self.titles[page]}]({page}.md)\n\n| name | |\n| --- | --- |\n" + "\n".join(rows) + "\n")
+                parts.append(
+                    f"## [{self.titles[page]}]({page}.md)\n\n| name | |\n| --- | --- |\n" + "\n".join(rows) + "\n"
+                )
         return "\n".join(parts)
 
     def page(self, page: str) -> str:
@@ -98,7 +100,9 @@ class Reference:
             parts.append(doc.text.split("\n\n")[0] + "\n")
         parts += [self._entry(path, thing) for path, thing in entries if not _is_constant(thing)]
         if constants:
-            rows = "\n".join(f'| <span id="{path}"></span>`{path}` | `{value_text(thing)}` |' for path, thing in constants)
+            rows = "\n".join(
+                f'| <span id="{path}"></span>`{path}` | `{value_text(thing)}` |' for path, thing in constants
+            )
             parts.append(f"## Constants\n\n| name | value |\n| --- | --- |\n{rows}\n")
         return "\n".join(parts)
 
@@ -195,13 +199,13 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
             continue
         member = inspect.getattr_static(kind, name)
         member = member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
-        if isinstance(member, property) or (callable(member) and not isinstance(member, type)):
-            if inspect.getdoc(member):
-                yield name, member
+        called = callable(member) and not isinstance(member, type)
+        if (isinstance(member, property) or called) and inspect.getdoc(member):
+            yield name, member
 
 
 def _is_constant(thing: Any) -> bool:
-    return not callable(thing) or (type(thing).__module__.startswith("ndd") and not inspect.getdoc(type(thing)) is None and not callable(thing))
+    return not callable(thing)
 
 
 def _sentence(thing: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 import tarfile
 from pathlib import Path
 
@@ -13,9 +12,6 @@ import pytest
 from compare import check_same
 
 import ndd
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "readers"))
-import datasets
 
 pytestmark = pytest.mark.oracle
 PHOTOS = Path(ndd.demo.photos())
@@ -47,12 +43,16 @@ def arrays_and_their_regions(m, folder):
 
 def coco(m, folder):
     pictures = [{"id": i, "file_name": Path(f).name, "width": 400, "height": 266} for i, f in enumerate(FILES)]
-    boxes = [{"id": i, "image_id": i, "category_id": 1 + i % 2, "bbox": [10, 20, 30 + i, 40]} for i in range(len(FILES))]
+    boxes = [
+        {"id": i, "image_id": i, "category_id": 1 + i % 2, "bbox": [10, 20, 30 + i, 40]} for i in range(len(FILES))
+    ]
     for file in FILES:
         (folder / Path(file).name).write_bytes(Path(file).read_bytes())
     content = {"images": pictures, "annotations": boxes, "categories": [{"id": 1}, {"id": 2}]}
     (folder / "objects.json").write_text(json.dumps(content))
-    return first(m.readers.COCO(file_root=str(folder), annotations_file=str(folder / "objects.json"), ltrb=True, ratio=True))
+    return first(
+        m.readers.COCO(file_root=str(folder), annotations_file=str(folder / "objects.json"), ltrb=True, ratio=True)
+    )
 
 
 def detection(m, folder):
@@ -79,11 +79,6 @@ def webdataset(m, folder):
     return [m.decoders.image(jpegs), classes]
 
 
-def written(folder, name):
-    data = next(each for each in datasets.DATA_SETS if each.name == name) if hasattr(datasets, "DATA_SETS") else None
-    return data
-
-
 def classification(m, folder):
     """The loop of training: random window, mirror, normalise."""
     rng = m.random.RNG(seed=7)
@@ -91,14 +86,17 @@ def classification(m, folder):
     images = m.decoders.image_random_crop(jpegs, random_area=[0.2, 1.0], rng=rng)
     images = m.resize(images, size=[48, 48])
     mirror = m.random.coin_flip(batch_size=3, rng=rng)
-    return [m.crop_mirror_normalize(images, mirror=mirror, mean=[124, 116, 104], std=[58, 57, 57], dtype=m.float16), labels]
+    return [
+        m.crop_mirror_normalize(images, mirror=mirror, mean=[124, 116, 104], std=[58, 57, 57], dtype=m.float16),
+        labels,
+    ]
 
 
 def sound_decoding(m, folder):
     soundfile = pytest.importorskip("soundfile")
     tone = 0.5 * np.sin(np.arange(4000) / 9)
     soundfile.write(folder / "a.wav", np.stack([tone, -tone], axis=1), 16000)
-    encoded = m.io.file.read(str(folder / "a.wav"))
+    encoded = m.tensor(np.fromfile(folder / "a.wav", np.uint8))
     samples, rate = m.decoders.audio(encoded, downmix=True)
     stereo, _ = m.decoders.audio(encoded, sample_rate=8000.0)
     return [samples, rate, stereo]

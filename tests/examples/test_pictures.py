@@ -35,9 +35,8 @@ def augmentation_gallery(m):
     x = small(m)
     rng = m.random.RNG(seed=3)
     turned = m.rotate(x, angle=per_sample(m, [10, -20, 90], np.float32), fill_value=0, keep_size=True)
-    jittered = m.jitter(x, nDegree=5, rng=rng)
     spotted = m.noise.salt_and_pepper(x, prob=0.1, rng=rng)
-    return [turned, jittered, spotted, m.water(x), m.sphere(x), m.grid_mask(x, tile=20, ratio=0.4), m.flip(x)]
+    return [turned, spotted, m.water(x), m.sphere(x), m.grid_mask(x, tile=20, ratio=0.4), m.flip(x)]
 
 
 def brightness_contrast(m):
@@ -123,8 +122,9 @@ def normalize(m):
 
 def reductions(m):
     x = m.cast(small(m), dtype=m.float32)
-    kinds = [m.reductions.mean, m.reductions.min, m.reductions.max, m.reductions.sum, m.reductions.std_dev]
-    return [kind(x, axes=(0, 1)) for kind in kinds] + [m.reductions.mean(x, keep_dims=True)]
+    kinds = [m.reductions.mean, m.reductions.min, m.reductions.max, m.reductions.sum, m.reductions.rms]
+    mean = m.reductions.mean(x, axes=(0, 1), keep_dims=True)
+    return [*(kind(x, axes=(0, 1)) for kind in kinds), mean, m.reductions.std_dev(x, mean, axes=(0, 1))]
 
 
 def reinterpretation(m):
