@@ -135,6 +135,7 @@ from ndd.ops.tensor.tensor_resize import tensor_resize
 from ndd.ops.tensor.transpose import transpose
 from ndd.ops.video.optical_flow import optical_flow
 from ndd.picture import picture
+from ndd.show import show
 from ndd.targets import Targets
 
 if _TYPE_CHECKING:  # `names.py` imports these when they are asked for
@@ -290,6 +291,7 @@ __all__ = [
     "set_current_stream",
     "set_default_stream",
     "set_num_threads",
+    "show",
     "slice",
     "spectrogram",
     "sphere",

@@ -31,7 +31,7 @@ LAYERS = [
     {"_lookahead"},
     {"ops", "math", "random", "noise", "reductions", "segmentation", "transforms", "decoders", "io"},
     {"readers", "imread", "external_source", "checkpoint", "picture"},
-    {"targets", "names", "profiling"},
+    {"targets", "names", "profiling", "show"},
     {"experimental"},
     {"capture", "pytorch"},
     {"pipeline", "fn", "tensors", "data_node", "backend"},
@@ -54,7 +54,7 @@ ONE_IMPORTER = (
 )  # fmt: skip
 MORE_IMPORTERS = {
     # decoding in one place, encoding in another, drawing in a third
-    "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py", "picture.py"},
+    "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py"},
 }
 COMPILER = ("numba", "llvmlite")  # imported by files of `_compiled` alone
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}

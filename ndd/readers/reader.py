@@ -328,4 +328,9 @@ class Reader(Definition):
         place = f"epoch {progress.epoch}, sample {progress.position.offset}"
         return f"{signature.shown(type(self), self._arguments)}: {size}, {shard}, {order}at {place}"
 
+    def _repr_html_(self) -> str:
+        from ndd.readers.preview import reader_html
+
+        return reader_html(self)
+
     _enable_checkpointing = enable_checkpointing
