@@ -136,7 +136,14 @@ from ndd.picture import picture
 from ndd.targets import Targets
 
 if _TYPE_CHECKING:  # `names.py` imports these when they are asked for
-    from ndd import auto_aug, backend as backend, data_node as data_node, fn, tensors as tensors
+    from ndd import (
+        auto_aug,
+        backend as backend,
+        data_node as data_node,
+        fn,
+        tensors as tensors,
+        torchvision as torchvision,
+    )
     from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
 
 _keep_dynamo_out()
