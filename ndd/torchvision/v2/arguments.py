@@ -62,7 +62,9 @@ def two_numbers(value: Any, name: str) -> list[float]:
 def check_padding(padding: Any) -> None:
     """An integer, or 1, 2 or 4 of them."""
     several = isinstance(padding, tuple | list)
-    right = len(padding) in (1, 2, 4) and all(isinstance(p, int) for p in padding) if several else isinstance(padding, int)
+    right = (
+        len(padding) in (1, 2, 4) and all(isinstance(p, int) for p in padding) if several else isinstance(padding, int)
+    )
     if not right:
         raise ValueError(f"Padding must be an int or a 1, 2, or 4 element of tuple or list, got {padding}.")
 

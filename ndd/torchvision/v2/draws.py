@@ -99,3 +99,29 @@ def perspective(start: list[list[int]], end: list[list[int]]) -> list[float]:
     wanted = torch.tensor(start, dtype=torch.float64).view(8)
     found = torch.linalg.lstsq(torch.tensor(rows, dtype=torch.float64), wanted, driver="gels").solution
     return found.to(torch.float32).tolist()
+
+
+def windows(sizes: np.ndarray, scale: Any, ratio: Any, logs: torch.Tensor) -> np.ndarray:
+    """`window` for each of `[N, 2]` sizes, all at once: int64 `[N, 4]`. As likely, but other numbers of the generator."""
+    n, extents = len(sizes), sizes.astype(np.float64)
+    areas = torch.empty(n, _ATTEMPTS).uniform_(scale[0], scale[1]).numpy() * extents.prod(1)[:, None]
+    aspects = torch.exp(torch.empty(n, _ATTEMPTS).uniform_(float(logs[0]), float(logs[1]))).numpy().astype(np.float64)
+    w, h = np.rint(np.sqrt(areas * aspects)), np.rint(np.sqrt(areas / aspects))
+    fits = (w > 0) & (w <= extents[:, 1:]) & (h > 0) & (h <= extents[:, :1])
+    first = fits.argmax(1)
+    shapes = np.stack((h, w), 2)[np.arange(n), first]
+    places = np.floor(torch.rand(n, 2, dtype=torch.float64).numpy() * (extents - shapes + 1))
+    largest = _largest(extents, ratio)
+    fitting = fits.any(1)[:, None]
+    shapes = np.where(fitting, shapes, largest)
+    places = np.where(fitting, places, (extents - largest) // 2)
+    return np.concatenate((places, shapes), 1).astype(np.int64)
+
+
+def _largest(extents: np.ndarray, ratio: Any) -> np.ndarray:
+    """Height and width of the largest window with a permitted ratio."""
+    h, w = extents.T
+    given = w / np.maximum(h, 1)
+    heights = np.where(given < min(ratio), np.rint(w / min(ratio)), h)
+    widths = np.where(given > max(ratio), np.rint(h * max(ratio)), w)
+    return np.stack((heights, widths), 1)

@@ -203,6 +203,11 @@ def chw_of(batch: Any) -> np.ndarray:
     return np.column_stack((np.array(channels, np.int64), sizes_of(pixels)))
 
 
+def samples_at(chosen: list[Any], n: int) -> list[list[Any]]:
+    """The values of a structure as each of `n` samples has them."""
+    return [[x if values.count_of(x) is None else SampleOf(x, i) for x in chosen] for i in range(n)]
+
+
 def samples_of(value: Any, places: list[int]) -> Any:
     """Some samples of a batch or of `ndd.Targets` of batches; any other value as it is."""
     return over_batches(value, lambda batch: batch.select(places))
@@ -236,7 +241,9 @@ def joined(parts: list[Any], group: np.ndarray) -> Any:
     return dataclasses.replace(first, **{n: joined([getattr(part, n) for part in parts], group) for n in names})
 
 
-def per_group(group: np.ndarray, works: list[Callable[[list[Any], np.ndarray], list[Any]]], flat: list[Any]) -> list[Any]:
+def per_group(
+    group: np.ndarray, works: list[Callable[[list[Any], np.ndarray], list[Any]]], flat: list[Any]
+) -> list[Any]:
     """Each sample through the work of its group: `works[k](values, places)` gets the samples at `places`, those with `group` k.
 
     Values that are no batches, and those that no work changes, come out as they are.
@@ -249,7 +256,8 @@ def per_group(group: np.ndarray, works: list[Callable[[list[Any], np.ndarray], l
         places = np.flatnonzero(group == k)
         made.append(works[k]([samples_of(x, places.tolist()) for x in flat], places))
     order = np.searchsorted(numbers, group).astype(np.int32)
-    return [joined(list(column), order) if values.count_of(x) is not None else x for x, column in zip(flat, zip(*made, strict=True), strict=True)]
+    columns = zip(flat, zip(*made, strict=True), strict=True)
+    return [joined(list(parts), order) if values.count_of(x) is not None else x for x, parts in columns]
 
 
 def unchanged(flat: list[Any], places: np.ndarray) -> list[Any]:
