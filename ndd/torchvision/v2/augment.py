@@ -35,6 +35,7 @@ class RandomErasing(RandomApplyTransform):
     """
 
     _kinds = COLOURS
+    _keeps_size = True
 
     def __init__(
         self,
@@ -275,6 +276,7 @@ class JPEG(Transform):
     """
 
     _kinds = COLOURS
+    _keeps_size = True
 
     def __init__(self, quality: int | Sequence[int], *, same_on_batch: bool = False):
         super().__init__()

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 import ndd
 from ndd.torchvision.v2 import functional as F
 from ndd.torchvision.v2.arguments import fill_for, fills_by_type
-from ndd.torchvision.v2.inputs import per_group, query_size, samples_at, unchanged
+from ndd.torchvision.v2.inputs import copy_size, per_group, query_size, samples_at, unchanged
 from ndd.torchvision.v2.policies import NOTHING, SHARE_OF_TRANSLATION, Strengths, policy as policy_of, space
 from ndd.torchvision.v2.transform import Transform
 from ndd.torchvision.values import count_of, kind_of, wrapped
@@ -88,7 +88,7 @@ class _AutoAugment(Transform):
             names = sorted({name for name, _ in row})
             group = np.array([names.index(name) for name, _ in row])
             works = [unchanged if name == "Identity" else self._work(name, magnitudes) for name in names]
-            images = per_group(group, works, [images])[0]
+            images = copy_size(images, per_group(group, works, [images])[0])
         return images
 
     def _work(self, name: str, magnitudes: np.ndarray) -> Callable[[list[Any], np.ndarray], list[Any]]:

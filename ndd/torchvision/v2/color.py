@@ -13,6 +13,7 @@ from ndd.torchvision.v2.inputs import per_group, query_chw, samples_at, unchange
 from ndd.torchvision.v2.transform import COLOURS, RandomApplyTransform, Transform
 from ndd.torchvision.values import kind_of
 
+_GREY = tuple(kind for kind in COLOURS if kind != "video")  # torchvision leaves videos as they are
 _ADJUSTED = ("brightness", "contrast", "saturation", "hue")
 
 
@@ -23,7 +24,8 @@ class Grayscale(Transform):
         num_output_channels: 1, or 3 equal ones.
     """
 
-    _kinds = COLOURS
+    _kinds = _GREY
+    _keeps_size = True
 
     def __init__(self, num_output_channels: int = 1):
         super().__init__()
@@ -42,7 +44,8 @@ class RandomGrayscale(RandomApplyTransform):
         same_on_batch: decide once for a batch, and not for each sample.
     """
 
-    _kinds = COLOURS
+    _kinds = _GREY
+    _keeps_size = True
 
     def __init__(self, p: float = 0.1, *, same_on_batch: bool = False) -> None:
         super().__init__(p=p, same_on_batch=same_on_batch)
@@ -59,7 +62,8 @@ class RandomGrayscale(RandomApplyTransform):
 class RGB(Transform):
     """Images of three channels: those of one channel get it three times."""
 
-    _kinds = COLOURS
+    _kinds = _GREY
+    _keeps_size = True
 
     def __init__(self):
         super().__init__()
@@ -79,6 +83,7 @@ class ColorJitter(Transform):
     """
 
     _kinds = COLOURS
+    _keeps_size = True
 
     def __init__(
         self,
@@ -170,6 +175,7 @@ class RandomChannelPermutation(Transform):
     """
 
     _kinds = COLOURS
+    _keeps_size = True
 
     def __init__(self, *, same_on_batch: bool = False) -> None:
         super().__init__()
@@ -195,6 +201,7 @@ class RandomPhotometricDistort(Transform):
     """
 
     _kinds = COLOURS
+    _keeps_size = True
 
     def __init__(
         self,
@@ -269,6 +276,7 @@ def _coloured(value: Any, change: Callable[..., Any], *numbers: Any) -> Any:
 
 class _RandomlyChanged(RandomApplyTransform):
     _kinds = COLOURS
+    _keeps_size = True
 
 
 class RandomEqualize(_RandomlyChanged):

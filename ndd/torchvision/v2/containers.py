@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from ndd.torchvision.v2 import draws
 from ndd.torchvision.v2.arguments import check_probability, check_transforms
 from ndd.torchvision.v2.inputs import count_of, per_group, unchanged
+from ndd.torchvision.v2.one_pass import steps_for_batches
 from ndd.torchvision.v2.transform import Transform
 
 
@@ -39,7 +40,8 @@ class Compose(Transform):
 
     def forward(self, *inputs: Any) -> Any:
         """All transforms, in order."""
-        return _in_order(self.transforms, inputs)
+        batches = count_of(tree_flatten(inputs)[0]) is not None
+        return _in_order(steps_for_batches(self.transforms) if batches else self.transforms, inputs)
 
     def extra_repr(self) -> str:
         """The transforms, a line each."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 import ndd
 from ndd.torchvision.v2 import functional as F
 from ndd.torchvision.v2.inputs import is_pil_image
-from ndd.torchvision.v2.transform import COLOURS, Transform
+from ndd.torchvision.v2.transform import Transform
 from ndd.torchvision.values import is_pure_tensor, kind_of, tv_tensors
 
 _NDD = (ndd.Batch, ndd.Tensor, ndd.Targets)
@@ -26,8 +27,6 @@ class _ToChannelsFirst(Transform):
 
     def _channels_first(self, value: Any) -> Any:
         if kind_of(value) == "targets":
-            from dataclasses import replace
-
             return replace(value, images=self._channels_first(value.images))
         layout = value.layout or {3: "HWC", 4: "FHWC"}.get(value.ndim, "")
         if not layout.endswith("HWC"):
@@ -125,7 +124,7 @@ class ToDtype(Transform):
 
     Args:
         dtype: of images and videos; or a dict by the type of the value, with "others" for the rest and None for what stays.
-            `ndd.Batch` and `ndd.Tensor` are types like others.
+            Batches of ndd count as `tv_tensors.Image`, masks beside them as `tv_tensors.Mask`, unless the dict has `ndd.Batch`.
         scale: scale images and videos from the range of one type to that of the other: 0 to 255 becomes 0 to 1.
     """
 
@@ -149,18 +148,14 @@ class ToDtype(Transform):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value of another type."""
-        scales = kind_of(inpt) in ("tensor", "image", "video", "ndd", "targets")
+        kind = kind_of(inpt)
+        if kind == "targets":
+            images, masks = self.transform(inpt.images, params), inpt.masks
+            return replace(inpt, images=images, masks=None if masks is None else self._of_masks(masks))
+        scales = kind in ("tensor", "image", "video", "ndd")
         if isinstance(self.dtype, torch.dtype):
             return F.to_dtype(inpt, dtype=self.dtype, scale=self.scale) if scales else inpt
-        if type(inpt) not in self.dtype and "others" not in self.dtype:
-            raise ValueError(
-                f"No dtype was specified for type {type(inpt)}. "
-                "If you only need to convert the dtype of images or videos, you can just pass e.g. dtype=torch.float32. "
-                "If you're passing a dict as dtype, "
-                'you can use "others" as a catch-all key '
-                'e.g. dtype={tv_tensors.Mask: torch.int64, "others": None} to pass-through the rest of the inputs.'
-            )
-        dtype = self.dtype[type(inpt)] if type(inpt) in self.dtype else self.dtype["others"]
+        dtype = self._wanted(type(inpt), ("Image", "Video") if kind == "ndd" else ())
         if dtype is not None:
             return F.to_dtype(inpt, dtype=dtype, scale=self.scale)
         if self.scale and scales:
@@ -170,6 +165,26 @@ class ToDtype(Transform):
             )
         return inpt
 
+    def _of_masks(self, masks: Any) -> Any:
+        """The masks beside a batch of images: those of a dict alone have another type."""
+        dtype = self._wanted(type(masks), ("Mask",)) if isinstance(self.dtype, dict) else None
+        return masks if dtype is None else ndd.cast(masks, dtype=dtype)
+
+    def _wanted(self, kind: type, counts_as: tuple[str, ...]) -> torch.dtype | None:
+        """The type for values of a class; for those of ndd also that of the `tv_tensors` that they count as."""
+        module = tv_tensors()
+        kinds = [kind, *[getattr(module, name, None) for name in counts_as]]
+        for key in [*kinds, *([torch.Tensor] if "Image" in counts_as else []), "others"]:
+            if key is not None and key in self.dtype:
+                return self.dtype[key]
+        raise ValueError(
+            f"No dtype was specified for type {kind}. "
+            "If you only need to convert the dtype of images or videos, you can just pass e.g. dtype=torch.float32. "
+            "If you're passing a dict as dtype, "
+            'you can use "others" as a catch-all key '
+            'e.g. dtype={tv_tensors.Mask: torch.int64, "others": None} to pass-through the rest of the inputs.'
+        )
+
 
 class ConvertImageDtype(Transform):
     """Deprecated: `ToDtype(dtype, scale=True)`.
@@ -177,8 +192,6 @@ class ConvertImageDtype(Transform):
     Args:
         dtype: of the result.
     """
-
-    _kinds = ("tensor", "image", "video", "ndd", "targets")
 
     def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
@@ -196,7 +209,7 @@ class UniformTemporalSubsample(Transform):
         num_samples: how many.
     """
 
-    _kinds = COLOURS
+    _kinds = ("tensor", "video", "ndd")
     _transformed_types = (torch.Tensor, *_NDD)
 
     def __init__(self, num_samples: int):

@@ -12,13 +12,14 @@ import numpy as np
 import ndd
 from ndd.torchvision.v2 import functional as F
 from ndd.torchvision.v2.arguments import check_padding, check_padding_mode, crop_size, fill_for, fills_by_type
-from ndd.torchvision.v2.inputs import has_kind, remember_size
+from ndd.torchvision.v2.inputs import copy_size, has_kind, remember_size
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
 from ndd.torchvision.values import kind_of
 
 
 class _RandomFlip(RandomApplyTransform):
     _kinds = GEOMETRY
+    _keeps_size = True
     _axis = "horizontal"
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
@@ -27,11 +28,8 @@ class _RandomFlip(RandomApplyTransform):
     def _where(self, applied: np.ndarray, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
         """A flip takes a number for each sample: there is nothing to divide."""
         how = {"horizontal": 0, self._axis: ndd.batch(applied.astype(np.int32))}
-        return [self._flipped(x, how) for x in chosen]
-
-    def _flipped(self, value: Any, how: dict[str, Any]) -> Any:
-        flipped = value.flip(**how) if kind_of(value) == "targets" else ndd.flip(value, **how)
-        return flipped
+        moved = [x.flip(**how) if kind_of(x) == "targets" else ndd.flip(x, **how) for x in chosen]
+        return list(map(copy_size, chosen, moved))
 
 
 class RandomHorizontalFlip(_RandomFlip):

@@ -187,6 +187,13 @@ def remember_size(batch: Any, size: Any) -> Any:
     return batch
 
 
+def copy_size(batch: Any, made: Any) -> Any:
+    """Notes that the images of `made` are as large as those of `batch`, if that is known. Returns `made`."""
+    pixels = batch.images if isinstance(batch, ndd.Targets) else batch
+    known = _known.get(id(pixels))
+    return made if known is None or known[0]() is not pixels else remember_size(made, known[1])
+
+
 def sizes_of(batch: Any) -> np.ndarray:
     """Height and width of each image, int64 `[N, 2]`; waits for the images unless their size is known before."""
     pixels = batch.images if isinstance(batch, ndd.Targets) else batch

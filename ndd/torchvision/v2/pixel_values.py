@@ -52,6 +52,7 @@ class Lambda(Transform):
 
 class _OfTensors(Transform):
     _kinds = _TENSORS
+    _keeps_size = True
 
     def check_inputs(self, flat_inputs: list[Any]) -> None:
         if has_kind(flat_inputs, "pil"):
@@ -140,6 +141,7 @@ class GaussianBlur(Transform):
     """
 
     _kinds = COLOURS
+    _keeps_size = True
 
     def __init__(
         self,
@@ -182,6 +184,7 @@ class GaussianNoise(_OfTensors):
     """
 
     _kinds = COLOURS
+    _keeps_size = True
 
     def __init__(
         self, mean: float = 0.0, sigma: float = 0.1, clip: bool = True, *, same_on_batch: bool = False

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+import ndd
 from ndd.torchvision.v2 import draws, functional as F
 from ndd.torchvision.v2.arguments import (
     check_padding,
@@ -21,6 +22,8 @@ from ndd.torchvision.v2.arguments import (
 )
 from ndd.torchvision.v2.inputs import (
     PIXELS,
+    SampleOf,
+    get_bounding_boxes,
     has_kind,
     query_size,
     remember_size,

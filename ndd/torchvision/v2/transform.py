@@ -16,6 +16,7 @@ from ndd.torchvision.v2 import draws
 from ndd.torchvision.v2.arguments import check_probability
 from ndd.torchvision.v2.inputs import (
     PIXELS,
+    copy_size,
     count_of,
     is_image_batch,
     is_masks_batch,
@@ -65,6 +66,7 @@ class Transform(nn.Module):
     # As in torchvision: types, and functions that say whether a value is transformed.
     _transformed_types: tuple[Any, ...] = (torch.Tensor, is_pil_image, ndd.Batch, ndd.Tensor, ndd.Targets)
     _kinds: tuple[str, ...] | None = None  # of the values that `transform` takes; None: all
+    _keeps_size = False  # whether an image comes out as large as it is
     _same_on_batch = False
     takes_batches = False
 
@@ -124,7 +126,8 @@ class Transform(nn.Module):
 
     def _each(self, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
         kinds = self._kinds
-        return [self.transform(x, params) if kinds is None or kind_of(x) in kinds else x for x in chosen]
+        made = [self.transform(x, params) if kinds is None or kind_of(x) in kinds else x for x in chosen]
+        return list(map(copy_size, chosen, made)) if self._keeps_size else made
 
     def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
         """Parameters with a value for each sample: as `make_params` draws them for one after the other."""
@@ -168,7 +171,8 @@ class RandomApplyTransform(Transform):
 
     def _where(self, applied: np.ndarray, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
         """The samples transformed to which it is applied; `params` are those of these samples."""
-        return per_group(applied.astype(np.int64), [unchanged, lambda some, _: self._each(some, params)], chosen)
+        made = per_group(applied.astype(np.int64), [unchanged, lambda some, _: self._each(some, params)], chosen)
+        return list(map(copy_size, chosen, made)) if self._keeps_size else made
 
 
 def _with_masks(flat: list[Any]) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
