@@ -67,9 +67,7 @@ def resample_batch(
         shapes, source = reached, target
 
 
-def _exact_passes(
-    launch: Launch, input: Operand, out: Operand, axes: tuple[int, ...], kind: np.ndarray
-) -> None:
+def _exact_passes(launch: Launch, input: Operand, out: Operand, axes: tuple[int, ...], kind: np.ndarray) -> None:
     """By torch's rule: along the last axis first, and bytes are rounded in between."""
     shapes, source = input.shapes, None
     more = {"EXACT": "1"}

@@ -35,7 +35,9 @@ def measure(
         batch = batch_size or next(size for name, size in _BATCH.items() if recipe.startswith(name))
         count = images or _LEAST[setting.device]
         rates = {side: _rate(side, recipe, setting, root, batch, count) for side in SIDES}
-        title = f"{recipe}; batch {batch}, {setting.device.upper()}, {setting.threads} threads (2nd column: torchvision)"
+        title = (
+            f"{recipe}; batch {batch}, {setting.device.upper()}, {setting.threads} threads (2nd column: torchvision)"
+        )
         yield Result("torchvision", title, "images/s", rates["ndd"], rates["torchvision"], _TARGETS[setting.device])
 
 

@@ -1,4 +1,4 @@
-"""One side of the torchvision benchmark, in a process of its own: `python -m ndd.bench.torchvision_sides SIDE RECIPE ...` prints its rates.
+"""One side of the torchvision benchmark, in a process of its own: `python -m ndd.bench.torchvision_sides SIDE RECIPE`.
 
 Both sides run the recipe of torchvision's references, written once for both with their own `v2`: `ndd` on batches of its readers,
 `torchvision` on PIL images in as many workers of a DataLoader as there are threads. What comes out of both is the same kind of

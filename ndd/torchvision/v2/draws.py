@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+import ndd
+
 _ATTEMPTS = 10
 
 
@@ -39,6 +41,11 @@ def happens(p: float) -> bool:
 def which_happen(count: int, p: float) -> np.ndarray:
     """As many calls of `happens`, bool `[count]`."""
     return (torch.rand(count) < p).numpy()
+
+
+def generator() -> Any:
+    """A generator of ndd, with a seed of torch's."""
+    return ndd.random.RNG(seed=int(torch.randint(-(2**63), 2**63 - 1, ())))
 
 
 def logarithms(ratio: Any) -> torch.Tensor:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 import ndd
+from ndd.torchvision.interpolation import interpolation_mode
 from ndd.torchvision.v2 import draws, functional as F
 from ndd.torchvision.v2.arguments import (
     check_padding,
@@ -31,6 +32,9 @@ from ndd.torchvision.v2.inputs import (
 )
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
 from ndd.torchvision.values import kind_of, plain
+
+# By the rule "torchvision" of `ndd.random_resized_crop`; with the others the window is cut out first.
+_FILTERS = {"bilinear": ndd.types.INTERP_LINEAR, "bicubic": ndd.types.INTERP_CUBIC}
 
 
 class RandomResizedCrop(Transform):
@@ -88,6 +92,22 @@ class RandomResizedCrop(Transform):
             return super()._params_of_batch(chosen, n)
         drawn = draws.windows(batch_sizes(chosen), self.scale, self.ratio, self._log_ratio)
         return dict(zip(("top", "left", "height", "width"), drawn.T, strict=True))
+
+    def _apart(self, chosen: list[Any], n: int) -> list[Any]:
+        """Images alone draw their windows when they are resized, so that nobody waits for their size: a decoder in front makes
+        no more of them than their windows."""
+        filters = _FILTERS.get(interpolation_mode(self.interpolation).value)
+        own = (
+            type(self).make_params is RandomResizedCrop.make_params
+            and type(self).transform is RandomResizedCrop.transform
+        )
+        types = [x.dtype.name for x in chosen if kind_of(x) == "ndd"]
+        if not own or filters is None or types not in (["u8"], ["f32"]) or len(chosen) != 1:
+            return super()._apart(chosen, n)
+        how = {"antialias": bool(self.antialias), "interp_type": filters, "rule": "torchvision"}
+        windows = {"random_area": list(self.scale), "random_aspect_ratio": list(self.ratio), "rng": draws.generator()}
+        made = ndd.random_resized_crop(chosen[0], size=list(self.size), **windows, **how)
+        return [remember_size(made, self.size)]
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, cropped and resized."""
