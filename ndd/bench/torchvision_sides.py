@@ -83,8 +83,10 @@ def boxes_of(index: int) -> np.ndarray:
 
 def _of_ndd(args: Any, files: Folder) -> Iterator[int]:
     import ndd
+    from ndd._compiled.background import background
     from ndd.torchvision import v2
 
+    background.forbid()  # kernels are measured, and not what stands in for them
     ndd.set_num_threads(args.threads)
     recipe, work = args.recipe, transforms(v2, args.recipe)
     numbers = list(range(len(files.files)))
