@@ -51,7 +51,7 @@ def kind_of(value: Any) -> str:
         return "targets"
     if isinstance(value, torch.Tensor):
         return _kind_of_tensor(value)
-    return "pil" if _is_pil(value) else ""
+    return "pil" if is_pil(value) else ""
 
 
 def _kind_of_tensor(value: torch.Tensor) -> str:
@@ -64,7 +64,8 @@ def _kind_of_tensor(value: torch.Tensor) -> str:
     return ""  # a class of the user's own
 
 
-def _is_pil(value: Any) -> bool:
+def is_pil(value: Any) -> bool:
+    """Whether a value is a PIL image."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(value, module.Image)
 
@@ -144,7 +145,7 @@ def pixels_of(value: Any) -> tuple[Pixels, Callable[[Pixels], Any]]:
     """The images in a value, and the function that makes of images what the value was."""
     if isinstance(value, Pixels):
         return value, lambda made: made
-    if _is_pil(value):
+    if is_pil(value):
         return _of_pil(value)
     tensor = plain(value)
     images, back = _of_tensor(tensor)
@@ -160,10 +161,12 @@ def _of_tensor(tensor: torch.Tensor) -> tuple[ndd.Batch, Callable[[Pixels], torc
     outer = whole.shape[:-3]
     count = math.prod(outer)
     flat = whole.reshape(count, *whole.shape[-3:]) if count else whole.new_zeros(1, *whole.shape[-3:])
-    images = ndd.as_batch(flat.detach().contiguous(), layout="CHW")
+    flat = flat.detach().contiguous()
+    images = ndd.as_batch(flat.view(torch.uint8) if flat.dtype == torch.bool else flat, layout="CHW")
 
     def back(made: Pixels) -> torch.Tensor:
         result = made.torch()
+        result = result.to(torch.bool) if tensor.dtype == torch.bool and result.dtype == torch.uint8 else result
         result = result[:count].reshape(*outer, *result.shape[1:])
         return result[0] if alone and len(result) == 1 else result
 

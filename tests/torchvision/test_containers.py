@@ -9,6 +9,7 @@ import pytest
 import torch
 
 pytest.importorskip("torchvision")
+from encoded import FOLDER
 from torchvision_classes import MEAN, STD, batch_of, difference, inputs, outcome, samples_of, theirs
 
 import ndd
@@ -138,12 +139,12 @@ def test_to_tensor():
     assert v2.ToTensor()(numbered(2)[0]).torch().max() <= 1
 
 
-def test_the_validation_recipe_on_files(images_folder):
+def test_the_validation_recipe_on_files():
     """Equal in size and place for every picture; at most 1 of 255 apart."""
     from PIL import Image
 
     steps = lambda module: [module.Resize(256), module.CenterCrop(224), module.PILToTensor()]  # noqa: E731
-    files = sorted(images_folder.rglob("*.jp*g"))[:48]
+    files = sorted((FOLDER / "imagenet").rglob("*.jp*g"))[:48]
     pictures = [np.array(Image.open(file).convert("RGB")) for file in files]
     made = v2.Compose(steps(v2))(ndd.as_batch(pictures, layout="HWC")).torch()
     for i, picture in enumerate(pictures):
