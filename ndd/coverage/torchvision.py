@@ -63,7 +63,13 @@ def report(missing: bool) -> list[str]:
         own = ours.get(name)
         there += own is not None
         equal += own == line
-        state = "-" if own is None else "here  signature: equal" if own == line else f"here  signature: {own.partition(' (')[2]}"
+        state = (
+            "-"
+            if own is None
+            else "here  signature: equal"
+            if own == line
+            else f"here  signature: {own.partition(' (')[2]}"
+        )
         if not missing or own != line:
             lines.append(f"{name:<44} torchvision: {line.split(' ')[1]:<8}  ndd: {state}")
     counts = f"{there} of {len(theirs)} transforms and functionals of torchvision, {equal} of {there} signatures equal"
