@@ -108,7 +108,7 @@ class Call:
         return parallel_for(self.context, loop, fields, count, nbytes, held, self.pace(loop))
 
     def pace(self, of: Any) -> Pace:
-        """How long a loop or kernel of this operator takes with values of these types."""
+        """The measured pace of a loop or kernel of this operator for values of these types."""
         specs = self.settled.specs
         key = (of, specs[0] and specs[0].dtype if specs else None, self.outs[0].dtype)
         return self.op.paces.get(key) or self.op.paces.setdefault(key, Pace())
@@ -166,7 +166,7 @@ class Call:
             return self._view(stores)
         if op.batch is not None and not op.batch_takes_plan and (op.plan is None or self.device.device_id is None):
             return self._batch(stores)
-        # Kernels read samples without gaps: what is strided is copied, for this call.
+        # Kernels read samples without gaps: strided samples are copied for this call.
         stores = [None if s is None else s.contiguous() for s in stores]
         constant = not (op.random or self.settled.handles)
         key = shapes_key(stores, self.n, self.device.device_id is not None) if constant else None
@@ -207,7 +207,7 @@ class Call:
         return found
 
     def _view(self, stores: list[Any]) -> list[Store]:
-        """Outputs that are the inputs' memory, seen in another way."""
+        """Outputs that are views of the inputs' memory."""
         op = self.op
         try:
             args = self.arguments()
@@ -308,7 +308,7 @@ class _GpuRooms(NamedTuple):
 
 @functools.cache
 def _gpu_rooms() -> _GpuRooms:
-    """What only work on a GPU needs; `import` within functions takes 0.5 us each time."""
+    """What only GPU work needs. An `import` inside a function takes 0.5 us each time."""
     from ndd._cuda import scope
     from ndd._operator import on_gpu
 

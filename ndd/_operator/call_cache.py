@@ -1,4 +1,4 @@
-"""What of a call serves the next ones too: what its constants settle, and plans for inputs of certain shapes."""
+"""The call cache: what the constants of a call settle, and plans for inputs of certain shapes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class CachedCall:
         if len(made) > FEW:
             made.clear()
         made[key] = found
-        return found  # not `made[key]`: another thread may have cleared it meanwhile
+        return found  # not `made[key]`: another thread may have cleared it
 
     def given(self, values: Sequence[Any], keep: bool = True) -> CachedCall:
         """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
@@ -97,7 +97,7 @@ class CachedCall:
 
 
 class CachedPlan:
-    """A plan worked out for inputs of certain shapes, with what follows from it; kept if no data went into it."""
+    """A plan for inputs of certain shapes, with what follows from it. It is cached if it depends on no data."""
 
     __slots__ = ("columns", "kept", "kernels", "plan", "recorded", "rooms", "shapes")
 
@@ -112,7 +112,7 @@ class CachedPlan:
 
 
 def shapes_key(stores: list[Any], n: int, on_gpu: bool) -> Any:
-    """What a plan depends on beside the constants: the shapes. None if it is not worth keeping or depends on more."""
+    """The key of a plan beside the constants: the shapes. None if the plan is not worth caching or depends on more."""
     if not stores:
         return None
     key: list[Any] = [n]

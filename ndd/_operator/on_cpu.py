@@ -186,7 +186,7 @@ def _column(values: Any, n: int) -> list[Any]:
 
 
 def _nothing(returned: Any) -> None:
-    """What a user's kernel returns would be lost, and the output hold anything."""
+    """Refuses a value that a user's kernel returns: it would be lost, and the output would stay unwritten."""
     if returned is not None:
         raise TypeError(
             f"the CPU kernel is to write the result into its output (`out[...] = ...`), it returned {type(returned).__name__}"
