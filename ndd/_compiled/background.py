@@ -210,7 +210,7 @@ def with_fallback(
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
         job = waiting.get(kinds)
         if job is None:
-            if kinds in failed or not background.allowed or cache.kept(kinds, dispatcher.targetctx):
+            if kinds in failed or not background.allowed or cache.has_file(kinds, dispatcher.targetctx):
                 return compile_for(*args)
             job = waiting[kinds] = Job(lambda: compile_now(kinds))
             background.do(job)

@@ -105,7 +105,7 @@ def _one_at_a_time(dispatcher: Any, cache: KernelCache | None) -> Callable[..., 
     def guarded(*args: Any) -> Any:
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
         with fork_lock, without_collection():
-            if cache is not None and cache.kept(kinds, dispatcher.targetctx):
+            if cache is not None and cache.has_file(kinds, dispatcher.targetctx):
                 return dispatcher.compile(kinds)  # numba's own path searches all packages for extensions, for 4 ms
             background.busy()
             try:

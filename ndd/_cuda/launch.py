@@ -70,11 +70,11 @@ class _Start(NamedTuple):
 class Memory:
     """GPU memory of one call, a part for each sample: the value of a field of `Sample`, where it is an address."""
 
-    __slots__ = ("base", "count", "dtype", "kept", "offsets", "step", "tensor", "values", "zeros")
+    __slots__ = ("base", "cached", "count", "dtype", "offsets", "step", "tensor", "values", "zeros")
 
     def __init__(
         self, count: int, dtype: Any, offsets: np.ndarray | None, step: int = 1, values: np.ndarray | None = None,
-        zeros: bool = False, kept: np.ndarray | None = None,
+        zeros: bool = False, cached: np.ndarray | None = None,
     ):  # fmt: skip
         self.count = count
         self.dtype = dtype  # of torch
@@ -82,13 +82,13 @@ class Memory:
         self.step = step  # bytes from one place to the next
         self.values = values  # what is in it; None: nothing yet
         self.zeros = zeros
-        self.kept = kept  # the array with these values, if it may stay on the GPU
+        self.cached = cached  # the array with these values, if it may stay on the GPU
         self.tensor: Any = None
         self.base = 0  # its address
 
     def make(self, call: Any) -> None:
         """Memory for it, on the call's stream."""
-        if self.kept is not None and (base := _staying(self.kept, call)):
+        if self.cached is not None and (base := _staying(self.cached, call)):
             self.base = base
             return
         if self.values is not None:
@@ -103,7 +103,7 @@ class Memory:
 
     def anew(self, held: dict[int, Memory]) -> Memory:
         """The same memory for another call. `held` has what this call has made so far, by the `id` of the first call's memory."""
-        return Memory(self.count, self.dtype, self.offsets, self.step, self.values, self.zeros, self.kept)
+        return Memory(self.count, self.dtype, self.offsets, self.step, self.values, self.zeros, self.cached)
 
     def hold(self, tensor: Any) -> None:
         """Uses a tensor as the memory."""
@@ -129,10 +129,10 @@ class Launch:
     `per_sample` and `shared` is in the structs `Sample` and `Shared`; more may be given here.
     """
 
-    def __init__(self, call: Any, plan: Any, inputs: list[Any], outputs: list[Any], n: int, kept: bool = False):
+    def __init__(self, call: Any, plan: Any, inputs: list[Any], outputs: list[Any], n: int, cached: bool = False):
         self.call = call
         self.plan = plan
-        self.steps: list[Any] | None = [] if kept else None  # Memory and _Start, in their order
+        self.steps: list[Any] | None = [] if cached else None  # Memory and _Start, in their order
         self.inputs = inputs
         self.outputs = outputs
         self.results = [o._store_ for o in outputs]
@@ -220,16 +220,16 @@ class Launch:
             volumes = counted(sizes.reshape(-1, 1))
         return self.made(Memory(max(1, volumes.total), kind, volumes.offsets, kind.itemsize, zeros=zeros))
 
-    def table(self, values: np.ndarray, each: bool = False, kept: bool = False) -> Memory:
+    def table(self, values: np.ndarray, each: bool = False, cached: bool = False) -> Memory:
         """A small constant array, on the GPU.
 
         Args:
             each: its first axis is the samples, and each is shown its own row.
-            kept: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
+            cached: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
         """
         places = np.arange(self.n, dtype=np.int64) if each else None
         step = values[0].nbytes if each and len(values) else 0
-        return self.made(Memory(0, None, places, step, values, kept=values if kept else None))
+        return self.made(Memory(0, None, places, step, values, cached=values if cached else None))
 
     def made(self, memory: Memory) -> Memory:
         """Makes memory that somebody else describes, now and when these launches are repeated."""

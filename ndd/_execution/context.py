@@ -69,7 +69,7 @@ class InvocationQueue:
                 self.thread = thread
 
     def retired(self) -> bool:
-        """Lets the idle background thread end, unless something has come meanwhile."""
+        """Lets the idle background thread end, unless new work has come."""
         with _starting:
             ending = self.asleep and not self.waiting
             self.asleep = False

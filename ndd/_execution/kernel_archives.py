@@ -83,5 +83,5 @@ def refuse(reason: str) -> None:
 
 
 def refused() -> str:
-    """The reasons, for who is told that something is compiled; "" if there are none."""
+    """The reasons why packaged kernels are not used, for the notice of compiling; "" if there are none."""
     return "; ".join(_refused)

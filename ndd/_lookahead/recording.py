@@ -34,7 +34,7 @@ def kind_of(store: Store) -> Any:
 
 
 class LoopConstant:
-    """A value from outside the loop that each iteration uses. It equals itself alone, as long as nobody writes to it."""
+    """A value from outside the loop that each iteration uses. It equals only itself, as long as nobody writes to it."""
 
     __slots__ = ("handle", "writes")
 

@@ -120,7 +120,7 @@ class Call:
             return make()
         return self.settled.once(self.n, make)
 
-    def kept(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
+    def once_for_shapes(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
         """What `make` gives, for a plan in which the values of argument `aside` have no part: made once for all calls with
         the same constants and with samples of this one shape, if they have one. Nobody may write to it."""
         named = self.settled.named

@@ -33,7 +33,7 @@ from ndd._tensor.type_guards import is_list
 from ndd._tensor.warn_once import warn_once
 
 _KEPT_CALLS = 256
-LONGEST_KEPT = 256  # of a list: to compare the 34,928 numbers of SSD's anchors took 36 ms, to convert them takes 4
+LONGEST_CACHED = 256  # of a list: to compare the 34,928 numbers of SSD's anchors took 36 ms, to convert them takes 4
 _HANDLES = (Tensor, Batch)
 _PLAIN = frozenset({type(None), bool, int, float, str, DType, InterpType})  # hashable, and never changed
 _UNKNOWN_LAYOUT = object()
@@ -476,14 +476,14 @@ def _cache_key(value: Any) -> Any:
         return (value.__class__, value._spec) if value._spec.ndim == 0 else value
     if value.__class__ is np.ndarray:
         return array_key(value) or value
-    if value.__class__ in (tuple, list) and len(value) <= LONGEST_KEPT:
+    if value.__class__ in (tuple, list) and len(value) <= LONGEST_CACHED:
         return _hashable(value)
     return value
 
 
 def _hashable(values: Any) -> tuple[Any, ...]:
     """A matrix, say, as tuples: one that is not found again takes `warp_affine` on a GPU 190 of 260 us at every call."""
-    most = LONGEST_KEPT // max(len(values), 1)
+    most = LONGEST_CACHED // max(len(values), 1)
     return tuple([_hashable(v) if v.__class__ is list and len(v) <= most else v for v in values])
 
 

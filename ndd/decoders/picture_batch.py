@@ -233,7 +233,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
             batch.windows_of = lambda extents: chosen(batch.call, extents, *further, **arguments)
             batch.cut(*batch.windows_of(batch.extents()))
 
-    # A batch at once: the JPEG kernel takes pictures in turn from all threads, with no step of Python for each.
+    # A batch at once: threads share the pictures inside one compiled call of the JPEG kernel, without Python for each picture.
     @op.batch
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
         batch = PictureBatch(call, operand, arguments)

@@ -178,7 +178,7 @@ def _asked(target: _Target, headers: dict[str, str], take: Any, deadline: float)
 
 
 def _followed(target: _Target, location: str | None) -> _Target:
-    """Where an answer sends us. What it says of users does not count."""
+    """The target of a redirect, without user names in it."""
     if not location:
         raise _Refused(errno.EIO, "The web server hands the request on without saying where to")
     here = f"{target.server.scheme}://{_bracketed(target.server.host)}:{target.server.port}{target.path}"
@@ -203,7 +203,7 @@ def _warn(host: str, other: str) -> None:
 def _answered(
     target: _Target, headers: dict[str, str], origin: Zone | None, deadline: float
 ) -> Iterator[tuple[_Connection, http.client.HTTPResponse]]:
-    """The answer to one request. A connection that was kept may have been closed by the server meanwhile: then a new one is
+    """The answer to one request. The server may have closed a connection that was kept open: then a new one is
     made. It is kept again where the answer has been read to its end."""
     kept: dict[_Server, _Connection] = _local.__dict__.setdefault("kept", {})
     sent = {"User-Agent": "ndd", **headers}

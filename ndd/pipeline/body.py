@@ -37,7 +37,7 @@ class PipelineBody(PipelineOptions):
         self._states: OperatorStates | None = None
         self._readers: dict[str, Any] = {}
         self._sources: list[ExternalSource] = []
-        self._early: dict[str, list[Any]] = {}  # fed to sources of a body that has not run yet
+        self._early: dict[str, list[Any]] = {}  # fed to sources before the first run
         self._read: dict[int, Any] = {}
         self._built = False
         self._context: Any = None

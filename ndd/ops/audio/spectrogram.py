@@ -332,7 +332,7 @@ def _(launch, signal, out, frames, layout, power):
     from ndd._cuda import fourier
 
     rows = fourier.memory(launch, frames.counts, frames.nfft)
-    window = launch.table(frames.window, kept=True)
+    window = launch.table(frames.window, cached=True)
     fields = {"n": frames.lengths, "windows": frames.counts, "window": window, "rows": rows}
     numbers = {
         "first": frames.first, "step": frames.step, "length": frames.length, "nfft": frames.nfft, "bins": frames.bins,
