@@ -285,7 +285,7 @@ _own_streams = Memoized(_new_stream, per="owner")
 
 
 class EvalContext:
-    """What operators run with: a background thread, a thread pool, a device and a CUDA stream.
+    """The resources that operators run with: a background thread, a thread pool, a device and a CUDA stream.
 
     Each thread has a default context; within `with EvalContext(...)` another one is in force. An operator uses the context
     that is in force at its call. A context serves one thread at a time; a second one gets a RuntimeError.

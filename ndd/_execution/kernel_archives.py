@@ -29,7 +29,7 @@ _refused: dict[str, None] = {}
 
 
 class KernelArchive:
-    """What an archive holds.
+    """The contents of an archive.
 
     Attributes:
         header: see above.
@@ -63,7 +63,7 @@ def archive(target: str) -> KernelArchive | None:
 
 @functools.cache
 def targets() -> list[str]:
-    """What there are archives for."""
+    """The targets that have archives."""
     return sorted(path.stem for path in folder.glob(f"*{_SUFFIX}"))
 
 

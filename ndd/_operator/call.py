@@ -76,7 +76,7 @@ class Call:
 
     @property
     def sources(self) -> list[Any]:
-        """Where each sample came from, None where nobody knows."""
+        """The source of each sample, None where it is unknown."""
         info = source_info_of(self.stores)
         return info if info is not None and len(info) == self.n else [None] * self.n
 
@@ -316,7 +316,7 @@ def _gpu_rooms() -> _GpuRooms:
 
 
 def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
-    """What the axes of a result stand for. A sound of the same shape is one of the same rate."""
+    """The units of the axes of a result. A sound of the same shape has the same rate."""
     known = source.scales or []
     if call.op.scale is not None:
         made = {one: call.op.scale(one, **call.settled.named) for one in set(known)}  # recordings have few rates
@@ -326,7 +326,7 @@ def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
 
 
 def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:
-    """For an operator without a plan: the shapes of input 0; what may differ between samples is per sample."""
+    """The plan of an operator without `.plan`: the shapes of input 0, and its arguments."""
     per_sample: dict[str, Any] = {}
     shared: dict[str, Any] = {}
     for name, value in args.items():

@@ -16,7 +16,7 @@ _HANDLES = (Tensor, Batch)
 
 
 class CachedCall:
-    """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
+    """All that follows from the constants and the specs of a call's inputs. Calls that agree in these share it."""
 
     __slots__ = (
         "assumed", "batch_only", "by_name", "came_once", "columns", "constants", "device", "fewer", "handles", "kernels",
@@ -71,7 +71,7 @@ class CachedCall:
         planned.cached = True
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` gives, made once for all calls with these constants and this key."""
+        """The result of `make`, computed once for all calls with these constants and this key."""
         made = self.made_once
         try:
             return made[key]

@@ -124,14 +124,14 @@ def window(call: Call, shapes: np.ndarray) -> np.ndarray | None:
 
 
 class Continuation(NamedTuple):
-    """What the waiting call does with a piece, and where its output lies."""
+    """The function of the waiting call for a piece, and the store of its output."""
 
     work: Callable[..., None]
     store: Store
 
 
 def continuation(call: Call, shapes: np.ndarray) -> Continuation | None:
-    """What to do with pieces of the output of this call, of these shapes, in place of making it."""
+    """The function that takes pieces of the output of this call, which has these shapes, in place of storing it."""
     found = waiting(call, shapes, call.op.name)
     if found is None or found.answer is None:
         return None

@@ -205,7 +205,7 @@ def _all_done(call: Call, kernel: Any, rows: list[tuple[Any, ...]]) -> bool:
 
 
 def store_of(value: Any, spec: Spec) -> Store:
-    """What `.batch` returns for an output, as a store: a list of arrays, one array `[N, ...]`, or a store."""
+    """The store of an output that `.batch` returned as a list of arrays, one array `[N, ...]`, or a store."""
     if isinstance(value, Store):
         return value
     if isinstance(value, list):

@@ -51,7 +51,7 @@ _RUN_BYTES = 1 << 17  # of a run of samples, at least
 
 
 class Pace:
-    """How long a loop works for each byte of a batch, on one thread.
+    """The measured time of a loop for each byte of a batch, on one thread.
 
     Args:
         seconds: if that is known.
@@ -64,12 +64,12 @@ class Pace:
         self._calls = 0 if seconds is None else _FIRST_CALLS
 
     def is_due(self) -> bool:
-        """Whether the time of this call is to be taken. As long as none was, it is: loops that are being compiled leave all."""
+        """Whether this call is to be timed. All calls are until one was: loops that are being compiled do nothing."""
         self._calls += 1
         return not self.seconds or self._calls <= _FIRST_CALLS or self._calls % _CALLS == 0
 
     def note(self, seconds: float) -> None:
-        """What a byte took at a call; the first one may have compiled, and a fallback have answered before."""
+        """Notes the seconds a byte of one call. The first call may have compiled, and earlier ones may have used a fallback."""
         known = self.seconds
         if not known or seconds < known / 4:
             self.seconds = seconds
@@ -212,7 +212,7 @@ class Memory(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where `Memory` goes among the fields of a loop, and all of it that is known before the addresses are."""
+    """The place of a `Memory` among the fields of a loop, with all that is known before its addresses."""
 
     slot: int
     number: int

@@ -207,7 +207,7 @@ class PictureBatch:
         return store
 
     def _extents_of_any(self) -> tuple[int, ...]:
-        """What is known of the shape of any picture where none could be decoded: (H, W, C), 0 for unknown extents."""
+        """The known extents of pictures if none could be decoded: (H, W, C), 0 for unknown ones."""
         channels = 1 if self.options.output_type == DALIImageType.GRAY else 3
         if self.options.output_type == DALIImageType.ANY_DATA:
             channels = 0

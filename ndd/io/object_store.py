@@ -48,7 +48,7 @@ Environment = tuple[tuple[str, str], ...]
 
 
 class Status(NamedTuple):
-    """What a store says of an object."""
+    """The facts that a store gives about an object."""
 
     size: int
     version: str
@@ -331,7 +331,7 @@ def _told(error: Exception) -> str:
 
 
 def _environment() -> Environment:
-    """What settings and credentials depend on. With another environment other settings and stores are made."""
+    """The variables that settings and credentials depend on. Another environment gets other settings and stores."""
     names = [n for n in os.environ if n.startswith(("AWS_", "GOOGLE_", "AZURE_", "NDD_OBJECT_"))]
     return tuple([(n, os.environ.get(n, "")) for n in names])  # another thread may unset one
 

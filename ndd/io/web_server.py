@@ -61,7 +61,7 @@ class Zone(IntEnum):
 
 
 class _Refused(OSError):
-    """What no other attempt mends."""
+    """An error that a retry does not mend."""
 
 
 class _TryAgain(OSError):
@@ -241,7 +241,7 @@ def _answered(
 
 
 def _body(answer: http.client.HTTPResponse, limit: int | None) -> bytearray:
-    """What an answer holds, up to a limit."""
+    """The body of an answer, up to a limit."""
     data = bytearray()
     while limit is None or len(data) < limit:
         piece = answer.read(_PIECE if limit is None else min(_PIECE, limit - len(data)))
@@ -254,7 +254,7 @@ def _body(answer: http.client.HTTPResponse, limit: int | None) -> bytearray:
 
 
 def _range(answer: http.client.HTTPResponse) -> tuple[int | None, int | None]:
-    """Where the part of a file that an answer holds begins, and how large the file is."""
+    """The offset of the part of a file in an answer, and the size of the file."""
     stated = _RANGE.match(answer.getheader("Content-Range", ""))
     if stated is None:
         return None, None

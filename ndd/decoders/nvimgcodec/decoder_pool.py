@@ -1,4 +1,4 @@
-"""What GPU decodes reuse: decoders by batch size, and memory and handles for the batches under way."""
+"""Objects that GPU decodes reuse: decoders by batch size, and memory and handles for running batches."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class Staging:
 
 
 class Place:
-    """What the decode of one batch needs beside a decoder: memory for the encoded bytes, and handles of the pictures."""
+    """The resources of one batch beside a decoder: memory for the encoded bytes, and handles of the pictures."""
 
     def __init__(self, codec: Library):
         self.staging = Staging()
