@@ -42,6 +42,8 @@ def preemphasis_filter(
     >>> import ndd
     >>> ndd.preemphasis_filter(ndd.tensor([4, 4, 8]), preemph_coeff=0.5, border="zero").torch()
     tensor([4., 2., 6.])
+    >>> ndd.preemphasis_filter(ndd.demo.sound()).shape
+    (9600,)
     """
     if border not in BORDERS:
         raise RuntimeError(f"`border`: expected one of {', '.join(map(repr, BORDERS))}, got {border!r}")
