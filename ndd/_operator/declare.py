@@ -137,7 +137,6 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.plan = partial(_set_plan, found)
     wrapper.views = partial(_set, found, "views")
     wrapper.batch = partial(_set_batch, found)
-    wrapper.scale = partial(_set, found, "scale")
     wrapper.cpu = partial(_set_kernel, found, "cpu")
     wrapper.cuda = partial(_set_cuda, found)
     wrapper.fuses = partial(_set_fusion, found)

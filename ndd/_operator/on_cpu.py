@@ -208,7 +208,7 @@ def store_of(value: Any, spec: Spec) -> Store:
     """The store of an output that `.batch` returned as a list of arrays, one array `[N, ...]`, or a store."""
     if isinstance(value, Store):
         return value
-    if isinstance(value, list):
+    if value.__class__ is list:
         return Store(spec.dtype, spec.layout, spec.device, [tuple(p.shape) for p in value], parts=value)
     shapes = [tuple(value.shape[1:])] * len(value)
     return Store(spec.dtype, spec.layout, spec.device, shapes, whole=value)
@@ -216,7 +216,7 @@ def store_of(value: Any, spec: Spec) -> Store:
 
 def _both(shapes: Any) -> tuple[list[tuple[int, ...]], np.ndarray | None]:
     """The shapes that a plan gives as tuples, and as an array of their own where they were an array."""
-    if isinstance(shapes, np.ndarray):
+    if shapes.__class__ is np.ndarray:
         return [tuple(s) for s in shapes.tolist()], shapes.astype(np.int64)
     return [tuple(int(e) for e in s) for s in shapes], None
 

@@ -53,6 +53,7 @@ class Operator:
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
     scale: Callable[..., Any] | None = None
+    """The units of the result's axes (seconds, hertz), from those of input 0 and the arguments."""
     plan_takes_call = False
     # Whether what a sample becomes depends on that sample alone; or a function of the arguments that says so.
     independent_samples: bool | Callable[..., bool] = True

@@ -198,9 +198,11 @@ def _own(counts: np.ndarray, first: int, last: int) -> Iterator[tuple[int, int, 
         before += count
 
 
-@spectrogram.scale
-def _(scale: Scale, *, nfft, window_length, window_step, **_):
+def _scale_of(scale: Scale, *, nfft, window_length, window_step, **_):
     return Scale(scale.seconds * window_step, 1 / (scale.seconds * (nfft or window_length)))
+
+
+spectrogram.operator.scale = _scale_of
 
 
 @kernel
