@@ -64,7 +64,7 @@ class PrefetchedCall:
 
 
 class Prefetched:
-    """What is made ahead of one call in one iteration.
+    """The results that one call gives ahead of the loop in one iteration.
 
     Args:
         count: how many samples the batch has that was merged with others; None for one alone.
@@ -159,7 +159,7 @@ def expected_calls(
 
 
 def _places(recorded: RecordedCall, distance: int, count: int) -> list[Any] | None:
-    """Where the generator of a call will stand for each of `count` batches; None if that cannot be foreseen."""
+    """The position of a call's generator for each of `count` batches; None if it cannot be predicted."""
     if recorded.draws is None:
         return [None] * count
     words = recorded.words

@@ -29,12 +29,12 @@ def times_written(store: Store) -> int:
 
 
 def kind_of(store: Store) -> Any:
-    """What a cached call is valid for: its plans and recorded launches would take the bytes of another kind for its own."""
+    """The key of a cached call's inputs: its plans and recorded launches would misread values of another kind."""
     return store.dtype, store.ndim, store.layout, store.device
 
 
 class LoopConstant:
-    """A value from outside the loop that each iteration uses. It equals itself alone, as long as nobody writes to it."""
+    """A value from outside the loop that each iteration uses. It equals only itself, as long as nobody writes to it."""
 
     __slots__ = ("handle", "writes")
 
@@ -94,7 +94,7 @@ class RecordedCall:
 
 
 class LoopRecording:
-    """What a loop does with the batches of one output of a reader.
+    """The calls that a loop makes with the batches of one output of a reader.
 
     Attributes:
         expected: the calls that the next iterations are expected to make.
