@@ -8,7 +8,7 @@ A kernel is a Python function under `@kernel` (`jit.py`). Its life:
    Its name follows from the texts of the kernel and of all that it calls, the types, the processor and the versions of libraries.
 4. Without a file the kernel is compiled. The kernels that it calls are compiled to bitcode first, each once for its types, kept
    in files of their own, and linked in (`linking.py`). One thread compiles at a time.
-5. A kernel with a `meanwhile` does not make the caller wait: something slower answers while a thread compiles (`background.py`).
+5. A kernel with a `fallback` does not make the caller wait: something slower answers while a thread compiles (`background.py`).
 6. A batch is one call: threads that wait in compiled code join in (`thread_team.py`) and take samples by a counter
    (`sample_loops.py`), so that none of them needs the interpreter.
 

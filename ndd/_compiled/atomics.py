@@ -112,8 +112,8 @@ def _without_references() -> Any:
 
 
 def entry_point(signature_of: Any, call: Any) -> Any:
-    """An intrinsic like `thread_entry`: it reserves memory on the caller's stack for the arguments, a status and numba's description
-    of an error; and makes a function that calls a kernel with the arguments and writes status and error.
+    """An intrinsic like `thread_entry`: it reserves memory on the caller's stack for the arguments, a status and numba's
+    description of an error; and makes a function that calls a kernel with the arguments and writes status and error.
 
     Args:
         signature_of: gives the signature of the kernel that is called, of the typing context, the kernel's type and those of the
@@ -291,8 +291,9 @@ reraise: Any = Intrinsic(_reraise)
 """`reraise(what, address)`: raises the error that a thread met in the entry point, if any. `what` is that of `thread_entry`."""
 
 address_of: Any = Intrinsic(_address_of)
-"""`address_of(kernel)`: of a C function of four int64 that calls the kernel, which raises nothing. It lives as long as the process."""
+"""`address_of(kernel)`: of a C function of four int64 that calls the kernel, which raises nothing. It lives as long as the
+process."""
 
 call_kept: Any = Intrinsic(_call_kept)
-"""`call_kept(numbers, k, a, b, c)`: calls the function whose address of `address_of` is `numbers[k]`, with the address of `numbers`,
-and `a`, `b` and `c`."""
+"""`call_kept(numbers, k, a, b, c)`: calls the function whose address of `address_of` is `numbers[k]`, with the address of
+`numbers`, and `a`, `b` and `c`."""

@@ -1,11 +1,11 @@
 """Kernels that take seconds to compile: a thread does so while something slower computes the same numbers.
 
-A call for which a kernel is neither compiled nor on disk is answered by the kernel's stand-in, and the kernel is compiled
-when no call has had to wait for another one for a moment: of several the one whose stand-in has taken the longest, or is
+A call for which a kernel is neither compiled nor on disk is answered by the kernel's fallback, and the kernel is compiled
+when no call has had to wait for another one for a moment: of several the one whose fallback has taken the longest, or is
 taking. (A JPEG is decoded by another library nearly as fast; resampling takes twenty times as long.) While another process of
 the machine compiles a kernel, others are compiled here.
 
-A fork does not wait, nor does a call that needs another kernel, nor one whose stand-in takes much longer: at the next step of
+A fork does not wait, nor does a call that needs another kernel, nor one whose fallback takes much longer: at the next step of
 the compiler (0.6 s at most on a quiet machine) it is broken off, and begun again later. What only that kernel calls, and is
 compiled already, is kept. The end of the program waits as long as the kernel has taken by then, 1.4 s at most, so that what
 is nearly done is not lost; it drops the rest. Processes that were forked compile at the call: they come late, and end without
@@ -78,7 +78,7 @@ class Background:
     """The thread that compiles. It lives while there is something to do.
 
     Attributes:
-        allowed: whether stand-ins are used at all.
+        allowed: whether fallbacks are used at all.
     """
 
     def __init__(self) -> None:
@@ -197,7 +197,7 @@ def _goes_on() -> bool:
 background = Background()
 
 
-def stand_in(
+def with_fallback(
     dispatcher: Any, cache: Any, computes: Callable[..., Any], compile_for: Callable[..., Any]
 ) -> Callable[..., Any]:
     """What a numba dispatcher does for types that it has not compiled: `computes` answers, if `cache` has no file for these

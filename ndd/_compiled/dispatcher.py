@@ -4,7 +4,7 @@ A dispatcher is what Python calls: it looks up the types of the arguments and ca
 
 1. `_cache`: compiled code is kept by `kernel_cache.py`; numba's own cache breaks when its index is damaged.
 2. `typeof_pyval`: the type of a plain array is told without `numpy.ma`, which takes 8 ms to import.
-3. `_compile_for_args`, called for types that are new: one thread at a time, without garbage collection, or a stand-in.
+3. `_compile_for_args`, called for types that are new: one thread at a time, without garbage collection, or a fallback.
 4. `_compiler.compile`, called for what is not on disk either: whoever waits is told.
 5. `get_call_template`, called where a kernel calls it: a number that is written in the call is an argument like any other, so
    that `little_endian(data, 0, 4)` and `little_endian(data, 8, 2)` are one compilation, not two.
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ndd._compiled import linking
-from ndd._compiled.background import background, stand_in
+from ndd._compiled.background import background, with_fallback
 from ndd._compiled.kernel_cache import KernelCache
 from ndd._execution.fork import fork_lock
 
@@ -32,7 +32,7 @@ def make_dispatcher(
     inner: bool,
     cache: KernelCache | None,
     around_compile: Callable[[Callable[..., Any]], Callable[..., Any]],
-    meanwhile: Callable[..., Any] | None = None,
+    fallback: Callable[..., Any] | None = None,
 ) -> Any:
     """The dispatcher of a function.
 
@@ -42,7 +42,7 @@ def make_dispatcher(
         inner: whether only kernels call it.
         cache: keeps what is compiled; None: nothing does.
         around_compile: wraps the function that compiles for new types.
-        meanwhile: answers while the kernel is compiled in the background.
+        fallback: answers while the kernel is compiled in the background.
     """
     import numba
 
@@ -53,8 +53,8 @@ def make_dispatcher(
         found._cache = cache
     found.typeof_pyval = _typed(found)
     found._compile_for_args = _one_at_a_time(found, cache)
-    if meanwhile is not None and cache is not None and not inner:
-        found._compile_for_args = stand_in(found, cache, meanwhile, found._compile_for_args)
+    if fallback is not None and cache is not None and not inner:
+        found._compile_for_args = with_fallback(found, cache, fallback, found._compile_for_args)
     found._compiler.compile = around_compile(found._compiler.compile)
     found.get_call_template = _without_literals(found.get_call_template)
     return found

@@ -1,4 +1,6 @@
-"""`half_bits`, for kernels: a float32 as the bits of the nearest float16, by the processor's instruction if it has one.
+"""`half_bits` and `bfloat16_bits`, for kernels: a float32 as the bits of the nearest float16 or bfloat16.
+
+For float16 by the processor's instruction if it has one.
 
 That instruction (F16C on x86, always there on ARM) does eight or sixteen numbers at once; without it the bits are put
 together by integer arithmetic, seven times slower.
@@ -51,3 +53,13 @@ def _by_instruction() -> Any:
         return types.uint16(types.float32), generate
 
     return converted
+
+
+@kernel
+def bfloat16_bits(value):
+    """A float32 as the bits of the nearest bfloat16, ties to even; NaN stays NaN."""
+    bits = np.float32(value).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    if (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000):
+        rounded = np.uint32(0x7FFF)
+    return np.uint16(rounded)

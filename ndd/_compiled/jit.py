@@ -2,7 +2,7 @@
 
 A kernel releases the GIL and is kept on disk (`kernel_cache.py`). Kernels may call kernels, C functions (`External`), and
 what `intrinsics.py` has. One thread at a time imports numba and compiles, whoever asks; a fork waits for it. A kernel with a
-`meanwhile` is compiled by a thread in the background, while something slower answers (`background.py`).
+`fallback` is compiled by a thread in the background, while something slower answers (`background.py`).
 """
 
 # What numba keeps private is not in its types.
@@ -85,27 +85,27 @@ class Kernel(Compiled):
         self._answers: Any = None
         self._compiled: Any = None
         self._inner: Any = None
-        self._meanwhile: Callable[..., Any] | None = None
+        self._fallback: Callable[..., Any] | None = None
         self._written: Callable[..., Any] | None = None
         self._text_run: Callable[..., Any] | None = None
 
-    def meanwhile(self, function: Callable[..., Any] | None = None) -> Any:
+    def fallback(self, function: Callable[..., Any] | None = None) -> Any:
         """Declares what is called while this is compiled in the background (`background.py`): `function`, else the
         kernel's own text, by Python's interpreter. It computes the same to the last bit."""
-        self._written, self._meanwhile = function, function or self.interpreted
+        self._written, self._fallback = function, function or self.interpreted
         return function or self
 
-    def has_stand_in(self) -> bool:
+    def has_fallback(self) -> bool:
         """Whether there is one."""
-        return self._meanwhile is not None
+        return self._fallback is not None
 
-    def stand_in(self, *args: Any) -> Any:
+    def run_fallback(self, *args: Any) -> Any:
         """What is called while this is compiled."""
-        return (self._meanwhile or self)(*args)
+        return (self._fallback or self)(*args)
 
-    def meanwhile_if(self, short: Callable[..., bool]) -> None:
+    def fallback_if(self, short: Callable[..., bool]) -> None:
         """Declares the same of its own text, for calls of whose arguments `short` holds: others wait until it is compiled."""
-        self._meanwhile = lambda *args: (self.interpreted if short(*args) else self.waited_for)(*args)
+        self._fallback = lambda *args: (self.interpreted if short(*args) else self.waited_for)(*args)
 
     def never_interpreted(self) -> None:
         """Declares that it is compiled by itself where the text of a kernel that calls it is interpreted: Python's last bit,
@@ -123,7 +123,7 @@ class Kernel(Compiled):
         return self._text_run(*args)
 
     def waited_for(self, *args: Any) -> Any:
-        """Answers when it is compiled: for a stand-in that would take longer than that."""
+        """Answers when it is compiled: for a fallback that would take longer than that."""
         dispatcher.compile_for(self.compiled(), args)
         return self.compiled()(*args)
 
@@ -189,7 +189,7 @@ class Kernel(Compiled):
             load = functools.partial(linking.loaded, function=original)
             cache = KernelCache(name, text, linking.parts, load, packaged and not inner)
         return dispatcher.make_dispatcher(
-            copy, self.options, inner=inner, cache=cache, meanwhile=self._meanwhile,
+            copy, self.options, inner=inner, cache=cache, fallback=self._fallback,
             around_compile=functools.partial(self._said_aloud, scope=copy.__globals__, cache=cache),
         )  # fmt: skip
 

@@ -36,8 +36,8 @@ def by_blocks(one: Kernel, operands: int) -> Kernel:
         function.__module__ = one.function.__module__
         function.__qualname__ = f"{one.function.__qualname__}_by_blocks"
         found = Kernel(function, {})
-        if one.has_stand_in():
-            found.meanwhile(functools.partial(_by_stand_in, one, operands))
+        if one.has_fallback():
+            found.fallback(functools.partial(_by_fallback, one, operands))
         _made.setdefault(one, {})[operands] = found
     return found
 
@@ -73,8 +73,8 @@ def _of_two(x, y, out, far, *numbers):
         start, n = start + n, _BLOCK
 
 
-def _by_stand_in(one: Kernel, operands: int, *args: Any) -> None:
-    one.stand_in(*args[: operands + 1], *args[operands + 2 :])
+def _by_fallback(one: Kernel, operands: int, *args: Any) -> None:
+    one.run_fallback(*args[: operands + 1], *args[operands + 2 :])
 
 
 def _streamed_by_python(source: np.ndarray, out: np.ndarray, start: int) -> None:

@@ -23,10 +23,10 @@ from ndd._compiled.jit import Intrinsic, Kernel
 from ndd._tensor.memory import memory_at
 
 
-def _counted_in_python(turns: np.ndarray) -> int:
+def _counted_in_python(counter: np.ndarray) -> int:
     """Two threads may get the same number, which is no harm: they make the same of it."""
-    found = int(turns[0])
-    turns[0] = found + 1
+    found = int(counter[0])
+    counter[0] = found + 1
     return found
 
 
@@ -36,7 +36,7 @@ def _counted() -> Any:
     from numba.extending import intrinsic
 
     @intrinsic
-    def counted(typing_context, turns):
+    def counted(typing_context, counter):
         def generate(context, builder, signature, arguments):
             place = context.make_array(signature.args[0])(context, builder, arguments[0]).data
             return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "monotonic")
@@ -46,8 +46,8 @@ def _counted() -> Any:
     return counted
 
 
-next_turn: Any = Intrinsic(_counted, _counted_in_python)
-"""`next_turn(turns)`: the number in int64 `[1]`, which becomes one more, as one step among all threads."""
+next_index: Any = Intrinsic(_counted, _counted_in_python)
+"""`next_index(counter)`: the number in `counter`, int64 `[1]`, which grows by one atomically."""
 
 
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -62,7 +62,7 @@ def samples(places: np.ndarray, extents: np.ndarray, dtype: np.dtype) -> Samples
 
 
 class SampleLoop(Kernel):
-    """What `each_in_turn` gives.
+    """What `loop_over_samples` gives.
 
     Attributes:
         one: works on one sample.
@@ -73,24 +73,25 @@ class SampleLoop(Kernel):
         self.one = one
 
 
-def each_in_turn(one: Kernel) -> Kernel:
-    """The kernel `f(turns, most, order, what)` that calls `one` for samples in turn, until none is left.
+def loop_over_samples(one: Kernel) -> Kernel:
+    """The kernel `f(counter, limit, order, what)` that calls `one` for samples in turn, until none is left.
 
     Args:
         one: works on one sample.
 
-    It is run by `joined` (`thread_team.py`), which compiles both together. `order` has the numbers of the samples. `what` is a tuple, with for each parameter of `one` either `Samples`, or an array
-    `[N, ...]` of whose rows each sample gets its own, or a tuple of one thing that all samples get.
+    `joined` (`thread_team.py`) compiles it. `order` has the numbers of the samples. `what` is a tuple, with for each parameter of
+    `one` either `Samples`, or an array `[N, ...]` of whose rows each sample gets its own, or a tuple of one thing that all
+    samples get.
     """
     found = _made.get(one)
     if found is None:
         scope = {**_each.__globals__, "one": one}
-        function = types.FunctionType(_each.__code__, scope, f"{one.function.__name__}_in_turn")
+        function = types.FunctionType(_each.__code__, scope, f"{one.function.__name__}_loop")
         function.__module__ = one.function.__module__
-        function.__qualname__ = f"{one.function.__qualname__}_in_turn"
+        function.__qualname__ = f"{one.function.__qualname__}_loop"
         found = SampleLoop(function, one)
-        if one.has_stand_in():
-            found.meanwhile(functools.partial(_by_stand_in, one))
+        if one.has_fallback():
+            found.fallback(functools.partial(_by_fallback, one))
         _made[one] = found
     return found
 
@@ -98,21 +99,21 @@ def each_in_turn(one: Kernel) -> Kernel:
 _made: weakref.WeakKeyDictionary[Kernel, Kernel] = weakref.WeakKeyDictionary()
 
 
-def _each(turns, most, order, what):
-    for _ in range(most):
-        turn = next_turn(turns)
+def _each(counter, limit, order, what):
+    for _ in range(limit):
+        turn = next_index(counter)
         if turn >= len(order):
             break
         one(*of_sample(what, order[turn]))  # type: ignore[name-defined]  # noqa: F821
     return True
 
 
-def _by_stand_in(one: Kernel, turns: np.ndarray, most: int, order: np.ndarray, what: tuple[Any, ...]) -> bool:
-    for _ in range(most):
-        turn = _counted_in_python(turns)
+def _by_fallback(one: Kernel, counter: np.ndarray, limit: int, order: np.ndarray, what: tuple[Any, ...]) -> bool:
+    for _ in range(limit):
+        turn = _counted_in_python(counter)
         if turn >= len(order):
             break
-        one.stand_in(*_of_sample_in_python(what, order[turn]))
+        one.run_fallback(*_of_sample_in_python(what, order[turn]))
     return True
 
 
@@ -192,12 +193,12 @@ def _samples_entry() -> Any:
 
     def call(context: Any, builder: Any, one: Any, signature: Any, kinds: Any, given: Any) -> None:
         """What `_each` does; `one` is entered with arguments that nobody counts."""
-        turns = context.make_array(kinds[0])(context, builder, given[0]).data
-        most = context.cast(builder, given[1], kinds[1], types.int64)
+        counter = context.make_array(kinds[0])(context, builder, given[0]).data
+        limit = context.cast(builder, given[1], kinds[1], types.int64)
         order = context.make_array(kinds[2])(context, builder, given[2])
         count = cgutils.unpack_tuple(builder, order.shape)[0]
-        with cgutils.for_range(builder, most) as loop:
-            turn = builder.atomic_rmw("add", turns, number(1), "monotonic")
+        with cgutils.for_range(builder, limit) as loop:
+            turn = builder.atomic_rmw("add", counter, number(1), "monotonic")
             with cgutils.if_unlikely(builder, builder.icmp_signed(">=", turn, count)):
                 loop.do_break()
             i = _row(context, builder, kinds[2], given[2], turn)
@@ -212,7 +213,7 @@ def _samples_entry() -> Any:
 
 
 samples_entry: Any = Intrinsic(_samples_entry)
-"""`samples_entry(one, (turns, most, order, what))`: `thread_entry` of `each_in_turn(one)`, which then is not compiled."""
+"""`samples_entry(one, (counter, limit, order, what))`: `thread_entry` of `loop_over_samples(one)`, which then is not compiled."""
 
 
 def _only_joined() -> Any:
@@ -220,4 +221,4 @@ def _only_joined() -> Any:
 
 
 of_sample: Any = Intrinsic(_only_joined, _of_sample_in_python)
-"""`of_sample(what, i)`: the arguments for sample `i`, see `each_in_turn`."""
+"""`of_sample(what, i)`: the arguments for sample `i`, see `loop_over_samples`."""

@@ -4,8 +4,9 @@ A Python thread needs the GIL when it starts and ends a call, and unpacks the lo
 waits. With 16 threads this took longer than most operators (copying 64 photographs took 1.3 ms, of which 0.2 was memory). Here
 the caller unpacks the arguments once and wakes threads that need only their address (0.45 ms).
 
-Such a loop is `f(turns, most, *what)`: threads share `turns` (`sample_loops.py`). `joined(f)` is the kernel that works on it with
-others: `joined(f)(board, helpers, turns, most, what)`. It returns when all is done, so the arguments can lie on its stack.
+Such a loop is `f(counter, limit, *arguments)`: threads share `counter` (`sample_loops.py`). `joined(f)` is the kernel
+`f(board, helpers, counter, limit, arguments)`, which helpers join. It returns when all is done, so the arguments can lie on its
+stack.
 
 The board is int64 memory that a team shares: a counter that idle threads wait on, and slots for a few loops at a time. Threads
 wait by Linux's `futex`; on other systems there is no team.
@@ -54,7 +55,7 @@ _WOKEN_AT_ONCE = 4  # threads that are woken by one, which wake others
 _SPINS = 200  # looks at the end of a loop before it is waited for: 40 ns each
 ALONE = np.zeros(1, np.int64)
 """In place of a board, where nobody is to join in."""
-MEANWHILE = "by a stand-in"
+BY_FALLBACK = "by a fallback"
 """See `joined`."""
 _ENDED = np.ones(_HEAD, np.int64)  # a board whose threads are over
 
@@ -146,13 +147,13 @@ def _serve(board, end):
             fetch_add(board, _ASLEEP, -1)
 
 
-@_serve.meanwhile
+@_serve.fallback
 def _(board, end):
-    return MEANWHILE  # nobody waits: to compile it takes 0.7 s
+    return BY_FALLBACK  # nobody waits: to compile it takes 0.7 s
 
 
-def _join(board, helpers, turns, most, what):
-    given = (turns, most) + what
+def _join(board, helpers, counter, limit, arguments):
+    given = (counter, limit) + arguments
     entry, address = begin(called, given)  # type: ignore[name-defined]  # noqa: F821
     if helpers > 0 and board[_SHARE]:
         call_kept(board, _SHARE, helpers, entry, address)
@@ -163,23 +164,23 @@ def _join(board, helpers, turns, most, what):
 
 
 def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
-    """The kernel `f(board, helpers, turns, most, what)`: `loop(turns, most, *what)` by the caller and up to `helpers` threads of a
-    team with this `board`. True when all are done.
+    """The kernel `f(board, helpers, counter, limit, arguments)`: the caller and up to `helpers` threads of the team with this
+    `board` run `loop(counter, limit, *arguments)`. Returns True when all are done.
 
-    It returns `MEANWHILE` while it is not compiled and helpers are asked for. Without helpers the loop's stand-in, or the loop
+    It returns `BY_FALLBACK` while it is not compiled and helpers are asked for. Without helpers the loop's fallback, or the loop
     itself, answers for the caller alone. The same holds for a loop in Python.
     """
     if not isinstance(loop, Kernel):
         return functools.partial(_alone, lambda: loop)
     found = _joined.get(loop)
     if found is None:
-        how: Any = (loop.one, samples_entry) if isinstance(loop, SampleLoop) else (loop, thread_entry)
-        scope = {**_join.__globals__, "loop": loop, "called": how[0], "begin": how[1]}
+        called, begin = (loop.one, samples_entry) if isinstance(loop, SampleLoop) else (loop, thread_entry)
+        scope = {**_join.__globals__, "loop": loop, "called": called, "begin": begin}
         name = f"{loop.function.__name__}_joined"
         function = types.FunctionType(_join.__code__, scope, name)
         function.__module__, function.__qualname__ = loop.function.__module__, f"{loop.function.__qualname__}_joined"
         found = _joined[loop] = Kernel(function, {"light": True})
-        found.meanwhile(functools.partial(_alone, lambda: loop.stand_in))
+        found.fallback(functools.partial(_alone, lambda: loop.run_fallback))
         found.interpreted_as(functools.partial(_alone, loop.in_python))
     return found
 
@@ -187,8 +188,10 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
 _joined: weakref.WeakKeyDictionary[Kernel, Kernel] = weakref.WeakKeyDictionary()
 
 
-def _alone(answers: Any, board: np.ndarray, helpers: int, turns: np.ndarray, most: int, what: tuple[Any, ...]) -> Any:
-    return MEANWHILE if helpers or answers()(turns, most, *what) else False
+def _alone(
+    answers: Any, board: np.ndarray, helpers: int, counter: np.ndarray, limit: int, arguments: tuple[Any, ...]
+) -> Any:
+    return BY_FALLBACK if helpers or answers()(counter, limit, *arguments) else False
 
 
 class ThreadTeam:
@@ -217,7 +220,7 @@ class ThreadTeam:
             return True
         if not self._threads:
             shared = _serve(_ENDED, False)
-            if shared is MEANWHILE:
+            if shared is BY_FALLBACK:
                 return False
             self.board[_SHARE] = shared
         with self._lock:

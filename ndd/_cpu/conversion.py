@@ -22,7 +22,7 @@ def float_to_int(array, out, half, low, high, above, top, nan):
             out[i] = nan
 
 
-float_to_int.meanwhile(rounded)
+float_to_int.fallback(rounded)
 
 
 @kernel
@@ -32,7 +32,7 @@ def int_to_int(array, out, low, high):
         out[i] = min(max(array[i], low), high)
 
 
-@int_to_int.meanwhile
+@int_to_int.fallback
 def _(array, out, low, high):
     np.copyto(out, np.minimum(np.maximum(array, low), high), casting="unsafe")
 
@@ -44,7 +44,7 @@ def int_to_float(array, out):
         out[i] = array[i]
 
 
-int_to_float.meanwhile()
+int_to_float.fallback()
 
 
 @kernel
@@ -67,7 +67,7 @@ def half_to_float(array, out):
             result[i] = normal | sign
 
 
-@half_to_float.meanwhile
+@half_to_float.fallback
 def _(array, out):
     out[:] = array.view(np.float16)
 
@@ -90,7 +90,7 @@ def float_to_half(array, out):
         out[i] = np.uint16(sign | rounded)
 
 
-@float_to_half.meanwhile
+@float_to_half.fallback
 def _(array, out):
     out.view(np.float16)[:] = array.view(np.float32)
 
@@ -106,7 +106,7 @@ def float_to_bfloat16(array, out):
         out[i] = np.uint16(rounded)
 
 
-@float_to_bfloat16.meanwhile
+@float_to_bfloat16.fallback
 def _(array, out):
     rounded = (array + np.uint32(0x7FFF) + ((array >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     out[:] = np.where(np.isnan(array.view(np.float32)), np.uint32(0x7FFF), rounded)

@@ -67,7 +67,7 @@ def add_slice(values, weight, out):
 add_slice.never_interpreted()
 
 
-@_combine.meanwhile
+@_combine.fallback
 def _(buffer, starts, weights, count, out, added):
     if not added:
         out[:] = 0
@@ -97,7 +97,7 @@ def put_row(row, out, store):
             out[j] = np.trunc(value + half)
 
 
-@put_row.meanwhile
+@put_row.fallback
 def _(row, out, store):
     if store is None:
         out[:] = row[: out.size]
@@ -132,7 +132,7 @@ def pad_rows(plane, extents, channels, first, before, border, fill, rows, length
                 out[lead + x * channels + c] = fill if of < 0 else middle[of * channels + c]
 
 
-@pad_rows.meanwhile
+@pad_rows.fallback
 def _(plane, extents, channels, first, before, border, fill, rows, length):
     height, width = extents
     index = border_index.in_python()
@@ -222,7 +222,7 @@ def separable(source, out, planes, extents, results, channels, taps, windows, sc
                 put_row(total[i * length : i * length + m], out[begin : begin + m], store)
 
 
-separable.meanwhile()
+separable.fallback()
 
 
 @kernel

@@ -14,7 +14,7 @@ import numpy as np
 from ndd._compiled.intrinsics import each, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.libm import c_exp, c_log
-from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.sample_loops import next_index
 from ndd._cpu.philox import CHUNK, element_words, next_word, seek, word_at
 
 _U = np.uint64
@@ -53,7 +53,7 @@ def fill_uniform(out, streams, affine):
                 row[e] = min(np.float32(np.float64(np.float32(words[0, e])) * scale + start), last)
 
 
-fill_uniform.meanwhile()
+fill_uniform.fallback()
 
 
 @kernel
@@ -82,7 +82,7 @@ def fill_coin(out, streams, threshold):
                 row[e] = _U(words[0, e]) < threshold[n]
 
 
-fill_coin.meanwhile()
+fill_coin.fallback()
 
 
 @kernel(nogil=False)
@@ -94,7 +94,7 @@ def fill_coins(out, streams, threshold):
         out[n] = _U(word[0, 0]) < threshold[n]
 
 
-fill_coins.meanwhile()
+fill_coins.fallback()
 
 
 @kernel
@@ -139,7 +139,7 @@ def fill_index(out, streams, count):
                     row[e] = product >> _U(32)
 
 
-@fill_index.meanwhile
+@fill_index.fallback
 def _(out, streams, count):
     start, draw, cursor = seek.in_python(), below.in_python(), np.empty(8, np.uint64)
     with np.errstate(all="ignore"):
@@ -187,7 +187,7 @@ def fill_weighted_index(out, streams, cumulative, count):
                 row[e] = weighted(cumulative[n], count[n], (_U(words[1, e]) << _U(32)) | _U(words[0, e]))
 
 
-@fill_weighted_index.meanwhile
+@fill_weighted_index.fallback
 def _(out, streams, cumulative, count):
     for n, first, row in _rows(out):
         words = np.empty((2, row.size), np.uint32)
@@ -210,7 +210,7 @@ def fill_index_in_order(out, streams, cumulative, count):
                 out[n, e] = below(cursor, _U(count[n]))
 
 
-@fill_index_in_order.meanwhile
+@fill_index_in_order.fallback
 def _(out, *given):
     (fill_index_in_order.interpreted if out.size <= _FEW else fill_index_in_order.waited_for)(out, *given)
 
@@ -271,15 +271,15 @@ def fill_normal(out, streams, mean, stddev):
                 row[e] = np.float32(np.float64(row[e]) * spread + centre)
 
 
-fill_normal.meanwhile()
+fill_normal.fallback()
 
 
 @kernel
-def fill_normal_in_turns(turns, most, out, starts, sizes, ends, streams, mean, stddev):
+def fill_normal_loop(counter, limit, out, starts, sizes, ends, streams, mean, stddev):
     """The same for samples of any sizes, which begin at `starts[n]` in `out`, 1-D. A turn is PIECE elements of a sample; up to
     sample n there are `ends[n]` of them."""
-    for _ in range(most):
-        turn = next_turn(turns)
+    for _ in range(limit):
+        turn = next_index(counter)
         if turn >= ends[-1]:
             break
         n, high = 0, len(ends) - 1
@@ -299,7 +299,7 @@ def fill_normal_in_turns(turns, most, out, starts, sizes, ends, streams, mean, s
     return True
 
 
-fill_normal_in_turns.meanwhile()
+fill_normal_loop.fallback()
 
 
 @kernel
@@ -334,7 +334,7 @@ def store_rounded(values, out, half, low, high, of_nan):
         out[i] = rounded if values[i] == values[i] else of_nan
 
 
-@store_rounded.meanwhile
+@store_rounded.fallback
 def _(values, out, half, low, high, of_nan):
     rounded = np.trunc(values + np.copysign(half, values)).clip(low, high)
     out[...] = np.where(values == values, rounded, of_nan)
@@ -387,7 +387,7 @@ def fill_beta(out, streams, alpha, beta, k):
         _beta_sample(out[n], streams[n], shapes, k, numbers)
 
 
-@fill_beta.meanwhile
+@fill_beta.fallback
 def _(out, *given):
     (fill_beta.interpreted if out.size <= _FEW else fill_beta.waited_for)(out, *given)
 

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 from ndd._compiled.jit import External, kernel
-from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.sample_loops import next_index
 
 STATUS_BYTES = 256  # room for what the kernel says of a file: 256 bytes on Linux, 144 on macOS
 _REGULAR, _KINDS = 0o100000, 0o170000
@@ -88,7 +88,7 @@ def open_files(paths, starts, flags, status, handles, sizes):
         handles[i], sizes[i] = _open_regular(base + starts[i], flags, status)
 
 
-@open_files.meanwhile
+@open_files.fallback
 def _(paths, starts, flags, status, handles, sizes):
     text = paths.tobytes()
     for i, start in enumerate(starts.tolist()):
@@ -157,7 +157,7 @@ def read_ranges(handles, offsets, sizes, places, target, done, close):
     return incomplete
 
 
-@read_ranges.meanwhile
+@read_ranges.fallback
 def _(handles, offsets, sizes, places, target, done, close):
     memory, wanted = memoryview(target), sizes.tolist()
     for i, (handle, offset, place) in enumerate(zip(handles.tolist(), offsets.tolist(), places.tolist(), strict=True)):
@@ -177,7 +177,7 @@ def close_files(handles):
             _close(handle)
 
 
-@close_files.meanwhile
+@close_files.fallback
 def _(handles):
     for handle in handles.tolist():
         if handle >= 0:
@@ -185,30 +185,30 @@ def _(handles):
 
 
 @kernel
-def open_turns(turns, most, paths, starts, flags, handles, sizes):
+def open_loop(counter, limit, paths, starts, flags, handles, sizes):
     """As `open_files`, by threads that take the files in turn (`Call.parallel_for`)."""
     base, status = paths.ctypes.data, np.empty(STATUS_BYTES, np.uint8)
-    for _ in range(most):
-        i = next_turn(turns)
+    for _ in range(limit):
+        i = next_index(counter)
         if i >= len(starts):
             break
         handles[i], sizes[i] = _open_regular(base + starts[i], flags, status)
     return True
 
 
-@open_turns.meanwhile
+@open_loop.fallback
 def _(*given):
     """Python reads them, one by one."""
     return False
 
 
 @kernel
-def read_turns(turns, most, order, handles, sizes, places, target, done):
+def read_loop(counter, limit, order, handles, sizes, places, target, done):
     """Reads the files `order` whole, each to `places[i]` of `target`, and closes them, by threads that take them in turn; what
     is closed, or is being read, has the handle -1. `done`: as of `read_ranges`."""
     base = target.ctypes.data
-    for _ in range(most):
-        k = next_turn(turns)
+    for _ in range(limit):
+        k = next_index(counter)
         if k >= len(order):
             break
         i = order[k]
@@ -220,7 +220,7 @@ def read_turns(turns, most, order, handles, sizes, places, target, done):
     return True
 
 
-@read_turns.meanwhile
+@read_loop.fallback
 def _(*given):
     """Python reads them, one by one."""
     return False

@@ -110,7 +110,7 @@ def nearest_taps(n_out, n_in, start, end, origin_at, accumulate):
     return first
 
 
-nearest_taps.meanwhile()
+nearest_taps.fallback()
 
 
 @kernel
@@ -125,7 +125,7 @@ def fused_nearest_taps(n_out, n_in, start, end):
     return first
 
 
-fused_nearest_taps.meanwhile()
+fused_nearest_taps.fallback()
 
 
 @kernel

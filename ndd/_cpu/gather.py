@@ -7,21 +7,21 @@ import ctypes
 import numpy as np
 
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.sample_loops import next_index
 from ndd._cpu.element_copies import copy_bytes
 
 PIECE = 1 << 17  # bytes of a turn
 
 
 @kernel
-def gather_turns(turns, most, sources, ends, target):
+def gather_loop(counter, limit, sources, ends, target):
     """Copies the bytes at the addresses `sources` to the address `target`. A turn is a piece of what is there then.
 
     `ends`: where each sample ends there, in bytes from `target` on. Both are int64 `[N]`, of one sample at least.
     """
     total, k = ends[-1], 0
-    for _ in range(most):
-        at = next_turn(turns) * PIECE
+    for _ in range(limit):
+        at = next_index(counter) * PIECE
         if at >= total:
             break
         stop = min(at + PIECE, total)
@@ -35,12 +35,12 @@ def gather_turns(turns, most, sources, ends, target):
     return True
 
 
-@gather_turns.meanwhile
-def _(turns, most, sources, ends, target):
+@gather_loop.fallback
+def _(counter, limit, sources, ends, target):
     places = ends.tolist()
     begins, total = [0, *places], places[-1]
-    for _ in range(most):
-        at = next_turn(turns) * PIECE
+    for _ in range(limit):
+        at = next_index(counter) * PIECE
         if at >= total:
             break
         stop, k = min(at + PIECE, total), int(np.searchsorted(ends, at, side="right"))

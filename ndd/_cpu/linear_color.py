@@ -59,7 +59,7 @@ def mix_channels(x, out, matrix, limits, small):
         made[3 * i + 2] = _made(br * r + bg * g + bb * b + b_offset, limits, small)
 
 
-@mix_channels.meanwhile
+@mix_channels.fallback
 def _(x, out, matrix, limits, small):
     with np.errstate(all="ignore"):
         r, g, b = x.reshape(-1, 3).T.astype(np.float32)
@@ -139,7 +139,7 @@ def scale_elements(x, out, matrix, limits, small):
         out[i] = _made(np.float32(x[i]) * factor + offset, limits, small)
 
 
-@scale_elements.meanwhile
+@scale_elements.fallback
 def _(x, out, matrix, limits, small):
     with np.errstate(all="ignore"):
         out[:] = _all_made(x.astype(np.float32) * matrix[0, 0] + matrix[0, 1], limits, small)

@@ -3,7 +3,8 @@
 The arrays are flat. The rows of `geometry` are about the axes F, D, H, W, C: size of the output, where its window
 starts in the input, extent of the input, steps in the input, steps in the output. Outside the input the output is
 `fill`, by channel, and so are its channels that the input has not. `limits` are the lowest and highest integer of an
-integer output, else None; `half` is True if the output holds float16 bits, else None: numba compiles what they say.
+integer output, else None; `half` is True if the output holds float16 bits, False if bfloat16 bits, else None: numba compiles
+what they say.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ndd._compiled.half import half_bits
+from ndd._compiled.half import bfloat16_bits, half_bits
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
+from ndd._tensor.convert import convert_array
 
 
 @kernel
 def element(value, limits, half):
     """A number as an element of the output: integers round halves away from zero and saturate."""
     if half is not None:
-        return half_bits(value)
+        return half_bits(value) if half else bfloat16_bits(value)
     if limits is not None:
         value = min(max(value, limits[0]), limits[1])
         return np.trunc(value + np.copysign(np.float32(0.49999997), value))
@@ -162,7 +164,7 @@ def _move_pixels(values, out, n, own, channels, mirror, fill):
                 out[x * channels + c] = values[s + c] if c < own else fill[c]
 
 
-@normalize.meanwhile
+@normalize.fallback
 def _(image, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel):
     size, start, extent, step_in, step_out = geometry
     target = as_strided(out, size, step_out * out.itemsize)
@@ -175,7 +177,7 @@ def _(image, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pi
     own = last[4]
     values = (seen.astype(np.float32) - mean[:own]) * gain[:own] + shift
     if half is not None:
-        values = values.astype(np.float16).view(np.uint16)
+        values = convert_array(values, "f32", "f16" if half else "bfloat16").view(np.uint16)
     elif limits is not None:
         values = values.clip(*limits)
         values = np.trunc(values + np.copysign(np.float32(0.49999997), values))

@@ -104,7 +104,7 @@ def element_words(out, stream, first, skip=0):
             target[e] = lanes[e & 3, phases[e & 3] + r, e >> 2]
 
 
-@element_words.meanwhile
+@element_words.fallback
 def _(out, stream, first, skip=0):
     key, counter, sequence, phase = stream
     words = phase + _U(STRIDE) * (_U(first) + np.arange(out.shape[1], dtype=np.uint64)) + _U(skip)
@@ -201,4 +201,4 @@ def sample_streams(place, out):
         out[i, 3] = phase
 
 
-sample_streams.meanwhile()
+sample_streams.fallback()

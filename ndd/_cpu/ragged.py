@@ -33,7 +33,7 @@ def count_elements(shapes, counted):
     return total, largest
 
 
-@count_elements.meanwhile
+@count_elements.fallback
 def _(shapes, counted):
     sizes = np.prod(shapes.astype(np.float64), axis=1)
     if not sizes.sum() < _MOST or not (sizes < _MOST).all():
@@ -60,7 +60,7 @@ def count_rows(shapes, axes, lanes, threads, rows):
     return most
 
 
-@count_rows.meanwhile
+@count_rows.fallback
 def _(shapes, axes, lanes, threads, rows):
     inside = [bool(axes >> k & 1) for k in range(shapes.shape[1])]
     rows[:] = shapes[:, inside].prod(axis=1)
@@ -77,7 +77,7 @@ def largest(values):
     return most
 
 
-@largest.meanwhile
+@largest.fallback
 def _(values):
     return int(values.max(initial=0))
 
@@ -89,7 +89,7 @@ def write_addresses(column, base, places, step):
         column[n] = base + places[n] * step
 
 
-@write_addresses.meanwhile
+@write_addresses.fallback
 def _(column, base, places, step):
     column[:] = places * step + base
 
@@ -101,7 +101,7 @@ def write_steps(column, base, step):
         column[n] = base + n * step
 
 
-@write_steps.meanwhile
+@write_steps.fallback
 def _(column, base, step):
     column[:] = np.arange(len(column)) * step + base
 

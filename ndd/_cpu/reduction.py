@@ -30,7 +30,7 @@ def add(acc, line):
         acc[j] += line[j]
 
 
-@add.meanwhile
+@add.fallback
 def _(acc, line):
     acc[: line.size] += line
 
@@ -44,7 +44,7 @@ def add_squares(acc, line):
         acc[j] += value * value
 
 
-@add_squares.meanwhile
+@add_squares.fallback
 def _(acc, line):
     acc[: line.size] += np.square(line, dtype=acc.dtype)
 
@@ -57,7 +57,7 @@ def add_deviations(acc, line, centre):
         acc[j] += value * value
 
 
-@add_deviations.meanwhile
+@add_deviations.fallback
 def _(acc, line, centre):
     acc[: line.size] += np.square(line - centre[: line.size])
 
@@ -69,7 +69,7 @@ def lower(acc, line):
         acc[j] = line[j] if line[j] < acc[j] else acc[j]
 
 
-@lower.meanwhile
+@lower.fallback
 def _(acc, line):
     np.copyto(acc[: line.size], line, where=line < acc[: line.size])
 
@@ -81,7 +81,7 @@ def raise_to(acc, line):
         acc[j] = line[j] if line[j] > acc[j] else acc[j]
 
 
-@raise_to.meanwhile
+@raise_to.fallback
 def _(acc, line):
     np.copyto(acc[: line.size], line, where=line > acc[: line.size])
 
@@ -96,7 +96,7 @@ def fold(out, acc, inner):
         out[i] = total
 
 
-@fold.meanwhile
+@fold.fallback
 def _(out, acc, inner):
     total = acc[:inner].copy()
     for j in range(inner, acc.size, inner):
@@ -111,7 +111,7 @@ def repeat(values, out):
         out[j] = values[j % values.size]
 
 
-@repeat.meanwhile
+@repeat.fallback
 def _(values, out):
     out[:] = np.resize(values, out.size)
 
@@ -286,7 +286,7 @@ def is_short(outer: int, rows: int, inner: int) -> bool:
 
 
 for _function in KERNELS.values():
-    _function.meanwhile_if(lambda x, out, *extents: is_short(*extents[:3]))
+    _function.fallback_if(lambda x, out, *extents: is_short(*extents[:3]))
 
 
 def runs(shape: Sequence[Any], axes: Sequence[int]) -> list[tuple[Any, bool]]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import array_at, empty, overlapping, zeros
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.sample_loops import next_index
 from ndd._compiled.simd import LANES, sum_pixels
 from ndd._cpu.filter_taps import (
     CUBIC,
@@ -209,7 +209,7 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     return down_first, y[0], y[1], x[0], x[1], even, behind
 
 
-plane_taps.meanwhile()
+plane_taps.fallback()
 
 
 @kernel
@@ -225,7 +225,7 @@ def nearest_plane(height, width, rows, columns, start, end):
     return y, nearest_taps(columns, width, start[1], end[1], left if down_first else 0, False)
 
 
-nearest_plane.meanwhile()
+nearest_plane.fallback()
 
 
 @kernel
@@ -273,7 +273,7 @@ def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first,
             put_row(ready, out[p, y], even, behind, low, high)
 
 
-@filter_planes.meanwhile
+@filter_planes.fallback
 @np.errstate(invalid="ignore")  # infinite pixels, at which the loops are silent
 def _(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     rows = image.reshape(*image.shape[:2], -1, channels)
@@ -294,10 +294,10 @@ def _(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, 
 
 
 @kernel
-def filter_turns(
-    turns, most, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, lanes, low, high
+def filter_loop(
+    counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, lanes, low, high
 ):  # fmt: skip
-    """Resamples up to `most` of the images `order`, taken in turn with other threads; True.
+    """Resamples up to `limit` of the images `order`, taken in turn with other threads; True.
 
     Args:
         sources, targets: the addresses of the images and of the results, int64 `[N]`.
@@ -306,8 +306,8 @@ def filter_turns(
         sizes: height and width of each result, int64 `[N, 2]`.
         start, end, kind, radius: as of `resample`, `[N, 2]`.
     """
-    for _ in range(most):
-        turn = next_turn(turns)
+    for _ in range(limit):
+        turn = next_index(counter)
         if turn >= len(order):
             break
         i = order[turn]
@@ -322,7 +322,7 @@ def filter_turns(
     return True
 
 
-filter_turns.meanwhile(lambda *args: False)
+filter_loop.fallback(lambda *args: False)
 
 
 @kernel
@@ -361,7 +361,7 @@ def pick_planes(image, out, channels, y_first, x_first):
                         b += one
 
 
-@pick_planes.meanwhile
+@pick_planes.fallback
 def _pick_by_numpy(image, out, channels, y_first, x_first):
     pixels = image.reshape(*image.shape[:2], -1, channels)
     out[...] = pixels[:, y_first][:, :, x_first].reshape(out.shape)
@@ -390,7 +390,7 @@ def pick_rgb(image, out, y_first, x_first):
             to += three
 
 
-@pick_rgb.meanwhile
+@pick_rgb.fallback
 def _(image, out, y_first, x_first):
     _pick_by_numpy(image, out, 3, y_first, x_first)
 
@@ -411,7 +411,7 @@ def pick_image(image, out, channels, start, end, kind, rgb):
         pick_rgb(image, out, y_first, x_first)
 
 
-pick_image.meanwhile()
+pick_image.fallback()
 
 
 @kernel

@@ -184,7 +184,7 @@ def sample_rows(
                 linear_rgb(flat, words, place, share, fill, line, out_words, start)
 
 
-@sample_rows.meanwhile
+@sample_rows.fallback
 def _(
     image, words, xs, ys, place, outside, out, out_words, first, nearest, border, fill, stored_fill, rounds, low, high
 ):

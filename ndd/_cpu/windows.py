@@ -33,7 +33,7 @@ def place_windows(extents, sizes, positions, truncate, anchors, shapes):
     return -1
 
 
-place_windows.meanwhile()
+place_windows.fallback()
 
 
 @kernel(nogil=False)
@@ -46,7 +46,7 @@ def first_outside(anchors, shapes, extents):
     return -1
 
 
-first_outside.meanwhile()
+first_outside.fallback()
 
 
 @kernel(nogil=False)
@@ -88,7 +88,7 @@ def join_axes(extents, starts, shapes, keep, joined, chunk, chunks):
     return groups, spare + kept if kept >= 0 else -1
 
 
-join_axes.meanwhile()
+join_axes.fallback()
 
 
 @kernel(nogil=False)
@@ -114,7 +114,7 @@ def grow_extents(extents, axes, least, multiple, shapes):
     return -1
 
 
-grow_extents.meanwhile()
+grow_extents.fallback()
 
 
 @kernel
@@ -176,7 +176,7 @@ def cut_bytes(image, out, extents, starts, sizes, fill, item, inner):
         set_bytes(target + np.uintp(since), np.int32(fill[0]), np.uintp(out.size - since))
 
 
-@cut_bytes.meanwhile
+@cut_bytes.fallback
 def _(image, out, extents, starts, sizes, fill, item, inner):
     low, high = np.maximum(starts, 0), np.minimum(starts + sizes, extents)
     out[...] = filled(out.size // item, fill, item, inner).reshape(-1)

@@ -34,13 +34,16 @@ class on_stream:
             functions = _functions()
             _set(functions, self._there)
             if self._there is not self._before:
-                _set(functions, self._before)
+                functions.back_to(self._before[1])
 
 
 class _Functions(NamedTuple):
     device: Any
     current: Any
     set: Any
+    back_to: (
+        Any  # a GPU that was current, without making a context there: `set` would, and takes half a gigabyte for it
+    )
 
 
 @functools.cache
@@ -49,7 +52,8 @@ def _functions() -> _Functions:
     import torch
 
     try:
-        return _Functions(torch._C._cuda_getDevice, torch._C._cuda_getCurrentStream, torch._C._cuda_setStream)
+        c = torch._C
+        return _Functions(c._cuda_getDevice, c._cuda_getCurrentStream, c._cuda_setStream, c._cuda_maybeExchangeDevice)
     except AttributeError:
 
         def current(device: int) -> tuple[int, int, int]:
@@ -58,7 +62,7 @@ def _functions() -> _Functions:
         def set_stream(**numbers: int) -> None:
             torch.cuda.set_stream(torch.cuda.Stream(**numbers))
 
-        return _Functions(torch.cuda.current_device, current, set_stream)
+        return _Functions(torch.cuda.current_device, current, set_stream, torch.cuda.set_device)
 
 
 def _set(functions: _Functions, place: tuple[int, int, int]) -> None:

@@ -59,8 +59,14 @@ How much it holds
 -----------------
 Three batches (`threads.DEPTH`) that the reader has read; for these it reads a few more than it would
 (`readers/epochs/read_ahead.py`). On a GPU small batches are merged, and three merged ones are under way: at most 8 batches,
-256 samples, 512 MiB of results or 0.1 s of work each (`decision.py`). Four threads serve GPUs, one the CPU. A result lives as
-long as the loop's handle of it.
+256 samples or 0.1 s of work each (`decision.py`). The results of all together are at most 1 GiB, or `NDD_LOOKAHEAD_BYTES` of the
+environment, but for one batch, however large. Four threads serve GPUs, one the CPU. A result lives as long as the loop's handle
+of it.
+
+How many cores it takes
+-----------------------
+If batches wait for the loop in a dozen iterations in a row, JPEGs are decoded by the GPU's engines alone and with two
+threads, until a batch comes late (`pace.py`). The user's network is then the bound, and the cores are left to the user.
 
 Switching it off
 ----------------
@@ -75,7 +81,7 @@ seen: `captured_loop.py` notes the first iteration's call sites, and raises DALI
 shares nothing with the recording above: that follows values and is never wrong, this follows lines of the program and may
 refuse.
 
-Modules, each importing only those before it: `threads.py`, `recording.py`, `captured_loop.py`, `merged_batches.py`,
+Modules, each importing only those before it: `threads.py`, `pace.py`, `recording.py`, `captured_loop.py`, `merged_batches.py`,
 `prefetch.py`, `decision.py`, `matching.py`. The package lies above `_operator`, which does not know it: `matching.py` asks the
 scheduler to be asked (`ask_before_running`) when a reader gives its first batch.
 """

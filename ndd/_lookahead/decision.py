@@ -6,14 +6,13 @@ from ndd._execution.context import EvalContext
 from ndd._lookahead.captured_loop import current_loop
 from ndd._lookahead.prefetch import prefetch
 from ndd._lookahead.recording import LoopRecording, ReaderOutput, kind_of
-from ndd._lookahead.threads import DEPTH, enabled
+from ndd._lookahead.threads import DEPTH, enabled, most_bytes
 from ndd._tensor import Store
 
-# What is merged, at most: batches; samples (more bring no more); bytes of what is made of them; seconds, for a loop that ends
-# has done so much in vain. Python's share of a batch is a few ms: with slower ones it does not matter.
+# What is merged, at most: batches; samples (more bring no more); seconds, for a loop that ends has done so much in vain.
+# Python's share of a batch is a few ms: with slower ones it does not matter.
 _MAX_BATCHES = 8
 _MAX_SAMPLES = 256
-_MAX_BYTES = 1 << 29
 _MAX_SECONDS = 0.1
 
 
@@ -28,6 +27,8 @@ def look_ahead(loop: LoopRecording, batch: Store, context: EvalContext) -> None:
     # What a reader gives on a GPU has a stream of its own to be waited for.
     count = 1 if gpu is None or not batch.on_cpu else _batches_to_merge(loop)
     while loop.under_way + count <= DEPTH * count:
+        if loop.under_way and (loop.under_way + count) * loop.nbytes > most_bytes():
+            break
         batches = _coming_batches(batch.loop_position, loop, count)
         known = bool(batches) and batches[0].iteration is not None
         if not batches or (len(batches) < count and loop.under_way > 1 and not known):
@@ -48,7 +49,8 @@ def _batches_to_merge(loop: LoopRecording) -> int:
         return 1
     if not all([call.mergeable and call.n == usual for call in loop.expected]):
         return 1
-    return max(1, min(_MAX_BATCHES, _MAX_SAMPLES // usual, _MAX_BYTES // loop.nbytes, int(_MAX_SECONDS / loop.seconds)))
+    by_bytes = most_bytes() // DEPTH // loop.nbytes
+    return max(1, min(_MAX_BATCHES, _MAX_SAMPLES // usual, by_bytes, int(_MAX_SECONDS / loop.seconds)))
 
 
 def _coming_batches(output: ReaderOutput, loop: LoopRecording, count: int) -> list[Store]:

@@ -14,7 +14,7 @@ from ndd._execution.memoize import Memoized
 from ndd._execution.stream import Stream
 from ndd._lookahead.merged_batches import MergedBatches, SingleBatch
 from ndd._lookahead.recording import READER, Iteration, LoopConstant, LoopRecording, RecordedCall, kind_of
-from ndd._lookahead.threads import DEPTH, cpu_thread, gpu_threads
+from ndd._lookahead.threads import DEPTH, at_pace, cpu_thread, gpu_threads
 from ndd._operator.call import Call
 from ndd._operator.fusion import announce
 from ndd._tensor import Batch, Spec, Store, Tensor
@@ -90,8 +90,8 @@ class Prefetched:
 
 def prefetch(loop: LoopRecording, batches: list[Store], distance: int, context: EvalContext, gpu: int | None) -> None:
     """Sets going what is expected of these batches, the first of them `distance` iterations after the last whole one."""
-    _turns[0] = (_turns[0] + 1) % (DEPTH + 1)
-    own = _contexts(gpu, context._pool, _turns[0])
+    _position[0] = (_position[0] + 1) % (DEPTH + 1)
+    own = _contexts(gpu, context._pool, _position[0])
     iterations = []
     for store in batches:
         store.iteration = iteration = Iteration(loop)
@@ -112,7 +112,7 @@ def _new_context(device_id: int | None, pool: Any, number: int) -> EvalContext:
     return EvalContext(cuda_stream=None if device_id is None else Stream(device_id=device_id), thread_pool=pool)
 
 
-_turns = [0]
+_position = [0]
 # Batches that are worked on at once have streams of their own, so that none waits for another.
 _contexts = Memoized(_new_context, limit=16)
 
@@ -208,8 +208,9 @@ def _run(
     if not batches:
         return
     start = perf_counter()
-    for call in requested:
-        call.invocation.context.finish(call.invocation)
+    with at_pace(loop.pace.relaxed):
+        for call in requested:
+            call.invocation.context.finish(call.invocation)
     if stream is None:
         return
     from ndd._cuda.event import recorded
@@ -228,3 +229,6 @@ def _run(
     for store in stores:
         if store.stream is not None:
             store.stream, store.ready = None, event
+    now = perf_counter()
+    for batch in batches:
+        batch.iteration.finished = now

@@ -6,8 +6,10 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ndd._lookahead.pace import Pace
 from ndd._operator.frames import is_video
 from ndd._tensor import Batch, Store, Tensor
 
@@ -100,9 +102,10 @@ class LoopRecording:
         under_way: how many of the next batches are being worked on.
         kind: what the batches are that `expected` was recorded with, see `kind_of`.
         nbytes, seconds: what the work on a batch took lately; 0 as long as none was worked on.
+        pace: whether the loop takes batches more slowly than they are made.
     """
 
-    __slots__ = ("calls", "expected", "kind", "last", "nbytes", "requested", "seconds", "under_way")
+    __slots__ = ("calls", "expected", "kind", "last", "nbytes", "pace", "requested", "seconds", "under_way")
 
     def __init__(self) -> None:
         self.calls: list[RecordedCall] = []  # of the last iteration that is over
@@ -112,11 +115,14 @@ class LoopRecording:
         self.kind: Any = None
         self.nbytes = 0
         self.seconds = 0.0
+        self.pace = Pace()
         self.last: Iteration | None = None
 
     def begin(self, iteration: Iteration) -> None:
         """An iteration begins: the last one is over. What the last two have in common is expected of the next ones."""
         self.under_way = 0 if iteration.future is None else self.under_way - 1
+        if iteration.future is not None:
+            self.pace.took(iteration.finished, perf_counter())
         last, self.last = self.last, iteration
         if last is None:
             return
@@ -142,12 +148,13 @@ class Iteration:
             else.
         expected: the calls that were made ahead.
         writes: by the number of a call, `times_written` of its results when the loop got them, which were made ahead.
+        finished: when the work done ahead was over, of `perf_counter`; None before.
         kind: what the batch is, see `kind_of`.
         process: in which the work is done ahead.
     """
 
     __slots__ = (
-        "__weakref__", "begun", "calls", "expected", "future", "kind", "loop", "prefetched", "process", "writes",
+        "__weakref__", "begun", "calls", "expected", "finished", "future", "kind", "loop", "prefetched", "process", "writes",
     )  # fmt: skip
 
     def __init__(self, loop: LoopRecording):
@@ -159,6 +166,7 @@ class Iteration:
         self.expected = loop.expected
         self.kind: Any = None
         self.future: Future[None] | None = None
+        self.finished: float | None = None
         self.process = 0
 
     def begin(self, batch: Store) -> None:

@@ -7,19 +7,23 @@ of the time, with three for a fiftieth. A fourth brings nothing. Where batches a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from ndd._execution.memoize import Memoized
 
 DEPTH = 3  # how many batches ahead, or merged ones
+_MOST_BYTES = 1 << 30
 _PYTHONS_SWITCH_SECONDS, _SWITCH_SECONDS = 0.005, 0.0005
 
 
 class _Local(threading.local):
     ahead = False
+    relaxed = False
 
 
 _local = _Local()
@@ -47,6 +51,26 @@ def is_ahead() -> bool:
     return _local.ahead
 
 
+def is_relaxed() -> bool:
+    """Whether this thread works for a loop that takes batches more slowly than they are made, see `pace.py`."""
+    return _local.relaxed
+
+
+@contextlib.contextmanager
+def at_pace(relaxed: bool) -> Iterator[None]:
+    """Within it `is_relaxed()` is `relaxed`."""
+    _local.relaxed = relaxed
+    try:
+        yield
+    finally:
+        _local.relaxed = False
+
+
 def enabled() -> bool:
     """Whether lookahead is on; the environment variable `NDD_LOOKAHEAD=0` turns it off."""
     return os.environ.get("NDD_LOOKAHEAD", "1") != "0"
+
+
+def most_bytes() -> int:
+    """How many bytes of results lookahead holds, at most, but for one batch: `NDD_LOOKAHEAD_BYTES`, by default 1 GiB."""
+    return int(os.environ.get("NDD_LOOKAHEAD_BYTES", _MOST_BYTES))

@@ -114,9 +114,9 @@ class _Bound:
         """Runs a kernel of Python's on a few large arrays, if it can; errors are left to the way sample by sample."""
         kernel, by_elements = self._kernel, self._cut == "elements"
         if self._compiled:  # few numbers are not worth the time to compile
-            if not (by_elements and kernel.has_stand_in() and is_few(out)):
+            if not (by_elements and kernel.has_fallback() and is_few(out)):
                 return False
-            kernel = kernel.stand_in
+            kernel = kernel.run_fallback
         if by_elements:
             rows = array_pieces(operands, self._views, call.context)
         else:

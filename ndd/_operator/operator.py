@@ -247,7 +247,7 @@ class Operator:
         try:
             settled = self._settled.get((key, device, *specs))
         except TypeError:  # a list in a list, an array or a handle among the values
-            key = tuple([v if v.__class__ in _PLAIN else _stand_in(v) for v in values])
+            key = tuple([v if v.__class__ in _PLAIN else _cache_key(v) for v in values])
             try:
                 settled = self._settled.get((key, device, *specs))
             except TypeError:
@@ -469,7 +469,7 @@ class Operator:
         return spec if layout == spec.layout else Spec.of(spec.dtype, spec.ndim, layout, spec.device)
 
 
-def _stand_in(value: Any) -> Any:
+def _cache_key(value: Any) -> Any:
     """What an argument's value is found again by. For a handle of one number for each sample: all that an operator's own
     function can know of it. Other handles have shapes that count too, so they stand for themselves, and nothing is kept."""
     if value.__class__ in _HANDLES:

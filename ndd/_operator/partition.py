@@ -19,7 +19,7 @@ import numpy as np
 
 from ndd._compiled.jit import Kernel
 from ndd._compiled.nontemporal_stores import by_blocks
-from ndd._compiled.sample_loops import each_in_turn
+from ndd._compiled.sample_loops import loop_over_samples
 from ndd._compiled.thread_team import ALONE, joined, team_of
 from ndd._operator.naming import raise_first
 from ndd._tensor import Store
@@ -68,7 +68,7 @@ class Pace:
         return not self.seconds or self._calls <= _FIRST_CALLS or self._calls % _CALLS == 0
 
     def note(self, seconds: float) -> None:
-        """What a byte took at a call; the first one may have compiled, and a stand-in have answered before."""
+        """What a byte took at a call; the first one may have compiled, and a fallback have answered before."""
         known = self.seconds
         if not known or seconds < known / 4:
             self.seconds = seconds
@@ -85,51 +85,51 @@ def parallel_for(
     held: Any,
     pace: Pace | None = None,
 ) -> bool:
-    """Runs `loop(turns, most, *fields)` on as many threads as is worth it, until all of `count` samples have been taken.
+    """Runs `loop(counter, limit, *fields)` on as many threads as is worth it, until all of `count` samples have been taken.
 
     Args:
         context: whose threads these are.
-        loop: takes up to `most` samples, by `next_turn(turns)`, and gives True; False: nothing was done, nor will be, since it is
-            being compiled.
+        loop: takes up to `limit` samples, by `next_index(counter)`, and returns True. It returns False while it is being
+            compiled: then nothing was done, and nothing will be.
         count, nbytes: how many samples there are, and about how many bytes are moved.
         held: all that the loop knows addresses of.
         pace: of such loops; else the first samples tell.
 
     Gives whether all is done.
     """
-    turns, shared = np.array([0]), joined(loop)
-    most = max(1, _BYTES * count // (nbytes + 1))
+    counter, shared = np.array([0]), joined(loop)
+    limit = max(1, _BYTES * count // (nbytes + 1))
     threads = 1
     if count > 1 and nbytes > _TINY:
         pace = pace or Pace()
         if pace.is_due():
             much = pace.seconds * nbytes > _MUCH_SECONDS
-            some = 1 if much else min(most, max(1, count // _SHARE))
+            some = 1 if much else min(limit, max(1, count // _SHARE))
             begun = perf_counter()
-            if not shared(ALONE, 0, turns, some, fields):
+            if not shared(ALONE, 0, counter, some, fields):
                 return False
             pace.note((perf_counter() - begun) * count / (some * nbytes))
         # Work / threads + threads * what one costs is least for the root of their quotient.
-        threads = min(int((pace.seconds * nbytes / _WAKE_SECONDS) ** 0.5), count - int(turns[0]))
+        threads = min(int((pace.seconds * nbytes / _WAKE_SECONDS) ** 0.5), count - int(counter[0]))
         if threads > 1:
             threads = min(threads, context.num_threads)
 
     # Ctrl-C ends the caller's share alone: what the others write to lives as long as they do.
     def share(_: int, _held: Any = held) -> None:
-        while turns[0] < count and shared(ALONE, 0, turns, most, fields):
+        while counter[0] < count and shared(ALONE, 0, counter, limit, fields):
             pass
 
     if threads > 1:
         team = team_of(context.thread_pool) if shared.__class__ is Kernel else None
         if team is not None and team.ensure(threads - 1):
-            while turns[0] < count and shared(team.board, threads - 1, turns, most, fields) is True:
+            while counter[0] < count and shared(team.board, threads - 1, counter, limit, fields) is True:
                 pass
-        if turns[0] < count:  # a stand-in answers, or there is no team: threads of Python's
+        if counter[0] < count:  # a fallback answers, or there is no team: threads of Python's
             for error in context.thread_pool.run(share, threads).values():
                 raise error
     else:
         share(0)
-    return bool(turns[0] >= count)
+    return bool(counter[0] >= count)
 
 
 class View(NamedTuple):
@@ -237,7 +237,7 @@ class SampleLoop:
         self, kernel: Kernel, fields: list[Any], stores: list[Any], n: int, work: Any = None, order: Any = None
     ):
         self.kernel, self.n, self.of = kernel, n, None
-        self.loop = each_in_turn(kernel)
+        self.loop = loop_over_samples(kernel)
         self.fields: list[Any] = []
         self._places: list[_Place] = []
         for slot, field in enumerate(fields):
@@ -286,7 +286,7 @@ class SampleLoop:
         self.fields = [f if f is None or isinstance(f, tuple) else f[of] for f in self.fields]
         operands = len(places) - 1
         if operands in (1, 2) and all([place.like.ndim == 1 for place in places]):
-            self.loop = each_in_turn(by_blocks(self.kernel, operands))
+            self.loop = loop_over_samples(by_blocks(self.kernel, operands))
             self.fields.insert(operands + 1, (far,))
         return self
 

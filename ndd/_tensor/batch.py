@@ -14,7 +14,7 @@ from ndd._tensor.arithmetic import Arithmetic
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.handle import Handle
 from ndd._tensor.operations import operation
-from ndd._tensor.store import as_torch
+from ndd._tensor.store import as_torch, channels_last
 from ndd._tensor.tensor import Tensor, check_numpy, hand_over
 from ndd._tensor.type_guards import is_list
 
@@ -183,7 +183,7 @@ class Batch(Arithmetic, Handle):
         """What a decoder with `on_error` left out or filled in: a list of `BadSample` (index, source, error)."""
         return list(self._value().dropped or [])
 
-    def torch(self, copy: bool | None = None, pad: bool = False) -> TorchTensor:
+    def torch(self, copy: bool | None = None, pad: bool = False, memory_format: Any = None) -> TorchTensor:
         """The samples as one torch tensor `[N, ...]` on the same device.
 
         Args:
@@ -191,7 +191,17 @@ class Batch(Arithmetic, Handle):
                 always copies; False raises ValueError if a copy cannot be avoided.
             pad: pad ragged samples with zeros at the end of each axis to the largest extent; `lengths` tells how
                 long each was. Without it samples of different shapes raise ValueError.
+            memory_format: `torch.channels_last` gives images as `[N, C, H, W]` whose channels lie next to each other, as
+                convolutions on a GPU want them: a view of a batch HWC, a copy of one CHW. `torch.channels_last_3d`
+                does so for volumes DHWC, CDHW and video FHWC, CFHW. ValueError for other formats and layouts.
+
+        >>> import ndd, torch
+        >>> images = ndd.ones(batch_size=2, shape=[4, 6, 3], layout="HWC")
+        >>> images.torch(memory_format=torch.channels_last).shape
+        torch.Size([2, 3, 4, 6])
         """
+        if memory_format is not None:
+            return channels_last(self.torch(copy, pad), self.layout, memory_format)
         store = self._value()
         whole = store.dense()
         if whole is None:

@@ -133,22 +133,20 @@ class Device:
         return Device(name, None if name == "cpu" else int(number))
 
     def __enter__(self) -> Device:
-        previous = None
+        scope = None
         if self.device_type == "gpu":
             import torch
 
             if self.device_id != _current_number() and torch.cuda.is_available():
-                previous = torch.cuda.current_device()
-                torch.cuda.set_device(self.device_id)
-        Device._local.stack += [(self, previous)]  # not append(): after a call the handler of a signal may raise
+                scope = torch.cuda.device(self.device_id)  # leaving it makes no context on the GPU before
+                scope.__enter__()
+        Device._local.stack += [(self, scope)]  # not append(): after a call the handler of a signal may raise
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        _, previous = Device._local.stack.pop()
-        if previous is not None:
-            import torch
-
-            torch.cuda.set_device(previous)
+        _, scope = Device._local.stack.pop()
+        if scope is not None:
+            scope.__exit__(exc_type, exc_value, traceback)
 
 
 def current_gpu() -> int | None:

@@ -427,6 +427,25 @@ def as_torch(array: Any, dtype: DType) -> Any:
     return tensor.view(torch.bfloat16) if dtype is bfloat16 else tensor
 
 
+_CHANNELS_LAST = {"HWC": "channels_last", "CHW": "channels_last", "DHWC": "channels_last_3d", "CDHW": "channels_last_3d",
+                  "FHWC": "channels_last_3d", "CFHW": "channels_last_3d"}  # fmt: skip
+
+
+def channels_last(tensor: Any, layout: str | None, memory_format: Any) -> Any:
+    """A torch tensor `[N, ...]` of samples of this layout as `[N, C, ...]` whose channels lie next to each other."""
+    import torch
+
+    name = _CHANNELS_LAST.get(layout or "")
+    if name is None or memory_format is not getattr(torch, name):
+        raise ValueError(
+            f"memory_format={memory_format} of samples with the layout {layout!r}: torch.channels_last is for HWC and CHW, "
+            "torch.channels_last_3d for DHWC, CDHW, FHWC and CFHW"
+        )
+    if layout[-1] == "C":  # type: ignore[index]
+        return tensor.movedim(-1, 1)
+    return tensor.contiguous(memory_format=memory_format)
+
+
 def empty_store(dtype: DType, layout: str | None, device: Device, extents: Sequence[int]) -> Store:
     """A batch of no samples, its (empty) memory in one piece; `extents` of a sample, 0 where they are not known."""
     shape = (0, *extents)

@@ -43,6 +43,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--threads", type=int, required=True, help="of all processes together")
     parser.add_argument("--hw-load", type=float)
+    parser.add_argument("--half", action="store_true", help="images in bfloat16 and channels_last, for synthetic and ndd")
     args = parser.parse_args(given)
     rank = _join_the_others(args)
     files = scan(args.data).repeated((args.steps + _WARM_STEPS[args.device] + 64) * args.batch_size * args.world)
@@ -203,12 +204,16 @@ def _synthetic(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
     import torch
 
     images = torch.randn(args.batch_size, 3, *_SIZE, device=args.place)
+    if args.half:
+        images = images.to(torch.bfloat16, memory_format=torch.channels_last)
     labels = torch.randint(0, 1000, (args.batch_size,), device=args.place)
     while True:
         yield images, labels
 
 
 def _dynamic(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
+    import torch
+
     more: dict[str, Any] = {"num_shards": args.world, "shard_id": args.rank}
     if args.side == "ndd":
         import ndd as library
@@ -219,13 +224,15 @@ def _dynamic(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
         file_root=str(files.root), files=files.files, labels=files.labels, random_shuffle=True, **more
     )
     decoding = {} if args.hw_load is None or args.device == "cpu" else {"hw_decoder_load": args.hw_load}
+    making: dict[str, Any] = {"dtype": library.bfloat16, "output_layout": "HWC"} if args.half else {}
+    taking = {"memory_format": torch.channels_last} if args.half else {}
     while True:
         for jpegs, labels in reader.next_epoch(batch_size=args.batch_size):
             images = library.decoders.image(jpegs, device=args.device, **decoding)
             images = library.random_resized_crop(images, size=_SIZE)
             mirror = library.random.coin_flip(batch_size=args.batch_size)
-            images = library.crop_mirror_normalize(images, mean=MEAN, std=STD, mirror=mirror)
-            yield images.torch(), labels.torch().flatten().long().to(args.place, non_blocking=True)
+            images = library.crop_mirror_normalize(images, mean=MEAN, std=STD, mirror=mirror, **making)
+            yield images.torch(**taking), labels.torch().flatten().long().to(args.place, non_blocking=True)
 
 
 def _pipeline(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:

@@ -65,7 +65,8 @@ def image(
             finest chroma. DALI's default, 0.65, selects the fastest share that was measured: all pictures of batches up to
             32, and of any batch with up to four threads (`ndd.set_num_threads`); otherwise 0.85 with up to eight threads;
             with more threads 0.65, or 0.75 for up to 64 pictures that are not decoded ahead; for batches of 32 MB or more,
-            from all to 0.4, by the number of threads. Any other number is the share, as in DALI. Engines and kernels differ
+            from all to 0.4, by the number of threads; all pictures while a loop takes batches more slowly than they are
+            made. Any other number is the share, as in DALI. Engines and kernels differ
             by up to 3 of 255 in 1 of 100 photographs, so the share shows in the pixels, as in DALI, and so does decoding
             ahead; 0 and 1 give the same pixels whatever else is in the batch.
         hybrid_huffman_threshold: a GPU reads the Huffman codes of baseline JPEGs from this number of pixels (height x width)

@@ -10,7 +10,7 @@ from ndd._operator import PerSample, Plan, Values, bad_sample, operator, output
 from ndd._tensor.dtype import DType, uint8
 from ndd._tensor.small_arrays import numbers_below
 from ndd._tensor.store import volumes
-from ndd.decoders.lz4 import inflate_turns
+from ndd.decoders.lz4 import inflate_loop
 
 _WARP = 32
 _WORK = 16  # bytes that are copied in the time in which one is inflated, about
@@ -140,7 +140,7 @@ def _(call, plan, input, out):
     sources = np.repeat(np.broadcast_to(input.pointers(), counts.shape), counts) + shared["begins"]
     targets, made = np.repeat(out.pointers(), counts) + chunk * each, np.empty(len(each), np.int64)
     call.parallel_for(
-        inflate_turns, (sources, shared["sizes"], targets, each, made),
+        inflate_loop, (sources, shared["sizes"], targets, each, made),
         len(each), _WORK * out.nbytes(), (input, out),
     )  # fmt: skip
     _check(made, (made < 0) | (made < each) & shared["check"], rooms, counts)

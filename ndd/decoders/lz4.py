@@ -11,7 +11,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import array_at
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.sample_loops import next_index
 
 
 @kernel
@@ -56,7 +56,7 @@ def inflate_lz4(source, out):
 
 
 @kernel
-def inflate_turns(turns, most, sources, sizes, targets, rooms, made):
+def inflate_loop(counter, limit, sources, sizes, targets, rooms, made):
     """Inflates blocks; threads take them in turn (`Call.parallel_for`).
 
     Args:
@@ -65,8 +65,8 @@ def inflate_turns(turns, most, sources, sizes, targets, rooms, made):
         made: becomes the bytes that each block gives, see `inflate_lz4`.
     """
     like = np.empty(0, np.uint8)
-    for _ in range(most):
-        k = next_turn(turns)
+    for _ in range(limit):
+        k = next_index(counter)
         if k >= len(sources):
             break
         out = array_at(targets[k], rooms[k], like)

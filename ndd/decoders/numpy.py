@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.gather import PIECE, gather_turns
+from ndd._cpu.gather import PIECE, gather_loop
 from ndd._operator import Operand, bad_sample, operator, output
 from ndd._operator.naming import raise_first
 from ndd._tensor import DType, Store
@@ -63,7 +63,7 @@ def _(call, data, *, dtype) -> Any:
     if all([h.in_order and (dtype is None or to_dtype(_native(h)) is target) for h in headers]):
         places, nbytes = data.pointers() + starts, ends * out.itemsize
         count = -(-int(nbytes[-1]) // PIECE)
-        call.parallel_for(gather_turns, (places, nbytes, out.ctypes.data), count, 2 * out.nbytes, (data, out))
+        call.parallel_for(gather_loop, (places, nbytes, out.ctypes.data), count, 2 * out.nbytes, (data, out))
         return store
 
     def decode_sample(i: int) -> None:

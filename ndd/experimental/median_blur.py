@@ -112,7 +112,7 @@ def _copy(source, at, out, place, count):
     copy_bytes(out[place:].ctypes.data, source[at:].ctypes.data, np.uint64(count * source.itemsize))
 
 
-@_median_of_nine.meanwhile
+@_median_of_nine.fallback
 def _(image, out):
     _blur_image(image, out, np.array([3, 3]))
 

@@ -151,7 +151,7 @@ def copy_rows(lines, length, out):
         copy_bytes(out[k].ctypes.data, lines[k * length :].ctypes.data, size)
 
 
-@_reduce_planes.meanwhile
+@_reduce_planes.fallback
 def _(image, out, window, border, outside, largest):
     _reduce_image(image, out, window, border, 1, largest)
 

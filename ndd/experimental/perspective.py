@@ -28,16 +28,21 @@ _LINEAR, _INVERSE_MAP = 1, 16  # OpenCV's flags
 _LANES = 16  # points that OpenCV works out at once; those that remain of a row are added up in another order
 
 
+def _corners(targets: np.ndarray) -> np.ndarray:
+    """The corner pixels of outputs, as columns (x, y, 1): `[N, 3, 4]`. `targets`: `[N, 2]`, H and W."""
+    last = np.maximum(targets - 1, 0)
+    corners = np.zeros((len(targets), 3, 4))
+    corners[:, 0, 1::2], corners[:, 1, 2:], corners[:, 2] = last[:, 1:], last[:, :1], 1
+    return corners
+
+
 def beyond_opencv(maps: np.ndarray, sources: np.ndarray, targets: np.ndarray, cubic: bool, border: int) -> Any:
     """Which samples of a batch cannot be given to OpenCV; `maps` [N, 3, 3] say where a pixel of the output is read."""
     odd = ~np.isfinite(maps).all(axis=(1, 2))
     if border < _REPEATED:
         return odd
-    ends = np.maximum(targets[:, ::-1] - 1, 0)
-    corners = np.ones((len(maps), 3, 4))
-    corners[:, 0, 1::2], corners[:, 1, 2:] = ends[:, :1], ends[:, 1:]
     with np.errstate(all="ignore"):
-        x, y, w = (maps @ corners).transpose(1, 0, 2)
+        x, y, w = (maps @ _corners(targets)).transpose(1, 0, 2)
         # Where the third component keeps its sign, the farthest point is that of a corner.
         far = np.abs(np.stack([x, y], axis=1) / w[:, None]).max(axis=2) <= _NEAR * sources[:, ::-1]
         near = far.all(axis=1) & ((w > 0).all(axis=1) | (w < 0).all(axis=1))
@@ -47,10 +52,7 @@ def beyond_opencv(maps: np.ndarray, sources: np.ndarray, targets: np.ndarray, cu
 def keeps_sign(maps: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """For which samples the third component of all points has one sign, far enough from 0 for float32: these points are
     numbers. What OpenCV makes of others depends on those around them. `targets`: `[N, 2]`, H and W of the outputs."""
-    ends = np.maximum(targets[:, ::-1] - 1, 0)
-    corners = np.zeros((len(maps), 3, 4))
-    corners[:, 2] = 1
-    corners[:, 0, 1::2], corners[:, 1, 2:] = ends[:, :1], ends[:, 1:]
+    corners = _corners(targets)
     with np.errstate(all="ignore"):
         third = (maps[:, 2:] @ corners)[:, 0]
         least = _ROUNDING * (np.abs(maps[:, 2]) * corners.max(axis=2)).sum(axis=1)
@@ -156,7 +158,7 @@ def warp_rgb(image, out, given, fill):
         store_rgb(row, out[y].reshape(3 * wide), out_words, 3 * wide * y)
 
 
-@warp_rgb.meanwhile
+@warp_rgb.fallback
 def _(image, out, given, fill):
     flags = _LINEAR | _INVERSE_MAP
     single_threaded().warpPerspective(

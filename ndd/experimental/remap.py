@@ -165,7 +165,7 @@ def _blend(image, map_x, map_y, out, shift, rounds, low, high):
         _store(line, out[y].reshape(line.size), rounds, low, high)
 
 
-@_blend.meanwhile
+@_blend.fallback
 def _blend_by_numpy(image, map_x, map_y, out, shift, rounds, low, high):
     height, width, _ = image.shape
     with np.errstate(all="ignore"):
@@ -234,7 +234,7 @@ def _blend_rgb(image, map_x, map_y, out, shift):
         store_rgb(row, out[y].reshape(3 * wide), out_words, 3 * wide * y)
 
 
-@_blend_rgb.meanwhile
+@_blend_rgb.fallback
 def _(image, map_x, map_y, out, shift):
     _blend_by_numpy(image, map_x, map_y, out, shift, True, np.float32(0), np.float32(255))
 

@@ -119,7 +119,7 @@ def _read_together(call: Any, names: list[str]) -> Packed | None:
     paths, starts = np.frombuffer(b"\0".join(encoded) + b"\0", np.uint8), np.add.accumulate(lengths) - lengths
     n, flags, files = len(names), compiled.OPEN_FLAGS, _Handles(len(names))
     handles, sizes = files.numbers, np.full(n, -1, np.int64)
-    call.parallel_for(compiled.open_turns, (paths, starts, flags, handles, sizes), n, n * _OPENING, files)
+    call.parallel_for(compiled.open_loop, (paths, starts, flags, handles, sizes), n, n * _OPENING, files)
     if (handles < 0).any():
         files.close()
         return None
@@ -127,7 +127,7 @@ def _read_together(call: Any, names: list[str]) -> Packed | None:
     places, order = np.add.accumulate(room) - room, np.argsort(-sizes, kind="stable")
     buffer, done = host_empty(int(room.sum()), np.uint8), np.full(n, -1, np.int64)
     call.parallel_for(
-        compiled.read_turns, (order, handles, sizes, places, buffer, done),
+        compiled.read_loop, (order, handles, sizes, places, buffer, done),
         n, n * _OPENING + 2 * len(buffer), files,
     )  # fmt: skip
     return Packed.of(buffer, places, sizes) if (done == sizes).all() else None

@@ -89,7 +89,7 @@ def _add(arrays, out, streams, means, stddevs):
                 row[i] = np.float32(source[i]) + np.float32(np.float64(row[i]) * spread + centre)
 
 
-_add.meanwhile()
+_add.fallback()
 
 
 @kernel
@@ -106,7 +106,7 @@ def _add_rounded(arrays, out, streams, means, stddevs, low, high):
             store_rounded(row, out[n, first : first + CHUNK], _HALF, low, high, _ZERO)
 
 
-_add_rounded.meanwhile()
+_add_rounded.fallback()
 
 
 gaussian.cuda("gaussian.cu")

@@ -125,7 +125,7 @@ def _strew(x, out, extents, stream, changed, salted, pepper, salt):
                     out[place + c * inner] = value
 
 
-@_strew.meanwhile
+@_strew.fallback
 def _(x, out, extents, stream, changed, salted, pepper, salt):
     outer, channels, inner = extents.tolist()
     words = np.empty((1, outer * inner), np.uint32)

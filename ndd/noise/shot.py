@@ -80,7 +80,7 @@ def _count(array, out, stream, factor, constants, log_factorials):
             row[i] *= factor
 
 
-@_count.meanwhile
+@_count.fallback
 def _(array, out, stream, factor, constants, log_factorials):
     with np.errstate(all="ignore"):
         for first in range(0, out.size, _AT_ONCE):

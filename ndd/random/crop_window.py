@@ -67,7 +67,7 @@ def _draw(shapes, streams, limits, attempts, anchors, windows):
         anchors[n, 1] = below(cursor, np.uint64(width - w + 1))
 
 
-_draw.meanwhile()
+_draw.fallback()
 
 
 @kernel(inline="always")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.draws import PIECE, fill_normal, fill_normal_in_turns, fill_normal_wide
+from ndd._cpu.draws import PIECE, fill_normal, fill_normal_loop, fill_normal_wide
 from ndd._operator import PerSample, Plan, operator, output
 from ndd._operator.partition import each_run
 from ndd._tensor import DType
@@ -70,7 +70,7 @@ def _(call, plan, shape_like, out):
         flat = out.whole.reshape(-1) if out.flat is None else out.flat
         numbers = (flat, out.volumes.offsets, sizes, pieces, streams, means, deviations)
         # One takes as long as to move some 16 bytes.
-        if call.parallel_for(fill_normal_in_turns, numbers, int(pieces[-1]), 16 * out.element_count(), out):
+        if call.parallel_for(fill_normal_loop, numbers, int(pieces[-1]), 16 * out.element_count(), out):
             return
     fill = fill_normal_wide if means.dtype == np.float64 else fill_normal
 

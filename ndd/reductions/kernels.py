@@ -44,7 +44,7 @@ _OF_SAMPLES = {"sum": _sums, "square": _squares, "deviation": _deviations, "min"
 
 
 for _function in _OF_SAMPLES.values():
-    _function.meanwhile_if(lambda x, *_: is_short(*x.shape))
+    _function.fallback_if(lambda x, *_: is_short(*x.shape))
 
 
 def reducing(kind: str, finish: str, source: np.dtype, result: np.dtype) -> partial[None]:

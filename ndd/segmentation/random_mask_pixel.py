@@ -104,7 +104,7 @@ def _draw(mask, out, extents, foreground, lowest, highest, stream):
         _place(stream, extents, out)
 
 
-_draw.meanwhile()
+_draw.fallback()
 
 
 @kernel

@@ -170,7 +170,7 @@ def _first_words(streams, words):
         stream_words(words[n], streams[n], 0)
 
 
-_first_words.meanwhile()
+_first_words.fallback()
 
 
 class _Draw:
@@ -295,7 +295,7 @@ def _count_in(mask, extents, background, count):
         count[0] += _count_runs(mask[line * width : (line + 1) * width], background)
 
 
-_count_in.meanwhile()
+_count_in.fallback()
 
 
 @kernel
@@ -307,7 +307,7 @@ def _find_in(mask, extents, background, first, last, runs, boxes, count):
     )  # fmt: skip
 
 
-_find_in.meanwhile_if(lambda mask, extents, background, first, last, runs, *_: runs.shape[1] <= _FEW)
+_find_in.fallback_if(lambda mask, extents, background, first, last, runs, *_: runs.shape[1] <= _FEW)
 
 
 @kernel
@@ -364,7 +364,7 @@ def _count_runs(row, background):
     return count
 
 
-@_count_runs.meanwhile
+@_count_runs.fallback
 def _(row, background):
     row = row.astype(np.int32)
     return (row[0] != background) + np.count_nonzero((row[1:] != row[:-1]) & (row[1:] != background))
@@ -389,7 +389,7 @@ def _find_runs(row, background, i, start, end, parent, labels):
     return i
 
 
-@_find_runs.meanwhile
+@_find_runs.fallback
 def _(row, background, i, start, end, parent, labels):
     row = row.astype(np.int32)
     borders = np.flatnonzero(row[1:] != row[:-1]) + 1

@@ -151,7 +151,7 @@ def choose(
     return True
 
 
-choose.meanwhile()
+choose.fallback()
 
 
 @kernel
@@ -175,7 +175,7 @@ def gather(picked, places, points, out, itemsize, width):
         at += size
 
 
-gather.meanwhile()
+gather.fallback()
 
 
 select_masks.cuda(computed_on_host)

@@ -208,13 +208,13 @@ def both(monkeypatch):
 
     def compared(self, *args):
         if self.function.__code__ is team._join.__code__:  # the loop itself is looked at
-            _, _, turns, most, what = args
-            return compared(self.function.__globals__["loop"], turns, most, *what)
-        if self._meanwhile is None:
+            _, _, counter, limit, what = args
+            return compared(self.function.__globals__["loop"], counter, limit, *what)
+        if self._fallback is None:
             return compiled(self, *args)
         arrays = {(a.ctypes.data, a.shape, a.strides): a.copy() for a in args if isinstance(a, np.ndarray)}
         copies = [arrays[a.ctypes.data, a.shape, a.strides] if isinstance(a, np.ndarray) else a for a in args]
-        found = self._meanwhile(*copies)
+        found = self._fallback(*copies)
         if found is False:  # it leaves the samples to another way, whose kernels are compared
             return found
         names = self.function.__code__.co_varnames
@@ -275,9 +275,9 @@ def sounds(form, subtype):
 def test_other_libraries_decode_meanwhile(room, decoded, monkeypatch):
     expected, calls = decoded(), []
     for name, found in list(vars(room).items()):
-        if isinstance(found, Kernel) and found._meanwhile is not None:
-            stand_in = found._meanwhile
-            monkeypatch.setattr(room, name, lambda *given, f=stand_in: calls.append(f) or f(*given))
+        if isinstance(found, Kernel) and found._fallback is not None:
+            fallback = found._fallback
+            monkeypatch.setattr(room, name, lambda *given, f=fallback: calls.append(f) or f(*given))
     for found, known in zip(decoded(), expected, strict=True):
         np.testing.assert_array_equal(found, known)
     assert calls
@@ -289,7 +289,7 @@ def more(values, out):
         out[i] = values[i] + 1
 
 
-@more.meanwhile
+@more.fallback
 def _more_by_numpy(values, out):
     ANSWERED.append(threading.current_thread().name)
     out[...] = (values + 1).astype(out.dtype)

@@ -15,8 +15,8 @@ import pytest
 import ndd
 from ndd._compiled import thread_team as room
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_turn
-from ndd._compiled.thread_team import ALONE, MEANWHILE, ThreadTeam, joined, team_of
+from ndd._compiled.sample_loops import next_index
+from ndd._compiled.thread_team import ALONE, BY_FALLBACK, ThreadTeam, joined, team_of
 from ndd._execution.threads import ThreadPool
 from ndd._operator.partition import Pace, parallel_for
 
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.skipif(not room._FUTEX, reason="needs Linux")
 
 
 @kernel
-def count_up(turns, most, counts, rounds, seats, who):
-    seat = next_turn(seats)
-    for _ in range(most):
-        turn = next_turn(turns)
+def count_up(counter, limit, counts, rounds, seats, who):
+    seat = next_index(seats)
+    for _ in range(limit):
+        turn = next_index(counter)
         if turn >= len(counts):
             break
         for k in range(rounds):
@@ -38,9 +38,9 @@ def count_up(turns, most, counts, rounds, seats, who):
 
 
 @kernel
-def fail_at(turns, most, place, counts):
-    for _ in range(most):
-        turn = next_turn(turns)
+def fail_at(counter, limit, place, counts):
+    for _ in range(limit):
+        turn = next_index(counter)
         if turn >= len(counts):
             break
         if turn == place:
@@ -135,9 +135,9 @@ def test_threads_end_with_their_pool():
 
 def test_what_a_loop_of_pythons_gives():
     taken = []
-    shared = joined(lambda turns, most, what: taken.append(what) or True)
-    assert shared(ALONE, 0, np.array([0]), 1, ("a",)) is MEANWHILE
-    assert shared(ALONE, 3, np.array([0]), 1, ("b",)) is MEANWHILE
+    shared = joined(lambda counter, limit, what: taken.append(what) or True)
+    assert shared(ALONE, 0, np.array([0]), 1, ("a",)) is BY_FALLBACK
+    assert shared(ALONE, 3, np.array([0]), 1, ("b",)) is BY_FALLBACK
     assert taken == ["a"]
     assert joined(lambda *given: False)(ALONE, 0, np.array([0]), 1, ()) is False
 
@@ -187,7 +187,7 @@ def test_where_nobody_can_wait_python_has_the_threads():
 
 def test_nobody_waits_for_what_a_crew_does(monkeypatch):
     """While it is compiled threads of Python's take the turns."""
-    monkeypatch.setattr(room, "_serve", lambda board, end: MEANWHILE)
+    monkeypatch.setattr(room, "_serve", lambda board, end: BY_FALLBACK)
     context = ndd.EvalContext(num_threads=3)
     team = team_of(context.thread_pool)
     assert not team.ensure(2)

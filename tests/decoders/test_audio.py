@@ -282,8 +282,8 @@ def test_files_that_take_longest_are_decoded_first(monkeypatch):
     from ndd.decoders.sound import batch_kernels as sound_batch
 
     seen = []
-    real = sound_batch.wav_turns
-    monkeypatch.setattr(sound_batch, "wav_turns", lambda *given: seen.append(given[2].tolist()) or real(*given))
+    real = sound_batch.wav_loop
+    monkeypatch.setattr(sound_batch, "wav_loop", lambda *given: seen.append(given[2].tolist()) or real(*given))
     files = [encoded(sound(20_000, 1)) for _ in range(6)] + [encoded(sound(8_000, 1), rate=8000)]
     samples, _ = ndd.decoders.audio(ndd.batch(files), downmix=True, sample_rate=16000)
     assert samples.evaluate().shape == [(20_000,)] * 6 + [(16_000,)]

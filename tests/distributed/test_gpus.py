@@ -19,7 +19,7 @@ import pytest
 
 import ndd
 
-SCRIPT = Path(__file__).parent / "two_gpus_loop.py"
+SCRIPT = Path(__file__).parent / "gpus_loop.py"
 
 
 @pytest.mark.gpu

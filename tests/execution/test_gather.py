@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu.gather import PIECE, gather_turns
+from ndd._cpu.gather import PIECE, gather_loop
 from ndd._operator.partition import parallel_for
 
 
 def interpreted(*given):
-    return gather_turns.stand_in(*given)
+    return gather_loop.run_fallback(*given)
 
 
-@pytest.mark.parametrize("loop", [gather_turns, interpreted], ids=["compiled", "stand-in"])
+@pytest.mark.parametrize("loop", [gather_loop, interpreted], ids=["compiled", "fallback"])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
     "sizes",

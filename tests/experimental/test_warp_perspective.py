@@ -7,7 +7,7 @@ from compare import arrays_of, check_same
 from warp_calls import numbers, perspective, picture
 
 import ndd
-from ndd.experimental.perspective import keeps_sign, multiplies_and_adds, warp_rgb
+from ndd.experimental.perspective import beyond_opencv, keeps_sign, multiplies_and_adds, warp_rgb
 
 REGISTRY_CASES = {
     "experimental.warp_perspective": each_of(
@@ -195,6 +195,19 @@ def test_points_far_outside(emulated_gpu, border, interp):
             if matrix in FAR[:2]:
                 off = np.count_nonzero(np.abs(found[0].astype(int) - found[1]) > 1)
                 assert off <= 0.1 * found[0].size or border != "constant" or interp == 1, (matrix, shape)
+
+
+@pytest.mark.parametrize("x", [0, 8])
+@pytest.mark.parametrize("y", [0, 6])
+def test_each_corner_pixel_is_looked_at_before_opencv_is_called(x, y):
+    """A repeated image is read very far outside for one pixel alone, whose third component is almost 0."""
+    third = np.array([1.0 if x == 0 else -1.0, 1.0 if y == 0 else -1.0, 0.0])
+    third[2] = 1e-9 - third[0] * x - third[1] * y
+    m = np.array([[0.0, 0, 1], [0, 0, 1], third])
+    sources, targets = np.array([[7, 9]]), np.array([[7, 9]])
+    assert beyond_opencv(m[None], sources, targets, False, BORDERS.index("reflect"))[0]
+    m[2, 2] += 1
+    assert not beyond_opencv(m[None], sources, targets, False, BORDERS.index("reflect"))[0]
 
 
 def test_the_way_around_opencv_gives_the_same():

@@ -515,7 +515,7 @@ def _decoded(data: np.ndarray, wanted: Any, pattern: int) -> np.ndarray | None:
     _sound_file.host_empty = lambda extents, dtype: memory(shape(extents), dtype)  # type: ignore[assignment]
     _sound_file._connected = lambda: False  # type: ignore[assignment]
     # By Python, which is told of an index that is out of bounds; who joins a team is not.
-    _sound_file.joined = lambda loop: lambda team, seat, turns, most, what: loop(turns, most, *what)  # type: ignore[assignment]
+    _sound_file.joined = lambda loop: lambda team, seat, counter, limit, what: loop(counter, limit, *what)  # type: ignore[assignment]
     try:
         duration = np.array([np.nan if wanted.duration is None else wanted.duration])
         return _sound_file.decode_several([data], wanted, np.array([wanted.start]), duration).parts()[0]

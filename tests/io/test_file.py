@@ -119,8 +119,8 @@ def test_no_file_stays_open(files, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*given)
 
-    real = file_kernels.read_turns
-    monkeypatch.setattr(file_kernels, "read_turns", interrupted)
+    real = file_kernels.read_loop
+    monkeypatch.setattr(file_kernels, "read_loop", interrupted)
     for threads in (1, 2):
         with ndd.EvalContext(num_threads=threads), ndd.EvalMode.sync_cpu, pytest.raises(KeyboardInterrupt):
             ndd.io.file.read(missing[:-1])

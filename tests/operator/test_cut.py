@@ -10,7 +10,7 @@ from compare import assert_same
 from number_samples import NUMPY, borders
 
 import ndd
-from ndd._compiled import sample_loops as turns
+from ndd._compiled import sample_loops
 from ndd._compiled.background import background
 from ndd._compiled.jit import kernel
 from ndd._operator import Plan, on_cpu, partition
@@ -31,11 +31,13 @@ def small(request, monkeypatch):
         monkeypatch.setattr(partition, name, value)
 
 
-@pytest.fixture(params=[True, False], ids=["stood in for", "compiled"])
+@pytest.fixture(params=[True, False], ids=["fallback", "compiled"])
 def compiled(request, monkeypatch):
     monkeypatch.setattr(background, "allowed", False)
     if request.param:
-        monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(turns._by_stand_in, one))
+        monkeypatch.setattr(
+            partition, "loop_over_samples", lambda one: functools.partial(sample_loops._by_fallback, one)
+        )
 
 
 @pytest.fixture
@@ -97,7 +99,7 @@ def of_one(one):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_pieces_have_the_numbers_of_their_samples(layout, kind, small, compiled, in_pieces_alone):
     own = kernel(scale.function)
-    own.meanwhile()
+    own.fallback()
     arrays, batch = lying(layout, kind)
     with ndd.EvalContext(num_threads=3):
         found = of_one(own)(batch, shift=0.5)
@@ -109,7 +111,7 @@ def test_pieces_have_the_numbers_of_their_samples(layout, kind, small, compiled,
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_two_operands(layout, small, compiled):
     own = kernel(difference.function)
-    own.meanwhile()
+    own.fallback()
     left, batch = lying(layout, np.float32)
     right = [a + k for k, a in enumerate(left)]
 

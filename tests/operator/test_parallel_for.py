@@ -15,7 +15,7 @@ import ndd
 from ndd._compiled.background import background
 from ndd._compiled.intrinsics import array_at
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import _by_stand_in, next_turn
+from ndd._compiled.sample_loops import _by_fallback, next_index
 from ndd._operator import Plan, all_operators, on_cpu, partition
 from ndd._operator.partition import Pace, parallel_for
 
@@ -23,9 +23,9 @@ LARGE = 1 << 30  # bytes: worth all threads
 
 
 @kernel
-def mark(turns, most, places, like):
-    for _ in range(most):
-        i = next_turn(turns)
+def mark(counter, limit, places, like):
+    for _ in range(limit):
+        i = next_index(counter)
         if i >= len(places):
             break
         array_at(places[i], 2, like)[1] += 1 + i
@@ -43,22 +43,22 @@ def test_each_is_done_once(threads, nbytes):
 
 
 def test_calls_end_so_that_python_can_look_for_signals():
-    most = []
+    limits = []
 
-    def loop(turns, at_most):
-        most.append(at_most)
-        turns[0] += at_most
+    def loop(counter, at_most):
+        limits.append(at_most)
+        counter[0] += at_most
         return True
 
     assert parallel_for(ndd.EvalContext(num_threads=1), loop, (), 100, 100 * LARGE, None)
-    assert most == [1] * 100
+    assert limits == [1] * 100
 
 
 def test_what_was_compiled_meanwhile_has_all_threads(tasks):
     """However often it was left before."""
     pace, context = Pace(), ndd.EvalContext(num_threads=3)
     for _ in range(10):
-        assert not parallel_for(context, lambda *turns: False, (), 10, LARGE, None, pace)
+        assert not parallel_for(context, lambda *counter: False, (), 10, LARGE, None, pace)
     assert tasks == []
     marks = np.zeros((10, 2), np.int32)
     places = marks.ctypes.data + 8 * np.arange(10)
@@ -67,7 +67,7 @@ def test_what_was_compiled_meanwhile_has_all_threads(tasks):
     assert tasks == [3] * 3
 
 
-def test_a_stand_in_says_little_of_what_is_compiled():
+def test_a_fallback_says_little_of_what_is_compiled():
     pace = Pace()
     for _ in range(100):
         if pace.is_due():
@@ -81,7 +81,9 @@ def test_a_stand_in_says_little_of_what_is_compiled():
 @pytest.mark.parametrize(("nbytes", "pace", "calls"), [(LARGE, Pace(1.0), 3), (LARGE, None, 1), (0, None, 1)])
 def test_what_is_being_compiled_is_left(nbytes, pace, calls):
     found = []
-    assert not parallel_for(ndd.EvalContext(num_threads=3), lambda *turns: found.append(1), (), 10, nbytes, None, pace)
+    assert not parallel_for(
+        ndd.EvalContext(num_threads=3), lambda *counter: found.append(1), (), 10, nbytes, None, pace
+    )
     assert len(found) == calls
 
 
@@ -98,8 +100,8 @@ def test_as_many_threads_as_the_work_is_worth(seconds, threads):
 
     context = SimpleNamespace(num_threads=5, thread_pool=Pool())
 
-    def loop(turns, most):
-        turns[0] += most
+    def loop(counter, limit):
+        counter[0] += limit
         return True
 
     assert parallel_for(context, loop, (), 100, 1 << 14, None, Pace(seconds * 100 / (1 << 14)))
@@ -121,11 +123,11 @@ def test_the_pace_of_a_loop():
 def test_much_work_with_few_bytes_is_shared_too():
     used = set()
 
-    def loop(turns, most):
-        for _ in range(most):
-            if turns[0] >= 20:
+    def loop(counter, limit):
+        for _ in range(limit):
+            if counter[0] >= 20:
                 break
-            turns[0] += 1
+            counter[0] += 1
             used.add(threading.current_thread())
             time.sleep(0.005)
         return True
@@ -135,7 +137,7 @@ def test_much_work_with_few_bytes_is_shared_too():
 
 
 def test_errors_come_through():
-    def loop(turns, most):
+    def loop(counter, limit):
         raise MemoryError("nothing left")
 
     with pytest.raises(MemoryError, match="nothing left"):
@@ -184,7 +186,7 @@ def test_normalising_gives_the_same_while_it_is_compiled(kind, monkeypatch):
     given |= {"mirror": ndd.batch([0, 1] * 3), "dtype": ndd.float16, "output_layout": "HWC"}
     batch = ndd.batch(data, layout="HWC")
     found = np.asarray(ndd.crop_mirror_normalize(batch, **given).torch()).copy()
-    monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+    monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
     np.testing.assert_array_equal(np.asarray(ndd.crop_mirror_normalize(batch, **given).torch()), found)
     empty = ndd.crop_mirror_normalize(ndd.batch([np.zeros((0, 5, 3), kind)] * 2, layout="HWC"), mean=[1.0])
     assert empty.shape == [(3, 0, 5)] * 2
@@ -196,14 +198,14 @@ def test_ctrl_c_leaves_the_others_their_memory():
     held = np.zeros(10)
     seen = weakref.ref(held)
 
-    def loop(turns, most):
+    def loop(counter, limit):
         if threading.current_thread() is caller:
             begun.wait(30)
             raise KeyboardInterrupt
         begun.set()
         go_on.wait(30)
         alive.append(seen() is not None)
-        turns[0] = 10
+        counter[0] = 10
         return True
 
     caller = threading.current_thread()
@@ -251,7 +253,7 @@ def test_a_compiled_kernel_for_one_sample_runs_in_turns(layout, background_too, 
     monkeypatch.setattr(background, "allowed", background_too)
     own = kernel(scale.function)
     if background_too:
-        own.meanwhile()
+        own.fallback()
     monkeypatch.setattr(on_cpu._Bound, "_one_by_one", None)  # no sample is left to be done alone
     count = 9
     sizes = [20] * count if layout == "whole" else range(4, 4 + count)

@@ -9,7 +9,7 @@ import pytest
 
 import ndd
 from ndd._compiled.background import background
-from ndd._compiled.sample_loops import _by_stand_in
+from ndd._compiled.sample_loops import _by_fallback
 from ndd._operator import all_operators, partition
 
 COUNT = 24
@@ -40,7 +40,7 @@ OPERATORS = {
         ndd.batch(MASKS), foreground_prob=0.8, format="box", rng=seeded()
     ),
 }
-OWN_LOOPS = {"full": "_fill_words", "random.normal": "fill_normal_in_turns"}
+OWN_LOOPS = {"full": "_fill_words", "random.normal": "fill_normal_loop"}
 
 
 def arrays(value):
@@ -65,9 +65,9 @@ def test_the_same_while_the_kernel_is_compiled(name, monkeypatch):
     if name in OWN_LOOPS:
         operator, kernel = all_operators()[name], OWN_LOOPS[name]
         scope = (operator.batch).__globals__
-        monkeypatch.setitem(scope, kernel, scope[kernel]._meanwhile)
+        monkeypatch.setitem(scope, kernel, scope[kernel]._fallback)
     else:
-        monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+        monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
         for operator in all_operators().values():  # plans that were kept have their loops
             operator.forget()
     for one, other in zip(compiled, arrays(OPERATORS[name]().evaluate()), strict=True):

@@ -88,9 +88,9 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_what_answers_until_it_is_compiled_says_the_same(name):
     kernel, arguments = CALLS[name]
-    compiled, stand_in = arguments(), arguments()
-    assert kernel(*compiled) == kernel._meanwhile(*stand_in)
-    for ours, theirs in zip(compiled, stand_in, strict=True):
+    compiled, by_fallback = arguments(), arguments()
+    assert kernel(*compiled) == kernel._fallback(*by_fallback)
+    for ours, theirs in zip(compiled, by_fallback, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -107,7 +107,7 @@ def test_what_answers_until_it_is_compiled_says_the_same(name):
 )
 def test_signals_without_a_window_are_found_alike(extents, centred, bad):
     kernel, n = signal_lengths.count_frames, len(extents)
-    for found in (kernel, kernel._meanwhile):
+    for found in (kernel, kernel._fallback):
         assert found(np.array(extents), centred, 40, 10, 21, 1, room(n), room(n), room(n, 2)) == bad
 
 

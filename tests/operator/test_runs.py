@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._compiled.sample_loops import _by_stand_in
+from ndd._compiled.sample_loops import _by_fallback
 from ndd._operator import partition
 
 OPERATORS = {
@@ -33,7 +33,7 @@ def ragged():
 @pytest.mark.parametrize(("name", "compiled"), [*((name, True) for name in OPERATORS), ("preemphasis_filter", False)])
 def test_the_same_bits_as_one_by_one(name, compiled, tasks, monkeypatch):
     if not compiled:
-        monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+        monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
     arrays = ragged()
     behind = ndd.copy(ndd.batch(arrays)) + np.float32(0)  # in one buffer
     behind.evaluate()
@@ -104,7 +104,7 @@ def test_what_has_no_runs_goes_sample_by_sample():
 @pytest.mark.parametrize("kind", [np.float32, np.int16])
 def test_runs_of_signals_are_taken_in_turn(kind, compiled, tasks, monkeypatch):
     if not compiled:
-        monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+        monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
     rng = np.random.default_rng(4)
     loud = [rng.integers(-2, 3, n) for n in (0, 1, 7, *range(20000, 60000, 2000))]
     for k, signal in enumerate(loud[3:]):

@@ -1,4 +1,4 @@
-"""Operators that move elements take samples in turn inside compiled loops: compiled, stood in for, and sample by sample alike."""
+"""Operators that move elements take samples in turn inside compiled loops: compiled, by the fallbacks, and sample by sample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import ndd
 from ndd._compiled.background import background
-from ndd._compiled.sample_loops import _by_stand_in
+from ndd._compiled.sample_loops import _by_fallback
 from ndd._operator import all_operators, partition
 
 OUTSIDE: dict[str, Any] = {"out_of_bounds_policy": "pad"}
@@ -58,29 +58,29 @@ def batch(how, kind):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float16, np.float64])
 @pytest.mark.parametrize("how", ["ragged", "empty", "apart", "whole", "strided"])
-def test_compiled_and_stood_in_for(how, kind, monkeypatch):
+def test_compiled_and_answered_for(how, kind, monkeypatch):
     for name_of, least in (("_WAKE_SECONDS", 1e-15), ("_TINY", 0), ("_ALONE", 0)):  # threads for few bytes
         monkeypatch.setattr(partition, name_of, least)
     monkeypatch.setattr(background, "allowed", False)
-    each, stood_in = partition.each_in_turn, []
+    each, answered = partition.loop_over_samples, []
 
-    def by_stand_in(kernel):
-        stood_in.append(kernel)
-        assert kernel.has_stand_in()
-        return functools.partial(_by_stand_in, kernel)
+    def by_fallback(kernel):
+        answered.append(kernel)
+        assert kernel.has_fallback()
+        return functools.partial(_by_fallback, kernel)
 
     with ndd.EvalContext(num_threads=3):
         for name, call in CALLS.items():
             given, samples = batch(how, kind)
             found = [np.asarray(t).copy() for t in call(given).evaluate()]
-            monkeypatch.setattr(partition, "each_in_turn", by_stand_in)
+            monkeypatch.setattr(partition, "loop_over_samples", by_fallback)
             for operator in all_operators().values():  # plans that were kept have their loops
                 operator.forget()
-            count = len(stood_in)
+            count = len(answered)
             for one, other in zip(found, call(given).evaluate(), strict=True):
                 np.testing.assert_array_equal(one, np.asarray(other), err_msg=name)
-            assert len(stood_in) > count or name == "copy", name
-            monkeypatch.setattr(partition, "each_in_turn", each)
+            assert len(answered) > count or name == "copy", name
+            monkeypatch.setattr(partition, "loop_over_samples", each)
             for operator in all_operators().values():
                 operator.forget()
             # A sample alone has an argument of its own, and is not left out where it is empty.

@@ -24,7 +24,7 @@ def way(request, monkeypatch):
         pytest.skip("no compiled reading here")
     elif request.param != "compiled":
         for name in ("open_files", "read_ranges", "close_files"):
-            monkeypatch.setattr(file_reading.compiled, name, getattr(file_reading.compiled, name)._meanwhile)
+            monkeypatch.setattr(file_reading.compiled, name, getattr(file_reading.compiled, name)._fallback)
 
 
 def texts(found):

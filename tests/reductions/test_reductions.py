@@ -14,7 +14,7 @@ from number_samples import NAMES, NUMPY, samples
 
 import ndd
 from ndd._compiled.background import background
-from ndd._compiled.sample_loops import _by_stand_in
+from ndd._compiled.sample_loops import _by_fallback
 from ndd._operator import partition
 from ndd.reductions import over_axes
 from ndd.reductions.launches import reduce_on_gpu
@@ -305,7 +305,7 @@ def test_threads_take_samples_in_turn(layout, compiled, tasks, monkeypatch):
     """Ragged ones, among them empty ones and single numbers; axes that are neighbours, and others."""
     monkeypatch.setattr(background, "allowed", False)
     if not compiled:
-        monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+        monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
     shapes = [(0, 3, 3), (1, 1, 3), (50, 40, 3), (7, 0, 3), *((40 + k, 30, 3) for k in range(40))]
     arrays = [values("u8", s, k) for k, s in enumerate(shapes)]
     means = [values("f32", 3, k) for k in range(len(shapes))]

@@ -251,3 +251,25 @@ def test_types_that_no_element_has(dali):
         check_same(dali, lambda m, kind=kind: m.tensor(1, dtype=kind))
     for array in (np.zeros(2, np.longdouble), np.zeros(2, complex), torch.zeros(2, dtype=torch.complex64)):
         check_same(dali, lambda m, array=array: m.tensor(array))
+
+
+@pytest.mark.parametrize("layout", ["HWC", "CHW", "DHWC", "CDHW", "FHWC", "CFHW"])
+def test_channels_last(layout):
+    """What torch makes of the same values; a batch with its channels last is not copied."""
+    extents = {"F": 2, "D": 2, "H": 4, "W": 6, "C": 3}
+    array = np.random.default_rng(1).random((5, *(extents[letter] for letter in layout)), np.float32)
+    batch = ndd.as_batch(array, layout=layout)
+    memory_format = torch.channels_last if len(layout) == 3 else torch.channels_last_3d
+    plain = torch.from_numpy(array)
+    expected = plain.movedim(1 + layout.index("C"), 1).contiguous(memory_format=memory_format)
+    made = batch.torch(memory_format=memory_format)
+    assert torch.equal(made, expected)
+    assert made.is_contiguous(memory_format=memory_format)
+    assert (made.data_ptr() == batch.torch().data_ptr()) == (layout[-1] == "C")
+
+
+def test_channels_last_of_other_layouts():
+    with pytest.raises(ValueError, match=r"'HW': torch\.channels_last is for HWC"):
+        ndd.zeros(batch_size=2, shape=[4, 4], layout="HW").torch(memory_format=torch.channels_last)
+    with pytest.raises(ValueError, match=r"torch\.contiguous_format"):
+        ndd.zeros(batch_size=2, shape=[4, 4, 3], layout="HWC").torch(memory_format=torch.contiguous_format)

@@ -152,6 +152,6 @@ def _read_shapes(places, sizes, text, behind, itemsize, shapes, known):
         known[i] = fits and head[text.size - 1] == 0x0A
 
 
-@_read_shapes.meanwhile
+@_read_shapes.fallback
 def _(*_args):
     """Python reads them."""

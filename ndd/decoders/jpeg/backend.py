@@ -90,7 +90,7 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray) -> Decoded:
     scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
     arguments = (order, pictures, scratch, taken, done)
     work = _WORK * int(np.add.reduce(sizes[samples]))
-    call.parallel_for(baseline.decode_turns, arguments, len(order), work, (operand, out))
+    call.parallel_for(baseline.decode_loop, arguments, len(order), work, (operand, out))
     return Decoded(out, starts, done)
 
 
@@ -111,5 +111,5 @@ def decode(
     picture = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y, x, out.shape[1], out.shape[2]]
     scratch = _scratch(baseline.room(data.size, x1 - x0))[None]
     arguments = _FIRST, np.array([picture]), scratch, np.array([0]), done
-    joined(baseline.decode_turns)(ALONE, 0, np.array([0]), 1, arguments)
+    joined(baseline.decode_loop)(ALONE, 0, np.array([0]), 1, arguments)
     return out if done[0] else None

@@ -17,7 +17,7 @@ import numpy as np
 from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.sample_loops import next_index
 from ndd._compiled.simd_jpeg import COPIED, PIXELS, copy_plain, store_pixels, transform
 from ndd._compiled.unaligned import load_bits
 from ndd.decoders.jpeg.huffman import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
@@ -34,13 +34,13 @@ def room(size: int, width: int) -> int:
     return size + _UNIT + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
 
 
-PLACE = 4  # the column of a picture's `window` in its row, see `decode_turns`
+PLACE = 4  # the column of a picture's `window` in its row, see `decode_loop`
 NUMBERS = PLACE + 8
 
 
 @kernel
-def decode_turns(turns, most, order, pictures, scratch, taken, done):
-    """Decodes up to `most` of the pictures `order`, taken in turn with other threads. Gives True.
+def decode_loop(counter, limit, order, pictures, scratch, taken, done):
+    """Decodes up to `limit` of the pictures `order`, taken in turn with other threads. Gives True.
 
     Args:
         pictures: int64 `[N, NUMBERS]`: address and bytes of the encoded picture, address and bytes of `out`, and `window`,
@@ -51,8 +51,8 @@ def decode_turns(turns, most, order, pictures, scratch, taken, done):
     """
     seat = acquire_slot(taken)
     own = scratch[seat]
-    for _ in range(most):
-        turn = next_turn(turns)
+    for _ in range(limit):
+        turn = next_index(counter)
         if turn >= len(order):
             break
         row = pictures[order[turn]]
@@ -62,7 +62,7 @@ def decode_turns(turns, most, order, pictures, scratch, taken, done):
     return True
 
 
-decode_turns.meanwhile(lambda *args: False)
+decode_loop.fallback(lambda *args: False)
 
 
 @kernel

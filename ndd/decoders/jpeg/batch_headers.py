@@ -39,7 +39,7 @@ def take(address, size, start, target, facts):
         facts[:] = 0
 
 
-@take.meanwhile
+@take.fallback
 def _(address, size, start, target, facts):
     target[start : start + size] = memory_at(address, size, target.dtype)
     facts[:] = 0  # Python looks at all of them
@@ -57,7 +57,7 @@ def look(addresses, sizes, like, facts):
             row[:] = 0
 
 
-@look.meanwhile
+@look.fallback
 def _(addresses, sizes, like, facts):
     facts[...] = 0  # Python looks at all of them
 
@@ -89,7 +89,7 @@ def peek(addresses, sizes, start, shapes):
             at += 2 + length
 
 
-@peek.meanwhile
+@peek.fallback
 def _(addresses, sizes, start, shapes):
     shapes[...] = 0  # Python looks at all of them
 

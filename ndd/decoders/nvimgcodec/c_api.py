@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._compiled.sample_loops import each_in_turn
+from ndd._compiled.sample_loops import loop_over_samples
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._execution.memoize import Memoized
 from ndd._lookahead.threads import is_ahead
@@ -42,7 +42,7 @@ _FIXED = 2  # nvimgcodecLoadHintPolicy_t
 
 _UNPREPARED = -1  # not a status of the library
 _WORTH = 4096  # describing a picture to the library takes as long as copying so many bytes
-_prepare = each_in_turn(calls.prepare)
+_prepare = loop_over_samples(calls.prepare)
 
 _STRUCTURE_TYPES = {
     "Properties": 1, "InstanceCreateInfo": 2, "DecodeParams": 5, "Orientation": 7, "Region": 8, "CodeStreamView": 9,

@@ -96,7 +96,7 @@ def prepare(
     failed[0] = status
 
 
-prepare.meanwhile()
+prepare.fallback()
 
 
 @kernel
@@ -178,4 +178,4 @@ def decode(decoders, mine, idle, params, sizes, handles, which, failed):
     return np.int64(status), number
 
 
-decode.meanwhile()
+decode.fallback()

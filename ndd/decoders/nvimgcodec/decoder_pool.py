@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ndd._compiled.sample_loops import each_in_turn
+from ndd._compiled.sample_loops import loop_over_samples
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._cuda.event import recorded
 from ndd._cuda.launch import pinned_empty
 from ndd._execution.memoize import Memoized
-from ndd._lookahead.threads import is_ahead
+from ndd._lookahead.threads import is_ahead, is_relaxed
 from ndd._operator import Call, Operand
 from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders.jpeg import batch_headers
@@ -35,6 +35,7 @@ from ndd.decoders.nvimgcodec.c_api import Decoder, Library, Pictures
 # decoders of 6 threads, 5.4 by one of 12, 6.1 of 14, 6.7 of 16; one of 128 12.6, 9.8, 9.1 and 9.6; one of 8 1.9, 2.1, 2.7
 # and 2.7.
 _PAIR, _ONE = (2, 6 / 16), (1, 12 / 16)
+_RELAXED_THREADS = 2  # for what the engines leave, of a loop that takes batches more slowly than they are made
 _MOST_OF_A_PAIR = 128  # pictures of a batch
 _FEW = 16  # pictures, for which six threads are enough
 _LARGE = 1 << 25  # bytes: a batch of so many counts as one of many pictures
@@ -68,7 +69,7 @@ _PIXELS_WITHOUT_ENGINES = 0
 _KEPT_POOLS = 8  # decoders hold threads, streams and page-locked memory; a loop uses one or two kinds
 _IDLE_PLACES = 6
 _ALIGNMENT = 64
-_take = each_in_turn(batch_headers.take)
+_take = loop_over_samples(batch_headers.take)
 
 
 class Decoders:
@@ -149,6 +150,8 @@ def share(load: float, count: int, nbytes: int, threads: int) -> float:
     default."""
     if load != _UNSAID:
         return load
+    if is_relaxed():
+        return 1.0
     if nbytes >= _LARGE:
         return next((measured for most, measured in _LARGE_SHARES if threads <= most), _LARGE_SHARE)
     if count <= _ENGINES_ALONE:
@@ -170,6 +173,7 @@ def decoders(device_id: int | None, count: int, nbytes: int, threads: int, load:
     own: one that has begun with batches of 64 decodes batches of 256 at half the speed, see `Decoders`."""
     size_class = max(count - 1, 0).bit_length()
     most = _MOST_OF_A_PAIR if is_ahead() else _FEW
+    threads = min(threads, _RELAXED_THREADS) if is_relaxed() else threads
     plan = _PAIR if 1 << size_class <= most and nbytes < _LARGE else _ONE
     return _pools.using(device_id, size_class, plan, threads, share(load, 1 << size_class, nbytes, threads), options)
 

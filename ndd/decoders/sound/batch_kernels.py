@@ -15,7 +15,7 @@ import numpy as np
 from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.sample_loops import next_index
 from ndd._cpu.byte_order import big_endian, little_endian
 from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.windowed_sinc import resampled
@@ -128,7 +128,7 @@ def headers(files, starts, facts):
     return others
 
 
-@headers.meanwhile
+@headers.fallback
 def _(files, starts, facts):
     """libsndfile reads them all."""
     return len(files)
@@ -191,7 +191,7 @@ def vorbis_headers(files, which, facts):
         facts[i, RATE], facts[i, CHANNELS], facts[i, SETUP], facts[i, SETUP_BYTES] = rate, channels, found[0], found[1]
 
 
-@vorbis_headers.meanwhile
+@vorbis_headers.fallback
 def _(*_args):
     """libsndfile decodes them: 12 s of compiling, for a difference of 4e-7."""
 
@@ -250,15 +250,15 @@ def plan_files(files, facts, rates, starts, durations, downmix, floats, block, l
     return at
 
 
-plan_files.meanwhile()
+plan_files.fallback()
 
 
 @kernel
-def open_turns(turns, most, which, files, name, facts):
+def open_loop(counter, limit, which, files, name, facts):
     """Opens files with libsndfile, and fills their `facts`. `libsndfile.connect` must come first."""
     info, like = np.zeros(8, np.int32), np.empty(0, np.uint8)
-    for _ in range(most):
-        k = next_turn(turns)
+    for _ in range(limit):
+        k = next_index(counter)
         if k >= len(which):
             break
         i = which[k]
@@ -282,17 +282,17 @@ def open_turns(turns, most, which, files, name, facts):
     return True
 
 
-@open_turns.meanwhile
+@open_loop.fallback
 def _(*_args):
     """soundfile opens them."""
 
 
 @kernel
-def wav_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, output, got):
+def wav_loop(counter, limit, which, taken, rooms, files, facts, plan, wanted, output, got):
     """Decodes the plain WAV files `which`.
 
     Args:
-        turns, most: see `Call.parallel_for`.
+        counter, limit: see `Call.parallel_for`.
         taken: int64 `[S]`, zeros: whether a thread has the row of `rooms`.
         rooms: float32 `[S, r]`, the memory that one file NEEDS.
         wanted, output: see `_finish`.
@@ -303,8 +303,8 @@ def wav_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, outp
     seat = acquire_slot(taken)
     room = rooms[seat]
     levels = room.view(np.int32)
-    for _ in range(most):
-        w = next_turn(turns)
+    for _ in range(limit):
+        w = next_index(counter)
         if w >= len(which):
             break
         i = which[w]
@@ -348,20 +348,20 @@ def wav_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, outp
     return True
 
 
-@wav_turns.meanwhile
+@wav_loop.fallback
 def _(*_args):
     """libsndfile decodes to the same samples."""
     return False
 
 
 @kernel
-def flac_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, output, got, all_words, all_lines):
+def flac_loop(counter, limit, which, taken, rooms, files, facts, plan, wanted, output, got, all_words, all_lines):
     """The same for FLAC files. A row of `all_words` and of `all_lines` is `words` and `lines` of `flac.py`."""
     seat = acquire_slot(taken)
     room, words, lines = rooms[seat], all_words[seat], all_lines[seat]
     levels = room.view(np.int32)
-    for _ in range(most):
-        w = next_turn(turns)
+    for _ in range(limit):
+        w = next_index(counter)
         if w >= len(which):
             break
         i = which[w]
@@ -383,21 +383,36 @@ def flac_turns(turns, most, which, taken, rooms, files, facts, plan, wanted, out
     return True
 
 
-@flac_turns.meanwhile
+@flac_loop.fallback
 def _(*_args):
     """libsndfile decodes to the same samples."""
     return False
 
 
 @kernel
-def vorbis_turns(
-    turns, most, which, taken, rooms, files, facts, plan, wanted, output, got, all_words, table, values, factors, order
+def vorbis_loop(
+    counter,
+    limit,
+    which,
+    taken,
+    rooms,
+    files,
+    facts,
+    plan,
+    wanted,
+    output,
+    got,
+    all_words,
+    table,
+    values,
+    factors,
+    order,
 ):
     """The same for Ogg files of Vorbis with one setup header. For the tables see `vorbis.py`."""
     seat = acquire_slot(taken)
     room, words = rooms[seat], all_words[seat]
-    for _ in range(most):
-        w = next_turn(turns)
+    for _ in range(limit):
+        w = next_index(counter)
         if w >= len(which):
             break
         i = which[w]
@@ -416,19 +431,19 @@ def vorbis_turns(
     return True
 
 
-@vorbis_turns.meanwhile
+@vorbis_loop.fallback
 def _(*_args):
     """libsndfile decodes them."""
     return False
 
 
 @kernel
-def opened_turns(turns, most, which, taken, rooms, facts, plan, wanted, output, got, place):
+def opened_loop(counter, limit, which, taken, rooms, facts, plan, wanted, output, got, place):
     """The same for files that libsndfile has opened; closes them. `place`: the address of the output."""
     kind, seat = np.int64(wanted[0]), acquire_slot(taken)
     room = rooms[seat]
-    for _ in range(most):
-        w = next_turn(turns)
+    for _ in range(limit):
+        w = next_index(counter)
         if w >= len(which):
             break
         i = which[w]
@@ -448,7 +463,7 @@ def opened_turns(turns, most, which, taken, rooms, facts, plan, wanted, output, 
     return True
 
 
-@opened_turns.meanwhile
+@opened_loop.fallback
 def _(*_args):
     """soundfile reads them."""
     return False

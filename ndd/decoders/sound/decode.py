@@ -152,7 +152,7 @@ def decode_batch(
         rest = _unknown(facts, places)
     try:
         if len(rest) and _connected():
-            _work_on([_Group(sound_batch.open_turns, (rest, places, _NAME, facts), _OPENING * len(rest))], call)
+            _work_on([_Group(sound_batch.open_loop, (rest, places, _NAME, facts), _OPENING * len(rest))], call)
         return _samples(files, facts, vorbis, wanted, rates, starts, durations, call)
     finally:
         for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # files that an error left open
@@ -221,16 +221,16 @@ def _group(
     first = which, np.zeros(seats, np.int64), rooms(int(plan[which, NEEDS].max()), np.float32)
     work = float(cost[which].sum())
     if kind == OPENED:
-        return _Group(sound_batch.opened_turns, (*first, *of, flat.ctypes.data), work)
+        return _Group(sound_batch.opened_loop, (*first, *of, flat.ctypes.data), work)
     arguments = *first, places, *of
     if kind == WAV:
-        return _Group(sound_batch.wav_turns, arguments, work)
+        return _Group(sound_batch.wav_loop, arguments, work)
     words = rooms(int(places[which, 1].max()) // 8 + 4, np.uint64)
     if kind == FLAC:
         channels = int(facts[which, CHANNELS].max())
         lines = host_empty((seats * channels * LINE,), np.int64).reshape(seats, channels, LINE)
-        return _Group(sound_batch.flac_turns, (*arguments, words, lines), work)
-    return _Group(sound_batch.vorbis_turns, (*arguments, words, *setup), work)  # type: ignore[misc]
+        return _Group(sound_batch.flac_loop, (*arguments, words, lines), work)
+    return _Group(sound_batch.vorbis_loop, (*arguments, words, *setup), work)  # type: ignore[misc]
 
 
 def _work_on(groups: list[_Group], call: Call | None) -> None:

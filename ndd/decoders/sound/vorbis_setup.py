@@ -473,6 +473,6 @@ class NotReadyError(Exception):
     """The kernel is being compiled."""
 
 
-@read_setup.meanwhile
+@read_setup.fallback
 def _(*given):
     raise NotReadyError

@@ -124,7 +124,7 @@ def _powers(rows, handle, root, row, out):
         power_of_row(row, root, out[t])
 
 
-@_powers.meanwhile
+@_powers.fallback
 def _(rows, handle, root, row, out):
     power_of(rfft_of_rows(rows), 1 if root else 2, out)
 
@@ -147,7 +147,7 @@ def power_of_row(parts, root, out):
             out[k] = np.sqrt(out[k])
 
 
-@power_of_row.meanwhile
+@power_of_row.fallback
 def _(parts, root, out):
     squares = parts * parts
     np.add(squares[: 2 * out.size : 2], squares[1 : 2 * out.size : 2], out=out)

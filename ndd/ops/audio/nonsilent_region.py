@@ -214,7 +214,7 @@ def _loud(x, block, before, window, interval, share, threshold, last):
     return found
 
 
-@_exact_regions.meanwhile
+@_exact_regions.fallback
 def _(start, stop, places, sizes, like, window_length, reference, ratio, begins, lengths):
     for s in range(start, stop):
         place, size = places[s].item(), sizes[s].item()
@@ -225,7 +225,7 @@ def _(start, stop, places, sizes, like, window_length, reference, ratio, begins,
         begins[s], lengths[s] = _region(powers, window, reference, ratio)
 
 
-@_regions.meanwhile
+@_regions.fallback
 def _(start, stop, places, sizes, order, window_length, interval, reference, ratio, begins, lengths):
     for s in range(start, stop):
         place, size = places[s].item(), sizes[s].item()

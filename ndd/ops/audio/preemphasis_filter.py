@@ -88,7 +88,7 @@ def _emphasized(x, out, coefficient, border):
             out[i] = x[i]
 
 
-@_emphasized.meanwhile
+@_emphasized.fallback
 def _(x, out, coefficient, border):
     if not x.size or not coefficient:
         out[:] = x

@@ -19,7 +19,7 @@ def resampled(extents, before, after, shapes, steps):
         steps[n] = step
 
 
-@resampled.meanwhile
+@resampled.fallback
 def _(extents, before, after, shapes, steps):
     shapes[:] = extents
     shapes[:, 0] = np.ceil(extents[:, 0] * after / before)
@@ -34,7 +34,7 @@ def whole_blocks(shapes, block, threads):
         threads[n] = (shapes[n, 0] + block - 1) // block * block * channels
 
 
-@whole_blocks.meanwhile
+@whole_blocks.fallback
 def _(shapes, block, threads):
     threads[:] = (shapes[:, 0] + block - 1) // block * block * shapes[:, 1:].prod(axis=1)
 
@@ -46,7 +46,7 @@ def limit_windows(sizes, length, windows):
         windows[n] = max(1, min(sizes[n], length))
 
 
-@limit_windows.meanwhile
+@limit_windows.fallback
 def _(sizes, length, windows):
     windows[:] = np.clip(sizes, 1, length)
 
@@ -59,7 +59,7 @@ def count_intervals(sizes, interval, intervals, threads):
         intervals[n], threads[n] = count, 32 * max(count, 1)
 
 
-@count_intervals.meanwhile
+@count_intervals.fallback
 def _(sizes, interval, intervals, threads):
     intervals[:] = (sizes + interval - 1) // interval if interval > 0 else np.minimum(sizes, 1)
     threads[:] = 32 * np.maximum(intervals, 1)
@@ -86,7 +86,7 @@ def count_frames(extents, centred, length, step, bins, along_t, lengths, counts,
     return -1
 
 
-@count_frames.meanwhile
+@count_frames.fallback
 def _(extents, centred, length, step, bins, along_t, lengths, counts, shapes):
     lengths[:] = extents.prod(axis=1)
     several = extents.shape[1] > 1 and (extents != 1).sum(axis=1) > 1

@@ -283,7 +283,7 @@ def _mirrored(signal, i):
     return signal[i]
 
 
-@_transformed.meanwhile
+@_transformed.fallback
 def _without_mkl(
     x, starts, lengths, counts, first, last, window, begin, step, reflect, nfft, handle, root, along_t, wide, row, out
 ):  # fmt: skip

@@ -314,7 +314,7 @@ def _search(corners, ends, streams, options, limits, pairs, extents, crop, rules
         first = last
 
 
-@_search.meanwhile
+@_search.fallback
 def _(corners, ends, streams, options, limits, pairs, extents, crop, rules, windows, kept, ended, room):
     given = corners, ends, streams, options, limits, pairs, extents, crop
     total = rules[4]
@@ -416,7 +416,7 @@ def _judged(corners, first, last, window, take_least, is_iou, prune, inside):
     return found
 
 
-@_judged.meanwhile
+@_judged.fallback
 def _(corners, first, last, window, take_least, is_iou, prune, inside):
     if first == last:
         return _F(1)

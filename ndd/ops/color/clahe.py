@@ -115,7 +115,7 @@ def _equalize(image, out, tiles, luma, lab):
         _to_pixels(planes[0], planes[1], planes[2], made)
 
 
-_equalize.meanwhile()
+_equalize.fallback()
 
 
 @kernel
@@ -124,7 +124,7 @@ def _to_planes(pixels, red, green, blue):
         red[i], green[i], blue[i] = pixels[i, 0], pixels[i, 1], pixels[i, 2]
 
 
-@_to_planes.meanwhile
+@_to_planes.fallback
 def _(pixels, red, green, blue):
     red[:], green[:], blue[:] = pixels.T
 
@@ -135,7 +135,7 @@ def _to_pixels(red, green, blue, pixels):
         pixels[i, 0], pixels[i, 1], pixels[i, 2] = red[i], green[i], blue[i]
 
 
-@_to_pixels.meanwhile
+@_to_pixels.fallback
 def _(red, green, blue, pixels):
     pixels.T[:] = red, green, blue
 
@@ -180,7 +180,7 @@ def _fill_tables(plane, tables, tile_h, tile_w, limit):
             _fill_table(counts, tables[row, column], tile_h * tile_w, limit)
 
 
-@_fill_tables.meanwhile
+@_fill_tables.fallback
 def _(plane, tables, tile_h, tile_w, limit):
     (rows, columns), (height, width) = tables.shape[:2], plane.shape
     one, size = _reflected.function, tile_h * tile_w
@@ -249,7 +249,7 @@ def _mix(plane, out, tables, tile_h, tile_w):
         _mix_row(four, left, right, upper, lower, out[y])
 
 
-@_mix.meanwhile
+@_mix.fallback
 def _(plane, out, tables, tile_h, tile_w):
     above, lower = _between(plane.shape[0], tile_h)
     before, right = _between(plane.shape[1], tile_w)

@@ -140,7 +140,7 @@ def _bilinear(image, out, blue):
     _copy(pixels, 3 * width * (height - 2), pixels, 3 * width * (height - 1), 3 * width)
 
 
-@_bilinear.meanwhile
+@_bilinear.fallback
 def _(image, out, blue):
     _by_opencv(image, out, int(blue), "bilinear")
 

@@ -71,7 +71,7 @@ def equalize_planes(image, out):
         look_up(x, y, tables)
 
 
-@equalize_planes.meanwhile
+@equalize_planes.fallback
 def _(image, out):
     pixels = image.shape[1]
     for plane in range(len(image) if pixels else 0):

@@ -132,7 +132,7 @@ def lose_as_jpeg(image, out, quality, factors):
         done = ready
 
 
-@lose_as_jpeg.meanwhile
+@lose_as_jpeg.fallback
 def _(image, out, quality, factors):
     lose_by_opencv(image, out, int(quality))
 

@@ -116,7 +116,7 @@ def rgb_to_lab(image, lab, tables):
         _roots_to_lab(roots, lab[0][first:end], lab[1][first:end], lab[2][first:end])
 
 
-rgb_to_lab.meanwhile()
+rgb_to_lab.fallback()
 
 
 @kernel
@@ -130,7 +130,7 @@ def _cube(root):
     return cube if root > np.int32(3390) else line
 
 
-@_cube.meanwhile
+@_cube.fallback
 def _(root):
     line = np.int32(np.float32(root) * np.float32(0.12841862)) - np.int32(290)
     cube = (((root * root) >> np.int32(14)) * root) >> np.int32(14)
@@ -170,4 +170,4 @@ def lab_to_rgb(lab, image, tables):
         _bytes(two, tables.gamma, image[first:end])
 
 
-lab_to_rgb.meanwhile()
+lab_to_rgb.fallback()

@@ -84,7 +84,7 @@ def look_up(x, out, table):
         out[i] = table[key] if 0 <= key < last else table[last]
 
 
-@look_up.meanwhile
+@look_up.fallback
 def _(x, out, table):
     keys, last = x.astype(np.int64, copy=False), table.size - 1
     np.take(table, np.where((keys >= 0) & (keys < last), keys, last), out=out)
@@ -97,7 +97,7 @@ def look_up_bytes(x, out, table):
         out[i] = table[x[i]]
 
 
-@look_up_bytes.meanwhile
+@look_up_bytes.fallback
 def _(x, out, table):
     np.take(table, x, out=out)
 
@@ -110,7 +110,7 @@ def look_up_unsigned(x, out, table):
         out[i] = table[np.int64(x[i])] if x[i] < last else table[table.size - 1]
 
 
-@look_up_unsigned.meanwhile
+@look_up_unsigned.fallback
 def _(x, out, table):
     np.take(table, np.minimum(x, np.uint64(table.size - 1)).astype(np.int64), out=out)
 

@@ -67,7 +67,7 @@ def filter_image(image, weights, fill, out, origin, border, store):
                 put_row(total[:count], results[first * count : (first + 1) * count], store)
 
 
-@filter_image.meanwhile
+@filter_image.fallback
 def _(image, weights, fill, out, origin, border, store):
     height, width, channels = image.shape[1:]
     rows, columns = weights.shape
@@ -84,7 +84,9 @@ def _(image, weights, fill, out, origin, border, store):
     size = out.shape[1] * length - across
     for plane, target in zip(image, out, strict=True):
         extents = height, width
-        pad_rows.stand_in(plane.reshape(-1), extents, channels, -origin[1], origin[2], border, outside, padded, length)
+        pad_rows.run_fallback(
+            plane.reshape(-1), extents, channels, -origin[1], origin[2], border, outside, padded, length
+        )
         sums = np.zeros(out.shape[1] * length, np.float32)
         if as_lines:
             lines = np.zeros_like(padded)
@@ -99,7 +101,7 @@ def _(image, weights, fill, out, origin, border, store):
                 start = j * length + k * channels
                 add_slice(padded[start : start + size], weights[j, k], sums[:size])
         for y, made in enumerate(target):
-            put_row.stand_in(sums[y * length :][: made.size], made.reshape(-1), store)
+            put_row.run_fallback(sums[y * length :][: made.size], made.reshape(-1), store)
 
 
 @kernel

@@ -14,12 +14,12 @@ from ndd._operator.deprecated import ignored, renamed
 from ndd._operator.unit_warnings import warn_of_unit_range
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
-from ndd._tensor.dtype import float32, uint8
+from ndd._tensor.dtype import bfloat16, float16, float32, uint8
 from ndd.ops.image.crop import LAYOUTS, spatial_axes
-from ndd.ops.image.window import bounded, check_crop, check_policy, crop_window, wrapped
+from ndd.ops.image.window import bounded, check_crop, check_policy, crop_window, elements_of, numbers_of
 
 _INPUT_TYPES = ("u8", "i16", "u16", "i32", "f16", "f32")
-_OUTPUT_TYPES = ("f32", "f16", "u8", "i8")
+_OUTPUT_TYPES = ("f32", "f16", "bfloat16", "u8", "i8")
 _AXES = "FDHWC"
 _NO_MEAN = Values("mean", np.zeros(1, np.float32), 1, np.dtype("f4"), True, False)
 _NO_STD = Values("std", np.ones(1, np.float32), 1, np.dtype("f4"), True, False)
@@ -62,7 +62,8 @@ def crop_mirror_normalize(
         mirror: mirror the window left to right where not 0.
         mean, std: one number, or one for each channel. Two empty lists: 0 and 1. (One alone ends the process in DALI 2.4.0.)
         scale, shift: applied after them.
-        dtype: f32 (default), f16, u8 or i8; integers are rounded, halves away from zero, and saturate.
+        dtype: f32 (default), f16, bfloat16 (DALI does not make it), u8 or i8; integers are rounded, halves away from zero,
+            and saturate.
         output_layout: any order of the input's axes; "CHW" by default, so video and volumes need "FCHW", "CDHW", ...;
             "" keeps the input's.
         pad_output: pad the channels to a power of two (3 to 4) with 0, or with `fill_values` under policy "pad".
@@ -86,7 +87,7 @@ def crop_mirror_normalize(
     ignored("crop_mirror_normalize", "image_type", image_type)
     chosen = renamed("crop_mirror_normalize", "output_dtype", output_dtype, "dtype", dtype) or float32
     if chosen.name not in _OUTPUT_TYPES:
-        raise RuntimeError(f"`dtype`: expected float32, float16, uint8 or int8, got {chosen}")
+        raise RuntimeError(f"`dtype`: expected float32, float16, bfloat16, uint8 or int8, got {chosen}")
     check_crop("crop_mirror_normalize", crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
     check_policy(out_of_bounds_policy)
     if not shift:
@@ -104,28 +105,24 @@ def crop_mirror_normalize(
 @crop_mirror_normalize.plan
 def _(call, input, *, mirror, **arguments):
     shapes, per_sample, shared = call.kept("mirror", input.shapes, lambda: _without_mirror(input, **arguments))
-    out = View("flat", "bits") if shared["fill"].dtype == np.float16 else "flat"
+    made = arguments["dtype"] or arguments["output_dtype"] or float32
+    out = View("flat", "bits") if made is float16 else "flat"
     per_sample = {**per_sample, "mirror": mirror.each() != 0}
-    return Plan(
-        shapes, per_sample, shared, kernel=_kernel(input.dtype.numpy, shared), view={"image": "flat", "out": out}
-    )
+    kernel = _kernel(input.dtype.numpy, made, shared["by_pixel"])
+    return Plan(shapes, per_sample, shared, kernel=kernel, view={"image": "flat", "out": out})
 
 
-def _kernel(kind: np.dtype, shared: dict[str, Any]) -> functools.partial[None]:
-    """What normalises an image of elements of this type."""
-    made = shared["fill"].dtype
-    numbers = {
-        "limits": _limits(made),
-        "half": True if made == np.float16 else None,
-        "by_pixel": shared["by_pixel"] or None,
-    }
+def _kernel(kind: np.dtype, made: DType, by_pixel: bool) -> functools.partial[None]:
+    """What normalises an image of elements of this type, to elements of the type `made`."""
+    half = {float16: True, bfloat16: False}.get(made)
+    numbers = {"limits": _limits(made), "half": half, "by_pixel": by_pixel or None}
     return functools.partial(_from_half if kind == np.float16 else normalize, **numbers)
 
 
 def _from_half(image, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel) -> None:
     """As float32: no compiled kernel takes float16."""
     wider = convert_array(image, "f16", "f32")
-    fill = fill.view(np.uint16) if half else fill
+    fill = fill.view(np.uint16) if half is not None else fill
     normalize(wider, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel)
 
 
@@ -203,18 +200,20 @@ def _fill(values: Any, out_channels: np.ndarray, channels: np.ndarray, dtype: DT
     result = np.zeros(most, dtype.numpy)  # type: ignore[attr-defined]
     if len(values) <= 1:
         if np.any(values):
-            result[...] = wrapped(values, result.dtype)
+            result[...] = elements_of(values, dtype)
         return result
     _check_channels("fill_values", len(values), (out_channels != len(values)) & (channels != len(values)), channels)
     count = min(most, len(values))
-    result[:count] = wrapped(values, result.dtype)[:count]
+    result[:count] = elements_of(values, dtype)[:count]
     return result
 
 
 @functools.cache
-def _limits(kind: np.dtype) -> tuple[np.float32, np.float32] | None:
+def _limits(dtype: DType) -> tuple[np.float32, np.float32] | None:
     """The lowest and the highest integer of a type, None for floats."""
-    return (np.float32(np.iinfo(kind).min), np.float32(np.iinfo(kind).max)) if kind.kind in "iu" else None
+    if dtype.kind is DType.Kind.float:
+        return None
+    return np.float32(np.iinfo(dtype.numpy).min), np.float32(np.iinfo(dtype.numpy).max)
 
 
 def _part(image, plan):
@@ -230,7 +229,7 @@ crop_mirror_normalize.fuses("decoders", "crop", "crop_h")(_part)
 def _(launch, image, out, geometry, fill):
     size = geometry[:, 0]
     groups = size[:, :3].prod(axis=1) * -(-size[:, 3] // _GROUP)  # each row is made of whole groups
-    shared = {"fill": fill.astype(np.float64)}
+    shared = {"fill": numbers_of(fill, out.dtype)}
     launch("crop_mirror_normalize", groups, shared=shared, macros={"GROUP": _GROUP})
 
 

@@ -165,7 +165,7 @@ def _erased(image, out, extents, bounds, fill, item, inner):
                 k -= 1
 
 
-@_erased.meanwhile
+@_erased.fallback
 def _(image, out, extents, bounds, fill, item, inner):
     out[...] = image
     elements, made = out.reshape(*extents.tolist(), item), filled(out.size // item, fill, item, inner)

@@ -79,7 +79,7 @@ def fit_extents(extents, wanted, mode, most, start, end, subpixel_scale, alignme
             size[n, k], first[n, k], last[n, k] = np.int64(whole), low, high
 
 
-fit_extents.meanwhile()
+fit_extents.fallback()
 
 
 @kernel(nogil=False)
@@ -96,7 +96,7 @@ def choose_filters(size, first, last, shrink, grow, widens, radii, kind, radius)
                 radius[n, k] = radii[chosen] * source / np.float32(max(size[n, k], 1))
 
 
-choose_filters.meanwhile()
+choose_filters.fallback()
 
 
 @kernel(nogil=False)
@@ -128,4 +128,4 @@ def cut_windows(size, first, last, wanted, places, truncate, mirror, bits):
     return -1
 
 
-cut_windows.meanwhile()
+cut_windows.fallback()

@@ -62,7 +62,7 @@ def _mirrored(image, out, mirror):
                     copy_bytes(line.ctypes.data, row.ctypes.data, np.uintp(row.nbytes))
 
 
-@_mirrored.meanwhile
+@_mirrored.fallback
 def _(image, out, mirror):
     deep, high, wide = np.where(mirror, -1, 1)
     out[...] = image[:, ::deep, ::high, ::wide]

@@ -112,7 +112,7 @@ def _mask(image, out, grid):
                 made[i] = given[i] & elements[i]
 
 
-@_mask.meanwhile
+@_mask.fallback
 def _by_numpy(image, out, grid):
     x, y = np.arange(image.shape[2], dtype=np.float32), np.arange(image.shape[1], dtype=np.float32)[:, None]
     u, v = -grid[2] - y * grid[1] + x * grid[0], -grid[3] + y * grid[0] + x * grid[1]

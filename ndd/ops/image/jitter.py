@@ -111,7 +111,7 @@ def _move(image, out, places, channels, fill):
                 out[i * channels + c] = image[place + c]
 
 
-@_scatter.meanwhile
+@_scatter.fallback
 def _(image, out, extents, stream, reach, fill):
     height, width = extents[:2].tolist()
     words = np.empty((2, height * width), np.uint32)

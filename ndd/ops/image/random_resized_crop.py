@@ -10,7 +10,7 @@ from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
 from ndd._tensor.small_arrays import columns
-from ndd.ops.image.resample_turns import resample_on_cpu
+from ndd.ops.image.resample_on_cpu import resample_on_cpu
 from ndd.ops.image.resize_geometry import TYPES, Geometry, check_dtype, resample_plan, resampled_part, spatial_axes
 from ndd.random.crop_window import crop_window
 from ndd.types import DALIInterpType

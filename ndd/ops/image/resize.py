@@ -8,7 +8,7 @@ from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator, output
 from ndd._operator.deprecated import ignored
 from ndd._tensor.dtype import DType, int32
-from ndd.ops.image.resample_turns import resample_on_cpu
+from ndd.ops.image.resample_on_cpu import resample_on_cpu
 from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan, resampled_part
 from ndd.types import DALIImageType, DALIInterpType
 

@@ -109,4 +109,4 @@ def _draw(out, streams, low, high, moves):
                 out[n, k] += np.int64(below(cursor, np.uint64(high[n, k] - low[n, k] + 1)))
 
 
-_draw.meanwhile()
+_draw.fallback()

@@ -69,7 +69,7 @@ def warp_image(image, out, applied, matrix, wave, rgb, large, nearest, border, f
         )  # fmt: skip
 
 
-warp_image.meanwhile()
+warp_image.fallback()
 
 
 @kernel
@@ -79,7 +79,7 @@ def affine_points(first, xs, ys, m):
         _affine_line(m, first + k, xs[k], ys[k])
 
 
-affine_points.meanwhile()
+affine_points.fallback()
 
 
 @kernel
@@ -101,7 +101,7 @@ def _added_up(x, y, across, down, xs, ys):
         x, y = x + across, y + down
 
 
-@_added_up.meanwhile
+@_added_up.fallback
 def _(x, y, across, down, xs, ys):
     xs[:], ys[:] = across, down
     xs[0], ys[0] = x, y
@@ -130,7 +130,7 @@ def water_points(first, xs, ys, wave):
             ys[k, x] = y + shift[x]
 
 
-@water_points.meanwhile
+@water_points.fallback
 def _(first, xs, ys, wave):
     down, right = first + np.arange(len(xs), dtype=np.float32), np.arange(xs.shape[1], dtype=np.float32)
     sine, cosine = c_sin.in_python(), c_cos.in_python()
@@ -154,7 +154,7 @@ def sphere_points(first, xs, ys, height, width):
             xs[k, x], ys[k, x] = cx + u * stretch, cy + v * stretch
 
 
-@sphere_points.meanwhile
+@sphere_points.fallback
 def _(first, xs, ys, height, width):
     half = np.float32(0.5)
     cx, cy = np.float32(width) * half, np.float32(height) * half

@@ -77,5 +77,5 @@ def _permute(order, stream, repeat, derange):
             i += 2
 
 
-_permute.meanwhile()
+_permute.fallback()
 batch_permutation.operator.independent_samples = False

@@ -191,7 +191,7 @@ def _joined(out, places, ends):
             start = ends[k]
 
 
-@_joined.meanwhile
+@_joined.fallback
 def _(out, places, ends):
     start, rows = 0, out.reshape(-1, max(1, ends[-1]))
     for place, end in zip(places.tolist(), ends.tolist(), strict=True):

@@ -86,7 +86,7 @@ def _flip_points(points, out, columns, factor, offset):
             out[p] = a * points[p] + d
 
 
-@_flip_points.meanwhile
+@_flip_points.fallback
 def _(points, out, columns, factor, offset):
     out.reshape(-1, columns)[...] = factor[:columns] * points.reshape(-1, columns) + offset[:columns]
 

@@ -305,17 +305,17 @@ def pairwise(a, b, out, operation):
 _ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "fdiv": np.true_divide}
 
 
-@with_number.meanwhile
+@with_number.fallback
 def _(a, out, b, operation):
     _by_numpy(operation, a, b, out)
 
 
-@number_with.meanwhile
+@number_with.fallback
 def _(b, out, a, operation):
     _by_numpy(operation, a, b, out)
 
 
-@pairwise.meanwhile
+@pairwise.fallback
 def _(a, b, out, operation):
     _by_numpy(operation, a, b, out)
 
@@ -366,14 +366,14 @@ def up(x, out):
         out[i] = np.ceil(kind(x[i]))
 
 
-def _meanwhile(ufunc: np.ufunc) -> Callable[..., None]:
+def _by_ufunc(ufunc: np.ufunc) -> Callable[..., None]:
     return lambda x, out: ufunc(x, out=out, dtype=out.dtype, casting="unsafe")
 
 
 for _loop, _ufunc in (
     (root, np.sqrt), (magnitude, np.fabs), (opposite, np.negative), (down, np.floor), (up, np.ceil)
 ):  # fmt: skip
-    _loop.meanwhile(_meanwhile(_ufunc))
+    _loop.fallback(_by_ufunc(_ufunc))
 
 _OF_ONE = {"sqrt": root, "fabs": magnitude, "abs": magnitude, "minus": opposite, "floor": down, "ceil": up}
 

@@ -72,7 +72,7 @@ def _rearranged(frames, out, order):
         copy_bytes(out[i].ctypes.data, frames[order[i]].ctypes.data, np.uintp(size))
 
 
-@_rearranged.meanwhile
+@_rearranged.fallback
 def _(frames, out, order):
     np.take(frames, order[: len(out)], axis=0, out=out, mode="clip")
 

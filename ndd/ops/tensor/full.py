@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import each
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_turn
+from ndd._compiled.sample_loops import next_index
 from ndd._operator import Call, PerSample, Values, bad_sample, like, operator, output
 from ndd._tensor import Device, DType, Spec, Store
 from ndd._tensor.convert import convert_array
@@ -215,10 +215,10 @@ def _fill(call: Call, flat: np.ndarray, number: np.ndarray) -> None:
 
 
 @kernel
-def _fill_words(turns, most, words, word):
-    """Pieces of an array of words, in turns."""
-    for _ in range(most):
-        start = next_turn(turns) * _PIECE
+def _fill_words(counter, limit, words, word):
+    """Pieces of an array of words, piece by piece."""
+    for _ in range(limit):
+        start = next_index(counter) * _PIECE
         if start >= words.size:
             break
         piece = words[start : start + _PIECE]
@@ -227,7 +227,7 @@ def _fill_words(turns, most, words, word):
     return True
 
 
-_fill_words.meanwhile()
+_fill_words.fallback()
 
 
 def _filled_there(spec: Spec, shapes: np.ndarray, number: np.ndarray) -> Store:

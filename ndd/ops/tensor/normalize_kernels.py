@@ -19,7 +19,7 @@ def _shifted(line, out, centre, factor, shift):
         out[j] = (np.float32(line[j]) - centre[j]) * factor[j] + shift
 
 
-@_shifted.meanwhile
+@_shifted.fallback
 def _(line, out, centre, factor, shift):
     out[:] = (line.astype(np.float32) - centre[: line.size]) * factor[: line.size] + shift
 
@@ -107,7 +107,7 @@ def _chosen_factor(total, rows, ddof, epsilon, scale):
     return np.float32(scale / np.sqrt(variance)) if variance > 0 else np.float32(0)
 
 
-@_chosen_factor.meanwhile
+@_chosen_factor.fallback
 def _(total, rows, ddof, epsilon, scale):
     variance = (total / (rows - ddof) if rows > ddof else np.zeros_like(total)) + epsilon
     return np.where(variance > 0, scale / np.sqrt(variance), 0).astype(np.float32)
@@ -160,6 +160,6 @@ def normalize_many(x, out, outer, rows, inner, centre, factor, ddof, epsilon, sc
     _in_lines(x, out, outer, rows, inner, mean, gain, shift, empty(line, np.float32), empty(line, np.float32))
 
 
-@normalize_many.meanwhile
+@normalize_many.fallback
 def _(x, out, outer, *given):
     (normalize_many.interpreted if outer <= _MANY else normalize_many.waited_for)(x, out, outer, *given)

@@ -7,7 +7,7 @@ import numpy as np
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
-from ndd.ops.image.resample_turns import resample_on_cpu
+from ndd.ops.image.resample_on_cpu import resample_on_cpu
 from ndd.ops.image.resize_geometry import (
     MODES,
     ROUNDINGS,

@@ -111,7 +111,7 @@ def _swapped(source, out):
             _by_eights(flat, target, rows, columns)
 
 
-@_swapped.meanwhile
+@_swapped.fallback
 def _(source, out):
     out[...] = source.swapaxes(1, 2)
 

@@ -341,6 +341,6 @@ def read_images(folder, flags, names, starts, indices, rooms, facts):
             _close(handle)
 
 
-@read_images.meanwhile
+@read_images.fallback
 def _(*given):
     """Python reads them all."""

@@ -48,7 +48,7 @@ def decoded(data, window=None, channels=3):
     place = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y0, x0, x1 - x0, channels]
     first, done = np.zeros(1, np.int64), np.zeros(1, np.bool_)
     what = first, np.array([place]), scratch[None, :-1], np.array([0]), done
-    joined(jpeg.decode_turns)(ALONE, 0, np.array([0]), 1, what)
+    joined(jpeg.decode_loop)(ALONE, 0, np.array([0]), 1, what)
     assert scratch[-1] == 7
     return out if done[0] else None
 

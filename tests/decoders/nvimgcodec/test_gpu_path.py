@@ -11,7 +11,7 @@ import pytest
 from encoded import KINDS, cmyk, made
 
 import ndd
-from ndd._compiled.sample_loops import _by_stand_in
+from ndd._compiled.sample_loops import _by_fallback
 from ndd._lookahead.threads import gpu_threads
 from ndd.decoders.backend import Options
 from ndd.decoders.jpeg import batch_headers
@@ -60,9 +60,9 @@ def decoders(request, emulated_gpu, monkeypatch):
         pytest.skip("the stand-in writes to host memory; test_gpu.py has the real decoders")
     record = Record()
     if "compiled" in request.param:
-        monkeypatch.setattr(calls, "decode", calls.decode.stand_in)
-        monkeypatch.setattr(c_api, "_prepare", functools.partial(_by_stand_in, calls.prepare))
-        monkeypatch.setattr(decoder_pool, "_take", functools.partial(_by_stand_in, batch_headers.take))
+        monkeypatch.setattr(calls, "decode", calls.decode.run_fallback)
+        monkeypatch.setattr(c_api, "_prepare", functools.partial(_by_fallback, calls.prepare))
+        monkeypatch.setattr(decoder_pool, "_take", functools.partial(_by_fallback, batch_headers.take))
     if request.param == "wheel":
         if python_api.library() is None:
             pytest.skip("its module is too old")

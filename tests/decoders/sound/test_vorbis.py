@@ -144,10 +144,10 @@ def test_libsndfile_decodes_while_the_kernels_are_compiled(monkeypatch):
     def not_yet(*given):
         raise _vorbis.NotReadyError
 
-    rooms = [(sound_batch, name, getattr(sound_batch, name)._meanwhile) for name in ("vorbis_headers", "vorbis_turns")]
-    for room, name, stand_in in [(_vorbis, "read_setup", not_yet), *rooms]:
+    rooms = [(sound_batch, name, getattr(sound_batch, name)._fallback) for name in ("vorbis_headers", "vorbis_loop")]
+    for room, name, fallback in [(_vorbis, "read_setup", not_yet), *rooms]:
         with monkeypatch.context() as patch:
-            patch.setattr(room, name, stand_in)
+            patch.setattr(room, name, fallback)
             _vorbis._setup.cache_clear()
             found = np.asarray(ndd.decoders.audio(data)[0])
             np.testing.assert_allclose(found, expected, atol=1e-6)

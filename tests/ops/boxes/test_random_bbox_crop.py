@@ -106,14 +106,14 @@ def test_boxes_without_an_area_and_turned_ones(dali):
         assert check_same(dali, call, tolerance=1e-6, note=(i, boxes))
 
 
-def test_the_stand_in_for_the_compiled_judgement():
+def test_the_fallback_of_the_compiled_judgement():
     window, inside = np.float32([[0.1, 0.2], [0.6, 0.7]]), np.zeros((2, 3), bool)
     good, flat, point = [0.2, 0.3, 0.5, 0.8], [0.4, 0.3, 0.4, 0.7], [0.4, 0.4, 0.4, 0.4]
     for corners in ([good, flat, good], [good, good, flat], [flat, point, good], [point, flat, point]):
         for least in (True, False):
             for iou in (True, False):
                 given = np.float32(corners), 0, 3, window, least, iou, np.float32(-1)
-                found = [f(*given, kept) for f, kept in zip((_judged, _judged._meanwhile), inside, strict=True)]
+                found = [f(*given, kept) for f, kept in zip((_judged, _judged._fallback), inside, strict=True)]
                 np.testing.assert_allclose(*found, rtol=1e-6)
                 np.testing.assert_array_equal(*inside)
 

@@ -12,7 +12,7 @@ from encoded import photograph
 
 import ndd
 from ndd._compiled.background import background
-from ndd._compiled.sample_loops import _by_stand_in
+from ndd._compiled.sample_loops import _by_fallback
 from ndd._operator import partition
 
 REGISTRY_CASES = {
@@ -119,7 +119,7 @@ def test_gpu_of_more_pixels_than_threads(emulated_gpu):
 def test_samples_that_lie_apart_or_are_strided(waits, monkeypatch):
     monkeypatch.setattr(background, "allowed", False)
     if not waits:
-        monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+        monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
     rng = np.random.default_rng(8)
     arrays = [rng.integers(k, 200, (300, 90 + 7 * k, 3), np.uint8) for k in range(6)]
     arrays += [np.zeros((0, 5, 3), np.uint8), arrays[0][:, ::-2], arrays[1].transpose(1, 0, 2)]

@@ -400,7 +400,7 @@ def test_what_stands_in_is_the_same_to_the_bit(kinds):
                     if min(results) < 1:
                         continue
                     found = []
-                    for run_by in (filter_image.compiled(), filter_image.stand_in):
+                    for run_by in (filter_image.compiled(), filter_image.run_fallback):
                         out = np.zeros((shape[0], *results, shape[3]), wanted)
                         run_by(image, kernel, np.full(1, 7, np.float32), out, origin, border, store)
                         found.append(out)

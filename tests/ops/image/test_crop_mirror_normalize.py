@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+import torch
 from cases import F16, each_of
 from compare import check_same, value
 from number_samples import random_array
@@ -183,7 +184,38 @@ def test_gpu_as_cpu(emulated_gpu, seed):
             )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
+@pytest.mark.parametrize("kind", ["uint8", "int16", "float16", "float32"])
+@pytest.mark.parametrize("output_layout", ["CHW", "HWC"])
+def test_bfloat16_is_float32_rounded(emulated_gpu, kind, output_layout):
+    """Ragged, mirrored, padded, on both devices: what torch makes of the float32 result; also behind a resize."""
+    rng = np.random.default_rng(3)
+    images = ndd.batch(
+        [rng.integers(0, 250, (h, w, 3)).astype(kind) for h, w in ((5, 7), (9, 4), (1, 1))], layout="HWC"
+    )
+    more = {"mean": [100.3, 90.1, 80.7], "std": [57.3, 58.1, 59.9], "crop": [6, 6], "mirror": ndd.batch([0, 1, 1])}
+    more |= {
+        "out_of_bounds_policy": "pad",
+        "fill_values": [1.3, 2.7, 3.1],
+        "pad_output": True,
+        "output_layout": output_layout,
+    }
+    expected = ndd.crop_mirror_normalize(images, **more).torch().to(torch.bfloat16)
+    for source in (images, images.gpu()):
+        made = ndd.crop_mirror_normalize(source, dtype=ndd.bfloat16, **more).cpu().torch()
+        assert made.dtype == torch.bfloat16
+        assert torch.equal(made, expected)
+        if kind == "float16":
+            continue  # resize does not take it
+        resized = ndd.crop_mirror_normalize(ndd.resize(source, size=[6, 6]), mean=7, std=3, dtype=ndd.bfloat16)
+        whole = ndd.crop_mirror_normalize(ndd.resize(source, size=[6, 6]), mean=7, std=3).cpu().torch()
+        assert torch.equal(resized.cpu().torch(), whole.to(torch.bfloat16))
+    values = np.array([[[np.nan], [np.inf], [-np.inf], [3.4e38], [1e-40]]], np.float32)
+    made = ndd.crop_mirror_normalize(ndd.tensor(values, layout="HWC"), dtype=torch.bfloat16).torch().float().ravel()
+    assert made[0].isnan()
+    assert torch.equal(made[1:], torch.from_numpy(values).bfloat16().float().ravel()[1:])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8"])
 def test_gpu_pixels_of_all_channels(emulated_gpu, dtype):
     """Widths beside the four pixels of a thread, channels that lie together, mirrored, padded and not."""
     for channels, padded in ((3, False), (3, True), (4, False), (1, False), (2, False)):
@@ -196,4 +228,4 @@ def test_gpu_pixels_of_all_channels(emulated_gpu, dtype):
             on_cpu = ndd.crop_mirror_normalize(batch, **arguments)
             on_gpu = ndd.crop_mirror_normalize(batch.gpu(), **arguments).cpu()
             for a, b in zip(on_gpu, on_cpu, strict=True):
-                np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=str((channels, padded, crop)))
+                assert torch.equal(a.torch(), b.torch()), (channels, padded, crop)

@@ -11,7 +11,7 @@ from scipy import stats
 
 import ndd
 from ndd._compiled.background import background
-from ndd._compiled.sample_loops import _by_stand_in
+from ndd._compiled.sample_loops import _by_fallback
 from ndd._operator import partition
 from ndd.random import RNG
 
@@ -64,7 +64,7 @@ def test_the_same_while_the_kernel_is_compiled(channels, monkeypatch):
 
     monkeypatch.setattr(background, "allowed", False)
     compiled = call()
-    monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+    monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
     for one, other in zip(compiled, call(), strict=True):
         np.testing.assert_array_equal(one, other)
 

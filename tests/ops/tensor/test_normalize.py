@@ -12,7 +12,7 @@ from compare import assert_same, check_same
 from number_samples import NAMES, NUMPY
 
 import ndd
-from ndd._compiled.sample_loops import _by_stand_in
+from ndd._compiled.sample_loops import _by_fallback
 from ndd._operator import partition
 
 REGISTRY_CASES = {
@@ -156,7 +156,7 @@ def test_names_the_sample_that_does_not_fit():
 def test_samples_in_turn(strided, compiled, monkeypatch, tasks):
     """Ragged, with empty ones; what is worked out, numbers, arrays of each sample, and numbers of the whole batch."""
     if not compiled:
-        monkeypatch.setattr(partition, "each_in_turn", lambda one: functools.partial(_by_stand_in, one))
+        monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
     shapes = [(0, 3, 3), (1, 1, 3), (5, 0, 3), *((40 + k, 30, 3) for k in range(40))]
     arrays = [values("u8", s, k) for k, s in enumerate(shapes)]
     batch = ndd.as_batch([ndd.as_tensor(np.repeat(a, 2, 1)[:, ::2] if strided else a) for a in arrays]).evaluate()

@@ -213,7 +213,7 @@ def test_python_reads_while_it_is_compiled(tmp_path, monkeypatch):
     paths = write_all(tmp_path, [hdu(rng, 16, (10, 20)) for _ in range(40)] + [b""])
     reader = Fits(files=paths, hdu_indices=1)
     store = reader._session.opened()[0]
-    monkeypatch.setattr(images, "read_images", images.read_images._meanwhile)
+    monkeypatch.setattr(images, "read_images", images.read_images._fallback)
     before = store.records(range(41))
     monkeypatch.undo()
     after = store.records(range(41))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.filter_taps import CUBIC, NN, NN_FUSED, TRIANGULAR
-from ndd._cpu.resample import MADE, REGISTER, filter_turns, pick_image, range_of, resample
+from ndd._cpu.resample import MADE, REGISTER, filter_loop, pick_image, range_of, resample
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._operator.naming import raise_first
 from ndd._operator.partition import Rows, View, each_sample
@@ -52,7 +52,7 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
     if rgb:
         picked &= (counts >= LEAST) & (all_made >= LEAST)
     if picked.any():
-        _pick_in_turns(call, image, out, extents, sizes, np.flatnonzero(picked), (start, end, kind), rgb)
+        _pick_samples(call, image, out, extents, sizes, np.flatnonzero(picked), (start, end, kind), rgb)
     order = np.flatnonzero(fits)
     if not len(order):
         return np.flatnonzero(~picked)
@@ -65,11 +65,11 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
         order, sources, out.pointers(), np.empty(0, kinds[0]), like, extents, np.ascontiguousarray(sizes),
         *map(np.ascontiguousarray, (start, end, kind, radius)), REGISTER // like.itemsize, *range_of(like.dtype),
     )  # fmt: skip
-    done = call.parallel_for(filter_turns, numbers, len(order), image.nbytes() + out.nbytes(), (image, out))
+    done = call.parallel_for(filter_loop, numbers, len(order), image.nbytes() + out.nbytes(), (image, out))
     return np.flatnonzero(~(picked | fits) if done else ~picked)
 
 
-def _pick_in_turns(
+def _pick_samples(
     call: Any, image: Any, out: Any, extents: np.ndarray, sizes: np.ndarray, order: np.ndarray, how: Any, rgb: bool
 ) -> None:
     """`pick_image` for the samples `order`. Elements are moved as whole numbers of their size."""

@@ -22,8 +22,8 @@ CASES = [
 
 @pytest.mark.long
 @pytest.mark.parametrize(("path", "case"), CASES)
-def test_stand_ins_give_the_same_bits(path, case, monkeypatch):
-    op, compiled, stood_in = OPERATORS[path], Kernel.__call__, []
+def test_fallbacks_give_the_same_bits(path, case, monkeypatch):
+    op, compiled, answered = OPERATORS[path], Kernel.__call__, []
     inputs = samples(case, layouts_of(case, op)[0])
 
     def found():
@@ -31,18 +31,18 @@ def test_stand_ins_give_the_same_bits(path, case, monkeypatch):
         more = {"rng": ndd.random.RNG(seed=5)} if op.random else {}
         return [arrays_of(one) for one in evaluated(call(ndd, path, case, inputs, "ragged", **more))]
 
-    def by_stand_in(kernel, *args):
-        if not kernel.has_stand_in():
+    def by_fallback(kernel, *args):
+        if not kernel.has_fallback():
             return compiled(kernel, *args)
-        stood_in.append(kernel)
+        answered.append(kernel)
         with np.errstate(all="ignore"):
-            return kernel.stand_in(*args)
+            return kernel.run_fallback(*args)
 
     monkeypatch.setattr(background, "allowed", False)
     expected = found()
-    monkeypatch.setattr(Kernel, "__call__", by_stand_in)
+    monkeypatch.setattr(Kernel, "__call__", by_fallback)
     for one, other in zip(expected, found(), strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_array_equal(a, b)
-    if op.cpu.__class__ is Kernel and op.cpu.has_stand_in():
-        assert stood_in
+    if op.cpu.__class__ is Kernel and op.cpu.has_fallback():
+        assert answered

@@ -1,4 +1,4 @@
-"""Operators that move pixels: a batch gives what its samples alone do, however it lies in memory, compiled and meanwhile."""
+"""Operators that move pixels: a batch gives what its samples alone do, however it lies in memory, compiled and by the fallbacks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._compiled.sample_loops import _by_stand_in
+from ndd._compiled.sample_loops import _by_fallback
 from ndd._operator import on_cpu, partition
-from ndd.ops.image import resample_turns
+from ndd.ops.image import resample_on_cpu
 
 NN, LINEAR, CUBIC = (ndd.types.DALIInterpType(i) for i in range(3))
 PERSPECTIVE = [[1.0, 0.1, -3.0], [0.05, 0.9, 2.0], [1e-3, 2e-3, 1.0]]
@@ -52,17 +52,17 @@ def laid_out(form, kind, channels):
     return arrays
 
 
-@pytest.mark.parametrize("meanwhile", [False, True], ids=["compiled", "meanwhile"])
+@pytest.mark.parametrize("fallback", [False, True], ids=["compiled", "meanwhile"])
 @pytest.mark.parametrize(("kind", "channels"), [(np.uint8, 3), (np.float32, 1)])
 @pytest.mark.parametrize("name", CALLS)
-def test_a_batch_gives_what_its_samples_do(name, kind, channels, meanwhile, monkeypatch):
+def test_a_batch_gives_what_its_samples_do(name, kind, channels, fallback, monkeypatch):
     call = CALLS[name]
     for form in ("apart", "strided", "ragged", "with odd ones"):
         arrays = laid_out(form, kind, channels)
         alone = [np.asarray(call(ndd.as_tensor(a, layout="HWC"))) for a in arrays]
         with monkeypatch.context() as patch, ndd.EvalContext(num_threads=3):
-            if meanwhile:
-                patch.setattr(partition, "each_in_turn", lambda kernel: functools.partial(_by_stand_in, kernel))
+            if fallback:
+                patch.setattr(partition, "loop_over_samples", lambda kernel: functools.partial(_by_fallback, kernel))
             found = call(ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in arrays])).evaluate()
         for k, one in enumerate(found.tensors):
             np.testing.assert_array_equal(np.asarray(one), alone[k], err_msg=f"{form}, sample {k}")
@@ -75,5 +75,5 @@ def test_no_image_with_pixels_is_left(name, monkeypatch):
 
     arrays = laid_out("ragged", np.uint8, 3)
     monkeypatch.setattr(on_cpu._Bound, "_one_by_one", left)
-    monkeypatch.setattr(resample_turns, "resample", left)
+    monkeypatch.setattr(resample_on_cpu, "resample", left)
     CALLS[name](ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in arrays])).evaluate()

@@ -1,0 +1,125 @@
+"""A loop that takes batches slowly gets them from fewer cores, and one that speeds up gets all of them back."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+from waiting import let_read_on
+
+import ndd
+from ndd._lookahead import threads
+from ndd._lookahead.pace import _GRACE, _STEADY, Pace
+from ndd._operator.call import Call
+from ndd.decoders.nvimgcodec import decoder_pool
+
+
+def iterations(pace, count, waited, period=1.0, start=0.0):
+    """Lets the loop take batches that have waited that long; None: that are not made yet."""
+    for k in range(count):
+        now = start + k * period
+        pace.took(None if waited is None else now - waited, now)
+
+
+def test_batches_that_wait_relax_the_pace():
+    pace = Pace()
+    iterations(pace, _STEADY - 1, 0.6)
+    assert not pace.relaxed
+    iterations(pace, 1, 0.6, start=_STEADY - 1)
+    assert pace.relaxed
+
+
+def test_batches_that_are_just_ready_do_not():
+    pace = Pace()
+    iterations(pace, 10 * _STEADY, 0.3)
+    assert not pace.relaxed
+
+
+def test_a_late_batch_begins_the_count_again():
+    pace = Pace()
+    for k in range(10):
+        iterations(pace, _STEADY - 1, 2.0, start=100 * k)
+        pace.took(None, 100 * k + _STEADY)
+    assert not pace.relaxed
+
+
+def test_late_batches_bring_the_cores_back_and_the_next_change_takes_longer():
+    pace = Pace()
+    iterations(pace, _STEADY, 2.0)
+    iterations(pace, _GRACE, None)
+    assert pace.relaxed  # decoders are being made
+    iterations(pace, 1, None)
+    iterations(pace, 1, 2.0)
+    iterations(pace, 1, None)
+    assert pace.relaxed  # one late batch may be chance
+    iterations(pace, 1, None)
+    assert not pace.relaxed
+    iterations(pace, 4 * _STEADY - 1, 2.0)
+    assert not pace.relaxed
+    iterations(pace, 1, 2.0, start=4 * _STEADY)
+    assert pace.relaxed
+
+
+def test_the_engines_decode_all_for_a_slow_loop():
+    default = np.float32(0.65)
+    with threads.at_pace(True):
+        assert decoder_pool.share(default, 256, 1 << 24, 16) == 1
+        assert decoder_pool.share(0.3, 256, 1 << 24, 16) == 0.3  # what the user says stays
+    assert decoder_pool.share(default, 256, 1 << 24, 16) == default
+
+
+@pytest.fixture
+def paces(monkeypatch):
+    """Whether the pace was relaxed, at each call that was run ahead."""
+    noted = []
+    compute = Call._compute
+
+    def noting(self, *arguments):
+        if threads.is_ahead():
+            noted.append(threads.is_relaxed())
+        return compute(self, *arguments)
+
+    monkeypatch.setattr(Call, "_compute", noting)
+    return noted
+
+
+def test_a_slow_loop_relaxes_what_runs_ahead_of_it(tmp_path, emulated_gpu, paces):
+    for i in range(4):
+        Image.fromarray(np.full((8, 8, 3), i, np.uint8)).save(tmp_path / f"{i}.png")
+    files = sorted(map(str, tmp_path.iterdir()))
+
+    def run(seconds):
+        reader = ndd.readers.File(files=files * 12)
+        for encoded, _ in reader.next_epoch(batch_size=2):
+            ndd.resize(ndd.decoders.image(encoded, device="gpu"), size=[8, 8]).torch()
+            let_read_on(reader)
+            time.sleep(seconds)
+
+    run(0.05)
+    assert paces[-1]
+    assert not paces[0]
+
+
+def test_lookahead_holds_so_many_bytes(tmp_path, emulated_gpu, monkeypatch):
+    """A batch is 2 x 8 x 8 x 3 bytes, decoded and resized: 768. One is always made ahead."""
+    for i in range(4):
+        Image.fromarray(np.full((8, 8, 3), i, np.uint8)).save(tmp_path / f"{i}.png")
+    files = sorted(map(str, tmp_path.iterdir()))
+    monkeypatch.setattr("ndd._lookahead.decision._MAX_BATCHES", 1)
+
+    def most_under_way():
+        reader, most = ndd.readers.File(files=files * 8), 0
+        for k, (encoded, _) in enumerate(reader.next_epoch(batch_size=2)):
+            ndd.resize(ndd.decoders.image(encoded, device="gpu"), size=[8, 8]).torch()
+            if k < 5:
+                continue  # how large a batch is shows when the first is made
+            most = max(most, encoded._store.loop_position.loop.under_way)
+            let_read_on(reader)
+        return most
+
+    assert most_under_way() == threads.DEPTH
+    for limit, expected in ((1, 1), (2 * 1000, 2), (10_000, threads.DEPTH)):
+        monkeypatch.setenv("NDD_LOOKAHEAD_BYTES", str(limit))
+        assert most_under_way() == expected, limit
