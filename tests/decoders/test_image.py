@@ -6,6 +6,7 @@ import io
 from fractions import Fraction
 
 import numpy as np
+import PIL
 import pytest
 from cases import each_of
 from encoded import FOLDER, KINDS, cmyk, encode, made, needs_files, photo, read, real
@@ -105,8 +106,8 @@ def test_rgb_equals_pillow():
         if "16" in name:
             continue
         picture = Image.open(io.BytesIO(data))
-        picture.load()  # Pillow turns TIFFs then, and release 10.0 once more if it was asked to before
-        picture = ImageOps.exif_transpose(picture)
+        if picture.format != "TIFF" or not PIL.__version__.startswith("10.0."):  # which turns those twice
+            picture = ImageOps.exif_transpose(picture)
         np.testing.assert_array_equal(pixels(data), np.asarray(picture.convert("RGB")), err_msg=name)
 
 
