@@ -14,7 +14,7 @@ from ndd._operator.name_hints import missing_name
 from ndd.installation import version
 
 _OF_PIPELINES = ("OperatorConcurrency", "Pipeline", "StreamPolicy", "newaxis", "pipeline_def")
-_MODULES = ("auto_aug", "backend", "data_node", "fn", "pipeline", "tensors", "torchvision")
+_MODULES = ("auto_aug", "backend", "data_node", "fn", "pipeline", "recipes", "tensors", "torchvision")
 
 
 def __dir__() -> list[str]:
