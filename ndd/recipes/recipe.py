@@ -86,7 +86,10 @@ def recipe(steps: Callable[..., Any]) -> Callable[..., Recipe]:
 
     @functools.wraps(steps)
     def make(*values: Any, **named: Any) -> Recipe:
-        bound = inspect.Signature(taken).bind(*values, **named)
+        try:
+            bound = inspect.Signature(taken).bind(*values, **named)
+        except TypeError as error:
+            raise TypeError(f"{steps.__name__}: {error}") from None
         bound.apply_defaults()
         _check(steps, bound.arguments)
         return Recipe(make, steps, dict(bound.arguments))

@@ -82,7 +82,8 @@ def dino_multicrop(
     kinds = [(size, global_scale, 1.0, 0.0), (size, global_scale, 0.1, 0.2)]
     for side, scale, blur, solarize in kinds + [(local_size, local_scale, 0.5, 0.0)] * local_crops:
         flipped, jittered, grey, blurred, solarized = (
-            ndd.random.coin_flip(batch_size=jpegs.batch_size, probability=p, rng=rng) for p in (0.5, 0.8, 0.2, blur, solarize)
+            ndd.random.coin_flip(batch_size=jpegs.batch_size, probability=p, rng=rng)
+            for p in (0.5, 0.8, 0.2, blur, solarize)
         )
         sigma = ndd.random.uniform(range=[0.1, 2.0], batch_size=jpegs.batch_size, rng=rng)
         cubic = ndd.types.INTERP_CUBIC
