@@ -95,6 +95,7 @@ def dino_multicrop(
         images = ndd.color_jitter(images, saturation=ndd.stack(1.0 - grey, 1.0 - grey), rng=rng)
         images = ndd.gaussian_blur(images, sigma=sigma, window_size=1 + 8 * blurred)
         if solarize:
-            images = images ^ ndd.cast((images >= 128) * (255 * solarized), dtype=ndd.uint8)
+            flags = 255 * (solarized.gpu() if device == "gpu" else solarized)
+            images = images ^ ndd.cast((images >= 128) * flags, dtype=ndd.uint8)
         made.append(ndd.crop_mirror_normalize(images, mirror=flipped, mean=MEAN, std=STD))
     return tuple(made)
