@@ -11,7 +11,7 @@ import numpy as np
 
 from ndd._tensor import Batch, Tensor, as_batch
 from ndd._tensor.dtype import uint8
-from ndd._tensor.encoded_picture import encoded_as, pillow
+from ndd._tensor.encoded_picture import encoded_as, pen, pillow
 from ndd._tensor.picture import as_rgb, contact_sheet, image_tag
 from ndd.decoders.image import image as decode
 
@@ -74,7 +74,8 @@ def picture(
         images: a Batch or one Tensor: pixels (HWC, CHW or HW), or encoded images as readers give them, u8 of one axis;
             or an `ndd.Targets`, which has all of the following.
         boxes: (N, 4) for each image.
-        labels: (N,) for each image; they select the colours and names of the boxes.
+        labels: (N,) for each image; they select the colours and names of the boxes. Without boxes they are of the image
+            itself: their names stand in its corner.
         masks: labels of pixels, HW or HWC with one channel; or [N, H, W] of layout NHW or CHW, whose planes are coloured by
             their number. 0 stays clear.
         points: (P, 2) for each image: x, y; or (N, K, 2), K of each box, which have the colours of their boxes.
@@ -159,8 +160,6 @@ def _drawn(
     point_labels: Any, *, ltrb: bool, ratio: bool, names: Any, tile: int,
 ) -> np.ndarray:  # fmt: skip
     Image = pillow()
-    from PIL import ImageDraw
-
     height, width = image.shape[:2]
     scale = tile / max(height, width)
     size = max(1, round(width * scale)), max(1, round(height * scale))
@@ -172,14 +171,14 @@ def _drawn(
     numbers = [] if labels is None else labels.reshape(-1).tolist()
     if polygons is not None:
         layer = Image.new("RGBA", size)
-        brush = ImageDraw.Draw(layer)
+        brush = pen(layer)
         for number, first, end in polygons.tolist():
             corners = [tuple(c) for c in (vertices[first:end] * factor).tolist()]
             if len(corners) > 1:
                 color = _color(numbers[number] if number < len(numbers) else number)
                 brush.polygon(corners, fill=(*color, int(255 * _MASK_OPACITY)), outline=(*color, 255))
         canvas = Image.alpha_composite(canvas.convert("RGBA"), layer).convert("RGB")
-    draw = ImageDraw.Draw(canvas)
+    draw = pen(canvas)
     for k, box in enumerate([] if boxes is None else boxes.reshape(-1, 4).astype(np.float64)):
         corners = box.copy()
         if not ltrb:
@@ -192,6 +191,9 @@ def _drawn(
         draw.rectangle((left, top, right - 1, bottom - 1), outline=color, width=2)
         if label is not None:
             _write(draw, (left + 2, top + 1), _name(label, names), color)
+    if boxes is None and polygons is None and points is None:
+        for k, label in enumerate(numbers):
+            _write(draw, (2, 1 + 12 * k), _name(label, names), _color(label))
     if points is not None:
         for (x, y), color in zip(
             (points.reshape(-1, 2) * factor).tolist(), _point_colors(points, point_labels, numbers), strict=True
@@ -211,7 +213,7 @@ def _point_colors(points: np.ndarray, labels: np.ndarray | None, numbers: list[i
 
 
 def _with_mask(canvas: Any, mask: np.ndarray) -> Any:
-    from PIL import Image
+    Image = pillow()
 
     labels = np.asarray(Image.fromarray(mask.astype(np.int32)).resize(canvas.size, Image.Resampling.NEAREST))
     pixels = np.asarray(canvas).astype(np.float32)

@@ -1,21 +1,20 @@
-"""Large results that go to memory past the cache, for kernels that work element by element.
+"""Non-temporal stores: large results that bypass the cache, for kernels that work element by element.
 
-To write to memory in the usual way it is read first, line by line: 36 million bytes that become float32 took 17.5 ms, and
-8 ms past the cache (a core of a Xeon with 2 MB of its own). What is written so is not in the cache when it is read, so it
-is for results that would not stay there.
+A usual store first reads the cache line that it changes: 36 million bytes that become float32 took 17.5 ms, and
+8 ms past the cache (a core of a Xeon with 2 MB of its own). A later read finds nothing in the cache, so this is for results that
+would not stay there.
 """
 
 from __future__ import annotations
 
 import functools
-import types
 import weakref
 from typing import Any
 
 import numpy as np
 
 from ndd._compiled.intrinsics import empty
-from ndd._compiled.jit import Intrinsic, Kernel
+from ndd._compiled.jit import Intrinsic, Kernel, from_template
 
 _BLOCK = 1 << 12  # elements that are made in the cache before they go to memory
 _LINE = 64  # bytes
@@ -30,12 +29,7 @@ def by_blocks(one: Kernel, operands: int) -> Kernel:
     found = _made.get(one, {}).get(operands)
     if found is None:
         loop = _of_one if operands == 1 else _of_two
-        function = types.FunctionType(
-            loop.__code__, {**loop.__globals__, "one": one}, f"{one.function.__name__}_by_blocks"
-        )
-        function.__module__ = one.function.__module__
-        function.__qualname__ = f"{one.function.__qualname__}_by_blocks"
-        found = Kernel(function, {})
+        found = from_template(loop, one.function, "_by_blocks", {}, one=one)
         if one.has_fallback():
             found.fallback(functools.partial(_by_fallback, one, operands))
         _made.setdefault(one, {})[operands] = found

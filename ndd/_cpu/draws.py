@@ -21,7 +21,7 @@ _U = np.uint64
 _WORD = np.float32(2.0**-32)
 _TURN = np.float32(2 * math.pi)
 PIECE = 4 * CHUNK
-"""Elements that a thread draws in one turn."""
+"""Elements that a thread draws at a time."""
 _COLUMNS = 128  # of a table of words
 _FEW = 1 << 12  # numbers that the interpreter makes one by one in less time than compiling takes
 
@@ -82,19 +82,13 @@ def fill_coin(out, streams, threshold):
                 row[e] = _U(words[0, e]) < threshold[n]
 
 
-fill_coin.fallback()
-
-
 @kernel(nogil=False)
 def fill_coins(out, streams, threshold):
-    """The same for a number each, `out` being one-dimensional: so short that others need not be let in meanwhile."""
+    """The same for one number a sample, with `out` of one axis. It is so short that it keeps the GIL."""
     word = empty((1, 1), np.uint32)
     for n in range(len(out)):
         element_words(word, streams[n], 0)
         out[n] = _U(word[0, 0]) < threshold[n]
-
-
-fill_coins.fallback()
 
 
 @kernel
@@ -139,21 +133,6 @@ def fill_index(out, streams, count):
                     row[e] = product >> _U(32)
 
 
-@fill_index.fallback
-def _(out, streams, count):
-    start, draw, cursor = seek.in_python(), below.in_python(), np.empty(8, np.uint64)
-    with np.errstate(all="ignore"):
-        for n, first, row in _rows(out):
-            limit, words = _U(count[n]), np.empty((1, row.size), np.uint32)
-            element_words.in_python()(words, streams[n], first)
-            refused = (_U(1 << 32) - limit) % limit if limit <= _U(1 << 32) else _U(1 << 32)
-            products = words[0].astype(np.uint64) * limit
-            row[:] = products >> _U(32)
-            for e in np.flatnonzero((products & _U(0xFFFFFFFF)) < refused):
-                start(cursor, streams[n], first + e)
-                row[e] = draw(cursor, limit)
-
-
 def _rows(out: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
     """The parts of `out` [N, elements] with their samples and first elements."""
     for n in range(len(out)):
@@ -187,15 +166,6 @@ def fill_weighted_index(out, streams, cumulative, count):
                 row[e] = weighted(cumulative[n], count[n], (_U(words[1, e]) << _U(32)) | _U(words[0, e]))
 
 
-@fill_weighted_index.fallback
-def _(out, streams, cumulative, count):
-    for n, first, row in _rows(out):
-        words = np.empty((2, row.size), np.uint32)
-        element_words.in_python()(words, streams[n], first)
-        numbers = ((words[1].astype(np.uint64) << _U(32)) | words[0]).astype(np.float64) * 2.0**-64
-        row[:] = np.searchsorted(cumulative[n, : count[n] - 1], numbers)
-
-
 @kernel
 def fill_index_in_order(out, streams, cumulative, count):
     """int64 indices, weighted if there are probabilities, from the words of a sample's first element one by one."""
@@ -208,11 +178,6 @@ def fill_index_in_order(out, streams, cumulative, count):
                 out[n, e] = weighted(cumulative[n], count[n], (_U(next_word(cursor)) << _U(32)) | low)
             else:
                 out[n, e] = below(cursor, _U(count[n]))
-
-
-@fill_index_in_order.fallback
-def _(out, *given):
-    (fill_index_in_order.interpreted if out.size <= _FEW else fill_index_in_order.waited_for)(out, *given)
 
 
 @kernel
@@ -276,8 +241,8 @@ fill_normal.fallback()
 
 @kernel
 def fill_normal_loop(counter, limit, out, starts, sizes, ends, streams, mean, stddev):
-    """The same for samples of any sizes, which begin at `starts[n]` in `out`, 1-D. A turn is PIECE elements of a sample; up to
-    sample n there are `ends[n]` of them."""
+    """The same for samples of any sizes, which begin at `starts[n]` in `out`, 1-D. Threads take pieces of PIECE elements of a
+    sample; `ends[n]` counts the pieces up to sample n."""
     for _ in range(limit):
         turn = next_index(counter)
         if turn >= ends[-1]:
@@ -334,14 +299,8 @@ def store_rounded(values, out, half, low, high, of_nan):
         out[i] = rounded if values[i] == values[i] else of_nan
 
 
-@store_rounded.fallback
-def _(values, out, half, low, high, of_nan):
-    rounded = np.trunc(values + np.copysign(half, values)).clip(low, high)
-    out[...] = np.where(values == values, rounded, of_nan)
-
-
-# What needs a varying number of uniform numbers per element takes the first ones from a table and the rest, seldom
-# needed, one by one.
+# Draws that need a varying number of uniform numbers an element take the first ones from a table. The rest are seldom needed and
+# made one by one.
 
 
 @kernel
@@ -372,7 +331,7 @@ def uniform_at(place, element, i, wide):
 
 
 def beta_constants(kind: type) -> np.ndarray:
-    """The numbers in these formulas in the type that they are worked out in."""
+    """The constants of these formulas in the type of the computation."""
     last = 1.0 - 2.0**-53 if kind is np.float64 else 1.0 - 2.0**-24
     return np.array([0.0, 1.0, 2.0, 1.0 / 3.0, 0.0331, 0.5, last, 9.0], kind)
 
@@ -394,8 +353,8 @@ def _(out, *given):
 
 @kernel
 def _beta_sample(out, stream, shapes, k, numbers):
-    """One sample. What makes a uniform number stands here four times: as a function it would count references of the
-    arrays for each number, which costs more than the number.
+    """One sample. The code that makes a uniform number is repeated four times: a function would count references of the arrays for
+    each number, which costs more than the number.
     """
     rows, columns = numbers.shape
     wide = numbers.itemsize == 8

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ndd._execution import observation
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.memoize import Memoized
@@ -69,7 +70,7 @@ class InvocationQueue:
                 self.thread = thread
 
     def retired(self) -> bool:
-        """Lets the idle background thread end, unless something has come meanwhile."""
+        """Lets the idle background thread end, unless new work has come."""
         with _starting:
             ending = self.asleep and not self.waiting
             self.asleep = False
@@ -285,7 +286,7 @@ _own_streams = Memoized(_new_stream, per="owner")
 
 
 class EvalContext:
-    """What operators run with: a background thread, a thread pool, a device and a CUDA stream.
+    """The resources that operators run with: a background thread, a thread pool, a device and a CUDA stream.
 
     Each thread has a default context; within `with EvalContext(...)` another one is in force. An operator uses the context
     that is in force at its call. A context serves one thread at a time; a second one gets a RuntimeError.
@@ -405,7 +406,11 @@ class EvalContext:
 
     def finish(self, invocation: Invocation) -> None:
         """Runs or waits for an invocation."""
-        self._queue.finish(invocation)
+        watching = observation.active
+        if watching is None:
+            self._queue.finish(invocation)
+        else:
+            watching.wait(invocation, self._queue.finish)
 
     def __enter__(self) -> EvalContext:
         me = threading.get_ident()

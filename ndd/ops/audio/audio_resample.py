@@ -59,6 +59,8 @@ def audio_resample(
     >>> import ndd
     >>> ndd.audio_resample(ndd.tensor([0.0, 1.0, 0.0, -1.0] * 8), in_rate=8000, out_rate=4000).shape
     (16,)
+    >>> ndd.audio_resample(ndd.demo.sound(), in_rate=8000, out_rate=2000).shape
+    (2400,)
     """
     if signal.ndim not in (1, 2):
         raise RuntimeError(f"expected a signal (n,) or (n, channels), got {signal.ndim} dimensions")
@@ -164,7 +166,7 @@ def rounded(values: np.ndarray, out: np.ndarray) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _numbers(quality: float, source: DType, target: DType) -> dict[str, Any]:
-    """What the kernel is told of all samples."""
+    """The numbers of the kernel for all samples."""
     split, coarse = rounded_places(lobes_of(quality))
     (before, one), (after, full) = full_range(source.numpy), full_range(target.numpy)
     if source is target:
@@ -178,7 +180,7 @@ def _numbers(quality: float, source: DType, target: DType) -> dict[str, Any]:
 @audio_resample.cuda("audio_resample.cu")
 def _(launch, signal, out, step, quality):
     numbers = _numbers(quality, signal.dtype, out.dtype)
-    taps = launch.table(taps_across(numbers["lobes"]), kept=True)
+    taps = launch.table(taps_across(numbers["lobes"]), cached=True)
     channels = signal.shapes[:, 1] if signal.ndim == 2 else _ONE
     threads = np.empty(out.n, np.int64)
     whole_blocks(out.shapes, BLOCK, threads)

@@ -55,6 +55,8 @@ def clahe(
     >>> ndd.clahe(image, tiles_x=1, tiles_y=1, clip_limit=0)[..., 0].torch()
     tensor([[128, 128],
             [191, 255]], dtype=torch.uint8)
+    >>> ndd.clahe(ndd.demo.photo("launch_site"), tiles_x=8, tiles_y=8, clip_limit=4).shape
+    (267, 400, 3)
     """
     if input.dtype.name != "u8":
         raise ValueError(f"clahe: Unsupported input type: {input.dtype}. Expected u8.")
@@ -164,7 +166,7 @@ def _fill_tables(plane, tables, tile_h, tile_w, limit):
             for i in range(row * tile_h, (row + 1) * tile_h):
                 line = plane[i if i < height else _reflected(i, height)]
                 part = line[left : min(right, width)]
-                # Four counters in turn: a value that follows itself does not wait for its own.
+                # Four sets of counters: a repeated value need not wait for its own counter.
                 fours = part.size // 4 * 4
                 for x in range(0, fours, 4):
                     counts[part[x]] += 1

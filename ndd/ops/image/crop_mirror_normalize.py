@@ -83,6 +83,8 @@ def crop_mirror_normalize(
     >>> out = ndd.crop_mirror_normalize(image, mean=[100, 90, 80], std=[10])
     >>> out.layout, out.torch()[:, 0, 0].tolist()
     ('CHW', [0.0, 1.0, 2.0])
+    >>> ndd.crop_mirror_normalize(ndd.demo.photo("cat"), crop=(200, 200), mirror=1, mean=[124, 116, 104], std=[58, 57, 57]).shape
+    (3, 200, 200)
     """
     ignored("crop_mirror_normalize", "image_type", image_type)
     chosen = renamed("crop_mirror_normalize", "output_dtype", output_dtype, "dtype", dtype) or float32
@@ -104,7 +106,9 @@ def crop_mirror_normalize(
 
 @crop_mirror_normalize.plan
 def _(call, input, *, mirror, **arguments):
-    shapes, per_sample, shared = call.kept("mirror", input.shapes, lambda: _without_mirror(input, **arguments))
+    shapes, per_sample, shared = call.once_for_shapes(
+        "mirror", input.shapes, lambda: _without_mirror(input, **arguments)
+    )
     made = arguments["dtype"] or arguments["output_dtype"] or float32
     out = View("flat", "bits") if made is float16 else "flat"
     per_sample = {**per_sample, "mirror": mirror.each() != 0}
