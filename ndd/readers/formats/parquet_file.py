@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd.io.object_store import Status
 from ndd.readers.files.file_reading import OpenFiles
 from ndd.readers.files.seekable_file import SeekableFile
 from ndd.readers.formats.arrow import arrow
@@ -24,7 +25,14 @@ _TESTS: dict[str, Any] = {
 COMPARISONS = tuple(_TESTS)
 
 
-def footers(paths: Sequence[str]) -> list[Any]:
+class Footer(NamedTuple):
+    """What a Parquet file says of itself, and the store of the file."""
+
+    metadata: Any
+    status: Status | None
+
+
+def footers(paths: Sequence[str]) -> list[Footer | Exception]:
     """The metadata of each file, or the error of reading it. All ends are requested together."""
     files = OpenFiles(paths)
     with files:
@@ -36,7 +44,10 @@ def footers(paths: Sequence[str]) -> list[Any]:
         for place, (size, length) in enumerate(zip(sizes.tolist(), lengths, strict=True)):
             if _TAIL < length <= size:
                 tails[place] = files.read([place], [size - length], [length])[0]
-    return [tail if isinstance(tail, Exception) else _metadata(tail) for tail in tails]
+    said: Any = files.statuses or [None] * len(paths)
+    return [
+        tail if isinstance(tail, Exception) else _footer(tail, status) for tail, status in zip(tails, said, strict=True)
+    ]
 
 
 def _footer_size(tail: Any) -> int:
@@ -44,9 +55,9 @@ def _footer_size(tail: Any) -> int:
     return 0 if isinstance(tail, Exception) or len(tail) < 8 else int(tail[-8:-4].view("<u4")[0]) + 8
 
 
-def _metadata(tail: np.ndarray) -> Any:
+def _footer(tail: np.ndarray, status: Status | None) -> Footer | Exception:
     try:
-        return arrow().parquet.read_metadata(arrow().BufferReader(tail))
+        return Footer(arrow().parquet.read_metadata(arrow().BufferReader(tail)), status)
     except Exception as error:  # pyarrow raises OSError, ArrowInvalid and others
         return ValueError(f"expected the metadata of a Parquet file at its end: {error}")
 
@@ -66,9 +77,9 @@ def may_hold(group: Any, predicate: Sequence[tuple[str, str, Any]]) -> bool:
     return True
 
 
-def read_group(path: str, metadata: Any, group: int, columns: Sequence[str]) -> Any:
+def read_group(path: str, footer: Footer, group: int, columns: Sequence[str]) -> Any:
     """Some columns of a row group as a table. Their bytes are read first, in large ranges."""
-    described = metadata.row_group(group)
+    described = footer.metadata.row_group(group)
     offsets, sizes = [], []
     for k in range(described.num_columns):
         leaf = described.column(k)
@@ -79,8 +90,8 @@ def read_group(path: str, metadata: Any, group: int, columns: Sequence[str]) -> 
             offsets.append(first)
             sizes.append(leaf.total_compressed_size)
     parquet = arrow().parquet
-    with SeekableFile(path, offsets, sizes) as ranges:
-        file = parquet.ParquetFile(arrow().PythonFile(ranges, "r"), metadata=metadata)
+    with SeekableFile(path, offsets, sizes, footer.status) as ranges:
+        file = parquet.ParquetFile(arrow().PythonFile(ranges, "r"), metadata=footer.metadata)
         table = file.read_row_group(group, columns=list(columns), use_threads=False)
     if table.num_rows != described.num_rows:
         raise ValueError(f"expected {described.num_rows} rows in row group {group}, got {table.num_rows}")
