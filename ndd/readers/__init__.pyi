@@ -13,6 +13,7 @@ from ndd.readers.file import File as _File
 from ndd.readers.hugging_face import Dataset, HuggingFace as _HuggingFace
 from ndd.readers.litdata import LitData as _LitData
 from ndd.readers.mds import MDS as _MDS
+from ndd.readers.mix import Mix as _Mix
 from ndd.readers.mxnet import MXNet as _MXNet
 from ndd.readers.nemo_asr import NemoAsr as _NemoAsr
 from ndd.readers.numpy import Numpy as _Numpy
@@ -33,9 +34,9 @@ from os import PathLike
 from typing import Any, Literal
 
 __all__ = [
-    'COCO', 'MDS', 'Caffe', 'Caffe2', 'ContainerStore', 'Epoch', 'File', 'HuggingFace', 'LitData', 'MXNet', 'NemoAsr',
-    'Numpy', 'Output', 'Parquet', 'Reader', 'ReaderState', 'RecordStore', 'Skipped', 'TFRecord', 'Table', 'Video',
-    'VideoResize', 'Webdataset', 'Zip',
+    'COCO', 'MDS', 'Caffe', 'Caffe2', 'ContainerStore', 'Epoch', 'File', 'HuggingFace', 'LitData', 'MXNet', 'Mix',
+    'NemoAsr', 'Numpy', 'Output', 'Parquet', 'Reader', 'ReaderState', 'RecordStore', 'Skipped', 'TFRecord', 'Table',
+    'Video', 'VideoResize', 'Webdataset', 'Zip',
 ]
 
 class COCO(_COCO):
@@ -160,6 +161,20 @@ class MXNet(_MXNet):
         tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
         shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
         shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class Mix(_Mix):
+    def __init__(
+        self, readers: Sequence[Reader], max_batch_size: int | None = None, name: str | None = None,
+        device: DeviceLike = 'cpu', num_inputs: int | None = None, *, dont_use_mmap: bool | None = False,
+        epoch_size: int | None = None, initial_fill: int | None = 1024, lazy_init: bool | None = False,
+        num_shards: int | None = 1, pad_last_batch: bool | None = False, prefetch_queue_depth: int | None = 1,
+        random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
+        shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, weights: Sequence[float] | None = None,
+        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
+        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+        on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class NemoAsr(_NemoAsr):
     def __init__(
