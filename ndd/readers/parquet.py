@@ -82,14 +82,11 @@ class Parquet(Reader):
                 raise RuntimeError(
                     f"{self._display}: Cannot open: {without_secrets(paths[place])}: {footer}"
                 ) from footer
-            check_columns(
-                self._display, without_secrets(paths[place]), names, footer.metadata.schema.to_arrow_schema().names
-            )
-            for number in range(footer.metadata.num_row_groups):
-                group = footer.metadata.row_group(number)
-                if group.num_rows > 0 and may_hold(group, conditions):
+            check_columns(self._display, without_secrets(paths[place]), names, footer.schema.names)
+            for number, group in enumerate(footer.groups):
+                if group.rows and may_hold(footer, number, conditions):
                     groups.append((place, number))
-                    counts.append(group.num_rows)
+                    counts.append(group.rows)
                     largest = max(largest, bytes_of(group, names))
         if not groups:
             raise RuntimeError(f"{self._display}: no rows in {', '.join(map(without_secrets, paths[:3]))}")
