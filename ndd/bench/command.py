@@ -117,9 +117,11 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
 
         yield from operators.measure(setting, args.data, args.batch_size or 64, args.only)
     if "readers" in wanted:
-        from ndd.bench import readers
+        from ndd.bench import own_loaders, readers
 
         yield from readers.measure(setting, args.data, args.only, args.records)
+        if setting.device == "cpu":
+            yield from own_loaders.measure(readers.contents(args.data, 100_000), args.only)
     if "video" in wanted:
         from ndd.bench import video
 
