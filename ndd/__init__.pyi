@@ -60,6 +60,7 @@ from ndd._typing import Array, DTypeLike, Declared, P, PerSample, TensorLike
 from ndd.external_source import ExternalSource
 from ndd.picture import picture
 from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
+from ndd.profiling import explain, profile, progress
 from ndd.random.rng import RNG
 from ndd.targets import Targets
 from ndd.types import DALIImageType, DALIInterpType
@@ -74,18 +75,19 @@ __all__ = [
     'box_encoder', 'brightness', 'brightness_contrast', 'capture', 'cast', 'cast_like', 'cat', 'checkpoint', 'clahe',
     'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform', 'copy', 'crop',
     'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo', 'device', 'dtype', 'dump_image',
-    'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter', 'flip', 'float16', 'float32',
-    'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream',
+    'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'explain', 'filter', 'flip', 'float16',
+    'float32', 'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream',
     'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16', 'int32', 'int64', 'io',
     'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math', 'mel_filter_bank', 'mfcc',
     'mixup', 'multi_paste', 'newaxis', 'noise', 'nonsilent_region', 'normalize', 'one_hot', 'ones', 'ones_like',
     'operator', 'optical_flow', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame', 'permute_batch', 'picture',
-    'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'pytorch', 'random', 'random_bbox_crop',
-    'random_crop_generator', 'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize',
-    'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation', 'segmentation', 'sequence_rearrange',
-    'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice', 'spectrogram', 'sphere', 'squeeze',
-    'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord', 'to_decibels', 'transforms', 'transpose', 'type_id',
-    'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine', 'water', 'zeros', 'zeros_like',
+    'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'profile', 'progress', 'pytorch', 'random',
+    'random_bbox_crop', 'random_crop_generator', 'random_resized_crop', 'readers', 'reductions', 'reinterpret',
+    'reshape', 'resize', 'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation', 'segmentation',
+    'sequence_rearrange', 'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice', 'spectrogram',
+    'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord', 'to_decibels', 'transforms',
+    'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine', 'water', 'zeros',
+    'zeros_like',
 ]
 
 __version__: str

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ndd.bench.libraries import Setting, make_setting
-from ndd.bench.loop_sides import PICTURES
+from ndd.bench.loop_pictures import PICTURES
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "augment", "detection", "speech", "ops", "import")
