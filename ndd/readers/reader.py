@@ -30,19 +30,22 @@ class Reader(Definition):
     override. The arguments that all readers share (shuffling, shards, reading ahead and so on) join its signature and the
     "Args" of its docstring, and never reach it:
 
+        class LineStore(ndd.readers.RecordStore):
+            def __init__(self, path: str):
+                self.path, self.lines = path, open(path).read().splitlines()
+            def __len__(self) -> int:  # the number of records
+                return len(self.lines)
+            def record(self, number: int) -> tuple[str]:  # the outputs of one: NumPy arrays, or any Python objects
+                return (self.lines[number],)
+            def source(self, number: int) -> str:
+                return f"{self.path} line {number}"
+
         class Lines(ndd.readers.Reader):
-            \"\"\"Reads a text file line by line.
-
-            Args:
-                path: the file.
-            \"\"\"
-
             def _open(self, *, path: str) -> ndd.readers.RecordStore:
-                return LineStore(path)  # a RecordStore: how many records there are, and record i of them
-
+                return LineStore(path)
             @classmethod
-            def _outputs(cls, **arguments: Any) -> tuple[ndd.readers.Output, ...]:
-                return (ndd.readers.Output("line", ndd.uint8, 1),)
+            def _outputs(cls, *, path: str = "") -> tuple[ndd.readers.Output, ...]:
+                return (ndd.readers.Output("line"),)  # also of which type and layout, if it is an array
 
     Attributes:
         devices: the devices that `device` may name.
@@ -324,5 +327,10 @@ class Reader(Definition):
         order = "" if options.order_name == "stored" else f"{options.order_name}, "
         place = f"epoch {progress.epoch}, sample {progress.position.offset}"
         return f"{signature.shown(type(self), self._arguments)}: {size}, {shard}, {order}at {place}"
+
+    def _repr_html_(self) -> str:
+        from ndd.readers.preview import reader_html
+
+        return reader_html(self)
 
     _enable_checkpointing = enable_checkpointing
