@@ -131,17 +131,18 @@ def test_the_time_of_an_operator_within_another_is_its_own():
 
 def test_what_ran_ahead():
     reader = ndd.readers.File(file_root=ndd.demo.photos(), random_shuffle=True)
+    kept = []
     with ndd.profile() as p:
-        for _ in range(3):
-            loop(reader.next_epoch(batch_size=4, capture=True), seconds=0.02)
-        for jpegs, _ in reader.next_epoch(batch_size=4, capture=True):
-            images = ndd.resize(ndd.decoders.image(jpegs, device="cpu"), size=[64, 64])
-            last = ndd.crop_mirror_normalize(images, mean=MEAN, std=STD)
-            last.evaluate()
+        for _ in range(4):
+            for jpegs, _ in reader.next_epoch(batch_size=4, capture=True):
+                images = ndd.resize(ndd.decoders.image(jpegs, device="cpu"), size=[64, 64])
+                kept.append(ndd.crop_mirror_normalize(images, mean=MEAN, std=STD))
+                kept[-1].evaluate()
+                time.sleep(0.05)
     found = rows(p)
-    assert 0 < found["crop_mirror_normalize"].ahead <= found["crop_mirror_normalize"].calls == 16
+    assert 0 < found["crop_mirror_normalize"].ahead <= found["crop_mirror_normalize"].calls == len(kept)
     assert any(span.ahead and span.thread_name.startswith("ndd-lookahead") for span in p.spans)
-    assert "made ahead" in ndd.explain(last)
+    assert any("made ahead" in ndd.explain(value) for value in kept)
 
 
 def test_profiles_within_each_other_and_beside_each_other():
