@@ -33,6 +33,7 @@ from ndd._cpu.filter_taps import (
     exact_taps,
     fused_nearest_taps,
     nearest_taps,
+    quantise,
     reach,
     tap_count,
 )
@@ -195,24 +196,8 @@ def even_run(first, taps, low, high, channels, lanes):
 
 
 @kernel
-def _quantise(weights):
-    """Weights as torch has them for bytes: 16 bits, of which as many behind the point as the largest one leaves."""
-    largest, precision = np.float32(0), 0
-    for i in range(weights.shape[0]):
-        for k in range(weights.shape[1]):
-            largest = max(largest, weights[i, k])
-    while precision < 22 and np.int64(0.5 + np.float64(largest) * (1 << (precision + 1))) < 1 << 15:
-        precision += 1
-    unit = np.float64(1 << precision)
-    for i in range(weights.shape[0]):
-        for k in range(weights.shape[1]):
-            weight = np.float64(weights[i, k]) * unit
-            weights[i, k] = np.trunc(weight + np.copysign(0.5, weight)) / unit
-
-
-@kernel
 def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, lanes):
-    """How an image is resampled along y and x: the order, the taps of both axes, and the run of elements in a row of the
+    """The plan of resampling an image along y and x: the order, the taps of both axes, and the run of elements in a row of the
     result whose ties are rounded to even (`put_row`)."""
     top, bottom = reach(height, start[0], end[0], kind[0], radius[0])
     left, right = reach(width, start[1], end[1], kind[1], radius[1])
@@ -234,8 +219,8 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     if kind[0] > NN_CENTRE or kind[1] > NN_CENTRE:
         order, even, behind = ACROSS_IN_BYTES, 0, 0
         if lanes == REGISTER:  # bytes
-            _quantise(y[1])
-            _quantise(x[1])
+            quantise(y[1])
+            quantise(x[1])
     return order, y[0], y[1], x[0], x[1], even, behind
 
 
@@ -314,7 +299,7 @@ def _bound_row(row, low, high):
 
 
 @filter_planes.fallback
-@np.errstate(invalid="ignore")  # infinite pixels, at which the loops are silent
+@np.errstate(invalid="ignore")  # infinite pixels: the compiled loops do not warn of them
 def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     rows = image.reshape(*image.shape[:2], -1, channels)
     for axis in (1, 2) if order == DOWN else (2, 1):
@@ -339,7 +324,7 @@ def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even,
 def filter_loop(
     counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, lanes, low, high
 ):  # fmt: skip
-    """Resamples up to `limit` of the images `order`, taken in turn with other threads; True.
+    """Resamples up to `limit` of the images `order`, shared with other threads. Returns True.
 
     Args:
         sources, targets: the addresses of the images and of the results, int64 `[N]`.
@@ -369,7 +354,7 @@ filter_loop.fallback(lambda *args: False)
 
 @kernel
 def _repeat_edges(line, channels, begin, behind):
-    """The pixels before `begin` and from `behind` on become those of the edges."""
+    """Sets the pixels before `begin` and from `behind` on to those of the edges."""
     for x in range(begin):
         for c in range(channels):
             line[x * channels + c] = line[begin * channels + c]
@@ -534,8 +519,7 @@ def _pick(image, out, axes, start, end, kind) -> None:
     if kind[0] == NN_FUSED:
         picked = [fused_nearest_taps(*place) for place in zip(sizes, extents, start, end, strict=True)]
     elif kind[0] > NN_FUSED:
-        places = zip(sizes, extents, start, end, kind, strict=True)
-        picked = [exact_taps(*place, F32(0.5))[0] for place in places]
+        picked = [exact_taps(*place, F32(0.5))[0] for place in zip(sizes, extents, start, end, kind, strict=True)]
     elif len(axes) == 2:
         picked = nearest_plane(*extents, *sizes, start, end)
     else:
@@ -567,7 +551,7 @@ def _one_by_one(image, out, axes, changes, start, end, kind, radius, lanes) -> t
         i: axis_taps(sizes[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], i < len(axes) - 1)
         for i in {*moved, last}
     }
-    # What is resampled last decides how ties are rounded, even where it stays as it is.
+    # The last pass decides how ties are rounded, even where it changes nothing.
     channels = math.prod(out.shape[axes[-1] + 1 :])
     period = math.prod(sizes[-2:] if last == len(axes) - 3 else sizes[-1:]) * channels
     even, behind = 0, period // lanes * lanes
@@ -609,7 +593,7 @@ MADE = (np.dtype(np.uint8), np.dtype(F32))
 
 
 def range_of(dtype: np.dtype) -> tuple[np.float32, np.float32]:
-    """To what results are clamped, after they were rounded; floats are neither."""
+    """The range of results, which are rounded and then clamped; floats are neither."""
     if dtype.kind == "f":
         return F32(0), F32(0)
     info = np.iinfo(dtype)
