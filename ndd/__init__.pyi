@@ -61,6 +61,7 @@ from ndd.external_source import ExternalSource
 from ndd.picture import picture
 from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
 from ndd.random.rng import RNG
+from ndd.show import show
 from ndd.targets import Targets
 from ndd.types import DALIImageType, DALIInterpType
 from os import PathLike
@@ -83,7 +84,7 @@ __all__ = [
     'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'pytorch', 'random', 'random_bbox_crop',
     'random_crop_generator', 'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize',
     'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation', 'segmentation', 'sequence_rearrange',
-    'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice', 'spectrogram', 'sphere', 'squeeze',
+    'set_current_stream', 'set_default_stream', 'set_num_threads', 'show', 'slice', 'spectrogram', 'sphere', 'squeeze',
     'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord', 'to_decibels', 'transforms', 'transpose', 'type_id',
     'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine', 'water', 'zeros', 'zeros_like',
 ]

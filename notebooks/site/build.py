@@ -68,7 +68,7 @@ def _made(reference: Reference, gallery: Gallery) -> dict[str, str | bytes]:
 
 
 def _linked(path: str, content: str | bytes) -> str | bytes:
-    """Links to notebooks lead to their pages, pictures are found from where the page lies; the repository's own files have no links."""
+    """Links to notebooks lead to their pages, pictures are found from there; the repository's own files have no links."""
     if not isinstance(content, str):
         return content
     content = re.sub(r"<!-- docstring: ([\w.]+) -->", lambda found: _docstring(found[1]), content)
