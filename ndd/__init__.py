@@ -61,7 +61,7 @@ from ndd._tensor.dtype import (
 )
 from ndd.external_source import ExternalSource
 from ndd.imread import imread
-from ndd.names import __dir__ as __dir__, __getattr__ as __getattr__
+from ndd.names import __dir__ as __dir__, __getattr__ as __getattr__, mark_ranges_if_asked as _mark_ranges_if_asked
 from ndd.ops.audio.audio_resample import audio_resample
 from ndd.ops.audio.mel_filter_bank import mel_filter_bank
 from ndd.ops.audio.mfcc import mfcc
@@ -79,6 +79,7 @@ from ndd.ops.boxes.random_bbox_crop import random_bbox_crop
 from ndd.ops.color.brightness import brightness
 from ndd.ops.color.brightness_contrast import brightness_contrast
 from ndd.ops.color.clahe import clahe
+from ndd.ops.color.color_jitter import color_jitter
 from ndd.ops.color.color_space_conversion import color_space_conversion
 from ndd.ops.color.color_twist import color_twist
 from ndd.ops.color.contrast import contrast
@@ -105,6 +106,7 @@ from ndd.ops.image.multi_paste import multi_paste
 from ndd.ops.image.paste import paste
 from ndd.ops.image.peek_image_shape import peek_image_shape
 from ndd.ops.image.random_crop_generator import random_crop_generator
+from ndd.ops.image.random_erasing import random_erasing
 from ndd.ops.image.random_resized_crop import random_resized_crop
 from ndd.ops.image.resize import resize
 from ndd.ops.image.resize_crop_mirror import resize_crop_mirror
@@ -137,10 +139,19 @@ from ndd.show import show
 from ndd.targets import Targets
 
 if _TYPE_CHECKING:  # `names.py` imports these when they are asked for
-    from ndd import auto_aug, backend as backend, data_node as data_node, fn, tensors as tensors
+    from ndd import (
+        auto_aug,
+        backend as backend,
+        data_node as data_node,
+        fn,
+        tensors as tensors,
+        torchvision as torchvision,
+    )
     from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
+    from ndd.profiling import explain, profile, progress
 
 _keep_dynamo_out()
+_mark_ranges_if_asked()
 
 __all__ = [
     "Batch",
@@ -185,6 +196,7 @@ __all__ = [
     "cat",
     "checkpoint",
     "clahe",
+    "color_jitter",
     "color_space_conversion",
     "color_twist",
     "contrast",
@@ -205,6 +217,7 @@ __all__ = [
     "erase",
     "expand_dims",
     "experimental",
+    "explain",
     "filter",
     "flip",
     "float16",
@@ -256,10 +269,13 @@ __all__ = [
     "pipeline_def",
     "power_spectrum",
     "preemphasis_filter",
+    "profile",
+    "progress",
     "pytorch",
     "random",
     "random_bbox_crop",
     "random_crop_generator",
+    "random_erasing",
     "random_resized_crop",
     "readers",
     "reductions",

@@ -60,6 +60,7 @@ from ndd._typing import Array, DTypeLike, Declared, P, PerSample, TensorLike
 from ndd.external_source import ExternalSource
 from ndd.picture import picture
 from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
+from ndd.profiling import explain, profile, progress
 from ndd.random.rng import RNG
 from ndd.show import show
 from ndd.targets import Targets
@@ -73,20 +74,21 @@ __all__ = [
     'Tensor', 'ThreadPool', '__version__', 'as_batch', 'as_tensor', 'audio_resample', 'auto_aug', 'bad_sample',
     'batch', 'batch_permutation', 'bb_flip', 'bbox_paste', 'bbox_rotate', 'bbox_transform', 'bfloat16', 'bool',
     'box_encoder', 'brightness', 'brightness_contrast', 'capture', 'cast', 'cast_like', 'cat', 'checkpoint', 'clahe',
-    'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform', 'copy', 'crop',
-    'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo', 'device', 'dtype', 'dump_image',
-    'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter', 'flip', 'float16', 'float32',
-    'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream',
+    'color_jitter', 'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform', 'copy',
+    'crop', 'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo', 'device', 'dtype', 'dump_image',
+    'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'explain', 'filter', 'flip', 'float16',
+    'float32', 'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream',
     'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16', 'int32', 'int64', 'io',
     'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math', 'mel_filter_bank', 'mfcc',
     'mixup', 'multi_paste', 'newaxis', 'noise', 'nonsilent_region', 'normalize', 'one_hot', 'ones', 'ones_like',
     'operator', 'optical_flow', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame', 'permute_batch', 'picture',
-    'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'pytorch', 'random', 'random_bbox_crop',
-    'random_crop_generator', 'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize',
-    'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation', 'segmentation', 'sequence_rearrange',
-    'set_current_stream', 'set_default_stream', 'set_num_threads', 'show', 'slice', 'spectrogram', 'sphere', 'squeeze',
-    'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord', 'to_decibels', 'transforms', 'transpose', 'type_id',
-    'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine', 'water', 'zeros', 'zeros_like',
+    'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'profile', 'progress', 'pytorch', 'random',
+    'random_bbox_crop', 'random_crop_generator', 'random_erasing', 'random_resized_crop', 'readers', 'reductions',
+    'reinterpret', 'reshape', 'resize', 'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation',
+    'segmentation', 'sequence_rearrange', 'set_current_stream', 'set_default_stream', 'set_num_threads', 'show',
+    'slice', 'spectrogram', 'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord',
+    'to_decibels', 'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine',
+    'water', 'zeros', 'zeros_like',
 ]
 
 __version__: str
@@ -379,6 +381,33 @@ def clahe(
     clip_limit: float, luma_only: _bool = True, tiles_x: int, tiles_y: int,
 ) -> Batch: ...
 @overload
+def color_jitter(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    brightness: float | Sequence[float | Sequence[float]] | Array | None = None,
+    contrast: float | Sequence[float | Sequence[float]] | Array | None = None,
+    hue: float | Sequence[float | Sequence[float]] | Array | None = None,
+    order: int | Sequence[int] | Array | None = None,
+    saturation: float | Sequence[float | Sequence[float]] | Array | None = None, rng: RNG | None = None,
+) -> Tensor: ...
+@overload
+def color_jitter(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    brightness: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    contrast: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    hue: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    order: int | Sequence[int] | Array | Batch | None = None,
+    saturation: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rng: RNG | None = None,
+) -> Batch: ...
+@overload
+def color_jitter(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    brightness: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    contrast: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    hue: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    order: int | Sequence[int] | Array | Batch | None = None,
+    saturation: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rng: RNG | None = None,
+) -> Batch: ...
+@overload
 def color_space_conversion(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
     image_type: DALIImageType | int, output_type: DALIImageType | int,
@@ -613,11 +642,17 @@ def element_extract(
     element_map: int | Sequence[int] | Array,
 ) -> Any: ...
 @overload
-def equalize(input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None) -> Tensor: ...
+def equalize(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, rule: str = 'opencv',
+) -> Tensor: ...
 @overload
-def equalize(input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None) -> Batch: ...
+def equalize(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, rule: str = 'opencv',
+) -> Batch: ...
 @overload
-def equalize(input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None) -> Batch: ...
+def equalize(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, rule: str = 'opencv',
+) -> Batch: ...
 @overload
 def erase(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
@@ -1375,6 +1410,29 @@ def random_crop_generator(
     rng: RNG | None = None,
 ) -> tuple[Batch, Batch]: ...
 @overload
+def random_erasing(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, p: float | Array = 0.5,
+    ratio: float | Sequence[float | Sequence[float]] | Array = (0.3, 3.3),
+    scale: float | Sequence[float | Sequence[float]] | Array = (0.02, 0.33),
+    value: float | Sequence[float | Sequence[float]] | Array | Literal['random'] = (0.0,), rng: RNG | None = None,
+) -> Tensor: ...
+@overload
+def random_erasing(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    p: float | Array | Batch = 0.5, ratio: float | Sequence[float | Sequence[float]] | Array | Batch = (0.3, 3.3),
+    scale: float | Sequence[float | Sequence[float]] | Array | Batch = (0.02, 0.33),
+    value: float | Sequence[float | Sequence[float]] | Array | Literal['random'] | Batch = (0.0,),
+    rng: RNG | None = None,
+) -> Batch: ...
+@overload
+def random_erasing(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    p: float | Array | Batch = 0.5, ratio: float | Sequence[float | Sequence[float]] | Array | Batch = (0.3, 3.3),
+    scale: float | Sequence[float | Sequence[float]] | Array | Batch = (0.02, 0.33),
+    value: float | Sequence[float | Sequence[float]] | Array | Literal['random'] | Batch = (0.0,),
+    rng: RNG | None = None,
+) -> Batch: ...
+@overload
 def random_resized_crop(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: _bool = True,
     dtype: DTypeLike | None = None, interp_type: DALIInterpType | int | Array | None = None,
@@ -1382,7 +1440,7 @@ def random_resized_crop(
     minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
     random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
-    size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
+    rule: str = 'dali', size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Tensor: ...
 @overload
 def random_resized_crop(
@@ -1392,7 +1450,7 @@ def random_resized_crop(
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
     random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
-    size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
+    rule: str = 'dali', size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
 def random_resized_crop(
@@ -1402,7 +1460,7 @@ def random_resized_crop(
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
     random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
-    size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
+    rule: str = 'dali', size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
 def reinterpret(
@@ -1461,8 +1519,9 @@ def resize(
     resize_x: float | Array | None = None, resize_y: float | Array | None = None,
     resize_z: float | Array | None = None, roi_end: float | Sequence[float | Sequence[float]] | Array | None = None,
     roi_relative: _bool = False, roi_start: float | Sequence[float | Sequence[float]] | Array | None = None,
-    save_attrs: Literal[False] = False, size: float | Sequence[float | Sequence[float]] | Array | None = None,
-    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
+    rule: str = 'dali', save_attrs: Literal[False] = False,
+    size: float | Sequence[float | Sequence[float]] | Array | None = None, subpixel_scale: _bool = True,
+    temp_buffer_hint: int = 0,
 ) -> Tensor: ...
 @overload
 def resize(
@@ -1476,7 +1535,7 @@ def resize(
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
     resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rule: str = 'dali',
     save_attrs: Literal[False] = False, size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Batch: ...
@@ -1492,7 +1551,7 @@ def resize(
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
     resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rule: str = 'dali',
     save_attrs: Literal[False] = False, size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Batch: ...
@@ -1507,8 +1566,9 @@ def resize(
     resize_x: float | Array | None = None, resize_y: float | Array | None = None,
     resize_z: float | Array | None = None, roi_end: float | Sequence[float | Sequence[float]] | Array | None = None,
     roi_relative: _bool = False, roi_start: float | Sequence[float | Sequence[float]] | Array | None = None,
-    save_attrs: Literal[True], size: float | Sequence[float | Sequence[float]] | Array | None = None,
-    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
+    rule: str = 'dali', save_attrs: Literal[True],
+    size: float | Sequence[float | Sequence[float]] | Array | None = None, subpixel_scale: _bool = True,
+    temp_buffer_hint: int = 0,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def resize(
@@ -1522,9 +1582,9 @@ def resize(
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
     resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, save_attrs: Literal[True],
-    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
-    temp_buffer_hint: int = 0,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rule: str = 'dali',
+    save_attrs: Literal[True], size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def resize(
@@ -1538,9 +1598,9 @@ def resize(
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
     resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, save_attrs: Literal[True],
-    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
-    temp_buffer_hint: int = 0,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rule: str = 'dali',
+    save_attrs: Literal[True], size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def resize_crop_mirror(
@@ -1555,7 +1615,7 @@ def resize_crop_mirror(
     resize_x: float | Array | None = None, resize_y: float | Array | None = None,
     resize_z: float | Array | None = None, roi_end: float | Sequence[float | Sequence[float]] | Array | None = None,
     roi_relative: _bool = False, roi_start: float | Sequence[float | Sequence[float]] | Array | None = None,
-    rounding: str = 'round', size: float | Sequence[float | Sequence[float]] | Array | None = None,
+    rounding: str = 'round', rule: str = 'dali', size: float | Sequence[float | Sequence[float]] | Array | None = None,
     subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Tensor: ...
 @overload
@@ -1574,8 +1634,8 @@ def resize_crop_mirror(
     resize_y: float | Array | Batch | None = None, resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
     roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rounding: str = 'round',
-    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
-    temp_buffer_hint: int = 0,
+    rule: str = 'dali', size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Batch: ...
 @overload
 def resize_crop_mirror(
@@ -1593,8 +1653,8 @@ def resize_crop_mirror(
     resize_y: float | Array | Batch | None = None, resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
     roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rounding: str = 'round',
-    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
-    temp_buffer_hint: int = 0,
+    rule: str = 'dali', size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Batch: ...
 @overload
 def roi_random_crop(

@@ -61,6 +61,8 @@ def picture(
     *,
     polygons: Any = None,
     vertices: Any = None,
+    semantic: Any = None,
+    point_labels: Any = None,
     ltrb: bool = True,
     ratio: bool = True,
     names: Sequence[str] | Mapping[int, str] | None = None,
@@ -76,9 +78,11 @@ def picture(
             itself: their names stand in its corner.
         masks: labels of pixels, HW or HWC with one channel; or [N, H, W] of layout NHW or CHW, whose planes are coloured by
             their number. 0 stays clear.
-        points: (P, 2) for each image: x, y.
+        points: (P, 2) for each image: x, y; or (N, K, 2), K of each box, which have the colours of their boxes.
         polygons, vertices: (P, 3) and (V, 2) for each image, as `readers.COCO(polygon_masks=True)` gives them; they have the
             colours of their boxes.
+        semantic: labels of pixels, HW or HWC with one channel, below the masks.
+        point_labels: (P,) or (N, K) for each image; they select the colours of the points.
         ltrb: boxes are left, top, right, bottom; False: x, y, width, height, the default of `readers.COCO`.
         ratio: numbers are fractions of the image's width and height; False: pixels, the default of `readers.COCO`.
         names: of the labels: a list, from 0 on, or a dict. Default: the number itself.
@@ -95,9 +99,9 @@ def picture(
     b'PNG'
     """
     if hasattr(images, "images"):
-        images, boxes, labels, masks, points = (
-            getattr(images, name) for name in ("images", "boxes", "labels", "masks", "points")
-        )
+        whole = images.convert(format="xyxy", normalized=True)
+        images, boxes, labels, masks, points = whole.images, whole.boxes, whole.labels, whole.masks, whole.points
+        semantic, point_labels, ltrb, ratio = whole.semantic, whole.point_labels, True, True
     if not hasattr(images, "layout"):
         raise TypeError(f"picture: expected a Batch, a Tensor or an ndd.Targets, got {type(images).__name__}")
     layout = images.layout
@@ -111,6 +115,8 @@ def picture(
         "points": points,
         "polygons": polygons,
         "vertices": vertices,
+        "semantic": semantic,
+        "point_labels": point_labels,
     }
     samples = {name: None if value is None else _samples(value) for name, value in drawn.items()}
     if getattr(masks, "layout", None) in ("NHW", "CHW"):
@@ -150,16 +156,17 @@ def _numbered(planes: np.ndarray) -> np.ndarray:
 
 
 def _drawn(
-    image: np.ndarray, boxes: Any, labels: Any, masks: Any, points: Any, polygons: Any, vertices: Any, *, ltrb: bool,
-    ratio: bool, names: Any, tile: int,
+    image: np.ndarray, boxes: Any, labels: Any, masks: Any, points: Any, polygons: Any, vertices: Any, semantic: Any,
+    point_labels: Any, *, ltrb: bool, ratio: bool, names: Any, tile: int,
 ) -> np.ndarray:  # fmt: skip
     Image = pillow()
     height, width = image.shape[:2]
     scale = tile / max(height, width)
     size = max(1, round(width * scale)), max(1, round(height * scale))
     canvas = Image.fromarray(image).resize(size)
-    if masks is not None:
-        canvas = _with_mask(canvas, masks.reshape(masks.shape[:2]))
+    for mask in (semantic, masks):
+        if mask is not None:
+            canvas = _with_mask(canvas, mask.reshape(mask.shape[:2]))
     factor = np.array(size, np.float64) / ((1, 1) if ratio else (width, height))
     numbers = [] if labels is None else labels.reshape(-1).tolist()
     if polygons is not None:
@@ -184,12 +191,25 @@ def _drawn(
         draw.rectangle((left, top, right - 1, bottom - 1), outline=color, width=2)
         if label is not None:
             _write(draw, (left + 2, top + 1), _name(label, names), color)
-    if boxes is None and polygons is None:
+    if boxes is None and polygons is None and points is None:
         for k, label in enumerate(numbers):
             _write(draw, (2, 1 + 12 * k), _name(label, names), _color(label))
-    for x, y in [] if points is None else (points.reshape(-1, 2) * factor).tolist():
-        draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=(255, 255, 0), outline=(0, 0, 0))
+    if points is not None:
+        for (x, y), color in zip(
+            (points.reshape(-1, 2) * factor).tolist(), _point_colors(points, point_labels, numbers), strict=True
+        ):
+            draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=color, outline=(0, 0, 0))
     return np.asarray(canvas)
+
+
+def _point_colors(points: np.ndarray, labels: np.ndarray | None, numbers: list[int]) -> list[tuple[int, int, int]]:
+    """By their labels, or those of their boxes; yellow where there are neither."""
+    if labels is not None:
+        return [_color(label) for label in labels.reshape(-1).tolist()]
+    if points.ndim == 3:
+        own = numbers if len(numbers) == len(points) else range(len(points))
+        return [_color(label) for label in own for _ in range(points.shape[1])]
+    return [(255, 255, 0)] * len(points.reshape(-1, 2))
 
 
 def _with_mask(canvas: Any, mask: np.ndarray) -> Any:

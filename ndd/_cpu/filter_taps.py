@@ -17,6 +17,9 @@ F32 = np.float32
 NN, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = 0, 2, 3, 4, 5
 # The nearest pixel as CV-CUDA finds it: another one than NN where two are equally near.
 NN_FUSED = 6
+# As torch and torchvision resample: weights by formula, of pixels of the region alone (see `exact_taps`). The nearest pixel
+# by its corner or by its centre; three filters that are widened where an axis shrinks; two that are not.
+NN_CORNER, NN_CENTRE, SHARP_TRIANGLE, SHARP_CUBIC, SHARP_LANCZOS, NARROW_TRIANGLE, NARROW_CUBIC = range(7, 14)
 
 
 def _gaussian_table() -> np.ndarray:
@@ -76,8 +79,10 @@ def filter_support(kind, radius):
 @kernel
 def tap_count(kind, radius):
     """How many source pixels an output pixel is made of."""
-    if kind in (NN, NN_FUSED):
+    if kind in (NN, NN_FUSED, NN_CORNER, NN_CENTRE):
         return 1
+    if kind > NN_CENTRE:
+        return np.int64(math.ceil(np.float32(2) * radius)) + (1 if kind < NARROW_TRIANGLE else 0)
     last = np.float32(128 if kind == CUBIC else 192 if kind == LANCZOS3 else 64 if kind == GAUSSIAN else 2)
     return np.int64(math.ceil(last / (last / filter_support(kind, radius))))
 
@@ -87,7 +92,7 @@ def reach(n_in, start, end, kind, radius):
     """The source pixels that any output pixel can be made of: the first, and the one behind the last. DALI counts one more
     for NN."""
     half, spare = np.float32(0), 1
-    if kind not in (NN, NN_FUSED):
+    if kind not in (NN, NN_FUSED, NN_CORNER, NN_CENTRE):
         half, spare = np.float32(0.5) * filter_support(kind, radius), 0
     low = min(max(np.int64(math.floor(min(start, end) - half)), 0), n_in - 1)
     high = np.int64(math.ceil(max(start, end) + half)) + spare
@@ -129,6 +134,76 @@ fused_nearest_taps.fallback()
 
 
 @kernel
+def exact_weight(kind, x):
+    """A filter of torch's at `x`, in pixels of its own width: a cubic has a = -0.5 where it may be widened, else -0.75."""
+    x, one, two = abs(x), np.float32(1), np.float32(2)
+    if kind in (SHARP_TRIANGLE, NARROW_TRIANGLE):
+        return max(one - x, np.float32(0))
+    if kind == SHARP_LANCZOS:
+        if x >= np.float32(3):
+            return np.float32(0)
+        if x == np.float32(0):
+            return one
+        angle = np.float64(x) * math.pi
+        return np.float32(3 * math.sin(angle) * math.sin(angle / 3) / (angle * angle))
+    a = np.float32(-0.5) if kind == SHARP_CUBIC else np.float32(-0.75)
+    if x < one:
+        return ((a + two) * x - (a + np.float32(3))) * x * x + one
+    if x < two:
+        return (((x - np.float32(5)) * x + np.float32(8)) * x - np.float32(4)) * a
+    return np.float32(0)
+
+
+@kernel
+def exact_taps(n_out, n_in, start, end, kind, radius):
+    """First source index `[n_out]` and weights `[n_out, taps]` by the rule of torch, Pillow and torchvision.
+
+    An output pixel is made of pixels of the region alone, as if this had been cut out before: widened filters leave out what
+    lies beyond it and are scaled to sum 1, the others repeat its edge. What is outside of the image counts as 0. Numbers
+    are float32 where theirs are.
+    """
+    half, one = np.float32(0.5), np.float32(1)
+    low = np.int64(math.floor(min(start, end)))
+    extent = max(np.int64(math.ceil(max(start, end))) - low, 1)
+    mirrored = end < start
+    scale = np.float32(np.float64(abs(end - start)) / np.float64(n_out))
+    taps = tap_count(kind, radius)
+    first, weights = empty(n_out, np.int64), np.zeros((n_out, taps), np.float32)
+    widened = max(scale, one)
+    for i in range(n_out):
+        place = n_out - 1 - i if mirrored else i
+        if kind in (NN_CORNER, NN_CENTRE):
+            shift = half if kind == NN_CENTRE else np.float32(0)
+            pixel = min(np.int64(math.floor((np.float32(place) + shift) * scale)), extent - 1)
+            first[i], weights[i, 0] = min(max(low + pixel, 0), n_in - 1), one
+            continue
+        centre, total = scale * (np.float32(place) + half), np.float32(0)
+        if kind >= NARROW_TRIANGLE:
+            begin = np.int64(math.floor(centre - half)) - (taps // 2 - 1)
+            lowest = min(max(begin, 0), max(extent - taps, 0))
+            for k in range(taps):
+                weight = exact_weight(kind, np.float32(begin + k) - (centre - half))
+                weights[i, min(max(begin + k, 0), extent - 1) - lowest] += weight
+        else:
+            lowest = max(np.int64(centre - radius + half), 0)
+            behind = min(np.int64(centre + radius + half), extent)
+            lowest = min(lowest, extent - 1)
+            for k in range(min(behind - lowest, taps)):
+                weight = exact_weight(kind, (np.float32(lowest + k) - centre + half) * (one / widened))
+                weights[i, k] = weight
+                total += weight
+            for k in range(taps):
+                weights[i, k] /= total
+        first[i] = low + lowest
+        for k in range(taps):
+            if first[i] + k < 0 or first[i] + k >= n_in:
+                weights[i, k] = 0
+        if first[i] < 1 - taps or first[i] >= n_in:  # all of it is outside: the index need only be one
+            first[i] = min(max(first[i], 1 - taps), n_in - 1)
+    return first, weights
+
+
+@kernel
 def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
     """First source index `[n_out]` and weights `[n_out, taps]` of each output pixel; taps may lie outside the image.
 
@@ -138,6 +213,8 @@ def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
         return nearest_taps(n_out, n_in, start, end, origin_at, accumulate), np.ones((n_out, 1), np.float32)
     if kind == NN_FUSED:
         return fused_nearest_taps(n_out, n_in, start, end), np.ones((n_out, 1), np.float32)
+    if kind >= NN_CORNER:
+        return exact_taps(n_out, n_in, start, end, kind, radius)
     start, end = start - np.float32(origin_at), end - np.float32(origin_at)
     table = filter_table(kind)
     last = len(table) - 1

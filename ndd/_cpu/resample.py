@@ -25,9 +25,12 @@ from ndd._cpu.filter_taps import (
     CUBIC,
     F32,
     NN,
+    NN_CENTRE,
+    NN_CORNER,
     NN_FUSED,
     TRIANGULAR,
     axis_taps,
+    exact_taps,
     fused_nearest_taps,
     nearest_taps,
     reach,
@@ -151,7 +154,10 @@ def put_row(line, out, even, behind, low, high):
             out[x] = line[x]
 
 
-_NEAREST = (NN, NN_FUSED)
+REGISTER = 16  # bytes of results that DALI's loops round at once
+_NEAREST = (NN, NN_FUSED, NN_CORNER, NN_CENTRE)
+# The order of the two passes. Torch goes across first, and rounds bytes in between.
+ACROSS, DOWN, ACROSS_IN_BYTES = range(3)
 
 
 @kernel
@@ -189,9 +195,25 @@ def even_run(first, taps, low, high, channels, lanes):
 
 
 @kernel
+def _quantise(weights):
+    """Weights as torch has them for bytes: 16 bits, of which as many behind the point as the largest one leaves."""
+    largest, precision = np.float32(0), 0
+    for i in range(weights.shape[0]):
+        for k in range(weights.shape[1]):
+            largest = max(largest, weights[i, k])
+    while precision < 22 and np.int64(0.5 + np.float64(largest) * (1 << (precision + 1))) < 1 << 15:
+        precision += 1
+    unit = np.float64(1 << precision)
+    for i in range(weights.shape[0]):
+        for k in range(weights.shape[1]):
+            weight = np.float64(weights[i, k]) * unit
+            weights[i, k] = np.trunc(weight + np.copysign(0.5, weight)) / unit
+
+
+@kernel
 def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, lanes):
-    """How an image is resampled along y and x: whether down first, the taps of both axes, and the run of elements in a
-    row of the result whose ties are rounded to even (`put_row`)."""
+    """How an image is resampled along y and x: the order, the taps of both axes, and the run of elements in a row of the
+    result whose ties are rounded to even (`put_row`)."""
     top, bottom = reach(height, start[0], end[0], kind[0], radius[0])
     left, right = reach(width, start[1], end[1], kind[1], radius[1])
     y_taps, x_taps = tap_count(kind[0], radius[0]), tap_count(kind[1], radius[1])
@@ -199,6 +221,8 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     down_first = rows * (right - left) * down_cost + rows * columns * across_cost < (
         (bottom - top) * columns * across_cost + rows * columns * down_cost
     )
+    if kind[0] > NN_FUSED or kind[1] > NN_FUSED:
+        down_first = False
     y = axis_taps(rows, height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, True)
     x = axis_taps(columns, width, start[1], end[1], kind[1], radius[1], left if down_first else 0, False)
     even, behind = 0, columns * channels // lanes * lanes
@@ -206,7 +230,13 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
         even = behind = 0
     elif down_first:
         even, behind = even_run(x[0], x_taps, left, right, channels, lanes)
-    return down_first, y[0], y[1], x[0], x[1], even, behind
+    order = DOWN if down_first else ACROSS
+    if kind[0] > NN_CENTRE or kind[1] > NN_CENTRE:
+        order, even, behind = ACROSS_IN_BYTES, 0, 0
+        if lanes == REGISTER:  # bytes
+            _quantise(y[1])
+            _quantise(x[1])
+    return order, y[0], y[1], x[0], x[1], even, behind
 
 
 plane_taps.fallback()
@@ -229,12 +259,13 @@ nearest_plane.fallback()
 
 
 @kernel
-def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high):
+def filter_planes(image, out, channels, order, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     """Two passes over each plane of `[planes, H, W * channels]`, a row at a time.
 
     A row on its way is either the sum of some source rows, resampled along x (down first), or one source row
     resampled along x and kept in a ring until the sums that need it are done (across first).
     """
+    down_first, in_bytes = order == DOWN, order == ACROSS_IN_BYTES and low < high
     height, width = image.shape[1], image.shape[2] // channels
     rows_out, width_out = out.shape[1], out.shape[2]
     y_taps, x_taps = y_weights.shape[1], x_weights.shape[1]
@@ -269,21 +300,32 @@ def filter_planes(image, out, channels, down_first, y_first, y_weights, x_first,
                         add_rows(image[p], alone, needed, a * channels, b * channels, inside)
                         _repeat_edges(mixed, channels, a - lo, b - lo)
                         along_row(mixed, channels, lo, x_first, x_weights, ring[slot])
+                        if in_bytes:
+                            _bound_row(ring[slot], low, high)
                 add_rows(ring, index, y_weights[y], 0, width_out, ready)
             put_row(ready, out[p, y], even, behind, low, high)
 
 
+@kernel
+def _bound_row(row, low, high):
+    """Whole numbers of the range that the result has; halves go up."""
+    for x in range(len(row)):
+        row[x] = min(max(np.floor(row[x] + np.float32(0.5)), low), high)
+
+
 @filter_planes.fallback
 @np.errstate(invalid="ignore")  # infinite pixels, at which the loops are silent
-def _(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high):
+def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     rows = image.reshape(*image.shape[:2], -1, channels)
-    for axis in (1, 2) if down_first else (2, 1):
+    for axis in (1, 2) if order == DOWN else (2, 1):
         first, weights = (y_first, y_weights) if axis == 1 else (x_first, x_weights)
         last, mixed = rows.shape[axis] - 1, F32(0)
         for k in range(weights.shape[1]):
             share = weights[:, k].reshape((-1, 1, 1) if axis == 1 else (-1, 1))
             mixed = mixed + share * rows.take(np.clip(first + k, 0, last), axis).astype(F32, copy=False)
         rows = mixed
+        if axis == 2 and order == ACROSS_IN_BYTES and low < high:
+            rows = np.floor(rows + F32(0.5)).clip(low, high)
     made = rows.reshape(out.shape)
     if low < high:
         bounded = made.clip(low, high)
@@ -315,10 +357,10 @@ def filter_loop(
         rows, columns = sizes[i, 0], sizes[i, 1]
         image = array_at(sources[i], (planes, height, width * channels), source_like)
         out = array_at(targets[i], (planes, rows, columns * channels), like)
-        down_first, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
+        first, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
             height, width, rows, columns, channels, start[i], end[i], kind[i], radius[i], lanes
         )
-        filter_planes(image, out, channels, down_first, y_first, y_weights, x_first, x_weights, even, behind, low, high)
+        filter_planes(image, out, channels, first, y_first, y_weights, x_first, x_weights, even, behind, low, high)
     return True
 
 
@@ -403,6 +445,9 @@ def pick_image(image, out, channels, start, end, kind, rgb):
     if kind[0] == NN_FUSED:
         y_first = fused_nearest_taps(rows, height, start[0], end[0])
         x_first = fused_nearest_taps(columns, width, start[1], end[1])
+    elif kind[0] > NN_FUSED:
+        y_first = exact_taps(rows, height, start[0], end[0], kind[0], np.float32(0.5))[0]
+        x_first = exact_taps(columns, width, start[1], end[1], kind[1], np.float32(0.5))[0]
     else:
         y_first, x_first = nearest_plane(height, width, rows, columns, start, end)
     if rgb is None:
@@ -488,6 +533,9 @@ def _pick(image, out, axes, start, end, kind) -> None:
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     if kind[0] == NN_FUSED:
         picked = [fused_nearest_taps(*place) for place in zip(sizes, extents, start, end, strict=True)]
+    elif kind[0] > NN_FUSED:
+        places = zip(sizes, extents, start, end, kind, strict=True)
+        picked = [exact_taps(*place, F32(0.5))[0] for place in places]
     elif len(axes) == 2:
         picked = nearest_plane(*extents, *sizes, start, end)
     else:
@@ -558,7 +606,6 @@ def _least_cost(extents: tuple[int, ...], sizes: tuple[int, ...], taps: tuple[in
 
 _EXACT = (CUBIC, TRIANGULAR)  # the filters whose weights are 1 and 0 where nothing changes
 MADE = (np.dtype(np.uint8), np.dtype(F32))
-REGISTER = 16  # bytes of results that DALI's loops round at once
 
 
 def range_of(dtype: np.dtype) -> tuple[np.float32, np.float32]:

@@ -11,7 +11,17 @@ from ndd._cpu.element_copies import copy_bytes, fill_line, filled, set_bytes
 
 
 @kernel(nogil=False)
-def place_windows(extents, sizes, positions, truncate, anchors, shapes):
+def anchor_of(free, rounding):
+    """Where a window begins that leaves `free` before it: see `ROUNDINGS` of window.py."""
+    if rounding == 0:
+        free += np.copysign(0.5, free)
+    elif rounding == 2 and free > 0:
+        free = np.rint(free)
+    return np.int64(free)
+
+
+@kernel(nogil=False)
+def place_windows(extents, sizes, positions, rounding, anchors, shapes):
     """The windows of `crop`; `sizes` and `positions` are `[N or 1, axes]`.
 
     Gives the first sample and axis, as `sample * axes + axis`, whose position is not in [0, 1], else -1.
@@ -29,11 +39,8 @@ def place_windows(extents, sizes, positions, truncate, anchors, shapes):
             shapes[n, k] = np.int64(size)
             # In float64: DALI's place of .7 (in f32 0.69999999) of 15 free pixels is 10, in 1500 of 1500 random windows.
             free = np.float64(extents[n, k] - shapes[n, k]) * position
-            anchors[n, k] = np.int64(free) if truncate else np.int64(free + np.copysign(0.5, free))
+            anchors[n, k] = anchor_of(free, rounding)
     return -1
-
-
-place_windows.fallback()
 
 
 @kernel(nogil=False)
@@ -44,9 +51,6 @@ def first_outside(anchors, shapes, extents):
             if anchors[n, k] < 0 or anchors[n, k] + shapes[n, k] > extents[n, k]:
                 return n
     return -1
-
-
-first_outside.fallback()
 
 
 @kernel(nogil=False)
@@ -112,9 +116,6 @@ def grow_extents(extents, axes, least, multiple, shapes):
                 return n
             shapes[n, axis] = (wanted + step - 1) // step * step
     return -1
-
-
-grow_extents.fallback()
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd._cpu.filter_taps import NN, NN_FUSED, TRIANGULAR
+from ndd._cpu.filter_taps import NN, NN_CENTRE, NN_FUSED, TRIANGULAR
 from ndd._tensor.small_arrays import columns
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ def resample_batch(
     shrink most first, with float32 scratch memory in between.
     """
     shapes, out_shapes = input.shapes, out.shapes
+    if kind.size and kind.max() > NN_FUSED:
+        _exact_passes(launch, input, out, axes, kind)
+        return
     taps: list[int] = [max(math.ceil(2 * r), 1) for r in np.maximum.reduce(radius).tolist()]
     numbers = list(moved or range(len(axes)))
     pair = numbers[-2:]
@@ -61,6 +64,20 @@ def resample_batch(
         reached[:, own] = out_shapes[:, own]
         target = None if number == len(passes) - 1 else launch.scratch(reached.prod(axis=1), np.float32)
         _pass(launch, shapes, reached, group, axes, source, target, macros if len(group) == 2 else {})
+        shapes, source = reached, target
+
+
+def _exact_passes(launch: Launch, input: Operand, out: Operand, axes: tuple[int, ...], kind: np.ndarray) -> None:
+    """By torch's rule: along the last axis first, and bytes are rounded in between."""
+    shapes, source = input.shapes, None
+    more = {"EXACT": "1"}
+    for number, i in enumerate(reversed(range(len(axes)))):
+        reached = shapes.copy()
+        reached[:, axes[i]] = out.shapes[:, axes[i]]
+        last = number == len(axes) - 1
+        target = None if last else launch.scratch(reached.prod(axis=1), np.float32)
+        bounded = not last and out.dtype.name == "u8" and kind.max() > NN_CENTRE
+        _pass(launch, shapes, reached, [i], axes, source, target, {**more, "IN_BYTES": "1"} if bounded else more)
         shapes, source = reached, target
 
 

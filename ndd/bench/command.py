@@ -16,8 +16,8 @@ from ndd.bench.loop_sides import PICTURES
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "augment", "detection", "speech", "ops", "import")
-# an hour; gigabytes of disk; needs PyAV; 20 minutes; 2 minutes; 15 minutes on a GPU
-_ON_REQUEST = ("soak", "readers", "video", "first", "cold", "train")
+# an hour; gigabytes of disk; needs PyAV; 20 minutes; 2 minutes; 15 minutes on a GPU; needs torchvision
+_ON_REQUEST = ("soak", "readers", "video", "first", "cold", "train", "torchvision")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         if value is not None and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}.")
     setting = make_setting(args.device, args.threads, not args.no_dali)
-    setting.rounds = args.rounds or (3 if args.section == "train" else 7)
+    setting.rounds = args.rounds or (3 if args.section in ("train", "torchvision") else 7)
     machine = describe(setting)
     print(", ".join(f"{k}: {v}" for k, v in machine.items()))
     if setting.without_dali:
@@ -130,6 +130,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         yield from train.measure(
             setting, args.data, args.only, args.sides, args.steps, args.gpus, args.hw_load, args.numa
         )
+    if "torchvision" in wanted:
+        from ndd.bench import torchvision
+
+        yield from torchvision.measure(setting, args.data, args.batch_size, args.images, args.only)
     if "import" in wanted:
         from ndd.bench import start
 

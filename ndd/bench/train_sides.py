@@ -43,7 +43,9 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--threads", type=int, required=True, help="of all processes together")
     parser.add_argument("--hw-load", type=float)
-    parser.add_argument("--half", action="store_true", help="images in bfloat16 and channels_last, for synthetic and ndd")
+    parser.add_argument(
+        "--half", action="store_true", help="images in bfloat16 and channels_last, for synthetic and ndd"
+    )
     args = parser.parse_args(given)
     rank = _join_the_others(args)
     files = scan(args.data).repeated((args.steps + _WARM_STEPS[args.device] + 64) * args.batch_size * args.world)
@@ -117,6 +119,7 @@ def _measured(args: Any, batches: Iterator[tuple[Any, Any]], begun: float) -> di
 
         free, total = torch.cuda.mem_get_info(args.place)
         measured["gpu_gib"] = (total - free) / 2**30  # of all processes on the card, as nvidia-smi has it
+        measured["torch_gib"] = torch.cuda.memory_reserved(args.place) / 2**30
         measured["kernels"] = _gpu_time(args, step, batches)
     return measured
 

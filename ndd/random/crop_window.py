@@ -20,7 +20,7 @@ _OTHER_KEY = np.array([0x12345678ABCDEFE, 0, 0, 0], np.uint64)
 
 
 def crop_window(
-    shapes_hw: Any, streams: np.ndarray, area: Any, aspect: Any, num_attempts: int
+    shapes_hw: Any, streams: np.ndarray, area: Any, aspect: Any, num_attempts: int, of_torchvision: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw a window for each image: its anchor and its shape, int64 `[N, 2]` each, as (y, x) and (h, w).
 
@@ -29,6 +29,9 @@ def crop_window(
     `num_attempts` draws, and where no window can satisfy both, the largest shape with a permitted ratio is
     taken. The anchor is uniform among the places where the window fits. Sample i of `streams` (`Draws.streams`) is
     all that window i depends on.
+
+    With `of_torchvision` a window is drawn again only if it does not fit, and the last resort lies in the middle, whatever its
+    share of the area.
     """
     low, high = _range("random_area", area)
     narrow, wide = _range("random_aspect_ratio", aspect)
@@ -38,7 +41,7 @@ def crop_window(
     shapes = np.ascontiguousarray(shapes_hw, np.int64).reshape(-1, 2)
     anchors, windows = np.empty_like(shapes), np.empty_like(shapes)
     limits = np.array([low, high, narrow, wide, *np.log(np.array([narrow, wide], np.float32))], np.float32)
-    _draw(shapes, streams, limits, max(int(num_attempts), 0), anchors, windows)
+    _draw(shapes, streams, limits, max(int(num_attempts), 0), of_torchvision, anchors, windows)
     return anchors, windows
 
 
@@ -53,7 +56,7 @@ def _range(name: str, values: Any) -> tuple[float, float]:
 
 
 @kernel(nogil=False)
-def _draw(shapes, streams, limits, attempts, anchors, windows):
+def _draw(shapes, streams, limits, attempts, of_torchvision, anchors, windows):
     cursor = new_cursor()
     for n in range(len(shapes)):
         seek(cursor, streams[n], 0)
@@ -61,8 +64,15 @@ def _draw(shapes, streams, limits, attempts, anchors, windows):
         if height <= 0 or width <= 0:
             anchors[n], windows[n] = 0, 0
             continue
-        h, w = _draw_shape(cursor, height, width, limits, attempts)
+        if of_torchvision:
+            fits, h, w = _draw_fitting(cursor, height, width, limits, attempts)
+        else:
+            fits = True
+            h, w = _draw_shape(cursor, height, width, limits, attempts)
         windows[n, 0], windows[n, 1] = h, w
+        if not fits:
+            anchors[n, 0], anchors[n, 1] = (height - h) // 2, (width - w) // 2
+            continue
         anchors[n, 0] = below(cursor, np.uint64(height - h + 1))
         anchors[n, 1] = below(cursor, np.uint64(width - w + 1))
 
@@ -73,6 +83,24 @@ _draw.fallback()
 @kernel(inline="always")
 def _between(cursor, low, high):
     return _F(canonical(cursor, False)) * (high - low) + low
+
+
+@kernel
+def _draw_fitting(cursor, height, width, limits, attempts):
+    """Whether a window fits, and its height and width; else those of the largest one with a permitted ratio."""
+    narrow, wide, whole = np.float64(limits[2]), np.float64(limits[3]), np.float64(height) * np.float64(width)
+    for _ in range(attempts):
+        target = np.float64(_between(cursor, limits[0], limits[1])) * whole
+        ratio = math.exp(np.float64(_between(cursor, limits[4], limits[5])))
+        w, h = np.int64(np.rint(np.sqrt(target * ratio))), np.int64(np.rint(np.sqrt(target / ratio)))
+        if 0 < w <= width and 0 < h <= height:
+            return True, h, w
+    h, w = height, width
+    if width < narrow * height:
+        h = np.int64(np.rint(width / narrow))
+    elif width > wide * height:
+        w = np.int64(np.rint(height * wide))
+    return False, max(h, 1), max(w, 1)
 
 
 @kernel

@@ -90,14 +90,4 @@ def _emphasized(x, out, coefficient, border):
             out[i] = x[i]
 
 
-@_emphasized.fallback
-def _(x, out, coefficient, border):
-    if not x.size or not coefficient:
-        out[:] = x
-        return
-    before = x[min(border - 1, x.size - 1)] if border and (border == 1 or x.size > 1) else np.float32(0)
-    out[0] = x[0] - coefficient * before
-    np.subtract(x[1:], coefficient * x[:-1], out=out[1:])
-
-
 preemphasis_filter.cuda("preemphasis_filter.cu")

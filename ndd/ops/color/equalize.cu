@@ -89,14 +89,26 @@ KERNEL_NAME(equalize)(const Sample* samples, int count, Shared shared) {
         for (int c = 0; c < p.width; c++) sums[c][v] += before[c];
         __syncthreads();
       }
+#ifdef PILLOW  // `least` is the step: what is less than the brightest value, by 255
+      for (int c = 0; c < p.width; c++)
+        if (sums[c][v] == sums[c][255] && (v == 0 || sums[c][v - 1] != sums[c][v]))
+          least[c] = (v ? sums[c][v - 1] : 0u) / 255u;
+#else
       for (int c = 0; c < p.width; c++)
         if (sums[c][v] && (v == 0 || !sums[c][v - 1])) least[c] = sums[c][v];
+#endif
       __syncthreads();
       for (int c = 0; c < p.width; c++) {
+#ifdef PILLOW
+        const unsigned int step = least[c], under = v ? sums[c][v - 1] : 0u;
+        const unsigned int level = step ? (under + step / 2) / step : v;
+        table[c][v] = (unsigned char)(level < 255u ? level : 255u);
+#else
         const unsigned int pixels = (unsigned int)s.pixels, above = pixels - least[c];
         const float scale = 255.0f / float(above);
         const unsigned int below = sums[c][v] > least[c] ? sums[c][v] - least[c] : 0u;
         table[c][v] = above ? (unsigned char)rintf(float(below) * scale) : (unsigned char)v;
+#endif
       }
       __syncthreads();
       each_number(s, p, p.plane * s.pixels + p.first, [&](long long at, int c) { s.out0[at] = table[c][s.in0[at]]; });

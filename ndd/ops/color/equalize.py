@@ -10,11 +10,12 @@ from ndd._cpu.channel_tables import count_pixels, count_plane, look_up
 from ndd._operator import Plan, like, operator
 from ndd._tensor.store import grouped
 
+_RULES = ("opencv", "pillow")
 COUNTED_BY_A_THREAD = 64  # numbers, on a GPU: enough to make up for adding a block's counts to the others'
 
 
 @operator(layouts=("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), types=("u8",), frames=True)
-def equalize(input, /):
+def equalize(input, /, *, rule: str = "opencv"):
     """Spreads the values of each channel over the whole range, so that all are about equally frequent.
 
     Each channel of each image (of video: of each frame) by itself. With `below(v)` the number of its pixels that are
@@ -24,11 +25,13 @@ def equalize(input, /):
     Args:
         input: uint8, layout HW, HWC or CHW, with a leading F for video; without a layout HW, HWC or FHWC by rank. Any
             number of channels (DALI: 1 to 128 on the CPU); images without pixels stay so (DALI refuses them).
+        rule: "opencv", which is DALI's, or "pillow", which is torchvision's too: with `step` the number of pixels that are
+            less than the brightest value of the channel, divided by 255 and cut down to a whole number, `v` becomes
+            `(below(v - 1) + step // 2) // step`, at most 255; where `step` is 0 the channel stays as it is.
 
-    Element type, shape and layout stay. Equal to `cv2.equalizeHist` of each channel. `PIL.ImageOps.equalize` and
-    torchvision's `equalize` differ: they divide in integers, by a step that leaves out the brightest value.
+    Element type, shape and layout stay. Equal to `cv2.equalizeHist` of each channel.
 
-    Errors: RuntimeError for other element types, ValueError for other layouts.
+    Errors: RuntimeError for other element types and rules, ValueError for other layouts.
 
     >>> import ndd
     >>> ndd.equalize(ndd.tensor([[10, 10, 11], [12, 12, 14]], dtype=ndd.uint8, layout="HW")).torch()
@@ -37,15 +40,18 @@ def equalize(input, /):
     >>> ndd.equalize(ndd.demo.photo("launch_site")).shape
     (267, 400, 3)
     """
+    if rule not in _RULES:
+        raise RuntimeError(f"`rule`: expected one of {', '.join(map(repr, _RULES))}, got {rule!r}")
     return like(input)
 
 
 @equalize.plan
-def _(input):
+def _(input, *, rule):
     channels_first = (input.layout or "")[:1] == "C"
     # [planes, pixels, channels]
     planes = grouped(input.shapes, 1, input.ndim) if channels_first else grouped(input.shapes, 0, 2)
-    return Plan(input.shapes, shared={"channels_first": channels_first}, view=planes)
+    shared = {"channels_first": channels_first, "pillow": rule == "pillow"}
+    return Plan(input.shapes, shared=shared, view=planes)
 
 
 # Plain loops: they compile in half the time of array expressions.
@@ -53,7 +59,7 @@ def _(input):
 
 @equalize.cpu
 @kernel
-def equalize_planes(image, out):
+def equalize_planes(image, out, pillow):
     """Each channel of each of the planes [planes, pixels, channels] by itself."""
     planes, pixels, channels = image.shape
     if pixels == 0:
@@ -69,17 +75,20 @@ def equalize_planes(image, out):
         else:
             count_pixels(x, runs)
         for c in range(channels):
-            _fill(runs[c], tables[c], pixels)
+            if pillow:
+                _fill_as_pillow(runs[c], tables[c], pixels)
+            else:
+                _fill(runs[c], tables[c], pixels)
         look_up(x, y, tables)
 
 
 @equalize_planes.fallback
-def _(image, out):
-    pixels = image.shape[1]
+def _(image, out, pillow):
+    pixels, fill = image.shape[1], (_fill_as_pillow if pillow else _fill).in_python()
     for plane in range(len(image) if pixels else 0):
         for c in range(image.shape[2]):
             table = np.empty(256, np.uint8)
-            _fill.in_python()(np.bincount(image[plane, :, c], minlength=256), table, pixels)
+            fill(np.bincount(image[plane, :, c], minlength=256), table, pixels)
             out[plane, :, c] = table[image[plane, :, c]]
 
 
@@ -99,8 +108,20 @@ def _fill(counts, table, pixels):
         table[v] = np.uint8(np.rint(np.float32(total) * scale))
 
 
+@kernel
+def _fill_as_pillow(counts, table, pixels):
+    last = 255
+    while counts[last] == 0:
+        last -= 1
+    step = (pixels - counts[last]) // 255
+    below = 0
+    for v in range(256):
+        table[v] = v if step == 0 else min((below + step // 2) // step, 255)
+        below += counts[v]
+
+
 @equalize.cuda("equalize.cu")
-def _(launch, image, out, *, channels_first):
+def _(launch, image, out, *, channels_first, pillow):
     sizes = image.shapes[:, 1:] if channels_first else image.shapes[:, :2]
     pixels, numbers = sizes.prod(axis=1), image.shapes.prod(axis=1)
     each = image.shapes[:, 0] if channels_first else image.shapes[:, 2:].prod(axis=1)
@@ -110,4 +131,6 @@ def _(launch, image, out, *, channels_first):
         "counts": launch.scratch(each * 256, np.int32, zeros=True),
     }  # fmt: skip
     for name in ("count", "equalize"):
-        launch(name, -(-numbers // COUNTED_BY_A_THREAD), per_sample=fields)
+        launch(
+            name, -(-numbers // COUNTED_BY_A_THREAD), per_sample=fields, macros={"PILLOW": 1} if pillow else {}
+        )  # fmt: skip

@@ -53,15 +53,16 @@ def crop(
             (or for the frames of video without depth). A size below 1, or none given, keeps the whole extent;
             fractions are dropped.
         crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (start) to 1 (end) of the free space.
-        rounding: how `position * (extent - size)` becomes an anchor: "round" (halves away from zero) or "truncate".
+        rounding: how `position * (extent - size)` becomes an anchor: "round" (halves away from zero), "truncate", or "even"
+            as in torchvision's `center_crop` (halves to even; towards zero where the window is larger than the image).
         out_of_bounds_policy: for windows larger than the image: "error", "pad" (or "constant") with `fill_values`,
             or "trim_to_shape".
         fill_values: one number, or one for each channel.
         dtype: u8, f16, f32 or the input's type (default). Conversion drops fractions and saturates.
         image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
 
-    The anchor is `crop_pos * (extent - size)`, rounded. Position 0.5 is the centre crop of torchvision, which rounds
-    halves to even, and of PIL's `ImageOps.fit` without the scaling. The layout stays. Unlike DALI 2.4.0, layouts with
+    The anchor is `crop_pos * (extent - size)`, rounded. Position 0.5 is the centre crop of torchvision, with
+    `rounding="even"`, and of PIL's `ImageOps.fit` without the scaling. The layout stays. Unlike DALI 2.4.0, layouts with
     five axes work.
 
     Raises ValueError for other layouts, RuntimeError for a window outside the image, a position outside [0, 1] and

@@ -9,6 +9,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
+from ndd._cpu.windows import anchor_of
 
 DEFAULT, STRETCH, NOT_LARGER, NOT_SMALLER = range(4)
 ROUND, TRUNCATE, CEIL = range(3)
@@ -96,11 +97,8 @@ def choose_filters(size, first, last, shrink, grow, widens, radii, kind, radius)
                 radius[n, k] = radii[chosen] * source / np.float32(max(size[n, k], 1))
 
 
-choose_filters.fallback()
-
-
 @kernel(nogil=False)
-def cut_windows(size, first, last, wanted, places, truncate, mirror, bits):
+def cut_windows(size, first, last, wanted, places, rounding, mirror, bits):
     """The part of resized images that windows show: changes `size`, `first` and `last` of each axis in place.
 
     `wanted` (below 1: the whole extent) and `places` are float64 `[N or 1, axes]`, `mirror` has the `bits` of the axes
@@ -114,8 +112,7 @@ def cut_windows(size, first, last, wanted, places, truncate, mirror, bits):
                 return n * axes + k
             extent = wanted[n if len(wanted) > 1 else 0, k]
             window = np.int64(extent) if extent >= 1 else size[n, k]
-            anchor = place * np.float64(size[n, k] - window)
-            anchor = np.trunc(anchor if truncate else anchor + np.copysign(0.5, anchor))
+            anchor = np.float64(anchor_of(place * np.float64(size[n, k] - window), rounding))
             low, high = first[n, k], last[n, k]
             if size[n, k] > 0:
                 scale = np.float64(high - low) / max(size[n, k], 1)  # the difference is a float32
@@ -126,6 +123,3 @@ def cut_windows(size, first, last, wanted, places, truncate, mirror, bits):
                 low, high = high, low
             first[n, k], last[n, k] = low, high
     return -1
-
-
-cut_windows.fallback()

@@ -11,7 +11,16 @@ from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
 from ndd._tensor.small_arrays import columns
 from ndd.ops.image.resample_on_cpu import resample_on_cpu
-from ndd.ops.image.resize_geometry import TYPES, Geometry, check_dtype, resample_plan, resampled_part, spatial_axes
+from ndd.ops.image.resize_geometry import (
+    RULES,
+    TYPES,
+    Geometry,
+    check_choice,
+    check_dtype,
+    resample_plan,
+    resampled_part,
+    spatial_axes,
+)
 from ndd.random.crop_window import crop_window
 from ndd.types import DALIInterpType
 
@@ -30,6 +39,7 @@ def random_resized_crop(
     num_attempts: int = 10,
     random_area: Sequence[float] = (0.08, 1.0),
     random_aspect_ratio: Sequence[float] = (0.75, 4 / 3),
+    rule: str = "dali",
     size: list[int],
     temp_buffer_hint: int = 0,
 ):
@@ -47,15 +57,17 @@ def random_resized_crop(
         random_aspect_ratio: range of its width / height; the logarithm is uniform.
         num_attempts: how many windows are drawn until one fits in the image; then the largest permitted one is taken.
         rng: the generator to draw from; default: the thread's.
+        rule: "dali", or "torchvision": windows are drawn, and resized, as by `torchvision.transforms.v2.RandomResizedCrop`.
         antialias, dtype, interp_type, mag_filter, min_filter: see `resize`.
         minibatch_size, temp_buffer_hint: have no effect.
 
     The windows are those that DALI draws (and have the distribution of torchvision's RandomResizedCrop, but for the last
-    resort). A generator in the same state gives the same windows on CPU and GPU, and sample i has the same one whatever
-    the batch size.
+    resort). With `rule="torchvision"` the last resort is in the middle of the image, and the window is cut out before it is
+    resized, by the rule of this name of `resize`. A generator in the same state gives the same windows on CPU and GPU, and
+    sample i has the same one whatever the batch size.
 
-    Raises RuntimeError for other types, for a `size` that is not 1 or 2 numbers of at least 0, for a range that ends
-    before it starts and aspect ratios that are not above 0; ValueError for other layouts and filters.
+    Raises RuntimeError for other types, an unknown `rule`, for a `size` that is not 1 or 2 numbers of at least 0, for a range
+    that ends before it starts and aspect ratios that are not above 0; ValueError for other layouts and filters.
 
     >>> import ndd, numpy as np
     >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
@@ -65,6 +77,7 @@ def random_resized_crop(
     (224, 224, 3)
     """
     check_dtype(input, dtype)
+    check_choice("rule", rule, RULES)
     wanted = np.asarray(size)
     if wanted.size not in (1, 2) or (wanted < 0).any():
         raise RuntimeError(f"expected `size` to be 1 or 2 numbers, 0 or more, got {wanted.tolist()}.")
@@ -72,13 +85,14 @@ def random_resized_crop(
 
 
 @random_resized_crop.plan
-def _(call, input, *, num_attempts, random_area, random_aspect_ratio, size, **arguments):
+def _(call, input, *, num_attempts, random_area, random_aspect_ratio, rule, size, **arguments):
     axes = spatial_axes(input.layout)
     extents = columns(input.shapes, axes)
-    anchors, windows = crop_window(extents, call.draws.streams(input.n), random_area, random_aspect_ratio, num_attempts)
+    streams, like_torchvision = call.draws.streams(input.n), rule == "torchvision"
+    anchors, windows = crop_window(extents, streams, random_area, random_aspect_ratio, num_attempts, like_torchvision)
     sizes = np.where(extents.all(axis=1, keepdims=True), np.broadcast_to(size, (2,)), 0)
     geometry = Geometry(sizes, anchors.astype(np.float32), (anchors + windows).astype(np.float32))
-    return resample_plan(input, axes, geometry, **arguments)
+    return resample_plan(input, axes, geometry, rule=rule, **arguments)
 
 
 # A batch: the two passes of all images are one compiled loop, which plans them too.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.filter_taps import CUBIC, NN, NN_FUSED, TRIANGULAR
+from ndd._cpu.filter_taps import CUBIC, NN, NN_CENTRE, NN_CORNER, NN_FUSED, TRIANGULAR
 from ndd._cpu.resample import MADE, REGISTER, filter_loop, pick_image, range_of, resample
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._operator.naming import raise_first
@@ -44,7 +44,7 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
     places, sizes = shapes[:, y : y + 2], made[:, y : y + 2]
     extents = grouped(shapes, y, y + 1, y + 2)
     counts, all_made = volumes(shapes), volumes(made)
-    near = (kind == NN) | (kind == NN_FUSED)
+    near = (kind == NN) | (kind == NN_FUSED) | (kind == NN_CORNER) | (kind == NN_CENTRE)
     picked = near.all(axis=1) & (kinds[0] == kinds[1]) & (all_made > 0) & (counts > 0) & (counts < 1 << 31)
     same = (start == 0) & (end == places) & (places == sizes) & ((kind == CUBIC) | (kind == TRIANGULAR))
     fits = (~same & ~near).all(axis=1) & (counts > 0) & (all_made > 0) & (kinds[0] in MADE and kinds[1] in MADE)

@@ -4,7 +4,8 @@
 // resample_plane: both axes at once, without an image in between: a thread makes 4 pixels in a column. NN, and triangles
 //                 of up to 8 taps along x. With FILTERS any filter: 8 pixels a thread, weights in shared memory; not
 //                 for hundreds of taps.
-// resample_line:  one axis of [outer, n, inner], a thread an element. `line` is [outer, n, inner, n_out]. With LINE.
+// resample_line:  one axis of [outer, n, inner], a thread an element. `line` is [outer, n, inner, n_out]. With LINE. With
+//                 EXACT by torch's rule.
 // save_extents:   the second output, the extents before resizing. With EXTENTS.
 //
 // Taps of no weight leave no trace: 0 times NaN or infinity, which only floats hold, would be NaN.
@@ -330,6 +331,42 @@ extern "C" __global__ void __launch_bounds__(256, 3) resample_plane(const Sample
 }
 
 #else
+#ifdef EXACT
+// What a pass between two others leaves of bytes: whole numbers, as in torch.
+inline TARGET_TYPE passed_on(float value) {
+#ifdef IN_BYTES
+  return fminf(fmaxf(floorf(value + 0.5f), 0.0f), 255.0f);
+#else
+  return stored(value);
+#endif
+}
+
+KERNEL_NAME(resample_line)(const Sample* samples, int count, Shared shared) {
+  EACH_SAMPLE(s) {
+    const long long extent = s.line[1], inner = s.line[2], n_out = s.line[3];
+    const int p = shared.axis;
+    const ExactAxis axis = exact_axis_of(s.start[p], s.end[p], n_out, s.kind[p], s.radius[p]);
+    EACH_ITEM(i, s.items) {
+      const long long c = i % inner, o = i / inner % n_out, outer = i / inner / n_out;
+      const SOURCE_TYPE* source = SOURCE + outer * extent * inner + c;
+      int taps;
+      float at = 0.0f, sum = 0.0f, norm = 0.0f;
+      const long long first = exact_first(axis, o, &taps, &at);
+      if (axis.kind <= NN_CENTRE) {
+        TARGET[i] = convert<TARGET_TYPE>(source[inside(axis.low + first, extent) * inner]);
+        continue;
+      }
+      for (int k = 0; k < taps; k++) {
+        const float weight = exact_weight(axis.kind, (at + float(k)) * (1.0f / axis.widened));
+        const long long place = axis.low + inside(first + k, axis.extent);
+        norm += weight;
+        if (place >= 0 && place < extent) sum += weighted(weight, as_float(source[place * inner]));
+      }
+      TARGET[i] = passed_on(axis.kind < NARROW_TRIANGLE ? sum / norm : sum);
+    }
+  }
+}
+#else
 KERNEL_NAME(resample_line)(const Sample* samples, int count, Shared shared) {
   __shared__ FilterStep table[FILTER_ENTRIES];
   EACH_SAMPLE(s) {
@@ -355,6 +392,7 @@ KERNEL_NAME(resample_line)(const Sample* samples, int count, Shared shared) {
     }
   }
 }
+#endif
 #endif
 
 #endif

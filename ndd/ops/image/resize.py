@@ -35,6 +35,7 @@ def resize(
     roi_end: PerSample[list[float]] = None,
     roi_relative: bool = False,
     roi_start: PerSample[list[float]] = None,
+    rule: str = "dali",
     save_attrs: bool = False,
     size: PerSample[list[float]] = None,
     subpixel_scale: bool = True,
@@ -65,6 +66,8 @@ def resize(
         roi_start, roi_end: the region of the input to resize, one number for each spatial axis, fractions of pixels
             allowed. `roi_start > roi_end` mirrors. What lies outside the image is its edge repeated.
         roi_relative: the region is in fractions of the extents.
+        rule: "dali", or "torchvision": the sizes and the pixels of `torchvision.transforms.v2.functional.resize`, which are
+            also Pillow's. See below.
         save_attrs: a second output, i32, with the extents before resizing.
         size: extents, one for each spatial axis in the order of the layout; or one number for all.
         subpixel_scale: where rounding changed the size, resize a region about the centre, larger or smaller by as
@@ -82,11 +85,15 @@ def resize(
     Where NN serves one axis and another filter another, of a region or mirrored, DALI reads pixels of other rows: ndd
     takes those of the region.
 
-    PIL and torchvision (antialias=True) use the same filters but leave out taps beyond the edge instead of repeating
-    it; OpenCV does not widen its filters.
+    With `rule="torchvision"` pixels beyond the edge of the image, or of the region, are left out of the sum in place of
+    repeating the edge; filters are computed, not looked up; results in bytes are rounded between the two passes, across
+    first. The side that follows from `resize_shorter` or `resize_longer` is cut down to whole pixels, and the region stays
+    as it is. Without `antialias` LINEAR and CUBIC (a = -0.75) are those of `torch.nn.functional.interpolate`, and NN its
+    "nearest"; with it NN is "nearest-exact". It has no GAUSSIAN, and LANCZOS3 with `antialias` alone. What lies outside of
+    the image in a region counts as 0. OpenCV does not widen its filters.
 
-    Raises RuntimeError for other types, for no size or several, for numbers that are not one for each spatial axis,
-    extents that are not finite, an unknown `mode`, a `mode` beside `resize_shorter` or `resize_longer`,
+    Raises RuntimeError for other types, an unknown `rule`, no size or several, numbers that are not one for each spatial
+    axis, extents that are not finite, an unknown `mode`, a `mode` beside `resize_shorter` or `resize_longer`,
     `roi_start` or `roi_end` alone or more than 10,000,000 pixels outside; ValueError for other layouts and filters.
 
     >>> import ndd

@@ -10,7 +10,7 @@ from ndd._tensor.dtype import DType
 from ndd.ops.image.extents import cut_windows
 from ndd.ops.image.resample_on_cpu import resample_on_cpu
 from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan, resampled_part
-from ndd.ops.image.window import check_crop, crop_places, crop_sizes, misplaced
+from ndd.ops.image.window import ROUNDINGS, check_crop, crop_places, crop_sizes, misplaced
 from ndd.types import DALIInterpType
 
 
@@ -44,6 +44,7 @@ def resize_crop_mirror(
     roi_relative: bool = False,
     roi_start: PerSample[list[float]] = None,
     rounding: str = "round",
+    rule: str = "dali",
     size: PerSample[list[float]] = None,
     subpixel_scale: bool = True,
     temp_buffer_hint: int = 0,
@@ -62,7 +63,8 @@ def resize_crop_mirror(
         crop_w, crop_h, crop_d: the same one by one; `crop_w` and `crop_h` go together.
         crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, 0 (left, top, front) to 1. Its start is
             `crop_pos * (extent - crop)`, rounded.
-        rounding: of the start: "round" (half away from zero) or "truncate".
+        rounding: of the start: "round" (half away from zero), "truncate" or "even" (half to even, see `crop`).
+        rule: see `resize`. The window is cut out of the source before, too: pixels beyond it are not looked at.
         mirror: a sum of 1 (mirror horizontally), 2 (vertically) and 4 (front to back). DALI does so for HWC and DHWC
             only; in other layouts it mirrors other axes or none.
         antialias, dtype, interp_type, mag_filter, max_size, min_filter, mode, resize_longer, resize_shorter,
@@ -93,7 +95,7 @@ def _(input, *, mirror, rounding, **arguments):
     letters = "".join(input.layout[a] for a in axes)
     sizes, places = crop_sizes(letters, **arguments), crop_places(letters, **arguments)
     bits = np.array([{"W": 1, "H": 2, "D": 4}[letter] for letter in letters])
-    window = (sizes, places, rounding == "truncate", mirror.each(), bits)
+    window = (sizes, places, ROUNDINGS.index(rounding), mirror.each(), bits)
     wrong = cut_windows(geometry.size, geometry.start, geometry.end, *window)
     if wrong >= 0:
         raise misplaced(wrong, letters, places, arguments)

@@ -14,6 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ndd._cpu.filter_taps import (
+    NARROW_CUBIC,
+    NARROW_TRIANGLE,
+    NN_CENTRE,
+    NN_CORNER,
+    SHARP_CUBIC,
+    SHARP_LANCZOS,
+    SHARP_TRIANGLE,
+)
 from ndd._operator import Operand, Plan, Values, bad_sample
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor import DType, Spec
@@ -23,6 +32,7 @@ from ndd.ops.image.extents import choose_filters, fit_extents
 LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 ROUNDINGS = ("round", "truncate", "ceil")
+RULES = ("dali", "torchvision")
 TYPES = ("u8", "i16", "u16", "f32")
 
 # Values of InterpType. LINEAR with antialiasing is the triangular filter; without, the same filter of radius 1.
@@ -33,9 +43,12 @@ NARROWEST = np.float32(1e-3)
 _OUTSIDE = 1e7
 
 # Radius of each filter, in source pixels, where nothing shrinks.
-BASE_RADIUS = np.array([0.5, 1.0, 2.0, 3.0, 1.0, 1.0], np.float32)
-_WIDENS = np.arange(6) != NN
-_NEVER = np.zeros(6, bool)
+BASE_RADIUS = np.array([0.5, 1.0, 2.0, 3.0, 1.0, 1.0, 0.5, 0.5, 0.5, 1.0, 2.0, 3.0, 1.0, 2.0], np.float32)
+_WIDENS = (np.arange(14) != NN) & (np.arange(14) < NARROW_TRIANGLE)
+_NEVER = np.zeros(14, bool)
+# The filters of the rule "torchvision" with antialiasing and without; -1 where there is none.
+_WIDE_KINDS = np.array([NN_CENTRE, -1, SHARP_CUBIC, SHARP_LANCZOS, SHARP_TRIANGLE, -1])
+_NARROW_KINDS = np.array([NN_CORNER, -1, NARROW_CUBIC, -1, NARROW_TRIANGLE, -1])
 _TRIANGLES = np.array([TRIANGULAR])
 
 
@@ -80,6 +93,7 @@ def check_resize(
     roi_end: Any,
     roi_start: Any,
     size: Any,
+    rule: str = "dali",
     **_: Any,
 ) -> None:
     """RuntimeError for what is wrong with the arguments of a call of `resize`, whatever the images are."""
@@ -99,6 +113,7 @@ def check_resize(
                 "each of them says which extent decides. Leave `mode` out."
             )
     limits(max_size, len(spatial_axes(input.layout or "")))
+    check_choice("rule", rule, RULES)
     sizes = {"size": size, "resize_x": resize_x, "resize_y": resize_y, "resize_z": resize_z}
     warn_of_part_of_pixel(
         operator,
@@ -138,6 +153,7 @@ def asked_geometry(
     roi_start: Values | None,
     size: Values | None,
     subpixel_scale: bool,
+    rule: str = "dali",
     **_: Any,
 ) -> tuple[list[int], Geometry]:
     """The axes that are resized, and how, from the arguments of `resize`."""
@@ -158,7 +174,35 @@ def asked_geometry(
     check_extents(wanted)
     start, end = source_region(extents, roi_start, roi_end, roi_relative)
     most = limits(max_size, len(axes))
+    if rule == "torchvision":
+        subpixel_scale = False
+        if mode in ("not_smaller", "not_larger") and (resize_shorter or resize_longer):
+            source = np.abs(end - start)
+            wanted, mode, most = _whole_sides(source, wanted, resize_longer is not None, most), "stretch", None
     return axes, resize_geometry(extents, wanted, mode or "default", most, start, end, subpixel_scale=subpixel_scale)
+
+
+def _whole_sides(
+    source: NDArray[np.float64], wanted: NDArray[np.float64], longer: bool, most: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Both sides in whole pixels by torchvision's rule, of the one that is `wanted`: the other one is cut down to a whole
+    number, twice where the longer one would be above `most`."""
+    order = np.argsort(source, axis=1, kind="stable")
+    short, long = (np.take_along_axis(source, order[:, [k]], 1)[:, 0] for k in (0, -1))
+    asked = np.trunc(np.abs(wanted[:, 0]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if longer:
+            small, large = np.trunc(asked * short / long), asked
+        else:
+            small, large = asked, np.trunc(asked * long / short)
+            if most is not None:
+                over = large > most[0]
+                small, large = np.where(over, np.trunc(most[0] * small / large), small), np.where(over, most[0], large)
+    sides = np.stack([small, large], axis=1)
+    sides = np.where(source > 0, sides, 0)
+    made = np.empty_like(sides)
+    np.put_along_axis(made, order, sides, 1)
+    return np.copysign(np.maximum(made, 1), wanted)
 
 
 def check_extents(wanted: NDArray[np.float64]) -> None:
@@ -254,6 +298,7 @@ def resample_plan(
     interp_type: Values | None,
     mag_filter: Values | None,
     min_filter: Values | None,
+    rule: str = "dali",
     **_: Any,
 ) -> Plan:
     """The plan of an operator whose output is `input` resampled along `axes` (ascending).
@@ -263,6 +308,8 @@ def resample_plan(
     """
     kind, radius = np.empty(geometry.size.shape, np.int32), np.empty(geometry.size.shape, np.float32)
     shrink, grow = _filter(min_filter or interp_type), _filter(mag_filter or interp_type)
+    if rule == "torchvision":
+        shrink, grow = (_of_torchvision(kinds, antialias) for kinds in (shrink, grow))
     arrays = (np.ascontiguousarray(a) for a in (geometry.size, geometry.start, geometry.end))
     choose_filters(*arrays, shrink, grow, _WIDENS if antialias else _NEVER, BASE_RADIUS, kind, radius)
     shapes = input.shapes.copy()
@@ -282,6 +329,16 @@ def _filter(values: Values | None) -> NDArray[np.int64]:
         raise RuntimeError(f"expected an InterpType (0 to {GAUSSIAN}) for `{values.name}`, got {chosen.tolist()}.")
     chosen[chosen == LINEAR] = TRIANGULAR
     return chosen
+
+
+def _of_torchvision(kinds: NDArray[np.int64], antialias: bool) -> NDArray[np.int64]:
+    made = (_WIDE_KINDS if antialias else _NARROW_KINDS)[kinds]
+    if (made < 0).any():
+        raise RuntimeError(
+            '`rule="torchvision"` knows INTERP_NN, INTERP_LINEAR, INTERP_TRIANGULAR, INTERP_CUBIC and, with `antialias`, '
+            f"INTERP_LANCZOS3, got InterpType {int(kinds[made < 0][0])} with antialias={antialias}."
+        )
+    return made
 
 
 def _widen(start: NDArray[np.float32], end: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -10,8 +10,9 @@ import numpy as np
 from ndd._operator import PerSample, Values, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._tensor import DType
+from ndd.ops.image.borders import BORDERS, cut_with_border, mirrored_plan
 from ndd.ops.image.crop import bounded_plan, window_dtype
-from ndd.ops.image.window import check_policy, cut_on_gpu, cut_part, rounded
+from ndd.ops.image.window import check_policy, cut_part, rounded
 from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
 
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
@@ -54,7 +55,9 @@ def slice(
         axes: the axes that the numbers are about, negative ones count from the back; an empty list means all.
         axis_names: the axes by their letters; default "WH": x first. An array without a layout counts as HW, HWC or
             DHWC by rank.
-        out_of_bounds_policy: "error", "pad" (or "constant") with `fill_values`, or "trim_to_shape".
+        out_of_bounds_policy: "error", "pad" (or "constant") with `fill_values`, or "trim_to_shape"; or, of the same type, a
+            border of the image's own pixels: "edge" (the last one repeated), "reflect" (mirrored at it), "symmetric"
+            (mirrored with it repeated).
         fill_values: one number, or one for each channel.
         dtype: u8, f16, f32 or the input's type (default). Conversion drops fractions and saturates.
         image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
@@ -74,7 +77,7 @@ def slice(
     """
     ignored("slice", "image_type", image_type)
     chosen = window_dtype(data.dtype, renamed("slice", "output_dtype", output_dtype, "dtype", dtype))
-    check_policy(out_of_bounds_policy)
+    check_policy(out_of_bounds_policy, BORDERS)
     if not data.ndim:
         raise RuntimeError("a scalar has no axes to cut")
     check_axes(axes, _names(axes, axis_names), data.layout or _DEFAULT_LAYOUTS.get(data.ndim), data.ndim)
@@ -134,6 +137,8 @@ def _(
     starts[rows, axes] = first
     shapes[rows, axes] = rounded(high) - first
     chosen = dtype or output_dtype or data.dtype
+    if out_of_bounds_policy.lower() in BORDERS:
+        return mirrored_plan(data, starts, shapes, out_of_bounds_policy.lower(), chosen)
     return bounded_plan(data, starts, shapes, out_of_bounds_policy, fill_values, chosen, layout)
 
 
@@ -210,4 +215,4 @@ def _refuse(wrong: np.ndarray, text: str) -> None:
 
 
 slice.fuses("decoders")(cut_part)
-slice.cuda("window.cu")(cut_on_gpu)
+slice.cuda("window.cu")(cut_with_border)

@@ -15,6 +15,27 @@ inline OUT converted_element(IN_ value) {
   }
 }
 
+#ifdef BORDER
+// Beyond the edges the array's own elements. BORDER: 0 the last one repeated, 1 mirrored at it, 2 mirrored with it repeated.
+inline long long within_border(long long at, long long extent) {
+  if (at >= 0 && at < extent) return at;
+  if (BORDER == 0 || extent == 1) return at < 0 ? 0 : extent - 1;
+  const long long period = BORDER == 1 ? 2 * (extent - 1) : 2 * extent;
+  at %= period;
+  if (at < 0) at += period;
+  return at < extent ? at : BORDER == 1 ? period - at : period - 1 - at;
+}
+
+PER_ITEM(window_border) {
+  long long rest = i, offset = 0, step = 1;
+  for (int axis = SLOTS - 1; axis >= 0; axis--) {
+    offset += within_border(rest % s.size[axis] + s.start[axis], s.extent[axis]) * step;
+    rest /= s.size[axis];
+    step *= s.extent[axis];
+  }
+  s.out0[i] = s.in0[offset];
+}
+#else
 struct Row {  // where the elements of one line of the output come from
   long long offset;
   bool inside;
@@ -81,3 +102,4 @@ PER_ITEM(window) {
   }
   store(s.out0 + first, pack, made);
 }
+#endif

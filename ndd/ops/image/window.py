@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _CHUNK = 8  # elements that a thread of window.cu makes, next to each other in the output
 _SLOTS = 5  # axes that it takes
 POLICIES = ("error", "pad", "constant", "trim_to_shape")
+ROUNDINGS = ("round", "truncate", "even")
 
 
 def rounded(values: Any) -> Any:
@@ -37,8 +38,8 @@ def rounded(values: Any) -> Any:
 def check_crop(operator: str, *, crop=None, crop_d=None, crop_h=None, crop_w=None, rounding: str = "round") -> None:
     """RuntimeError for arguments of `crop` that contradict each other, and an unknown `rounding`. Warns of constants that
     cut nothing off, as in DALI."""
-    if rounding not in ("round", "truncate"):
-        raise RuntimeError(f'`rounding`: expected "round" or "truncate", got {rounding!r}')
+    if rounding not in ROUNDINGS:
+        raise RuntimeError(f"`rounding`: expected one of {', '.join(map(repr, ROUNDINGS))}, got {rounding!r}")
     if (crop_h is None) != (crop_w is None) or (crop_d is not None and crop_h is None and crop is None):
         raise RuntimeError("`crop_w` and `crop_h` must be given together, and `crop_d` only with them")
     if crop is not None and (crop_h is not None or crop_d is not None):
@@ -47,10 +48,11 @@ def check_crop(operator: str, *, crop=None, crop_d=None, crop_h=None, crop_w=Non
     warn_of_whole_extent(operator, **({"crop": crop} if not sides else {", ".join(sides): list(sides.values())}))
 
 
-def check_policy(policy: str) -> None:
+def check_policy(policy: str, more: tuple[str, ...] = ()) -> None:
     """RuntimeError for an unknown out-of-bounds policy; any case will do."""
-    if policy.lower() not in POLICIES:
-        raise RuntimeError(f"`out_of_bounds_policy`: expected one of {', '.join(map(repr, POLICIES))}, got {policy!r}")
+    if policy.lower() not in (*POLICIES, *more):
+        known = ", ".join(map(repr, (*POLICIES, *more)))
+        raise RuntimeError(f"`out_of_bounds_policy`: expected one of {known}, got {policy!r}")
 
 
 def crop_window(
@@ -58,13 +60,14 @@ def crop_window(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Anchors and sizes of the windows of `crop`, for the axes named by `letters` ("HW" or "DHW").
 
-    The anchor is `position * (extent - size)` in 64-bit floats (of a position with 32), rounded half away from zero or
-    truncated. Sizes lose their fraction; one below 1 means the whole extent.
+    The anchor is `position * (extent - size)` in 64-bit floats (of a position with 32), rounded half away from zero,
+    truncated, or as torchvision's centre crop: half to even, and towards zero where the window is the larger one. Sizes
+    lose their fraction; one below 1 means the whole extent.
     """
     sizes, places = crop_sizes(letters, **window), crop_places(letters, **window)
     extents = np.ascontiguousarray(extents)
     anchors, shapes = np.empty_like(extents), np.empty_like(extents)
-    wrong = place_windows(extents, sizes, places, rounding == "truncate", anchors, shapes)
+    wrong = place_windows(extents, sizes, places, ROUNDINGS.index(rounding), anchors, shapes)
     if wrong >= 0:
         raise misplaced(wrong, letters, places, window)
     return anchors, shapes

@@ -1,0 +1,301 @@
+"""Erasing a patch, mixing samples, and the traces of JPEG."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+import ndd
+from ndd.torchvision.v2 import draws, functional as F
+from ndd.torchvision.v2.arguments import check_sequence, getter_of_labels
+from ndd.torchvision.v2.inputs import has_kind, is_labels, query_chw, query_size, samples_at
+from ndd.torchvision.v2.transform import COLOURS, RandomApplyTransform, Transform
+from ndd.torchvision.values import kind_of, wrapped
+
+
+class RandomErasing(RandomApplyTransform):
+    """Fills a random patch, with probability `p`.
+
+    Args:
+        p: the probability.
+        scale: range of the patch's area as a share of the image's.
+        ratio: range of its height / width, whose logarithm is uniform.
+        value: what fills it: a number, one for each channel, or "random" for normal noise.
+        inplace: write into the image (torch tensors alone).
+        same_on_batch: one patch for all samples of a batch, which then have one size.
+
+    Where no patch fits the image stays as it is. Masks, boxes and key points pass through, with a warning.
+    """
+
+    _kinds = COLOURS
+    _keeps_size = True
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
+        value: Any = 0.0,
+        inplace: bool = False,
+        *,
+        same_on_batch: bool = False,
+    ):
+        super().__init__(p=p, same_on_batch=same_on_batch)
+        if not isinstance(value, Number | str | tuple | list):
+            raise TypeError("Argument value should be either a number or str or a sequence")
+        if isinstance(value, str) and value != "random":
+            raise ValueError("If value is str, it should be 'random'")
+        if not isinstance(scale, Sequence):
+            raise TypeError("Scale should be a sequence")
+        if not isinstance(ratio, Sequence):
+            raise TypeError("Ratio should be a sequence")
+        if scale[0] > scale[1] or ratio[0] > ratio[1]:
+            warnings.warn("Scale and ratio should be of kind (min, max)", stacklevel=2)
+        if scale[0] < 0 or scale[1] > 1:
+            raise ValueError("Scale should be between 0 and 1")
+        self.scale = scale
+        self.ratio = ratio
+        if isinstance(value, int | float):
+            self.value: Any = [float(value)]
+        elif isinstance(value, str):
+            self.value = None
+        else:
+            self.value = [float(v) for v in value] if isinstance(value, tuple | list) else value
+        self.inplace = inplace
+        self._log_ratio = draws.logarithms(ratio)
+
+    @staticmethod
+    def get_params(
+        img: Any, scale: Sequence[float], ratio: Sequence[float], value: list[float] | None = None
+    ) -> tuple[int, int, int, int, Any]:
+        """Top, left, height, width of a patch and what fills it; the whole image and itself where none fits."""
+        chw = query_chw([img])
+        drawn = draws.patch(chw, scale, draws.logarithms(ratio), value)
+        return (0, 0, chw[1], chw[2], img) if drawn is None else drawn
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """The patch: top `i`, left `j`, height `h`, width `w`, and what fills it, `v`, or None where none fits."""
+        chw = query_chw(flat_inputs)
+        if self.value is not None and len(self.value) not in (1, chw[0]):
+            raise ValueError(
+                f"If value is a sequence, it should have either a single value or {chw[0]} (number of inpt channels)"
+            )
+        drawn = draws.patch(chw, self.scale, self._log_ratio, self.value)
+        return dict(zip("ijhwv", (0, 0, *chw[1:], None) if drawn is None else drawn, strict=True))
+
+    def _each(self, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
+        for x in chosen:
+            if kind_of(x) in ("boxes", "points", "mask"):
+                warnings.warn(
+                    f"{type(self).__name__}() is currently passing through inputs of type tv_tensors.{type(x).__name__}. "
+                    "This will likely change in the future.",
+                    stacklevel=2,
+                )
+        return super()._each(chosen, params)
+
+    def _apart(self, chosen: list[Any], n: int) -> list[Any]:
+        """A patch without pixels leaves a sample as it is: there is nothing to divide."""
+        drawn = [self.make_params(each) if draws.happens(self.p) else {} for each in samples_at(chosen, n)]
+        erased = [bool(each) and each["v"] is not None for each in drawn]
+        if not any(erased):
+            return chosen
+        params = {key: np.array([d[key] if e else 0 for d, e in zip(drawn, erased, strict=True)]) for key in "ijhw"}
+        fills = [d["v"] for d, e in zip(drawn, erased, strict=True) if e]
+        params["v"] = fills[0]
+        if self.value is None:
+            empty = fills[0].new_zeros(fills[0].shape[0], 0, 0)
+            params["v"] = ndd.batch([d["v"] if e else empty for d, e in zip(drawn, erased, strict=True)], layout="CHW")
+        return self._each(chosen, params)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """One image with its patch."""
+        return inpt if params["v"] is None else F.erase(inpt, **params, inplace=self.inplace)
+
+
+class _Mixing(Transform):
+    """What mixes each sample of a batch with the one before it, and their labels as much."""
+
+    _kinds = ("ndd", "tensor", "image", "video")
+
+    def __init__(self, *, alpha: float = 1.0, num_classes: int | None = None, labels_getter: Any = "default") -> None:
+        super().__init__()
+        self.alpha = float(alpha)
+        self._dist = torch.distributions.Beta(torch.tensor([alpha]), torch.tensor([alpha]))
+        self.num_classes = num_classes
+        getter_of_labels(labels_getter)
+        self._labels_getter = labels_getter
+
+    def forward(self, *inputs: Any) -> Any:
+        """The structure with images and labels mixed."""
+        structure = inputs if len(inputs) > 1 else inputs[0]
+        flat, spec = tree_flatten(structure)
+        if has_kind(flat, "pil", "boxes", "mask", "points", "targets"):
+            raise ValueError(
+                f"{type(self).__name__}() does not support PIL images, bounding boxes, keypoints and masks."
+            )
+        find = getter_of_labels(self._labels_getter)
+        labels = None if find is None else find(structure)
+        self._check_labels(labels)
+        number = next(i for i, x in enumerate(flat) if x is labels)
+        needed = self._needs_transform_list(flat)
+        needed[number] = False
+        params = self.make_params([x for x, needs in zip(flat, needed, strict=True) if needs])
+        params |= {"batch_size": _rows(labels)}
+        made = [self._mixed_image(x, params) if needs else x for x, needs in zip(flat, needed, strict=True)]
+        made[number] = self._mixed_labels(labels, params)
+        return tree_unflatten(made, spec)
+
+    def _check_labels(self, labels: Any) -> None:
+        if not is_labels(labels):
+            raise ValueError(f"The labels must be a tensor, but got {type(labels)} instead.")
+        axes = labels.ndim + isinstance(labels, ndd.Batch)
+        if axes not in (1, 2):
+            raise ValueError(
+                "labels should be index based with shape (batch_size,) or probability based with shape "
+                f"(batch_size, num_classes), but got a tensor of shape {labels.shape} instead."
+            )
+        if axes == 1 and self.num_classes is None:
+            raise ValueError("num_classes must be passed if the labels are index-based (1D)")
+        classes = None if axes == 1 else (labels.shape[0][-1] if isinstance(labels, ndd.Batch) else labels.shape[-1])
+        if classes is not None and self.num_classes is not None and classes != self.num_classes:
+            raise ValueError(
+                "When passing 2D labels, the number of elements in last dimension must match num_classes: "
+                f"{classes} != {self.num_classes}. You can Leave num_classes to None."
+            )
+
+    def _mixed_image(self, image: Any, params: dict[str, Any]) -> Any:
+        n = params["batch_size"]
+        if not isinstance(image, ndd.Batch):
+            axes = 5 if kind_of(image) == "video" else 4
+            if image.ndim != axes:
+                raise ValueError(f"Expected a batched input with {axes} dims, but got {image.ndim} dimensions instead.")
+        if _rows(image) != n:
+            raise ValueError(
+                "The batch size of the image or video does not match the batch size of the labels: "
+                f"{_rows(image)} != {n}."
+            )
+        return self.transform(image, params)
+
+    def _mixed_labels(self, labels: Any, params: dict[str, Any]) -> Any:
+        share = params["lam_adjusted"] if "lam_adjusted" in params else params["lam"]
+        tensor = labels.torch() if isinstance(labels, ndd.Batch | ndd.Tensor) else labels
+        one_by_index = tensor.ndim == 1
+        hot = torch.nn.functional.one_hot(tensor.long(), num_classes=self.num_classes or -1) if one_by_index else tensor
+        hot = hot if hot.dtype.is_floating_point else hot.float()
+        mixed = hot.roll(1, 0).mul_(1.0 - share).add_(hot.mul(share))
+        return ndd.as_batch(mixed) if isinstance(labels, ndd.Batch) else mixed
+
+
+def _rows(value: Any) -> int:
+    return value.batch_size if isinstance(value, ndd.Batch) else value.shape[0]
+
+
+def _rolled(batch: ndd.Batch) -> ndd.Batch:
+    """Each sample in the place of the next."""
+    n = batch.batch_size
+    return batch.select([(i - 1) % n for i in range(n)])
+
+
+class MixUp(_Mixing):
+    """Mixes each sample of a batch with the one before it, and their labels as much.
+
+    Args:
+        alpha: both parameters of the Beta distribution of the share.
+        num_classes: how many classes there are; needed where labels are indices, `[N]`.
+        labels_getter: "default" finds labels as the second of a tuple, or by their name in a dict; or a function of the input.
+
+    Images are torch tensors `[N, C, H, W]`, or an `ndd.Batch` of floats of one size; labels `[N]` or `[N, num_classes]`, or a
+    Batch of these. One share is drawn for a batch. Labels come out as floats `[N, num_classes]`.
+    """
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """The share of each sample: `lam`."""
+        return {"lam": float(self._dist.sample(()))}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """The images of a batch, mixed."""
+        share = params["lam"]
+        if isinstance(inpt, ndd.Batch):
+            return _rolled(inpt) * (1.0 - share) + inpt * share
+        return wrapped(inpt.roll(1, 0).mul_(1.0 - share).add_(inpt.mul(share)), inpt)
+
+
+class CutMix(_Mixing):
+    """Puts a window of the sample before into each sample of a batch, and mixes their labels by its area.
+
+    Args:
+        alpha, num_classes, labels_getter: as for `MixUp`.
+
+    Images and labels are those of `MixUp`, of any element type. One window is drawn for a batch.
+    """
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """The window `box` (left, top, right, bottom), and the share of each sample that is left: `lam_adjusted`."""
+        share = float(self._dist.sample(()))
+        height, width = query_size(flat_inputs)
+        x, y = draws.integer(0, width), draws.integer(0, height)
+        half = 0.5 * math.sqrt(1.0 - share)
+        across, down = int(half * width), int(half * height)
+        box = max(x - across, 0), max(y - down, 0), min(x + across, width), min(y + down, height)
+        return {"box": box, "lam_adjusted": float(1.0 - (box[2] - box[0]) * (box[3] - box[1]) / (width * height))}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """The images of a batch, with windows of one another."""
+        left, top, right, bottom = params["box"]
+        if isinstance(inpt, ndd.Batch):
+            return _pasted(inpt, params["box"])
+        made = inpt.clone()
+        made[..., top:bottom, left:right] = inpt.roll(1, 0)[..., top:bottom, left:right]
+        return wrapped(made, inpt)
+
+
+def _pasted(images: ndd.Batch, box: tuple[int, int, int, int]) -> ndd.Batch:
+    whole = images.torch()
+    layout = images.layout or "HWC"
+    where = [slice(None)] * whole.ndim
+    for letter, begin, end in (("H", box[1], box[3]), ("W", box[0], box[2])):
+        where[1 + layout.index(letter)] = slice(begin, end)
+    made = whole.clone()
+    made[tuple(where)] = whole.roll(1, 0)[tuple(where)]
+    return ndd.as_batch(made, layout=images.layout)
+
+
+class JPEG(Transform):
+    """The traces of JPEG: encodes and decodes, with a random quality.
+
+    Args:
+        quality: 1 to 100, or a range of it.
+        same_on_batch: one quality for all samples of a batch.
+    """
+
+    _kinds = COLOURS
+    _keeps_size = True
+
+    def __init__(self, quality: int | Sequence[int], *, same_on_batch: bool = False):
+        super().__init__()
+        if isinstance(quality, bool):
+            raise TypeError("quality can't be bool")
+        if isinstance(quality, int):
+            quality = [quality, quality]
+        else:
+            check_sequence(quality, "quality", (2,))
+        integers = isinstance(quality[0], int) and isinstance(quality[1], int)
+        if not (integers and 1 <= quality[0] <= quality[1] <= 100):
+            raise ValueError(f"quality must be an integer from 1 to 100, got quality ={quality!r}")
+        self.quality = quality
+        self._same_on_batch = same_on_batch
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """The `quality`."""
+        return {"quality": int(torch.randint(self.quality[0], self.quality[1] + 1, ()))}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """One image, as from a file."""
+        return F.jpeg(inpt, quality=params["quality"])

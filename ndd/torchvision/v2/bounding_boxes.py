@@ -1,0 +1,200 @@
+"""Transforms of boxes and key points: formats, clamping, and removing what is no use.
+
+They work on torchvision's `tv_tensors`. `ndd.Targets` keep their boxes in one format, inside of the image, and drop those that fall
+out with what belongs to them: these transforms leave them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from ndd.torchvision.v2 import functional as F
+from ndd.torchvision.v2.arguments import getter_of_labels
+from ndd.torchvision.v2.inputs import get_bounding_boxes, get_keypoints
+from ndd.torchvision.v2.transform import Transform
+from ndd.torchvision.values import kind_of, plain, wrapped
+
+
+class _OfBoxes(Transform):
+    _kinds = ("boxes",)
+
+
+class ConvertBoundingBoxFormat(_OfBoxes):
+    """Boxes in another format.
+
+    Args:
+        format: a member of `tv_tensors.BoundingBoxFormat` or its name: "XYXY", "XYWH", "CXCYWH", and those of turned boxes.
+    """
+
+    def __init__(self, format: Any) -> None:
+        super().__init__()
+        self.format = format
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """The boxes in the format."""
+        return F.convert_bounding_box_format(inpt, new_format=self.format)
+
+
+class ClampBoundingBoxes(_OfBoxes):
+    """Boxes cut off at the border of their image.
+
+    Args:
+        clamping_mode: "soft", "hard", None for no clamping, or "auto": what the boxes say.
+    """
+
+    def __init__(self, clamping_mode: Any = "auto") -> None:
+        super().__init__()
+        self.clamping_mode = clamping_mode
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """The boxes inside of their image."""
+        return F.clamp_bounding_boxes(inpt, clamping_mode=self.clamping_mode)
+
+
+class SetClampingMode(_OfBoxes):
+    """Tells boxes how they are to be cut off from now on.
+
+    Args:
+        clamping_mode: "soft", "hard" or None.
+    """
+
+    def __init__(self, clamping_mode: Any) -> None:
+        super().__init__()
+        self.clamping_mode = clamping_mode
+        if clamping_mode not in (None, "soft", "hard"):
+            raise ValueError(f"clamping_mode must be soft, hard or None, got {clamping_mode}")
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """Boxes that know it."""
+        told = inpt.clone()
+        told.clamping_mode = self.clamping_mode
+        return told
+
+
+class ClampKeyPoints(Transform):
+    """Key points moved to the nearest pixel of their image."""
+
+    _kinds = ("points",)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """The points inside of their image."""
+        return F.clamp_keypoints(inpt)
+
+
+class _Sanitize(Transform):
+    """What removes rows of one value, and the same rows of labels."""
+
+    def forward(self, *inputs: Any) -> Any:
+        """The structure without what is removed."""
+        structure = inputs if len(inputs) > 1 else inputs[0]
+        flat, spec = tree_flatten(structure)
+        if any(kind_of(x) == "targets" for x in flat):
+            return structure
+        find = getter_of_labels(self.labels_getter)
+        labels = _checked_labels(None if find is None else find(structure))
+        rows, valid = self._kept(flat)
+        for label in labels or ():
+            if rows.shape[0] != label.shape[0]:
+                raise ValueError(self._mismatch(rows.shape, label.shape))
+        params = {"valid": valid, "labels": labels}
+        return tree_unflatten([self.transform(x, params) for x in flat], spec)
+
+    labels_getter: str | Callable[[Any], Any] | None
+
+    def _kept(self, flat: list[Any]) -> tuple[Any, torch.Tensor]:
+        """The value whose rows are removed, and which of them stay."""
+        raise NotImplementedError
+
+    def _mismatch(self, rows: Any, labels: Any) -> str:
+        raise NotImplementedError
+
+
+def _checked_labels(labels: Any) -> tuple[torch.Tensor, ...] | None:
+    if labels is None or isinstance(labels, torch.Tensor):
+        return None if labels is None else (labels,)
+    several = labels if isinstance(labels, tuple | list) else [labels]
+    for entry in several:
+        if not isinstance(entry, torch.Tensor):
+            raise ValueError(
+                f"The labels in the input to forward() must be a tensor or None, got {type(entry)} instead."
+            )
+    return tuple(several)
+
+
+def _is_label(value: Any, params: dict[str, Any]) -> bool:
+    return any(value is label for label in params["labels"] or ())
+
+
+class SanitizeBoundingBoxes(_Sanitize):
+    """Removes boxes that are too small or reach out of their image, with their labels and masks.
+
+    Args:
+        min_size: the least width and height, from 1.
+        min_area: the least area, from 1.
+        labels_getter: "default" finds labels by their name in a dict (or that is the second of a tuple); or a function of the
+            input that gives a tensor, or several; None where there are none.
+
+    Masks [N, H, W], as many as boxes, lose the same rows. `ndd.Targets` pass: they drop boxes in step.
+    """
+
+    def __init__(self, min_size: float = 1.0, min_area: float = 1.0, labels_getter: Any = "default") -> None:
+        super().__init__()
+        if min_size < 1:
+            raise ValueError(f"min_size must be >= 1, got {min_size}.")
+        self.min_size = min_size
+        if min_area < 1:
+            raise ValueError(f"min_area must be >= 1, got {min_area}.")
+        self.min_area = min_area
+        getter_of_labels(labels_getter)
+        self.labels_getter = labels_getter
+
+    def _kept(self, flat: list[Any]) -> tuple[Any, torch.Tensor]:
+        boxes = get_bounding_boxes(flat)
+        _, valid = F.sanitize_bounding_boxes(
+            plain(boxes), boxes.format, tuple(boxes.canvas_size), self.min_size, self.min_area
+        )
+        return boxes, valid
+
+    def _mismatch(self, rows: Any, labels: Any) -> str:
+        return f"Number of boxes (shape={rows}) and must match the number of labels.Found labels with shape={labels})."
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """Boxes, masks or labels without the rows that are removed."""
+        if _is_label(inpt, params):
+            return inpt[params["valid"]]
+        if kind_of(inpt) not in ("boxes", "mask"):
+            return inpt
+        if kind_of(inpt) == "mask" and (inpt.ndim < 1 or inpt.shape[0] != params["valid"].shape[0]):
+            return inpt
+        return wrapped(inpt[params["valid"]], inpt)
+
+
+class SanitizeKeyPoints(_Sanitize):
+    """Removes key points outside of their image, or the groups of points in which one is, with their labels.
+
+    Args:
+        labels_getter: as for `SanitizeBoundingBoxes`; default: there are none.
+    """
+
+    def __init__(self, labels_getter: Any = None) -> None:
+        super().__init__()
+        getter_of_labels(labels_getter)
+        self.labels_getter = labels_getter
+
+    def _kept(self, flat: list[Any]) -> tuple[Any, torch.Tensor]:
+        points = get_keypoints(flat)
+        _, valid = F.sanitize_keypoints(plain(points), tuple(points.canvas_size))
+        return points, valid
+
+    def _mismatch(self, rows: Any, labels: Any) -> str:
+        return f"Number of kepyoints (shape={rows}) must match the number of labels.Found labels with shape={labels})."
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """Points or labels without the rows that are removed."""
+        if _is_label(inpt, params):
+            return inpt[params["valid"]]
+        return wrapped(inpt[params["valid"]], inpt) if kind_of(inpt) == "points" else inpt

@@ -1,0 +1,179 @@
+"""Transforms of transforms: all of them in order, some, one, or all in random order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from ndd.torchvision.v2 import draws
+from ndd.torchvision.v2.arguments import check_probability, check_transforms
+from ndd.torchvision.v2.inputs import count_of, per_group, unchanged
+from ndd.torchvision.v2.one_pass import steps_for_batches
+from ndd.torchvision.v2.transform import Transform
+
+
+class Compose(Transform):
+    """Transforms one after the other.
+
+    A batch goes through whole. Where it comes from `ndd.decoders.image`, only that window of an image is decoded which the
+    first transform needs; `ToDtype(torch.float32, scale=True)` and `Normalize` behind it are one pass.
+
+    Args:
+        transforms: callables; each gets what the one before gave.
+
+    >>> import ndd, torch
+    >>> from ndd.torchvision import v2
+    >>> images = ndd.batch([torch.zeros(40, 60, 3, dtype=torch.uint8)], layout="HWC")
+    >>> v2.Compose([v2.Resize(20), v2.CenterCrop(16)])(images).shape
+    [(16, 16, 3)]
+    """
+
+    def __init__(self, transforms: Sequence[Callable]) -> None:
+        super().__init__()
+        check_transforms(transforms)
+        self.transforms = transforms
+
+    def forward(self, *inputs: Any) -> Any:
+        """All transforms, in order."""
+        batches = count_of(tree_flatten(inputs)[0]) is not None
+        return _in_order(steps_for_batches(self.transforms) if batches else self.transforms, inputs)
+
+    def extra_repr(self) -> str:
+        """The transforms, a line each."""
+        return _lines(self.transforms)
+
+
+class _RandomContainer(Transform):
+    """What draws which transforms a sample goes through."""
+
+    def forward(self, *inputs: Any) -> Any:
+        """The structure, through the transforms that are drawn."""
+        flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+        n = count_of(flat)
+        if n is None or self._same_on_batch:
+            return self._alone_through(inputs)
+        if not n:
+            return inputs if len(inputs) > 1 else inputs[0]
+
+        def through(transforms: Sequence[Callable]) -> Callable[[list[Any], np.ndarray], list[Any]]:
+            def work(some: list[Any], _: np.ndarray) -> list[Any]:
+                part = tree_unflatten(some, spec)
+                return tree_flatten(_in_order(transforms, part if len(inputs) > 1 else (part,)))[0]
+
+            return work
+
+        for group, choices in self._steps(n):
+            flat = per_group(group, [through(some) if some else unchanged for some in choices], flat)
+        return tree_unflatten(flat, spec)
+
+    def _alone_through(self, inputs: tuple[Any, ...]) -> Any:
+        """Inputs that go through the same transforms."""
+        raise NotImplementedError
+
+    def _steps(self, n: int) -> list[tuple[np.ndarray, list[Sequence[Callable]]]]:
+        """For each step: the number of the choice of each of `n` samples, and the choices."""
+        raise NotImplementedError
+
+
+class RandomApply(_RandomContainer):
+    """A list of transforms, all of them with probability `p`; none otherwise.
+
+    Args:
+        transforms: callables, or `nn.ModuleList`.
+        p: the probability.
+        same_on_batch: decide once for a batch, and not for each sample.
+
+    The samples of a batch that go through the transforms must come out with the type, rank and layout of the others.
+    """
+
+    def __init__(
+        self, transforms: Sequence[Callable] | nn.ModuleList, p: float = 0.5, *, same_on_batch: bool = False
+    ) -> None:
+        super().__init__()
+        check_transforms(transforms, (nn.ModuleList,))
+        self.transforms = transforms
+        check_probability(p)
+        self.p = p
+        self._same_on_batch = same_on_batch
+
+    def _alone_through(self, inputs: tuple[Any, ...]) -> Any:
+        return _in_order(self.transforms if draws.happens(self.p) else (), inputs)
+
+    def _steps(self, n: int) -> list[tuple[np.ndarray, list[Any]]]:
+        return [(draws.which_happen(n, self.p).astype(np.int64), [(), self.transforms])]
+
+    def extra_repr(self) -> str:
+        """The transforms, a line each."""
+        return _lines(self.transforms)
+
+
+class RandomChoice(_RandomContainer):
+    """One of the transforms.
+
+    Args:
+        transforms: callables.
+        p: how likely each is; brought to the sum 1. Default: all equally.
+        same_on_batch: choose once for a batch, and not for each sample.
+    """
+
+    def __init__(
+        self, transforms: Sequence[Callable], p: list[float] | None = None, *, same_on_batch: bool = False
+    ) -> None:
+        check_transforms(transforms)
+        if p is None:
+            p = [1] * len(transforms)
+        elif len(p) != len(transforms):
+            raise ValueError(f"Length of p doesn't match the number of transforms: {len(p)} != {len(transforms)}")
+        super().__init__()
+        self.transforms = transforms
+        total = sum(p)
+        self.p = [each / total for each in p]
+        self._same_on_batch = same_on_batch
+
+    def _drawn(self) -> int:
+        return int(torch.multinomial(torch.tensor(self.p), 1))
+
+    def _alone_through(self, inputs: tuple[Any, ...]) -> Any:
+        return self.transforms[self._drawn()](*inputs)
+
+    def _steps(self, n: int) -> list[tuple[np.ndarray, list[Any]]]:
+        return [(np.array([self._drawn() for _ in range(n)]), [(each,) for each in self.transforms])]
+
+
+class RandomOrder(_RandomContainer):
+    """All of the transforms, in random order.
+
+    Args:
+        transforms: callables.
+        same_on_batch: one order for all samples of a batch.
+    """
+
+    def __init__(self, transforms: Sequence[Callable], *, same_on_batch: bool = False) -> None:
+        check_transforms(transforms)
+        super().__init__()
+        self.transforms = transforms
+        self._same_on_batch = same_on_batch
+
+    def _alone_through(self, inputs: tuple[Any, ...]) -> Any:
+        return _in_order([self.transforms[i] for i in torch.randperm(len(self.transforms))], inputs)
+
+    def _steps(self, n: int) -> list[tuple[np.ndarray, list[Any]]]:
+        orders = np.array([torch.randperm(len(self.transforms)).numpy() for _ in range(n)])
+        return [(step, [(each,) for each in self.transforms]) for step in orders.T]
+
+
+def _in_order(transforms: Sequence[Callable] | nn.ModuleList, inputs: tuple[Any, ...]) -> Any:
+    several = len(inputs) > 1
+    for transform in transforms:
+        outputs = transform(*inputs)
+        inputs = outputs if several else (outputs,)
+    return inputs if several else inputs[0]
+
+
+def _lines(transforms: Sequence[Callable] | nn.ModuleList) -> str:
+    return "\n".join(f"    {each}" for each in transforms)

@@ -1,0 +1,134 @@
+"""Random numbers of torch's generator, in the order in which torchvision takes them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+import ndd
+
+_ATTEMPTS = 10
+
+
+def uniform(low: Any, high: Any) -> float:
+    """A number of [low, high)."""
+    return torch.empty(1).uniform_(low, high).item()
+
+
+def uniforms(count: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
+    """As many calls of `uniform`, float64 `[count]`."""
+    return torch.empty(count).uniform_(low, high).numpy().astype(np.float64)
+
+
+def integer(low: int, high: int) -> int:
+    """An integer of low, ..., high - 1."""
+    return int(torch.randint(low, high, (1,)))
+
+
+def integers(count: int, low: int, high: int) -> np.ndarray:
+    """As many calls of `integer`, int64 `[count]`."""
+    return torch.randint(low, high, (count,)).numpy()
+
+
+def happens(p: float) -> bool:
+    """True with probability p."""
+    return not bool(torch.rand(1) >= p)
+
+
+def which_happen(count: int, p: float) -> np.ndarray:
+    """As many calls of `happens`, bool `[count]`."""
+    return (torch.rand(count) < p).numpy()
+
+
+def generator() -> Any:
+    """A generator of ndd, with a seed of torch's."""
+    return ndd.random.RNG(seed=int(torch.randint(-(2**63), 2**63 - 1, ())))
+
+
+def logarithms(ratio: Any) -> torch.Tensor:
+    """Between which the logarithm of an aspect ratio is drawn."""
+    return torch.log(torch.tensor(ratio))
+
+
+def window(size: tuple[int, int], scale: Any, ratio: Any, logs: torch.Tensor) -> tuple[int, int, int, int]:
+    """Top, left, height and width of a window with a share of the area and an aspect ratio (width / height); where none of ten
+    fits, the largest one in the middle with a ratio as near as can be."""
+    height, width = size
+    for _ in range(_ATTEMPTS):
+        area = height * width * uniform(scale[0], scale[1])
+        aspect = torch.exp(torch.empty(1).uniform_(logs[0], logs[1])).item()  # type: ignore[arg-type]
+        w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            return integer(0, height - h + 1), integer(0, width - w + 1), h, w
+    h, w = height, width
+    if width / height < min(ratio):
+        h = round(width / min(ratio))
+    elif width / height > max(ratio):
+        w = round(height * max(ratio))
+    return (height - h) // 2, (width - w) // 2, h, w
+
+
+def patch(
+    chw: tuple[int, int, int], scale: Any, logs: torch.Tensor, value: Any
+) -> tuple[int, int, int, int, torch.Tensor] | None:
+    """Top, left, height, width of a patch smaller than the image, and what it is filled with: `value`, or normal noise if that
+    is None. None where none of ten fits."""
+    channels, height, width = chw
+    for _ in range(_ATTEMPTS):
+        area = height * width * uniform(scale[0], scale[1])
+        aspect = torch.exp(torch.empty(1).uniform_(logs[0], logs[1])).item()  # type: ignore[arg-type]
+        h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if h < height and w < width:
+            fill = torch.empty([channels, h, w]).normal_() if value is None else torch.tensor(value)[:, None, None]
+            return integer(0, height - h + 1), integer(0, width - w + 1), h, w, fill
+    return None
+
+
+def corners(size: tuple[int, int], distortion: float) -> tuple[list[list[int]], list[list[int]]]:
+    """The corners of an image, x and y, from the top left clockwise, and where a random perspective moves them."""
+    height, width = size
+    down, across = int(distortion * (height // 2)) + 1, int(distortion * (width // 2)) + 1
+    left, right = (0, across), (width - across, width)
+    top, bottom = (0, down), (height - down, height)
+    moved = [[integer(*x), integer(*y)] for x, y in ((left, top), (right, top), (right, bottom), (left, bottom))]
+    return [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]], moved
+
+
+def perspective(start: list[list[int]], end: list[list[int]]) -> list[float]:
+    """The eight coefficients of the perspective that takes `end` to `start`."""
+    rows = []
+    for (x, y), (u, v) in zip(end, start, strict=True):
+        rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y])
+        rows.append([0, 0, 0, x, y, 1, -v * x, -v * y])
+    wanted = torch.tensor(start, dtype=torch.float64).view(8)
+    found = torch.linalg.lstsq(torch.tensor(rows, dtype=torch.float64), wanted, driver="gels").solution
+    return found.to(torch.float32).tolist()
+
+
+def windows(sizes: np.ndarray, scale: Any, ratio: Any, logs: torch.Tensor) -> np.ndarray:
+    """`window` for each of `[N, 2]` sizes, all at once: int64 `[N, 4]`. As likely, but other numbers of the generator."""
+    n, extents = len(sizes), sizes.astype(np.float64)
+    areas = torch.empty(n, _ATTEMPTS).uniform_(scale[0], scale[1]).numpy() * extents.prod(1)[:, None]
+    aspects = torch.exp(torch.empty(n, _ATTEMPTS).uniform_(float(logs[0]), float(logs[1]))).numpy().astype(np.float64)
+    w, h = np.rint(np.sqrt(areas * aspects)), np.rint(np.sqrt(areas / aspects))
+    fits = (w > 0) & (w <= extents[:, 1:]) & (h > 0) & (h <= extents[:, :1])
+    first = fits.argmax(1)
+    shapes = np.stack((h, w), 2)[np.arange(n), first]
+    places = np.floor(torch.rand(n, 2, dtype=torch.float64).numpy() * (extents - shapes + 1))
+    largest = _largest(extents, ratio)
+    fitting = fits.any(1)[:, None]
+    shapes = np.where(fitting, shapes, largest)
+    places = np.where(fitting, places, (extents - largest) // 2)
+    return np.concatenate((places, shapes), 1).astype(np.int64)
+
+
+def _largest(extents: np.ndarray, ratio: Any) -> np.ndarray:
+    """Height and width of the largest window with a permitted ratio."""
+    h, w = extents.T
+    given = w / np.maximum(h, 1)
+    heights = np.where(given < min(ratio), np.rint(w / min(ratio)), h)
+    widths = np.where(given > max(ratio), np.rint(h * max(ratio)), w)
+    return np.stack((heights, widths), 1)

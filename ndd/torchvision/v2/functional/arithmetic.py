@@ -1,0 +1,78 @@
+"""Arithmetic on pictures of any layout and type, as torchvision rounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ndd
+from ndd.torchvision.values import layout_of, per_sample, rows_of
+
+_VALUE_BITS = {"u8": 8, "i8": 7, "i16": 15, "u16": 16, "i32": 31, "i64": 63}
+
+
+def is_float(value: Any) -> bool:
+    """Whether the elements are floating-point numbers."""
+    return value.dtype.name in ("f16", "bfloat16", "f32", "f64")
+
+
+def value_bits(dtype: Any) -> int:
+    """How many bits of a type of whole numbers hold a value; TypeError for other types."""
+    if dtype.name not in _VALUE_BITS:
+        raise TypeError(f"Number of value bits is only defined for integer dtypes, but got {dtype}.")
+    return _VALUE_BITS[dtype.name]
+
+
+def largest(dtype: Any) -> float:
+    """White: 1 for floating-point numbers, else the largest number."""
+    return float(2 ** _VALUE_BITS[dtype.name] - 1) if dtype.name in _VALUE_BITS else 1.0
+
+
+def channels_of(value: Any) -> set[int]:
+    """The numbers of channels of the pictures."""
+    layout = layout_of(value)
+    if "C" not in layout:
+        return {1}
+    axis = layout.index("C")
+    return {s[axis] for s in (value.shape if isinstance(value, ndd.Batch) else [value.shape])}
+
+
+def check_channels(value: Any) -> int:
+    """1 or 3; TypeError for other numbers of channels."""
+    counts = channels_of(value) or {3}
+    for count in counts - {1, 3}:
+        raise TypeError(f"Input image tensor permitted channel values are 1 or 3, but found {count}")
+    if len(counts) > 1:
+        raise TypeError("expected pictures of one number of channels, got some of 1 and some of 3")
+    return counts.pop()
+
+
+def channel(value: Any, i: int) -> Any:
+    """One channel, its axis kept."""
+    return ndd.slice(value, start=[i], shape=[1], axis_names="C")
+
+
+def joined(channels: list[Any]) -> Any:
+    """Channels side by side, where the layout has them."""
+    return ndd.cat(*channels, axis_name="C")
+
+
+def factor_of(factor: Any, count: int | None, check: Callable[[np.ndarray], Any], text: str) -> Any:
+    """A number, or one for each sample, as an operand; ValueError with `text` where `check` says no."""
+    rows = rows_of(factor, count)
+    if not np.all(check(rows)):
+        raise ValueError(text)
+    value = per_sample(factor, count)
+    return ndd.cast(value, dtype=ndd.float32) if isinstance(value, ndd.Batch) else float(value)
+
+
+def grey(value: Any) -> Any:
+    """Luminance as float32, one channel: torch's sum, whose products are not rounded before they are added."""
+    wide = ndd.cast(value, dtype=ndd.float64)
+    red, green, blue = (channel(wide, i) for i in range(3))
+    made = ndd.cast(red * float(np.float32(0.2989)), dtype=ndd.float32)
+    for part, weight in ((green, 0.587), (blue, 0.114)):
+        made = ndd.cast(ndd.cast(made, dtype=ndd.float64) + part * float(np.float32(weight)), dtype=ndd.float32)
+    return made

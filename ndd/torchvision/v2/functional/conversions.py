@@ -1,0 +1,270 @@
+"""Element types, scaling, normalisation; pictures of other libraries."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+import ndd
+from ndd.torchvision.v2.functional.arithmetic import is_float, largest, value_bits
+from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.values import count_of, is_pil, kind_of, layout_of, per_sample, plain, tv_tensors, wrapped
+
+_FLOATS = ("f16", "bfloat16", "f32", "f64")
+_BY_NAME = {
+    "u8": torch.uint8, "i8": torch.int8, "u16": torch.uint16, "i16": torch.int16, "u32": torch.uint32, "i32": torch.int32,
+    "u64": torch.uint64, "i64": torch.int64, "f16": torch.float16, "bfloat16": torch.bfloat16, "f32": torch.float32,
+    "f64": torch.float64, "bool": torch.bool,
+}  # fmt: skip
+
+
+def scaled_to(value: Any, dtype: Any) -> Any:
+    """Pictures in another type, from the range of one to that of the other, by torchvision's rules."""
+    source, floats = value.dtype, dtype.name in _FLOATS
+    if source == dtype:
+        return value
+    if is_float(value):
+        if floats:
+            return ndd.cast(value, dtype=dtype)
+        if (source.name, dtype.name) in (("f32", "i32"), ("f32", "i64"), ("f64", "i64")):
+            raise RuntimeError(f"The conversion from {source} to {dtype} cannot be performed safely.")
+        # Just below a whole step more than white, so that every number of the type is as wide.
+        return ndd.cast(ndd.math.floor(wide(value) * (largest(dtype) + 1.0 - 1e-3)), dtype=dtype)
+    if floats:
+        made = ndd.cast(value, dtype=ndd.float64 if dtype.name == "f64" else ndd.float32) * (1.0 / largest(source))
+        return made if made.dtype == dtype else ndd.cast(made, dtype=dtype)
+    shift = value_bits(source) - value_bits(dtype)
+    if shift > 0:
+        return ndd.cast(value >> shift, dtype=dtype)
+    return ndd.cast(ndd.cast(value, dtype=dtype) * (1 << -shift), dtype=dtype)
+
+
+def wide(value: Any) -> Any:
+    """Numbers that arithmetic takes: float16 and bfloat16 as float32."""
+    return ndd.cast(value, dtype=ndd.float32) if value.dtype.name in ("f16", "bfloat16") else value
+
+
+def _converted(value: Any, dtype: Any) -> Any:
+    """Numbers in another type, fractions dropped; those beyond its range become its ends."""
+    if is_float(value) and dtype.name not in (*_FLOATS, "bool"):
+        value = wide(value)
+        value = ndd.math.max(ndd.math.floor(value), 0.0) + ndd.math.min(ndd.math.ceil(value), 0.0)
+    return ndd.cast(value, dtype=dtype)
+
+
+def to_dtype(inpt: Any, dtype: torch.dtype = torch.float32, scale: bool = False) -> Any:
+    """Another element type.
+
+    Args:
+        inpt: anything; masks, boxes and points are never scaled.
+        dtype: a type of torch or ndd.
+        scale: from the range of one type to that of the other: 0 to 255 and 0 to 1, for example.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.to_dtype(torch.tensor([[[0, 51, 255]]], dtype=torch.uint8), torch.float32, scale=True)
+    tensor([[[0.0000, 0.2000, 1.0000]]])
+    """
+    target, kind = ndd.dtype(dtype), kind_of(inpt)
+    if kind in ("mask", "boxes", "points") or (kind in ("tensor", "image", "video") and not scale):
+        tensor = plain(inpt)
+        return wrapped(tensor.to(_BY_NAME[target.name]), inpt)
+    if kind == "pil":
+        raise TypeError(f"Functional F.to_dtype supports tensors and ndd's values, but got {type(inpt)} instead.")
+
+    def images(value: Any) -> Any:
+        if value.dtype == target:
+            return value
+        return scaled_to(value, target) if scale else _converted(value, target)
+
+    return through("to_dtype", inpt, images, targets=lambda t: _with_images(t, images))
+
+
+def _with_images(targets: ndd.Targets, images: Any) -> ndd.Targets:
+    import dataclasses
+
+    return dataclasses.replace(targets, images=images(targets.images))
+
+
+def convert_image_dtype(image: Any, dtype: torch.dtype = torch.float32) -> Any:
+    """`to_dtype(image, dtype, scale=True)`, its old name.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.convert_image_dtype(torch.tensor([[[1.0]]]), torch.uint8)
+    tensor([[[255]]], dtype=torch.uint8)
+    """
+    return to_dtype(image, dtype, scale=True)
+
+
+def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = False) -> Any:
+    """`(image - mean) / std`, for each channel.
+
+    Args:
+        inpt: images or video of floating-point numbers.
+        mean, std: one number, or one for each channel.
+        inplace: write into the tensor that came.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.normalize(torch.tensor([[[1.0]], [[2.0]]]), [0.5, 1.0], [0.5, 0.25]).flatten()
+    tensor([1., 4.])
+    """
+    count = count_of(inpt)
+    if (isinstance(std, list | tuple) and not all(std)) or (isinstance(std, int | float) and std == 0):
+        raise ValueError("std evaluated to zero, leading to division by zero.")
+    if kind_of(inpt) in ("tensor", "image", "video") and inpt.ndim < 3:
+        raise ValueError(f"Expected tensor to be a tensor image of size (..., C, H, W). Got {inpt.shape}.")
+    if kind_of(inpt) == "pil":
+        raise TypeError("Functional F.normalize does not support PIL images: convert them by to_image and to_dtype")
+
+    def images(value: Any) -> Any:
+        if not is_float(value):
+            raise TypeError(f"Input tensor should be a float tensor. Got {_BY_NAME[value.dtype.name]}.")
+        layout = layout_of(value)
+        shape = [1] * len(layout)
+        shape[layout.index("C")] = -1
+
+        def operand(numbers: Any) -> Any:
+            numbers = per_sample(numbers, count)
+            if isinstance(numbers, ndd.Batch):
+                return ndd.as_batch(numbers.torch().to(torch.float32).reshape(len(numbers), *shape))
+            array = np.asarray(numbers, np.float32)
+            return float(array) if array.ndim == 0 else ndd.as_tensor(array.reshape(shape), layout=layout)
+
+        made = (wide(value) - _on(operand(mean), value)) / _on(operand(std), value)
+        return made if made.dtype == value.dtype else ndd.cast(made, dtype=value.dtype)
+
+    made = through("normalize", inpt, images, targets=lambda t: _with_images(t, images))
+    if inplace and isinstance(inpt, torch.Tensor):
+        plain(inpt).copy_(plain(made))
+        return inpt
+    return made
+
+
+def _on(operand: Any, value: Any) -> Any:
+    return operand if isinstance(operand, float) else operand.to_device(value.device)
+
+
+# ---- other libraries
+
+
+def pil_to_tensor(pic: Any) -> torch.Tensor:
+    """A PIL image as a tensor [C, H, W] of the same type.
+
+    >>> import PIL.Image
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.pil_to_tensor(PIL.Image.new("RGB", (5, 3))).shape
+    torch.Size([3, 3, 5])
+    """
+    if not is_pil(pic):
+        raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
+    array = np.array(pic, copy=True)
+    return torch.as_tensor(array[..., None] if array.ndim == 2 else array).permute(2, 0, 1)
+
+
+def to_image(inpt: Any) -> Any:
+    """A picture as torchvision's `tv_tensors.Image` [C, H, W], or as a plain tensor where torchvision is not imported.
+
+    Args:
+        inpt: a tensor, a NumPy array HWC or HW, a PIL image, or a value of ndd, which comes out as CHW.
+
+    >>> import numpy as np
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.to_image(np.zeros((3, 5, 3), np.uint8)).shape
+    torch.Size([3, 3, 5])
+    """
+    if isinstance(inpt, ndd.Batch | ndd.Tensor):
+        layout = layout_of(inpt)
+        order = [layout.index(c) for c in ("F" if "F" in layout else "") + "CHW"]
+        return inpt if order == sorted(order) else ndd.transpose(inpt, perm=order)
+    if isinstance(inpt, np.ndarray):
+        output = torch.from_numpy(np.atleast_3d(inpt)).permute(2, 0, 1).contiguous()
+    elif is_pil(inpt):
+        output = pil_to_tensor(inpt)
+    elif isinstance(inpt, torch.Tensor):
+        output = inpt
+    else:
+        raise TypeError(
+            f"Input can either be a pure Tensor, a numpy array, or a PIL image, but got {type(inpt)} instead."
+        )
+    module = tv_tensors()
+    return output if module is None else module.Image(output)
+
+
+def to_tensor(inpt: Any) -> torch.Tensor:
+    """A PIL image or a NumPy array HWC as a tensor [C, H, W]; bytes are divided by 255. torchvision advises against it.
+
+    >>> import warnings, numpy as np
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     F.to_tensor(np.full((1, 1, 1), 255, np.uint8))
+    tensor([[[1.]]])
+    """
+    warnings.warn(
+        "The function `to_tensor(...)` is deprecated and will be removed in a future release. "
+        "Instead, please use `to_image(...)` followed by `to_dtype(..., dtype=torch.float32, scale=True)`.",
+        stacklevel=2,
+    )
+    if not (is_pil(inpt) or isinstance(inpt, np.ndarray)):
+        raise TypeError(f"pic should be PIL Image or ndarray. Got {type(inpt)}")
+    if isinstance(inpt, np.ndarray) and inpt.ndim not in (2, 3):
+        raise ValueError(f"pic should be 2/3 dimensional. Got {inpt.ndim} dimensions.")
+    array = np.array(inpt)
+    if array.dtype == np.bool_ and is_pil(inpt):
+        array = array.astype(np.uint8) * 255
+    array = array[..., None] if array.ndim == 2 else array
+    image = torch.from_numpy(array.transpose(2, 0, 1).copy())
+    return image.to(torch.get_default_dtype()).div(255) if image.dtype == torch.uint8 else image
+
+
+_MODES = {1: ("L",), 2: ("LA",), 3: ("RGB", "YCbCr", "HSV"), 4: ("RGBA", "CMYK", "RGBX")}
+_OF_TYPES = {np.dtype(np.int16): "I;16", np.dtype(np.int32): "I", np.dtype(np.float32): "F"}
+
+
+def to_pil_image(pic: Any, mode: str | None = None) -> Any:
+    """A tensor [C, H, W], an array HWC or a value of ndd as a PIL image; fractions from 0 to 1 become bytes.
+
+    Args:
+        pic: one picture of at most 4 channels.
+        mode: of the image; default: L, LA, RGB or RGBA by the channels.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.to_pil_image(torch.zeros(3, 4, 5)).size
+    (5, 4)
+    """
+    if isinstance(pic, ndd.Tensor):
+        pic = plain(to_image(pic).torch())
+    if isinstance(pic, torch.Tensor):
+        pic = plain(pic)
+        pic = (pic.permute(1, 2, 0) if pic.ndim == 3 else pic).numpy(force=True)
+    elif not isinstance(pic, np.ndarray):
+        raise TypeError(f"pic should be Tensor or ndarray. Got {type(pic)}.")
+    if pic.ndim == 2:
+        pic = pic[..., None]
+    if pic.ndim != 3:
+        raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
+    if pic.shape[-1] > 4:
+        raise ValueError(f"pic should not have > 4 channels. Got {pic.shape[-1]} channels.")
+    if np.issubdtype(pic.dtype, np.floating) and mode != "F":
+        pic = (pic * 255).astype(np.uint8)
+    channels = pic.shape[2]
+    known = _MODES[channels] if pic.dtype == np.uint8 or channels > 1 else (_OF_TYPES.get(pic.dtype),)
+    if mode is not None and mode not in known:
+        raise ValueError(f"Incorrect mode ({mode}) supplied for input of {channels} channels. Should be one of {known}")
+    if mode is None and ((pic.dtype != np.uint8 and channels > 1) or known == (None,)):
+        raise TypeError(f"Input type {pic.dtype} is not supported")
+    return _new_image(pic[..., 0] if channels == 1 else pic, mode or known[0])
+
+
+def _new_image(pixels: np.ndarray, mode: str | None) -> Any:
+    __import__("PIL.Image")
+    module = sys.modules["PIL.Image"]
+    made = module.fromarray(np.ascontiguousarray(pixels))
+    return made if mode in (None, made.mode) else module.frombytes(mode, made.size, made.tobytes())

@@ -1,0 +1,55 @@
+"""What geometry does to the boxes, masks and points of `ndd.Targets`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ndd
+from ndd.torchvision.values import sizes_of
+
+
+def followed(
+    targets: ndd.Targets,
+    images: Callable[[Any], Any],
+    maps: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    masks: Callable[[Any], Any] | None = None,
+) -> ndd.Targets:
+    """`ndd.Targets` after one geometry; boxes are cut off at the border, and none is dropped, as in torchvision.
+
+    Args:
+        images, masks: move pixels; without `masks` they move as images do.
+        maps: gives for the sizes of the images (int64 `[N, 2]`, H and W) the maps `[N or 1, 2, 3]` from a pixel of the
+            source to one of the result, x before y, and the sizes of the results `[N or 1, 2]`.
+    """
+    boxes, points = targets.boxes, targets.points
+    if boxes is not None or points is not None:
+        sizes = sizes_of(targets.images)
+        matrices = _of_fractions(*maps(sizes), sizes)
+        matrix = ndd.as_batch(matrices) if isinstance(targets.images, ndd.Batch) else matrices[0].tolist()
+        if boxes is not None:
+            boxes = ndd.bbox_transform(boxes, MT=matrix, remove_threshold=0.0)
+        if points is not None:
+            points = ndd.coord_transform(points, MT=matrix)
+    moved = None if targets.masks is None else _moved_masks(targets.masks, masks or images)
+    return dataclasses.replace(targets, images=images(targets.images), boxes=boxes, points=points, masks=moved)
+
+
+def _of_fractions(maps: np.ndarray, made: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Maps of fractions of the extents, float32 `[N, 2, 3]`."""
+    count = len(sizes)
+    maps = np.broadcast_to(maps, (count, 2, 3)).astype(np.float64).copy()
+    into = np.maximum(np.broadcast_to(made, (count, 2)), 1)[:, ::-1]
+    maps[:, :, :2] *= sizes[:, None, ::-1]
+    return (maps / into[:, :, None]).astype(np.float32)
+
+
+def _moved_masks(masks: Any, move: Callable[[Any], Any]) -> Any:
+    """Masks HW, HWC or NHW: what stands first counts as channels."""
+    layout = masks.layout
+    if layout == "HW" or not layout or layout.endswith("C"):
+        return move(masks)
+    return ndd.reinterpret(move(ndd.reinterpret(masks, layout="CHW")), layout=layout)

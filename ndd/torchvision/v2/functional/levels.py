@@ -1,0 +1,129 @@
+"""Levels of pictures: inverted, posterized, solarized, stretched, equalized."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import ndd
+from ndd.torchvision.v2.functional.arithmetic import check_channels, factor_of, is_float, largest, value_bits
+from ndd.torchvision.v2.functional.colors import on_images
+from ndd.torchvision.v2.functional.conversions import scaled_to, wide
+from ndd.torchvision.values import count_of, layout_of, rows_of, varies
+
+
+def _inverted(value: Any) -> Any:
+    if is_float(value):
+        return _kept(1.0 - wide(value), value)
+    return _kept(value ^ int(largest(value.dtype)), value)
+
+
+def _kept(made: Any, value: Any) -> Any:
+    return made if made.dtype == value.dtype else ndd.cast(made, dtype=value.dtype)
+
+
+def invert(inpt: Any) -> Any:
+    """White less the image.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.invert(torch.tensor([[[0, 100, 255]]], dtype=torch.uint8))
+    tensor([[[255, 155,   0]]], dtype=torch.uint8)
+    """
+    return on_images("invert", inpt, _inverted)
+
+
+def posterize(inpt: Any, bits: int) -> Any:
+    """Keeps the highest `bits`, 0 to 8, of each number.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.posterize(torch.tensor([[[0, 100, 255]]], dtype=torch.uint8), 2)
+    tensor([[[  0,  64, 192]]], dtype=torch.uint8)
+    """
+    count = count_of(inpt)
+    rows = rows_of(bits, count)
+    if (rows != np.floor(rows)).any() or (rows < 0).any() or (rows > 8).any() or isinstance(bits, float):
+        raise TypeError(f"bits must be a positive integer in the range [0, 8], got {bits} instead.")
+    whole = rows.astype(np.int64).reshape(-1)
+
+    def operand(numbers: np.ndarray, dtype: Any) -> Any:
+        numbers = numbers.astype(dtype.numpy)
+        return ndd.as_batch(numbers) if varies(bits, count) else numbers.reshape(-1)[0].item()
+
+    def images(value: Any) -> Any:
+        if is_float(value):
+            levels = 2.0**whole
+            steps = ndd.math.floor(wide(value) * operand(levels, ndd.float32))
+            steps = ndd.math.max(ndd.math.min(steps, operand(levels - 1, ndd.float32)), 0.0)
+            return _kept(steps * operand(1 / levels, ndd.float32), value)
+        depth = value_bits(value.dtype)
+        kept = np.minimum(whole, depth)
+        # The sign, too, is kept where all bits are.
+        masks = np.where(whole >= depth, -1, ((1 << kept) - 1) << (depth - kept))
+        return _kept(value & operand(masks, value.dtype), value)
+
+    return on_images("posterize", inpt, images)
+
+
+def solarize(inpt: Any, threshold: float) -> Any:
+    """Inverts what is at least `threshold`.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.solarize(torch.tensor([[[0, 100, 200]]], dtype=torch.uint8), 128)
+    tensor([[[  0, 100,  55]]], dtype=torch.uint8)
+    """
+    count = count_of(inpt)
+    limits = rows_of(threshold, count)
+
+    def images(value: Any) -> Any:
+        if (limits > largest(value.dtype)).any():
+            raise TypeError(f"Threshold should be less or equal the maximum value of the dtype, but got {threshold}")
+        limit = factor_of(threshold, count, lambda rows: rows == rows, "threshold is not a number")
+        above = wide(value) >= limit
+        if is_float(value):
+            share = ndd.cast(above, dtype=ndd.float32)
+            return _kept(wide(value) * (1.0 - share) + (1.0 - wide(value)) * share, value)
+        return _kept(value ^ (ndd.cast(above, dtype=value.dtype) * int(largest(value.dtype))), value)
+
+    return on_images("solarize", inpt, images)
+
+
+def autocontrast(inpt: Any) -> Any:
+    """Stretches each channel so that its darkest value becomes black and its brightest white.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.autocontrast(torch.tensor([[[50, 100, 150]]], dtype=torch.uint8))
+    tensor([[[  0, 127, 255]]], dtype=torch.uint8)
+    """
+
+    def images(value: Any) -> Any:
+        check_channels(value)
+        bound, layout = largest(value.dtype), layout_of(value)
+        axes = [layout.index("H"), layout.index("W")]
+        real = wide(value) if is_float(value) else ndd.cast(value, dtype=ndd.float32)
+        low, high = (f(real, axes=axes, keep_dims=True) for f in (ndd.reductions.min, ndd.reductions.max))
+        flat = ndd.cast(low == high, dtype=real.dtype)
+        scale = (high - low) * (1.0 / bound) * (1.0 - flat) + flat
+        made = ndd.math.clamp((real - low * (1.0 - flat)) / scale, 0.0, bound)
+        return _kept(made if is_float(value) else ndd.math.floor(made), value)
+
+    return on_images("autocontrast", inpt, images)
+
+
+def equalize(inpt: Any) -> Any:
+    """Spreads the values of each channel over the whole range, as Pillow does; other types than uint8 go through it.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.equalize(torch.arange(1024).reshape(1, 32, 32).clamp(max=100).to(torch.uint8)).amax()
+    tensor(255, dtype=torch.uint8)
+    """
+
+    def images(value: Any) -> Any:
+        return scaled_to(ndd.equalize(scaled_to(value, ndd.uint8), rule="pillow"), value.dtype)
+
+    return on_images("equalize", inpt, images)

@@ -1,0 +1,291 @@
+"""Sizes of pictures; formats and borders of boxes and points."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+
+import ndd
+from ndd.torchvision.v2.functional import boxes as box
+from ndd.torchvision.v2.functional.kinds import clamping_of, format_of
+from ndd.torchvision.values import is_pure_tensor, kind_of, layout_of, plain, wrapped
+
+Size = tuple[int, int]
+
+
+def _extents(inpt: Any, letters: str, name: str, served: tuple[str, ...]) -> list[int]:
+    """The extents of the axes named by `letters` (of "CHW"); an axis that is not there is 1."""
+    kind = kind_of(inpt)
+    if kind == "targets":
+        return _extents(inpt.images, letters, name, served)
+    if kind in ("boxes", "points") and "size" in served:
+        return list(inpt.canvas_size)
+    if kind == "pil":
+        sides = {"C": len(inpt.getbands()), "H": inpt.height, "W": inpt.width}
+        return [sides[c] for c in letters]
+    if kind == "ndd":
+        layout, shapes = layout_of(inpt), inpt.shape if isinstance(inpt, ndd.Batch) else [inpt.shape]
+        found = {tuple(s[layout.index(c)] if c in layout else 1 for c in letters) for s in shapes}
+        if len(found) != 1:
+            raise ValueError(f"{name}: the pictures of the batch differ, {sorted(found)}: ask for `shape`")
+        return list(found.pop())
+    if kind in ("tensor", "image", "video") or (kind == "mask" and "size" in served):
+        shape = plain(inpt).shape
+        if len(shape) < 2:
+            raise TypeError(f"Input tensor should have at least two dimensions, but got {len(shape)}")
+        sides = dict(zip("CHW", (1, *shape) if len(shape) == 2 else shape[-3:], strict=True))
+        return [sides[c] for c in letters]
+    raise TypeError(f"Functional F.{name} does not support inputs of type {type(inpt)}.")
+
+
+def get_dimensions(inpt: Any) -> list[int]:
+    """Channels, height and width. Of an `ndd.Batch` those that all its pictures have.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.get_dimensions(torch.zeros(8, 3, 4, 5))
+    [3, 4, 5]
+    """
+    return _extents(inpt, "CHW", "get_dimensions", ())
+
+
+def get_num_channels(inpt: Any) -> int:
+    """How many channels a picture has.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.get_num_channels(torch.zeros(4, 5))
+    1
+    """
+    return _extents(inpt, "C", "get_num_channels", ())[0]
+
+
+get_image_num_channels = get_num_channels
+
+
+def get_size(inpt: Any) -> list[int]:
+    """Height and width of a picture, or of the picture that boxes and points belong to.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.get_size(torch.zeros(3, 4, 5))
+    [4, 5]
+    """
+    return _extents(inpt, "HW", "get_size", ("size",))
+
+
+def get_image_size(inpt: Any) -> list[int]:
+    """Width and height. torchvision advises `get_size`, which has the height first.
+
+    >>> import torch, warnings
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     F.get_image_size(torch.zeros(3, 4, 5))
+    [5, 4]
+    """
+    warnings.warn(
+        "The function `get_image_size(...)` is deprecated and will be removed in a future release. "
+        "Instead, please use `get_size(...)` which returns `[h, w]` instead of `[w, h]`.",
+        stacklevel=2,
+    )
+    return _extents(inpt, "WH", "get_image_size", ())
+
+
+def get_num_frames(inpt: Any) -> int:
+    """How many frames a video has.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.get_num_frames(torch.zeros(7, 3, 4, 5))
+    7
+    """
+    if kind_of(inpt) == "ndd" and "F" in layout_of(inpt):
+        return _extents(inpt, "F", "get_num_frames", ())[0]
+    if kind_of(inpt) not in ("tensor", "video"):
+        raise TypeError(f"Functional F.get_num_frames supports video, but got {type(inpt)} instead.")
+    return plain(inpt).shape[-4]
+
+
+def convert_bounding_box_format(
+    inpt: torch.Tensor, old_format: Any = None, new_format: Any = None, inplace: bool = False
+) -> torch.Tensor:
+    """Boxes in another format: XYXY, XYWH or CXCYWH, a word or a member of torchvision's enum.
+
+    Args:
+        inpt: a tensor, whose format is `old_format`, or `tv_tensors.BoundingBoxes`, which know theirs.
+        old_format, new_format: the formats.
+        inplace: write into the tensor that came.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.convert_bounding_box_format(torch.tensor([[1, 2, 5, 8]]), "XYXY", "CXCYWH")
+    tensor([[3, 5, 4, 6]])
+    """
+    if new_format is None:
+        raise TypeError("convert_bounding_box_format() missing 1 required argument: 'new_format'")
+    pure, kind = is_pure_tensor(inpt), kind_of(inpt)
+    if not pure and kind != "boxes":
+        raise TypeError(
+            f"Input can either be a plain tensor or a bounding box tv_tensor, but got {type(inpt)} instead."
+        )
+    if pure and old_format is None:
+        raise ValueError("For pure tensor inputs, `old_format` has to be passed.")
+    if not pure and old_format is not None:
+        raise ValueError("For bounding box tv_tensor inputs, `old_format` must not be passed.")
+    old = old_format if pure else format_of(inpt)
+    made = box.converted(plain(inpt), old, new_format)
+    if inplace:
+        made = plain(inpt).copy_(made)
+    return made if pure else wrapped(made, inpt, format=_member(inpt, new_format))
+
+
+def _member(like: Any, format: Any) -> Any:
+    """A format as the enum has it that `like` uses."""
+    return type(like.format)(box.format_name(format))
+
+
+_NOT_SAID = "auto"
+
+
+def clamp_bounding_boxes(
+    inpt: torch.Tensor, format: Any = None, canvas_size: Size | None = None, clamping_mode: str | None = "auto"
+) -> torch.Tensor:
+    """Cuts boxes off at the border of their picture.
+
+    Args:
+        inpt: a tensor with the other arguments, or `tv_tensors.BoundingBoxes`, which know them.
+        format: XYXY, XYWH or CXCYWH.
+        canvas_size: height and width of the picture.
+        clamping_mode: "soft" or "hard", which are the same for upright boxes; None leaves them; "auto": what the
+            `tv_tensors` say.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.clamp_bounding_boxes(torch.tensor([[-1, 2, 5, 8]]), "XYXY", (6, 4), "soft")
+    tensor([[0, 2, 4, 6]])
+    """
+    if clamping_mode not in (None, "soft", "hard", _NOT_SAID):
+        raise ValueError(f"clamping_mode must be soft, hard, auto or None, got {clamping_mode}")
+    if is_pure_tensor(inpt):
+        if format is None or canvas_size is None or clamping_mode == _NOT_SAID:
+            raise ValueError("For pure tensor inputs, `format`, `canvas_size` and `clamping_mode` have to be passed.")
+        return box.clamped(inpt, format, canvas_size, clamping_mode)
+    if kind_of(inpt) != "boxes":
+        raise TypeError(
+            f"Input can either be a plain tensor or a bounding box tv_tensor, but got {type(inpt)} instead."
+        )
+    if format is not None or canvas_size is not None:
+        raise ValueError("For bounding box tv_tensor inputs, `format` and `canvas_size` must not be passed.")
+    mode = clamping_of(inpt) if clamping_mode == _NOT_SAID else clamping_mode
+    return wrapped(box.clamped(plain(inpt), format_of(inpt), inpt.canvas_size, mode), inpt)
+
+
+def clamp_keypoints(inpt: torch.Tensor, canvas_size: Size | None = None) -> torch.Tensor:
+    """Moves points that lie outside onto the outermost pixels of their picture.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.clamp_keypoints(torch.tensor([[-1, 9]]), (6, 4))
+    tensor([[0, 5]])
+    """
+    if not is_pure_tensor(inpt) and kind_of(inpt) != "points":
+        raise TypeError(f"Input can either be a plain tensor or a keypoints tv_tensor, but got {type(inpt)} instead.")
+    if is_pure_tensor(inpt) and canvas_size is None:
+        raise ValueError("For pure tensor inputs, `canvas_size` has to be passed.")
+    if not is_pure_tensor(inpt) and canvas_size is not None:
+        raise ValueError("For keypoints tv_tensor inputs, `canvas_size` must not be passed.")
+    height, width = inpt.canvas_size if canvas_size is None else canvas_size  # type: ignore[attr-defined]
+    points = plain(inpt)
+    sides = [points[..., 0].clamp(0, width - 1), points[..., 1].clamp(0, height - 1)]
+    return wrapped(torch.stack(sides, dim=-1), inpt)
+
+
+def sanitize_bounding_boxes(
+    bounding_boxes: torch.Tensor,
+    format: Any = None,
+    canvas_size: Size | None = None,
+    min_size: float = 1.0,
+    min_area: float = 1.0,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The boxes that are inside of their picture and large enough, and which they are, as a mask.
+
+    Args:
+        bounding_boxes: a tensor [N, 4] with `format` and `canvas_size`, or `tv_tensors.BoundingBoxes`, which know them.
+        format, canvas_size: as in `clamp_bounding_boxes`.
+        min_size: the least width and height.
+        min_area: the least area.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.sanitize_bounding_boxes(torch.tensor([[0, 0, 2, 2], [3, 3, 3, 5]]), "XYXY", (9, 9))
+    (tensor([[0, 0, 2, 2]]), tensor([ True, False]))
+    """
+    if is_pure_tensor(bounding_boxes):
+        if format is None or canvas_size is None:
+            raise ValueError(
+                "format and canvas_size cannot be None if bounding_boxes is a pure tensor. "
+                f"Got format={format} and canvas_size={canvas_size}."
+                "Set those to appropriate values or pass bounding_boxes as a tv_tensors.BoundingBoxes object."
+            )
+    elif kind_of(bounding_boxes) != "boxes":
+        raise ValueError("bounding_boxes must be a tv_tensors.BoundingBoxes instance or a pure tensor.")
+    elif format is not None or canvas_size is not None:
+        raise ValueError(
+            "format and canvas_size must be None when bounding_boxes is a tv_tensors.BoundingBoxes instance. "
+            f"Got format={format} and canvas_size={canvas_size}. "
+            "Leave those to None or pass bounding_boxes as a pure tensor."
+        )
+    else:
+        format, canvas_size = format_of(bounding_boxes), bounding_boxes.canvas_size  # type: ignore[attr-defined]
+    boxes = plain(bounding_boxes)
+    corners = box.converted(boxes, format, "XYXY")
+    x0, y0, x1, y1 = corners.unbind(-1)
+    widths, heights = x1 - x0, y1 - y0
+    height, width = canvas_size  # type: ignore[misc]
+    valid = (widths >= min_size) & (heights >= min_size) & (widths * heights >= min_area) & (corners >= 0).all(-1)
+    valid &= (x0 <= width) & (x1 <= width) & (y0 <= height) & (y1 <= height)
+    return wrapped(boxes[valid], bounding_boxes), valid
+
+
+def sanitize_keypoints(key_points: torch.Tensor, canvas_size: Size | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """The points that are inside of their picture, and which they are, as a mask. Groups of points stay or go together.
+
+    Args:
+        key_points: a tensor [N, ..., 2] with `canvas_size`, or `tv_tensors.KeyPoints`, which know it.
+        canvas_size: height and width of the picture.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.sanitize_keypoints(torch.tensor([[0, 2], [9, 3]]), (9, 9))
+    (tensor([[0, 2]]), tensor([ True, False]))
+    """
+    if is_pure_tensor(key_points):
+        if canvas_size is None:
+            raise ValueError(
+                "canvas_size cannot be None if key_points is a pure tensor. "
+                "Set it to an appropriate value or pass key_points as a tv_tensors.KeyPoints object."
+            )
+    elif kind_of(key_points) != "points":
+        raise ValueError("key_points must be a tv_tensors.KeyPoints instance or a pure tensor.")
+    elif canvas_size is not None:
+        raise ValueError(
+            "canvas_size must be None when key_points is a tv_tensors.KeyPoints instance. "
+            f"Got canvas_size={canvas_size}. Leave it to None or pass key_points as a pure tensor."
+        )
+    points = plain(key_points)
+    height, width = canvas_size or key_points.canvas_size  # type: ignore[attr-defined]
+    x, y = points[..., 0], points[..., 1]
+    valid = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+    valid = valid.flatten(start_dim=1).all(dim=1) if valid.ndim > 1 else valid
+    return wrapped(points[valid], key_points), valid
+
+
+def register_kernel(functional: Any, tv_tensor_cls: Any) -> Any:
+    """Not here: ndd's functions take no kernels of others. Raises NotImplementedError, which says what to do instead."""
+    raise NotImplementedError(
+        "register_kernel: ndd's functions are operators on whole batches and take no kernels for classes of tv_tensors; "
+        "declare an operator with `ndd.operator`, or register the kernel with torchvision and use its functions for it"
+    )

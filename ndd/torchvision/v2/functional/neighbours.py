@@ -1,0 +1,278 @@
+"""What mixes pixels with their neighbours, adds noise, or puts something else in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+import ndd
+from ndd.torchvision.v2.functional.arithmetic import check_channels, factor_of, is_float, largest
+from ndd.torchvision.v2.functional.colors import on_images
+from ndd.torchvision.v2.functional.conversions import wide
+from ndd.torchvision.v2.functional.crops import pairs
+from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.values import count_of, kind_of, layout_of, per_sample, plain, rows_of, sizes_of, varies, wrapped
+
+_BLURRED = (ndd.uint8, ndd.float32)
+
+
+def _kept(made: Any, value: Any) -> Any:
+    return made if made.dtype == value.dtype else ndd.cast(made, dtype=value.dtype)
+
+
+def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None = None) -> Any:
+    """Blurs by a Gaussian; the picture goes on mirrored at its edges.
+
+    Args:
+        inpt: images.
+        kernel_size: odd widths of the window, (x, y), or one number.
+        sigma: of the Gaussian, (x, y), or one number; default `0.15 * kernel_size + 0.35`.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.gaussian_blur(torch.tensor([[[0.0, 1.0, 0.0]]]).expand(1, 3, 3), 3, 0.5)[0, 0]
+    tensor([0.2131, 0.7869, 0.2131])
+    """
+    count = count_of(inpt)
+    sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
+    if len(sizes) != 2:
+        raise ValueError(f"If kernel_size is a sequence its length should be 2. Got {len(sizes)}")
+    if any(size % 2 == 0 or size < 0 for size in sizes):
+        raise ValueError(f"kernel_size should have odd and positive integers. Got {sizes}")
+    sigma = [size * 0.15 + 0.35 for size in sizes] if sigma is None else sigma
+    if not isinstance(sigma, int | float | list | tuple | np.ndarray | torch.Tensor | ndd.Batch):
+        raise TypeError(f"sigma should be either float or sequence of floats. Got {type(sigma)}")
+    rows = rows_of(sigma, count)
+    rows = rows.reshape(len(rows), -1)
+    if rows.shape[1] not in (1, 2):
+        raise ValueError(f"If sigma is a sequence, its length should be 2. Got {rows.shape[1]}")
+    if (rows <= 0).any():
+        raise ValueError(f"sigma should have positive values. Got {sigma}")
+    rows = np.broadcast_to(rows, (len(rows), 2))[:, ::-1].astype(np.float32)
+    widths = ndd.as_batch(np.ascontiguousarray(rows)) if varies(sigma, count) else rows[0].tolist()
+
+    def images(value: Any) -> Any:
+        for size in sizes_of(value):
+            if (size <= [sizes[1] // 2, sizes[0] // 2]).any():
+                raise RuntimeError(
+                    f"gaussian_blur: the picture of {size.tolist()} pixels (H, W) is too small for kernel_size {sizes}: "
+                    "half of the kernel must be less than each side"
+                )
+        how = {"sigma": widths, "window_size": sizes[::-1]}
+        if value.dtype in _BLURRED:
+            return ndd.gaussian_blur(value, **how)
+        return _kept(ndd.gaussian_blur(ndd.cast(value, dtype=ndd.float32), **how), value)
+
+    return on_images("gaussian_blur", inpt, images)
+
+
+def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
+    """Moves pixels away from their smoothed neighbourhood: 0 is smooth, 1 the image itself. Its border stays as it is.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.adjust_sharpness(torch.tensor([[[0, 0, 0], [0, 130, 0], [0, 0, 0]]], dtype=torch.uint8), 0.0)[0, 1]
+    tensor([ 0, 50,  0], dtype=torch.uint8)
+    """
+    count = count_of(inpt)
+    text = f"sharpness_factor ({sharpness_factor}) is not non-negative."
+    factor = factor_of(sharpness_factor, count, lambda rows: rows >= 0, text)
+
+    def images(value: Any) -> Any:
+        check_channels(value)
+        sizes = sizes_of(value)
+        real = ndd.cast(value, dtype=ndd.float32)
+        inner = _like(np.maximum(sizes - 2, 0), value)
+        border = ndd.erase(ndd.full_like(real, 1.0), anchor=[1, 1], shape=inner, axis_names="HW", fill_value=0)
+        smooth = _smoothed(real)
+        if not is_float(value):
+            smooth = ndd.math.floor(smooth + 0.5)
+        mixed = real + (smooth - real) * (1.0 - factor) * (1.0 - border)
+        made = ndd.math.clamp(mixed, 0.0, largest(value.dtype))
+        return _kept(made if is_float(value) else ndd.math.floor(made), value)
+
+    return on_images("adjust_sharpness", inpt, images)
+
+
+def _smoothed(value: Any) -> Any:
+    """The mean of 3 x 3 pixels in which the middle one counts five times."""
+    kernel = np.full((3, 3), 1 / 13, np.float32)
+    kernel[1, 1] = 5 / 13
+    return ndd.filter(value, kernel)
+
+
+def _like(rows: np.ndarray, value: Any) -> Any:
+    return ndd.as_batch(rows.astype(np.int32)) if isinstance(value, ndd.Batch) else rows[0].tolist()
+
+
+def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
+    """Adds noise of a normal distribution.
+
+    Tensors get the noise that torchvision gives them in the same state of torch's generator. Batches draw from a generator
+    that is seeded by torch's: `torch.manual_seed` repeats them.
+
+    Args:
+        inpt: images, uint8 or floating-point numbers.
+        mean, sigma: of the noise, as a share of white.
+        clip: keep results from 0 to 1 (bytes: from 0 to 255, else they wrap around).
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.gaussian_noise(torch.full((1, 1, 2), 0.5), mean=0.25, sigma=0.0)
+    tensor([[[0.7500, 0.7500]]])
+    """
+    count, kind = count_of(inpt), kind_of(inpt)
+    if kind == "pil":
+        raise ValueError("Gaussian Noise is not implemented for PIL images.")
+    spread = factor_of(sigma, count, lambda rows: rows >= 0, f"sigma shouldn't be negative. Got {sigma}")
+    middle = factor_of(mean, count, lambda rows: rows == rows, "mean is not a number")
+    drawn = _drawn_by_torch(inpt) if kind in ("tensor", "image", "video") else None
+
+    def images(value: Any) -> Any:
+        if not is_float(value) and value.dtype != ndd.uint8:
+            raise ValueError(f"Input tensor is expected to be in uint8 or float dtype, got dtype={value.dtype}")
+        white = largest(value.dtype)
+        noise = drawn
+        if noise is None:
+            seed = int(torch.randint(2**31, ()))
+            noise = ndd.noise.gaussian(
+                ndd.full_like(ndd.cast(value, dtype=ndd.float32), 0.0), rng=ndd.random.RNG(seed=seed)
+            )
+        noise = noise * (spread * white) + middle * white
+        if not is_float(value):  # towards 0
+            noise = ndd.math.max(ndd.math.floor(noise), 0.0) + ndd.math.min(ndd.math.ceil(noise), 0.0)
+        made = wide(value) + noise
+        if clip:
+            made = ndd.math.clamp(made, 0.0, white)
+        elif not is_float(value):
+            made = made - ndd.math.floor(made * (1.0 / 256.0)) * 256.0
+        return _kept(made, value)
+
+    return on_images("gaussian_noise", inpt, images)
+
+
+def _drawn_by_torch(inpt: Any) -> Any:
+    tensor = plain(inpt)
+    drawn = torch.randn_like(tensor, dtype=tensor.dtype if tensor.is_floating_point() else torch.float32)
+    return ndd.as_batch(drawn.float().reshape(-1, *tensor.shape[-3:]), layout="CHW") if tensor.numel() else None
+
+
+def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
+    """Puts `v` in the place of the window `h` x `w` at row `i` and column `j`.
+
+    Args:
+        inpt: images.
+        i, j, h, w: the window.
+        v: one number, one for each channel `[C, 1, 1]`, or pixels `[C, h, w]`; for a batch also an `ndd.Batch` of these.
+        inplace: write into the tensor that came.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.erase(torch.ones(1, 2, 3), 0, 1, 2, 1, torch.zeros(1))
+    tensor([[[1., 0., 1.],
+             [1., 0., 1.]]])
+    """
+    count = count_of(inpt)
+
+    def images(value: Any) -> Any:
+        where = {"anchor": pairs(i, j, count), "shape": pairs(h, w, count), "axis_names": "HW"}
+        fill = _fill_of(v, count)
+        if fill is not None:
+            return ndd.erase(value, fill_value=fill, **where)
+        layout, patch = layout_of(value), v
+        if not isinstance(patch, ndd.Batch):
+            patch = torch.as_tensor(patch)
+            patch = ndd.as_tensor(
+                patch.reshape((1,) * (3 - patch.ndim) + tuple(patch.shape)).contiguous(), layout="CHW"
+            )
+            if isinstance(value, ndd.Batch):
+                patch = ndd.Batch.broadcast(patch, value.batch_size)
+        order = ["CHW".index(c) for c in layout if c in "CHW"]
+        patch = ndd.transpose(patch, perm=order) if order != [0, 1, 2] else patch
+        patch = _on_canvas(ndd.cast(patch, dtype=value.dtype), pairs(i, j, count), sizes_of(value), value)
+        return _kept(ndd.erase(value, fill_value=0, **where) + patch, value)
+
+    made = through("erase", inpt, images)
+    if inplace and isinstance(inpt, torch.Tensor):
+        plain(inpt).copy_(plain(made))
+        return inpt
+    return wrapped(made, inpt) if made is not inpt else made
+
+
+def _fill_of(v: Any, count: int | None) -> Any:
+    """Numbers that are the same for the whole window, as `ndd.erase` takes them; None for pixels."""
+    if isinstance(v, int | float):
+        return float(v)
+    if isinstance(v, ndd.Batch):
+        return v if v.ndim < 2 else None
+    tensor = torch.as_tensor(v)
+    if tensor.numel() == 1:
+        return float(tensor)
+    if tensor.ndim == 3 and tuple(tensor.shape[1:]) == (1, 1):
+        return tensor.flatten().tolist()
+    if tensor.ndim == 4 and tuple(tensor.shape[2:]) == (1, 1) and len(tensor) == count:
+        return ndd.as_batch(tensor.flatten(1).to(torch.float32))
+    return per_sample(v, count) if tensor.ndim == 1 and len(tensor) == count else None
+
+
+def _on_canvas(patch: Any, corner: Any, sizes: np.ndarray, value: Any) -> Any:
+    """Pixels on black, at their place in pictures of `sizes`."""
+    start = [-c for c in corner] if isinstance(corner, list) else ndd.as_batch(-corner.torch())
+    return ndd.slice(
+        patch, start=start, shape=_like(sizes, value), axis_names="HW", out_of_bounds_policy="pad"
+    )  # fmt: skip
+
+
+def jpeg(image: Any, quality: int) -> Any:
+    """The picture as JPEG of a quality from 1 to 100 leaves it.
+
+    ndd computes what JPEG loses, at the usual halved resolution of colours, without coding it: a few numbers differ by a few
+    from what libjpeg makes.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.jpeg(torch.zeros(3, 16, 16, dtype=torch.uint8), 50).amax()
+    tensor(0, dtype=torch.uint8)
+    """
+    count = count_of(image)
+    rows = rows_of(quality, count)
+    if (rows < 1).any() or (rows > 100).any():
+        raise ValueError(f"Image quality should be a positive number between 1 and 100, got {quality}")
+    level = per_sample(quality, count)
+
+    def images(value: Any) -> Any:
+        layout = layout_of(value)
+        last = [k for k, c in enumerate(layout) if c != "C"] + [layout.index("C")]
+        moved = last != sorted(last)
+        colors = ndd.transpose(value, perm=last) if moved else value
+        grey = check_channels(value) == 1
+        colors = ndd.cat(colors, colors, colors, axis_name="C") if grey else colors
+        made = ndd.jpeg_compression_distortion(colors, quality=level)
+        made = ndd.slice(made, start=[0], shape=[1], axis_names="C") if grey else made
+        return ndd.transpose(made, perm=np.argsort(last).tolist()) if moved else made
+
+    return on_images("jpeg", image, images)
+
+
+def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
+    """`num_samples` frames of a video, evenly spread from the first to the last.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.uniform_temporal_subsample(torch.arange(10).reshape(10, 1, 1, 1), 4).flatten()
+    tensor([0, 3, 6, 9])
+    """
+    kind = kind_of(inpt)
+    if kind in ("tensor", "video"):
+        video = plain(inpt)
+        frames = torch.linspace(0, video.shape[-4] - 1, num_samples, device=video.device).long()
+        return wrapped(video.index_select(-4, frames), inpt)
+    if kind != "ndd" or "F" not in layout_of(inpt):
+        raise TypeError(f"Functional F.uniform_temporal_subsample supports video, but got {type(inpt)} instead.")
+    axis = layout_of(inpt).index("F")
+    lengths = [s[axis] for s in (inpt.shape if isinstance(inpt, ndd.Batch) else [inpt.shape])]
+    orders = [torch.linspace(0, n - 1, num_samples).long().to(torch.int32) for n in lengths]
+    order = ndd.batch(orders) if isinstance(inpt, ndd.Batch) else orders[0].tolist()
+    return ndd.sequence_rearrange(inpt, new_order=order)

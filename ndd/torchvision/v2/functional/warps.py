@@ -1,0 +1,536 @@
+"""Pictures through maps: affine, turned, in perspective, elastic.
+
+One way for all of them: where in the source each pixel of the result comes from is worked out as torch does it, in float32
+(so that the nearest pixel is the same one), and `ndd.experimental.remap` takes it from there, out of a picture with a border
+of one pixel of the fill.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+import ndd
+from ndd.torchvision.interpolation import InterpolationMode, interpolation_mode
+from ndd.torchvision.v2.functional import boxes as box
+from ndd.torchvision.v2.functional.arithmetic import channels_of
+from ndd.torchvision.v2.functional.followers import followed
+from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.values import count_of, layout_of, rows_of, sizes_of
+
+NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
+_REMAPPED = (ndd.uint8, ndd.uint16, ndd.int16, ndd.float32)
+Size = tuple[int, int]
+Maps = Callable[[int, Size, torch.device], torch.Tensor]  # of sample i: places `[H, W, 2]`, x and y, from -1 to 1
+
+
+def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -> Any:
+    """Pictures of which each pixel comes from where `maps` say; `alike`: pictures of one size have one map."""
+    mode = interpolation_mode(interpolation)
+    if mode not in (NEAREST, BILINEAR):
+        raise ValueError(f"Interpolation mode '{mode.value}' is unsupported with Tensor input")
+    fills = _fills(fill, value)
+    kind, layout = value.dtype, value.layout
+    shaded = mode is BILINEAR and fill is not None
+    real = shaded or kind not in _REMAPPED
+    value = ndd.cast(value, dtype=ndd.float32) if real and kind != ndd.float32 else value
+    frames, back = _as_frames(_bordered(value, [0.0] if shaded else fills), layout_of(value))
+    x, y, weight = _maps_of(value, maps, alike, mode)
+    how = ndd.types.INTERP_NN if mode is NEAREST else ndd.types.INTERP_LINEAR
+    made = ndd.experimental.remap(frames, x, y, interp=how, pixel_origin="center")
+    if shaded:  # as in torchvision, where the picture fades towards its border twice
+        fill = _fill_operand(fills, frames)
+        made = (made - fill) * ndd.reshape(weight, src_dims=_AROUND[frames.layout]) + fill
+    made = back(made)
+    made = made if layout in (None, made.layout) else ndd.reshape(made, layout=layout)
+    return made if kind == made.dtype else ndd.cast(made, dtype=kind)
+
+
+_AROUND = {"HW": [0, 1], "HWC": [0, 1, -1], "FHWC": [-1, 0, 1, -1]}  # a weight [H, W] beside pictures
+
+
+def _maps_of(value: Any, maps: Maps, alike: bool, mode: InterpolationMode) -> tuple[Any, Any, Any]:
+    """Columns and rows of the source of each picture, with its border, and the share of each pixel that lies inside."""
+    gpu = value.device.device_type == "gpu"
+    device = torch.device("cuda", value.device.device_id or 0) if gpu else torch.device("cpu")
+    known: dict[Any, Any] = {}
+    each = []
+    for i, (h, w) in enumerate(sizes_of(value).tolist()):
+        key = (h, w) if alike else i
+        if key not in known:
+            known[key] = _places(maps(i, (h, w), device), (h, w), mode is NEAREST)
+        each.append(known[key])
+    if not isinstance(value, ndd.Batch):
+        return tuple(ndd.as_tensor(v) for v in each[0])  # type: ignore[return-value]
+    return tuple(ndd.as_batch([sample[k] for sample in each]) for k in range(3))  # type: ignore[return-value]
+
+
+def _fill_operand(fills: list[float], frames: Any) -> Any:
+    """Fills of channels beside pictures; planes that count as frames are channels too."""
+    if len(fills) == 1:
+        return fills[0]
+    array = np.array(fills, np.float32)
+    if frames.layout == "HWC" or (frames.layout == "FHWC" and channels_of(frames) != {1}):
+        return ndd.as_tensor(array.reshape((1,) * (frames.ndim - 1) + (-1,))).to_device(frames.device)
+    counts = [s[0] for s in (frames.shape if isinstance(frames, ndd.Batch) else [frames.shape])]
+    rows = [np.tile(array, count // len(fills)).reshape(-1, 1, 1, 1) for count in counts]
+    operand = ndd.as_batch(rows) if isinstance(frames, ndd.Batch) else ndd.as_tensor(rows[0])
+    return operand.to_device(frames.device)
+
+
+def _fills(fill: Any, value: Any) -> list[float]:
+    if fill is None:
+        return [0.0]
+    if not isinstance(fill, int | float | list | tuple):
+        raise ValueError("Argument fill should be either int, float, tuple or list")
+    fills = [float(f) for f in fill] if isinstance(fill, list | tuple) else [float(fill)]
+    counts = channels_of(value)
+    if len(fills) > 1 and counts != {len(fills)} and counts:
+        raise ValueError(
+            "The number of elements in 'fill' cannot broadcast to match the number of channels of the image "
+            f"({len(fills)} != {min(counts)})"
+        )
+    return fills
+
+
+def _bordered(value: Any, fills: list[float]) -> Any:
+    sizes = sizes_of(value) + 2
+    shape = ndd.as_batch(sizes.astype(np.int32)) if isinstance(value, ndd.Batch) else sizes[0].tolist()
+    return ndd.slice(value, start=[-1, -1], shape=shape, axis_names="HW", out_of_bounds_policy="pad", fill_values=fills)
+
+
+def _as_frames(value: Any, layout: str) -> tuple[Any, Callable[[Any], Any]]:
+    """Pictures in a layout that `remap` takes (planes count as frames), and the way back."""
+    if layout in ("HW", "HWC", "FHWC"):
+        return value if value.layout else ndd.reshape(value, layout=layout), lambda made: made
+    if layout == "CHW":
+        frames = ndd.reshape(value, src_dims=[0, 1, 2, -1], layout="FHWC")
+        return frames, lambda made: ndd.reshape(made, src_dims=[0, 1, 2], layout="CHW")
+    if layout == "FCHW":
+        shapes = value.shape if isinstance(value, ndd.Batch) else [value.shape]
+        planes = [[f * c, h, w, 1] for f, c, h, w in shapes]
+        frames = ndd.reshape(
+            value, shape=ndd.batch(planes) if isinstance(value, ndd.Batch) else planes[0], layout="FHWC"
+        )
+
+        def back(made: Any) -> Any:
+            sizes = made.shape if isinstance(made, ndd.Batch) else [made.shape]
+            whole = [[s[0], s[1], *m[1:3]] for s, m in zip(shapes, sizes, strict=True)]
+            return ndd.reshape(made, shape=ndd.batch(whole) if isinstance(made, ndd.Batch) else whole[0], layout="FCHW")
+
+        return frames, back
+    raise ValueError(f"expected pictures HWC, CHW or HW, or video FHWC or FCHW, got the layout {layout!r}")
+
+
+def _places(grid: torch.Tensor, size: Size, nearest: bool) -> list[torch.Tensor]:
+    """Columns and rows of the source with its border, as `grid_sample` finds them (far outside is the border), and weights."""
+    layers, weight = [], torch.ones_like(grid[..., 0])
+    for k in (0, 1):
+        extent = size[1 - k]
+        at = (grid[..., k] + 1) * (extent / 2) - 0.5
+        at = (at.round() if nearest else at).nan_to_num(-1.0).clamp(-1, extent)
+        weight = weight * torch.minimum(at + 1, extent - at).clamp(max=1)
+        layers.append((at + 1).contiguous())
+    return [*layers, weight]
+
+
+# ---- affine maps
+
+
+def affine_matrix(
+    center: list[float], angle: float, translate: list[float], scale: float, shear: list[float], inverted: bool = True
+) -> list[float]:
+    """The map of pixels that turns about `center`, scales, shears (degrees, along x and y) and moves; as six numbers.
+
+    `inverted`: from the result to the source.
+    """
+    turn, (x_shear, y_shear) = math.radians(angle), (math.radians(s) for s in shear)
+    a = math.cos(turn - y_shear) / math.cos(y_shear)
+    c = math.sin(turn - y_shear) / math.cos(y_shear)
+    b = -(a * math.tan(x_shear) + math.sin(turn))
+    d = math.cos(turn) - c * math.tan(x_shear)
+    cx, cy = center
+    moved_x, moved_y = cx + translate[0], cy + translate[1]
+    if inverted:
+        a, b, c, d = d / scale, -b / scale, -c / scale, a / scale
+        return [a, b, cx - a * moved_x - b * moved_y, c, d, cy - c * moved_x - d * moved_y]
+    a, b, c, d = a * scale, b * scale, c * scale, d * scale
+    return [a, b, moved_x - a * cx - b * cy, c, d, moved_y - c * cx - d * cy]
+
+
+def _affine_grid(matrix: list[float], size: Size, made: Size, device: torch.device) -> torch.Tensor:
+    """Places `[H, W, 2]` for a matrix about the middle of the picture."""
+    (height, width), (rows, columns) = size, made
+    base = torch.ones(1, rows, columns, 3, device=device)
+    base[..., 0] = torch.linspace((1.0 - columns) * 0.5, (columns - 1.0) * 0.5, steps=columns, device=device)
+    base[..., 1] = torch.linspace((1.0 - rows) * 0.5, (rows - 1.0) * 0.5, steps=rows, device=device)[:, None]
+    theta = torch.tensor(matrix, device=device).reshape(1, 2, 3).transpose(1, 2)
+    theta = theta / torch.tensor([0.5 * width, 0.5 * height], device=device)
+    return base.view(1, rows * columns, 3).bmm(theta).view(rows, columns, 2)
+
+
+def _expanded(matrix: list[float], size: Size) -> Size:
+    """The least size that holds the whole picture; what is less than 1e-4 of a pixel does not count."""
+    height, width = size
+    half = torch.tensor([0.5 * width, 0.5 * height])
+    signs = torch.tensor([[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+    corners = torch.cat([signs * half, torch.ones(4, 1)], dim=1) @ torch.tensor(matrix).view(2, 3).T
+    ends = [((v + half) * (1.0 / 1e-4)).trunc_() * 1e-4 for v in corners.aminmax(dim=0)]
+    extent = ends[1].ceil() - ends[0].floor()
+    return int(extent[1]), int(extent[0])
+
+
+def affine(
+    inpt: Any,
+    angle: float,
+    translate: list[float],
+    scale: float,
+    shear: list[float],
+    interpolation: Any = InterpolationMode.NEAREST,
+    fill: Any = None,
+    center: list[float] | None = None,
+) -> Any:
+    """Turns clockwise by `angle` (degrees) about `center`, scales, shears and moves, the size kept.
+
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
+        angle, scale: numbers; `scale` is positive.
+        translate: in pixels, (x, y).
+        shear: in degrees: along x, or (x, y).
+        interpolation: "nearest" or "bilinear"; masks always take the nearest pixel.
+        fill: what lies outside: one number, or one for each channel; default 0.
+        center: (x, y) in pixels from the upper left corner; default: the middle.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.affine(torch.tensor([[[1, 2, 3]]]), angle=0, translate=[1, 0], scale=1.0, shear=[0.0, 0.0])
+    tensor([[[0, 1, 2]]])
+    """
+    count = count_of(inpt)
+    _check_affine(angle, translate, scale, shear, center)
+    numbers_of = [_rows(v, count, n) for v, n in ((angle, 1), (translate, 2), (scale, 1), (shear, 2))]
+    if (numbers_of[2] <= 0).any():
+        raise ValueError("Argument scale should be positive")
+
+    def row(i: int) -> tuple[float, list[float], float, list[float]]:
+        turn, move, size, slant = (rows[i if len(rows) > 1 else 0].tolist() for rows in numbers_of)
+        return turn[0], move, size[0], slant
+
+    alike = all(len(rows) == 1 for rows in numbers_of)
+    return _moved("affine", inpt, row, alike, interpolation, fill, center, False)
+
+
+def _check_affine(angle: Any, translate: Any, scale: Any, shear: Any, center: Any) -> None:
+    arrays = ndd.Batch | np.ndarray | torch.Tensor
+    if not isinstance(angle, int | float | arrays):
+        raise TypeError("Argument angle should be int or float")
+    if not isinstance(translate, list | tuple | arrays):
+        raise TypeError("Argument translate should be a sequence")
+    if isinstance(translate, list | tuple) and len(translate) != 2:
+        raise ValueError("Argument translate should be a sequence of length 2")
+    if not isinstance(shear, numbers.Number | list | tuple | arrays):
+        raise TypeError("Shear should be either a single value or a sequence of two values")
+    if isinstance(shear, list | tuple) and len(shear) not in (1, 2):
+        raise ValueError(f"Shear should be a sequence containing two values. Got {shear}")
+    if center is not None and not isinstance(center, list | tuple):
+        raise TypeError("Argument center should be a sequence")
+
+
+def _rows(value: Any, count: int | None, length: int) -> np.ndarray:
+    """Numbers, float64 `[N or 1, length]`; a single number for a shear is that along x."""
+    if length == 2 and isinstance(value, int | float):
+        value = [value, 0.0]
+    rows = rows_of(value, count)
+    rows = rows.reshape(len(rows), -1)
+    return np.repeat(rows, length, axis=1) if rows.shape[1] < length else rows
+
+
+def rotate(
+    inpt: Any,
+    angle: float,
+    interpolation: Any = InterpolationMode.NEAREST,
+    expand: bool = False,
+    center: list[float] | None = None,
+    fill: Any = None,
+) -> Any:
+    """Turns counter-clockwise by `angle` (degrees).
+
+    Args:
+        inpt, interpolation, center, fill: as in `affine`.
+        angle: in degrees.
+        expand: make the picture large enough for all that is turned; for turns about the middle.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.rotate(torch.tensor([[[1, 2], [3, 4]]]), 90)
+    tensor([[[2, 4],
+             [1, 3]]])
+    """
+    rows = _rows(angle, count_of(inpt), 1)
+
+    def row(i: int) -> tuple[float, list[float], float, list[float]]:
+        turn = float(rows[i if len(rows) > 1 else 0, 0])
+        return -(turn % 360), [0.0, 0.0], 1.0, [0.0, 0.0]
+
+    return _moved("rotate", inpt, row, len(rows) == 1, interpolation, fill, center, expand)
+
+
+def _moved(
+    name: str, inpt: Any, row: Callable[[int], Any], alike: bool, interpolation: Any, fill: Any, center: Any, expand: bool
+) -> Any:  # fmt: skip
+    """`affine` and `rotate`; `row` gives angle, translation, scale and shear of sample i."""
+
+    def inverse(i: int, size: Size) -> list[float]:
+        middle = [0.0, 0.0] if center is None else [center[0] - size[1] * 0.5, center[1] - size[0] * 0.5]
+        return affine_matrix(middle, *row(i))
+
+    def maps(i: int, size: Size, device: torch.device) -> torch.Tensor:
+        matrix = inverse(i, size)
+        return _affine_grid(matrix, size, _expanded(matrix, size) if expand else size, device)
+
+    def direct(i: int, size: Size) -> tuple[list[float], Size]:
+        """The map of points, and the size of the result."""
+        middle = [size[1] * 0.5, size[0] * 0.5] if center is None else [float(c) for c in center]
+        matrix = affine_matrix(middle, *row(i), inverted=False)
+        if not expand:
+            return matrix, size
+        # As in torchvision: the whole is moved to the corner, also where the middle was another one.
+        corners = torch.tensor([[0.0, 0, 1], [0, size[0], 1], [size[1], size[0], 1], [size[1], 0, 1]])
+        low = (corners @ torch.tensor(matrix).reshape(2, 3).T).amin(0).tolist()
+        matrix[2], matrix[5] = matrix[2] - low[0], matrix[5] - low[1]
+        return matrix, _expanded(affine_matrix(middle, *row(i)), size)
+
+    def moved_points(points: torch.Tensor, size: Size) -> torch.Tensor:
+        theta = torch.tensor(direct(0, size)[0], dtype=points.dtype, device=points.device).reshape(2, 3)
+        return torch.cat([points, torch.ones_like(points[:, :1])], dim=-1) @ theta.T
+
+    def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
+        if not b.numel():
+            return b, size
+        made = direct(0, size)[1]
+        return box.enclosing(b, kind, made, mode, lambda p: moved_points(p, size)), made
+
+    def points(p: torch.Tensor, size: Size) -> Any:
+        if not p.numel():
+            return p, size
+        whole = p if p.is_floating_point() else p.float()
+        return moved_points(whole.reshape(-1, 2), size).reshape(p.shape).to(p.dtype), direct(0, size)[1]
+
+    def of_targets(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = [direct(i, (int(h), int(w))) for i, (h, w) in enumerate(sizes)]
+        return np.array([m for m, _ in found]).reshape(-1, 2, 3), np.array([s for _, s in found])
+
+    def images(value: Any) -> Any:
+        return warped(value, maps, alike, interpolation, fill)
+
+    def masks(value: Any, fill: Any = fill) -> Any:
+        return warped(value, maps, alike, NEAREST, fill)
+
+    return through(
+        name,
+        inpt,
+        images,
+        masks=masks,
+        boxes=boxes,
+        points=points,
+        targets=lambda t: followed(t, images, of_targets, lambda v: masks(v, None)),
+    )
+
+
+# ---- perspective
+
+
+def perspective_coefficients(startpoints: Any, endpoints: Any, coefficients: Any) -> list[float]:
+    """The eight numbers of a perspective, from the result to the source: given, or of four corners and where they go."""
+    if coefficients is not None:
+        if startpoints is not None and endpoints is not None:
+            raise ValueError("The startpoints/endpoints and the coefficients shouldn't be defined concurrently.")
+        if len(coefficients) != 8:
+            raise ValueError("Argument coefficients should have 8 float values")
+        return list(coefficients)
+    if startpoints is None or endpoints is None:
+        raise ValueError("Either the startpoints/endpoints or the coefficients must have non `None` values.")
+    if len(startpoints) != 4 or len(endpoints) != 4:
+        raise ValueError(
+            f"Please provide exactly four corners, got {len(startpoints)} startpoints and {len(endpoints)} endpoints."
+        )
+    rows = []
+    for (x, y), (u, v) in zip(endpoints, startpoints, strict=True):
+        rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
+    matrix = torch.tensor(rows, dtype=torch.float64)
+    known = torch.tensor(startpoints, dtype=torch.float64).view(8)
+    # Rounded to float32, as in torchvision, which solves it in this way.
+    return torch.linalg.lstsq(matrix, known, driver="gels").solution.to(torch.float32).tolist()
+
+
+def perspective(
+    inpt: Any,
+    startpoints: list[list[int]] | None,
+    endpoints: list[list[int]] | None,
+    interpolation: Any = InterpolationMode.BILINEAR,
+    fill: Any = None,
+    coefficients: list[float] | None = None,
+) -> Any:
+    """A picture in perspective: four points of it, (x, y), become four others.
+
+    Args:
+        inpt: images, masks, boxes or points; `ndd.Targets` without boxes and points.
+        startpoints, endpoints: four points each, of the corners from the upper left one clockwise.
+        interpolation, fill: as in `affine`.
+        coefficients: in place of the points, (a, ..., h): the pixel (x, y) of the result comes from
+            ((ax + by + c) / (gx + hy + 1), (dx + ey + f) / (gx + hy + 1)). For a batch, one row for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.perspective(torch.tensor([[[1.0, 2.0, 3.0]]]), None, None, coefficients=[1, 0, 1, 0, 1, 0, 0, 0])
+    tensor([[[2., 3., 0.]]])
+    """
+    count = count_of(inpt)
+    several = _per_sample_coefficients(startpoints, endpoints, coefficients, count)
+
+    def of(i: int) -> list[float]:
+        return several[i if len(several) > 1 else 0]
+
+    def maps(i: int, size: Size, device: torch.device) -> torch.Tensor:
+        return _perspective_grid(of(i), size, device)
+
+    def moved(points: torch.Tensor) -> torch.Tensor:
+        a, b, c, d, e, f, g, h = of(0)
+        if a * e - b * d == 0:
+            raise RuntimeError(
+                f"Provided perspective_coeffs {of(0)} can not be inverted to transform points. Denominator is zero"
+            )
+        inverse = [
+            [e - f * h, c * h - b, b * f - c * e],
+            [f * g - d, a - c * g, c * d - a * f],
+            [d * h - e * g, b * g - a * h],
+        ]
+        over = a * e - b * d
+        rows = [[v / over for v in row] for row in inverse]
+        theta = points.new_tensor([rows[0], rows[1], [*rows[2], 1.0]])
+        x, y, scale = (torch.cat([points, torch.ones_like(points[:, :1])], dim=-1) @ theta.T).unbind(-1)
+        return torch.stack([x / scale, y / scale], dim=-1)
+
+    def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
+        return box.enclosing(b, kind, size, mode, moved) if b.numel() else b
+
+    def points(p: torch.Tensor, size: Size) -> Any:
+        if not p.numel():
+            return p
+        whole = p if p.is_floating_point() else p.float()
+        return moved(whole.reshape(-1, 2)).reshape(p.shape).to(p.dtype)
+
+    return _bent("perspective", inpt, maps, len(several) == 1, interpolation, fill, boxes, points)
+
+
+def _per_sample_coefficients(start: Any, end: Any, coefficients: Any, count: int | None) -> list[list[float]]:
+    arrays = ndd.Batch | np.ndarray | torch.Tensor
+    if isinstance(coefficients, arrays):
+        return [perspective_coefficients(start, end, row.tolist()) for row in rows_of(coefficients, count)]
+    if isinstance(start, arrays) or isinstance(end, arrays):
+        both = [rows_of(v, count) for v in (start, end)]
+        both = [rows if rows.ndim == 3 else rows[None] for rows in both]
+        rows = np.broadcast_arrays(*both)
+        return [perspective_coefficients(a.tolist(), b.tolist(), None) for a, b in zip(*rows, strict=True)]
+    return [perspective_coefficients(start, end, coefficients)]
+
+
+def _perspective_grid(numbers_: list[float], size: Size, device: torch.device) -> torch.Tensor:
+    a, b, c, d, e, f, g, h = numbers_
+    rows, columns = size
+    base = torch.ones(1, rows, columns, 3, device=device)
+    base[..., 0] = torch.linspace(0.5, columns - 0.5, steps=columns, device=device)
+    base[..., 1] = torch.linspace(0.5, rows - 0.5, steps=rows, device=device)[:, None]
+    above = torch.tensor([[[a, b, c], [d, e, f]]], device=device).transpose(1, 2)
+    above = above / torch.tensor([0.5 * columns, 0.5 * rows], device=device)
+    below = torch.tensor([[[g, h, 1.0], [g, h, 1.0]]], device=device).transpose(1, 2)
+    flat = base.view(1, rows * columns, 3)
+    return (flat.bmm(above) / flat.bmm(below) - 1.0).view(rows, columns, 2)
+
+
+def _bent(
+    name: str, inpt: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any, boxes: Any, points: Any
+) -> Any:  # fmt: skip
+    """`perspective` and `elastic`, which are no linear maps."""
+
+    def images(value: Any) -> Any:
+        return warped(value, maps, alike, interpolation, fill)
+
+    def masks(value: Any, fill: Any = fill) -> Any:
+        return warped(value, maps, alike, NEAREST, fill)
+
+    def targets(t: ndd.Targets) -> ndd.Targets:
+        if t.boxes is not None or t.points is not None:
+            raise TypeError(
+                f"{name}: boxes and points of `ndd.Targets` follow linear maps alone; give `tv_tensors`, or leave them out"
+            )
+        return followed(t, images, lambda sizes: (np.eye(2, 3)[None], sizes), lambda v: masks(v, None))
+
+    return through(name, inpt, images, masks=masks, boxes=boxes, points=points, targets=targets)
+
+
+# ---- elastic
+
+
+def elastic(
+    inpt: Any, displacement: torch.Tensor, interpolation: Any = InterpolationMode.BILINEAR, fill: Any = None
+) -> Any:
+    """Moves every pixel by a way of its own.
+
+    Args:
+        inpt: images, masks, boxes or points; `ndd.Targets` without boxes and points.
+        displacement: `[1, H, W, 2]`, x and y in halves of the width and the height, added to where a pixel comes from.
+            For a batch of N samples of one size also `[N, H, W, 2]`.
+        interpolation, fill: as in `affine`.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> way = torch.tensor([1.0, 0.0]).expand(1, 1, 2, 2)  # half of a width of two pixels
+    >>> F.elastic(torch.tensor([[[1.0, 2.0]]]), way)
+    tensor([[[2., 0.]]])
+    """
+    if not isinstance(displacement, torch.Tensor):
+        raise TypeError("Argument displacement should be a Tensor")
+
+    def way(i: int, size: Size) -> torch.Tensor:
+        expected = (1, *size, 2)
+        if (1, *displacement.shape[1:]) != expected or len(displacement) not in (1, count_of(inpt) or 1):
+            raise ValueError(f"Argument displacement shape should be {expected}, but given {tuple(displacement.shape)}")
+        return displacement[i if len(displacement) > 1 else 0].to(torch.float32)
+
+    def maps(i: int, size: Size, device: torch.device) -> torch.Tensor:
+        return _identity_grid(size, device) + way(i, size).to(device)
+
+    def moved(points: torch.Tensor, size: Size) -> torch.Tensor:
+        """Where points go, by the way of the pixel that each lies in, backwards: an approximation, torchvision's."""
+        back = _identity_grid(size, points.device) - way(0, size).to(points.device)
+        x, y = (points[:, k].long().clamp(0, size[1 - k] - 1) for k in (0, 1))
+        return (back[y, x] + 1) * (0.5 * points.new_tensor(size[::-1])) - 0.5
+
+    def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
+        way(0, size)
+        return box.enclosing(b, kind, size, mode, lambda p: moved(p.ceil(), size)) if b.numel() else b
+
+    def points(p: torch.Tensor, size: Size) -> Any:
+        way(0, size)
+        if not p.numel():
+            return p
+        return moved(p.reshape(-1, 2).float(), size).reshape(p.shape).to(p.dtype)
+
+    return _bent("elastic", inpt, maps, len(displacement) == 1, interpolation, fill, boxes, points)
+
+
+elastic_transform = elastic
+
+
+def _identity_grid(size: Size, device: torch.device) -> torch.Tensor:
+    rows, columns = size
+    grid = torch.empty(rows, columns, 2, device=device)
+    grid[..., 0] = torch.linspace((-columns + 1) / columns, (columns - 1) / columns, columns, device=device)
+    grid[..., 1] = torch.linspace((-rows + 1) / rows, (rows - 1) / rows, rows, device=device)[:, None]
+    return grid

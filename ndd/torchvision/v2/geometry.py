@@ -1,0 +1,204 @@
+"""Transforms that move pixels, masks, boxes and points in a way that is fixed, or with probability p."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Literal
+
+import numpy as np
+
+import ndd
+from ndd.torchvision.v2 import functional as F
+from ndd.torchvision.v2.arguments import check_padding, check_padding_mode, crop_size, fill_for, fills_by_type
+from ndd.torchvision.v2.inputs import copy_size, has_kind, remember_size
+from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
+from ndd.torchvision.values import kind_of
+
+
+class _RandomFlip(RandomApplyTransform):
+    _kinds = GEOMETRY
+    _keeps_size = True
+    _axis = "horizontal"
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        return F.horizontal_flip(inpt) if self._axis == "horizontal" else F.vertical_flip(inpt)
+
+    def _where(self, applied: np.ndarray, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
+        """A flip takes a number for each sample: there is nothing to divide."""
+        how = {"horizontal": 0, self._axis: ndd.batch(applied.astype(np.int32))}
+        moved = [x.flip(**how) if kind_of(x) == "targets" else ndd.flip(x, **how) for x in chosen]
+        return list(map(copy_size, chosen, moved))
+
+
+class RandomHorizontalFlip(_RandomFlip):
+    """Mirrors left and right with probability `p`.
+
+    Args:
+        p: the probability.
+        same_on_batch: decide once for a batch, and not for each sample.
+    """
+
+
+class RandomVerticalFlip(_RandomFlip):
+    """Mirrors top and bottom with probability `p`.
+
+    Args:
+        p: the probability.
+        same_on_batch: decide once for a batch, and not for each sample.
+    """
+
+    _axis = "vertical"
+
+
+class Resize(Transform):
+    """Resizes to a size.
+
+    Args:
+        size: (height, width); or a number, or a list of one, for the shorter side, where the ratio is kept; or None, with
+            `max_size` for the longer side.
+        interpolation: an `InterpolationMode`, its word, or a constant of Pillow.
+        max_size: the most that the longer side may have, where `size` is one number.
+        antialias: widen the filter where an image shrinks. PIL images always are.
+    """
+
+    _kinds = GEOMETRY
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None,
+        interpolation: Any = "bilinear",
+        max_size: int | None = None,
+        antialias: bool | None = True,
+    ) -> None:
+        super().__init__()
+        if isinstance(size, int):
+            size = [size]
+        elif isinstance(size, Sequence) and len(size) in (1, 2):
+            size = list(size)
+        elif size is not None:
+            raise ValueError(
+                f"size can be an integer, a sequence of one or two integers, or None, but got {size} instead."
+            )
+        elif not isinstance(max_size, int):
+            raise ValueError(f"max_size must be an integer when size is None, but got {max_size} instead.")
+        self.size = size
+        self.interpolation = interpolation
+        self.max_size = max_size
+        self.antialias = antialias
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """One value, resized."""
+        made = F.resize(inpt, self.size, self.interpolation, self.max_size, self.antialias)
+        return remember_size(made, self.size) if self.size is not None and len(self.size) == 2 else made
+
+
+class CenterCrop(Transform):
+    """The middle of an image, with zeros around it where the image is smaller.
+
+    Args:
+        size: (height, width), or one number for both.
+    """
+
+    _kinds = GEOMETRY
+
+    def __init__(self, size: int | Sequence[int]):
+        super().__init__()
+        self.size = crop_size(size)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """One value, cropped."""
+        return remember_size(F.center_crop(inpt, output_size=list(self.size)), self.size)
+
+
+class _Crops(Transform):
+    _kinds = GEOMETRY
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        targets = [x for x in flat_inputs if kind_of(x) == "targets"]
+        if has_kind(flat_inputs, "boxes", "mask") or any(_has_more_than_images(x) for x in targets):
+            raise TypeError(f"BoundingBoxes'es and Mask's are not supported by {type(self).__name__}()")
+
+    def _passes(self, inpt: Any) -> bool:
+        if kind_of(inpt) not in ("boxes", "points", "mask"):
+            return False
+        warnings.warn(
+            f"{type(self).__name__}() is currently passing through inputs of type tv_tensors.{type(inpt).__name__}. "
+            "This will likely change in the future.",
+            stacklevel=2,
+        )
+        return True
+
+
+def _has_more_than_images(targets: ndd.Targets) -> bool:
+    return any(
+        isinstance(getattr(targets, f.name), ndd.Batch | ndd.Tensor) for f in fields(targets) if f.name != "images"
+    )
+
+
+class FiveCrop(_Crops):
+    """Five crops: top left, top right, bottom left, bottom right, middle, as a tuple.
+
+    Args:
+        size: (height, width), or one number for both.
+
+    TypeError for masks and boxes; ValueError for an image that is smaller.
+    """
+
+    def __init__(self, size: int | Sequence[int]) -> None:
+        super().__init__()
+        self.size = crop_size(size)
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """The five crops of one value."""
+        return inpt if self._passes(inpt) else F.five_crop(inpt, list(self.size))
+
+
+class TenCrop(_Crops):
+    """The crops of `FiveCrop`, and those of the mirrored image: a tuple of ten.
+
+    Args:
+        size: (height, width), or one number for both.
+        vertical_flip: mirror top and bottom instead of left and right.
+    """
+
+    def __init__(self, size: int | Sequence[int], vertical_flip: bool = False) -> None:
+        super().__init__()
+        self.size = crop_size(size)
+        self.vertical_flip = vertical_flip
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """The ten crops of one value."""
+        return inpt if self._passes(inpt) else F.ten_crop(inpt, list(self.size), vertical_flip=self.vertical_flip)
+
+
+class Pad(Transform):
+    """A border around the image.
+
+    Args:
+        padding: pixels on all sides; or [left and right, top and bottom]; or [left, top, right, bottom].
+        fill: what the border has: a number, one for each channel, None for 0, or a dict of these by the type of the value,
+            with "others" for the rest.
+        padding_mode: "constant", "edge", "reflect" or "symmetric".
+    """
+
+    _kinds = GEOMETRY
+
+    def __init__(
+        self,
+        padding: int | Sequence[int],
+        fill: Any = 0,
+        padding_mode: Literal["constant", "edge", "reflect", "symmetric"] = "constant",
+    ) -> None:
+        super().__init__()
+        check_padding(padding)
+        check_padding_mode(padding_mode)
+        self.padding = padding if isinstance(padding, int) else list(padding)
+        self.fill = fill
+        self._fill = fills_by_type(fill)
+        self.padding_mode = padding_mode
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """One value, padded."""
+        return F.pad(inpt, padding=self.padding, fill=fill_for(self._fill, inpt), padding_mode=self.padding_mode)

@@ -1,0 +1,286 @@
+"""What a transform is given: a structure of values, of which some are images. What they are, how large, and of how many samples.
+
+A batch of ndd stands for its samples. Drawing parameters for sample i, a transform sees a `SampleOf` in place of each batch:
+it has the size of that sample.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+import ndd
+from ndd.torchvision import values
+from ndd.torchvision.v2 import functional as F
+from ndd.torchvision.values import kind_of
+
+PIXELS = ("ndd", "tensor", "image", "video", "pil")
+_SIZED = (*PIXELS, "mask", "boxes", "points")
+
+
+class SampleOf:
+    """One sample of a batch, or of `ndd.Targets`, as far as its parameters depend on it."""
+
+    __slots__ = ("batch", "number")
+
+    def __init__(self, batch: Any, number: int):
+        self.batch, self.number = batch, number
+
+    def chw(self) -> tuple[int, int, int]:
+        """Channels, height, width."""
+        return tuple(chw_of(self.batch)[self.number].tolist())
+
+
+def is_pil_image(value: Any) -> bool:
+    """Whether a value is an image of Pillow."""
+    return kind_of(value) == "pil"
+
+
+def is_image_batch(value: Any) -> bool:
+    """Whether a value of ndd says by its layout that it is images or videos with channels."""
+    return kind_of(value) == "ndd" and set("HWC") <= set(value.layout or "")
+
+
+def is_masks_batch(value: Any) -> bool:
+    """Whether a value of ndd is labels of pixels, where it stands beside images."""
+    return kind_of(value) == "ndd" and value.layout == "HW"
+
+
+def is_labels(value: Any) -> bool:
+    """Whether a value can be labels by itself: a plain torch tensor, or a value of ndd."""
+    return kind_of(value) in ("tensor", "ndd")
+
+
+def needs_transform(flat: list[Any], types: tuple[Any, ...]) -> list[bool]:
+    """Which values of a structure are transformed: those of these types, by torchvision's rule for plain tensors.
+
+    If an image says that it is one, by its class or by its layout, plain tensors are left alone; else the first one counts as an
+    image. A value of ndd without a layout is such a plain tensor, if it has three axes or more; one with a layout that is none of
+    an image (labels, boxes) is left alone.
+    """
+    guess = not any(kind_of(x) in ("image", "video", "pil", "targets") or is_image_batch(x) for x in flat)
+    chosen = []
+    for x in flat:
+        wanted, kind = check_type(x, types), kind_of(x)
+        if kind == "ndd" and types != (object,):
+            wanted = wanted and (is_image_batch(x) or is_masks_batch(x) or (not x.layout and x.ndim >= 3 and guess))
+            guess = guess and not (wanted and not x.layout)
+        elif wanted and kind == "tensor":
+            wanted, guess = guess, False
+        chosen.append(wanted)
+    return chosen
+
+
+def check_type(obj: Any, types_or_checks: tuple[type | Callable[[Any], bool], ...]) -> bool:
+    """Whether a value is of one of the types, or passes one of the checks.
+
+    >>> from ndd.torchvision import v2
+    >>> v2.check_type(3, (str, lambda x: x > 2))
+    True
+    """
+    return any(isinstance(obj, t) if isinstance(t, type) else t(obj) for t in types_or_checks)
+
+
+def has_any(flat_inputs: list[Any], *types_or_checks: type | Callable[[Any], bool]) -> bool:
+    """Whether some value is of one of the types, or passes one of the checks."""
+    return any(check_type(x, types_or_checks) for x in flat_inputs)
+
+
+def has_all(flat_inputs: list[Any], *types_or_checks: type | Callable[[Any], bool]) -> bool:
+    """Whether for each of the types and checks there is a value."""
+    return all(any(check_type(x, (each,)) for x in flat_inputs) for each in types_or_checks)
+
+
+def has_kind(flat_inputs: list[Any], *kinds: str) -> bool:
+    """Whether some value is of one of these kinds, see `values.kind_of`."""
+    return any(kind_of(x) in kinds for x in flat_inputs)
+
+
+def get_bounding_boxes(flat_inputs: list[Any]) -> Any:
+    """The first `tv_tensors.BoundingBoxes`; ValueError if there are none."""
+    return _first(flat_inputs, "boxes", "No bounding boxes were found in the sample")
+
+
+def get_keypoints(flat_inputs: list[Any]) -> Any:
+    """The first `tv_tensors.KeyPoints`; ValueError if there are none."""
+    return _first(flat_inputs, "points", "No keypoints were found in the sample")
+
+
+def _first(flat: list[Any], kind: str, missing: str) -> Any:
+    for x in flat:
+        if kind_of(x) == kind:
+            return x
+    raise ValueError(missing)
+
+
+def query_chw(flat_inputs: list[Any]) -> tuple[int, int, int]:
+    """Channels, height and width of the images, which all have the same.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.query_chw([torch.zeros(3, 40, 60), "a label"])
+    (3, 40, 60)
+    """
+    found = {chw for x in flat_inputs for chw in _chw(x)}
+    if not found:
+        raise TypeError("No image or video was found in the sample")
+    if len(found) > 1:
+        raise ValueError(f"Found multiple CxHxW dimensions in the sample: {_listed(found)}")
+    return found.pop()
+
+
+def query_size(flat_inputs: list[Any]) -> tuple[int, int]:
+    """Height and width of the images, masks, boxes and key points, which all have the same."""
+    found: set[Any] = set()
+    for x in flat_inputs:
+        if isinstance(x, SampleOf) or kind_of(x) in ("ndd", "targets"):
+            found |= {chw[1:] for chw in _chw(x)}
+        elif kind_of(x) in _SIZED:
+            found.add(tuple(F.get_size(x)))
+    if not found:
+        raise TypeError("No image, video, mask, bounding box of keypoint was found in the sample")
+    if len(found) > 1:
+        raise ValueError(f"Found multiple HxW dimensions in the sample: {_listed(found)}")
+    return found.pop()
+
+
+def _listed(found: set[Any]) -> str:
+    *others, last = sorted(found)
+    return f"{', '.join(map(str, others))} and {last}"
+
+
+def _chw(x: Any) -> list[tuple[int, int, int]]:
+    """Channels, height and width of an image, or those of a batch's, which may be several."""
+    if isinstance(x, SampleOf):
+        return [x.chw()]
+    if kind_of(x) in ("ndd", "targets"):
+        return [tuple(chw) for chw in chw_of(x).tolist()]
+    return [tuple(F.get_dimensions(x))] if kind_of(x) in PIXELS else []
+
+
+# ---- batches
+
+
+def count_of(flat: list[Any]) -> int | None:
+    """How many samples the batches in a structure have; None if there are none. ValueError if they disagree."""
+    counts = {n for x in flat if (n := values.count_of(x)) is not None}
+    if len(counts) > 1:
+        raise ValueError(f"the batches of one input have different numbers of samples: {sorted(counts)}")
+    return counts.pop() if counts else None
+
+
+_known: dict[int, tuple[Any, np.ndarray]] = {}
+
+
+def remember_size(batch: Any, size: Any) -> Any:
+    """Notes how large the images of a batch will be, so that nobody waits for them to know it. Returns the batch."""
+    pixels = batch.images if isinstance(batch, ndd.Targets) else batch
+    if isinstance(pixels, ndd.Batch):
+        key = id(pixels)
+        rows = np.broadcast_to(np.asarray(size, np.int64), (pixels.batch_size, 2))
+        _known[key] = (weakref.ref(pixels, lambda _: _known.pop(key, None)), rows)
+    return batch
+
+
+def copy_size(batch: Any, made: Any) -> Any:
+    """Notes that the images of `made` are as large as those of `batch`, if that is known. Returns `made`."""
+    pixels = batch.images if isinstance(batch, ndd.Targets) else batch
+    known = _known.get(id(pixels))
+    return made if known is None or known[0]() is not pixels else remember_size(made, known[1])
+
+
+def sizes_of(batch: Any) -> np.ndarray:
+    """Height and width of each image, int64 `[N, 2]`; waits for the images unless their size is known before."""
+    pixels = batch.images if isinstance(batch, ndd.Targets) else batch
+    known = _known.get(id(pixels))
+    return known[1] if known is not None and known[0]() is pixels else values.sizes_of(pixels)
+
+
+def chw_of(batch: Any) -> np.ndarray:
+    """Channels, height and width of each image, int64 `[N, 3]`; a value without channels counts as one."""
+    pixels = batch.images if isinstance(batch, ndd.Targets) else batch
+    layout = values.layout_of(pixels)
+    shapes = pixels.shape if isinstance(pixels, ndd.Batch) else [pixels.shape]
+    channels = [shape[layout.index("C")] if "C" in layout else 1 for shape in shapes]
+    return np.column_stack((np.array(channels, np.int64), sizes_of(pixels)))
+
+
+def samples_at(chosen: list[Any], n: int) -> list[list[Any]]:
+    """The values of a structure as each of `n` samples has them."""
+    return [[x if values.count_of(x) is None else SampleOf(x, i) for x in chosen] for i in range(n)]
+
+
+def samples_of(value: Any, places: list[int]) -> Any:
+    """Some samples of a batch or of `ndd.Targets` of batches; any other value as it is."""
+    return over_batches(value, lambda batch: batch.select(places))
+
+
+def over_batches(value: Any, move: Callable[[Any], Any]) -> Any:
+    """A batch through `move`; all of the batches in `ndd.Targets`; any other value as it is."""
+    if isinstance(value, ndd.Batch):
+        return move(value)
+    if isinstance(value, dict):
+        return {key: over_batches(part, move) for key, part in value.items()}
+    if not isinstance(value, ndd.Targets):
+        return value
+    parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return dataclasses.replace(value, **{name: over_batches(part, move) for name, part in parts.items()})
+
+
+def joined(parts: list[Any], group: np.ndarray) -> Any:
+    """Batches, or `ndd.Targets` of batches, put together: sample i comes from `parts[group[i]]`, those of a part in their order.
+
+    What is no batch is taken from the first part.
+    """
+    first = parts[0]
+    if isinstance(first, ndd.Batch):
+        return ndd.auto_aug.select([lambda _, part=part: part for part in parts], ndd.batch(group), ndd.batch(group))
+    if isinstance(first, dict):
+        return {key: joined([part[key] for part in parts], group) for key in first}
+    if not isinstance(first, ndd.Targets):
+        return first
+    names = [field.name for field in dataclasses.fields(first)]
+    return dataclasses.replace(first, **{n: joined([getattr(part, n) for part in parts], group) for n in names})
+
+
+def per_group(
+    group: np.ndarray, works: list[Callable[[list[Any], np.ndarray], list[Any]]], flat: list[Any]
+) -> list[Any]:
+    """Each sample through the work of its group: `works[k](values, places)` gets the samples at `places`, those with `group` k.
+
+    Values that are no batches, and those that no work changes, come out as they are.
+    """
+    numbers = np.unique(group).tolist()
+    if len(numbers) == 1:
+        return works[numbers[0]](flat, np.arange(len(group)))
+    made = []
+    for k in numbers:
+        places = np.flatnonzero(group == k)
+        made.append(works[k]([samples_of(x, places.tolist()) for x in flat], places))
+    order = np.searchsorted(numbers, group).astype(np.int32)
+    columns = zip(flat, zip(*made, strict=True), strict=True)
+    return [joined(list(parts), order) if values.count_of(x) is not None else x for x, parts in columns]
+
+
+def unchanged(flat: list[Any], places: np.ndarray) -> list[Any]:
+    """The work of the samples that stay as they are."""
+    return flat
+
+
+def stacked(params: list[dict[str, Any]]) -> dict[str, Any]:
+    """Parameters drawn for each sample as one of the batch: arrays with a value for each, None where it is None for all."""
+    return {name: _column([each[name] for each in params]) for name in params[0]}
+
+
+def _column(column: list[Any]) -> Any:
+    first = column[0]
+    if all(each is None for each in column):
+        return None
+    if isinstance(first, torch.Tensor):
+        return torch.stack(column) if len({each.shape for each in column}) == 1 else ndd.batch(column)
+    return np.array(column)

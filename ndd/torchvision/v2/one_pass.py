@@ -1,0 +1,113 @@
+"""What `Compose` does at once with a batch of ndd: the same numbers, fewer passes over the pixels.
+
+* `ToDtype(torch.float32, scale=True)` (`ToTensor`, `ConvertImageDtype`) and `Normalize` of bytes are one call of
+  `ndd.crop_mirror_normalize`, with a `RandomHorizontalFlip` right before.
+* `ToImage` and `PILToTensor`, which make CHW of HWC, wait for that call, or for the first transform that may look at the layout:
+  until then a batch stays as the decoder makes it, which makes no more of an image than a crop behind it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+import ndd
+from ndd.torchvision.v2 import draws
+from ndd.torchvision.v2.conversion import ConvertImageDtype, PILToTensor, ToDtype, ToImage, ToPILImage, ToTensor
+from ndd.torchvision.v2.geometry import RandomHorizontalFlip
+from ndd.torchvision.v2.inputs import copy_size, is_image_batch, is_masks_batch
+from ndd.torchvision.v2.pixel_values import Lambda, LinearTransformation, Normalize
+from ndd.torchvision.v2.transform import Transform
+
+_FIRST = (ToImage, PILToTensor)
+_LOOKS_AT_THE_LAYOUT = (Lambda, LinearTransformation, ToPILImage)
+
+
+def steps_for_batches(transforms: Sequence[Callable]) -> list[Callable]:
+    """The transforms as steps for inputs with batches."""
+    steps: list[Callable] = []
+    waiting: Any = None  # what makes CHW of HWC
+    rest = list(transforms)
+    while rest:
+        transform = rest.pop(0)
+        if type(transform) in _FIRST:
+            waiting = waiting or transform
+            continue
+        if _scales(transform):
+            between = [rest.pop(0)] if rest and type(rest[0]) in _FIRST else []
+            if rest and type(rest[0]) is Normalize:
+                flip = steps.pop() if steps and type(steps[-1]) is RandomHorizontalFlip else None
+                first = waiting or (between[0] if between else None)
+                steps.append(_Normalised([s for s in (flip, first, transform, rest.pop(0)) if s is not None]))
+                waiting = None
+                continue
+            waiting = waiting or (between[0] if between else None)
+        elif waiting is not None and not _works_in_any_layout(transform):
+            steps.append(waiting)
+            waiting = None
+        steps.append(transform)
+    return steps if waiting is None else [*steps, waiting]
+
+
+def _scales(transform: Any) -> bool:
+    """Whether it makes float32 from 0 to 1 of bytes."""
+    if type(transform) is ToTensor:
+        return True
+    if type(transform) not in (ToDtype, ConvertImageDtype) or transform.dtype is not torch.float32:
+        return False
+    return type(transform) is ConvertImageDtype or transform.scale
+
+
+def _works_in_any_layout(transform: Any) -> bool:
+    if not isinstance(transform, Transform) or isinstance(transform, _LOOKS_AT_THE_LAYOUT):
+        return False
+    inner = getattr(transform, "transforms", None)
+    return transform.takes_batches if inner is None else all(map(_works_in_any_layout, inner))
+
+
+class _Normalised:
+    """`steps`, of which the last is `Normalize`, as one call where the images are a batch of bytes."""
+
+    def __init__(self, steps: list[Any]):
+        self.steps = steps
+
+    def __call__(self, *inputs: Any) -> Any:
+        flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+        number = self._number_of_images(flat)
+        if number is not None:
+            flat[number] = self._normalised(flat[number])
+            return tree_unflatten(flat, spec)
+        for step in self.steps:
+            outputs = step(*inputs)
+            inputs = outputs if len(inputs) > 1 else (outputs,)
+        return outputs  # type: ignore[possibly-unbound]
+
+    def _number_of_images(self, flat: list[Any]) -> int | None:
+        """Which value is the batch; None where the steps are to go one by one."""
+        normalize = self.steps[-1]
+        needed = np.flatnonzero(normalize._needs_transform_list(flat)).tolist()
+        if len(needed) != 1 or any(is_masks_batch(x) for x in flat):
+            return None
+        images = flat[needed[0]]
+        if not isinstance(images, ndd.Batch) or not is_image_batch(images) or images.dtype is not ndd.uint8:
+            return None
+        fits = len(normalize.mean) == len(normalize.std) and len(normalize.mean) in (1, 3) and 0 not in normalize.std
+        return needed[0] if fits else None
+
+    def _normalised(self, images: ndd.Batch) -> ndd.Batch:
+        flip, normalize, layout = self.steps[0], self.steps[-1], images.layout or ""
+        n = images.batch_size
+        mirror: Any = 0
+        if type(flip) is RandomHorizontalFlip:
+            once = flip._same_on_batch
+            mirror = int(draws.happens(flip.p)) if once else ndd.batch(draws.which_happen(n, flip.p).astype(np.int32))
+        first = any(isinstance(step, (*_FIRST, ToTensor)) for step in self.steps)
+        mean, std = ([255.0 * value for value in values] for values in (normalize.mean, normalize.std))
+        made = ndd.crop_mirror_normalize(
+            images, mean=mean, std=std, mirror=mirror, output_layout=layout.replace("HWC", "CHW") if first else layout
+        )
+        return copy_size(images, made)

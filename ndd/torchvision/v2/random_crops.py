@@ -1,0 +1,352 @@
+"""Random windows and borders: crops, crops that are resized, zooming out, and what keeps boxes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+import ndd
+from ndd.torchvision.interpolation import interpolation_mode
+from ndd.torchvision.v2 import draws, functional as F
+from ndd.torchvision.v2.arguments import (
+    check_padding,
+    check_padding_mode,
+    check_sequence,
+    crop_size,
+    fill_for,
+    fills_by_type,
+    sides_of_padding,
+)
+from ndd.torchvision.v2.inputs import (
+    PIXELS,
+    SampleOf,
+    get_bounding_boxes,
+    has_kind,
+    query_size,
+    remember_size,
+    sizes_of,
+)
+from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
+from ndd.torchvision.values import kind_of, plain
+
+# By the rule "torchvision" of `ndd.random_resized_crop`; with the others the window is cut out first.
+_FILTERS = {"bilinear": ndd.types.INTERP_LINEAR, "bicubic": ndd.types.INTERP_CUBIC}
+
+
+class RandomResizedCrop(Transform):
+    """A window of random area and aspect ratio, resized.
+
+    Args:
+        size: (height, width) of the result, or one number for both.
+        scale: range of the window's area as a share of the image's.
+        ratio: range of its width / height, whose logarithm is uniform.
+        interpolation, antialias: as for `Resize`.
+        same_on_batch: one window for all samples of a batch, which then have one size.
+
+    Behind `ndd.decoders.image` no more of an image is decoded than its window.
+    """
+
+    _kinds = GEOMETRY
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: Any = "bilinear",
+        antialias: bool | None = True,
+        *,
+        same_on_batch: bool = False,
+    ) -> None:
+        super().__init__()
+        self.size = crop_size(size)
+        if not isinstance(scale, Sequence) or len(scale) != 2:
+            raise TypeError("Scale should be a sequence of two floats.")
+        if not isinstance(ratio, Sequence) or len(ratio) != 2:
+            raise TypeError("Ratio should be a sequence of two floats.")
+        if scale[0] > scale[1] or ratio[0] > ratio[1]:
+            warnings.warn("Scale and ratio should be of kind (min, max)", stacklevel=2)
+        self.scale = scale
+        self.ratio = ratio
+        self.interpolation = interpolation
+        self.antialias = antialias
+        self._log_ratio = draws.logarithms(ratio)
+        self._same_on_batch = same_on_batch
+
+    @staticmethod
+    def get_params(img: Any, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
+        """Top, left, height and width of a window of this image."""
+        return draws.window(query_size([img]), scale, ratio, draws.logarithms(ratio))
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """The window: `top`, `left`, `height`, `width`."""
+        drawn = draws.window(query_size(flat_inputs), self.scale, self.ratio, self._log_ratio)
+        return dict(zip(("top", "left", "height", "width"), drawn, strict=True))
+
+    def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
+        if type(self).make_params is not RandomResizedCrop.make_params:
+            return super()._params_of_batch(chosen, n)
+        drawn = draws.windows(batch_sizes(chosen), self.scale, self.ratio, self._log_ratio)
+        return dict(zip(("top", "left", "height", "width"), drawn.T, strict=True))
+
+    def _apart(self, chosen: list[Any], n: int) -> list[Any]:
+        """Images alone draw their windows when they are resized, so that nobody waits for their size: a decoder in front makes
+        no more of them than their windows."""
+        filters = _FILTERS.get(interpolation_mode(self.interpolation).value)
+        own = (
+            type(self).make_params is RandomResizedCrop.make_params
+            and type(self).transform is RandomResizedCrop.transform
+        )
+        types = [x.dtype.name for x in chosen if kind_of(x) == "ndd"]
+        if not own or filters is None or types not in (["u8"], ["f32"]) or len(chosen) != 1:
+            return super()._apart(chosen, n)
+        how = {"antialias": bool(self.antialias), "interp_type": filters, "rule": "torchvision"}
+        windows = {"random_area": list(self.scale), "random_aspect_ratio": list(self.ratio), "rng": draws.generator()}
+        made = ndd.random_resized_crop(chosen[0], size=list(self.size), **windows, **how)
+        return [remember_size(made, self.size)]
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """One value, cropped and resized."""
+        how = {"interpolation": self.interpolation, "antialias": self.antialias}
+        return remember_size(F.resized_crop(inpt, **params, size=list(self.size), **how), self.size)
+
+
+class RandomCrop(Transform):
+    """A window of a given size at a random place.
+
+    Args:
+        size: (height, width), or one number for both.
+        padding: a border added before, as for `Pad`.
+        pad_if_needed: add a border where the image is smaller than the window.
+        fill, padding_mode: of the border, as for `Pad`.
+        same_on_batch: the same place for all samples of a batch, which then have one size.
+    """
+
+    _kinds = GEOMETRY
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: Any = 0,
+        padding_mode: Literal["constant", "edge", "reflect", "symmetric"] = "constant",
+        *,
+        same_on_batch: bool = False,
+    ) -> None:
+        super().__init__()
+        self.size = crop_size(size)
+        if pad_if_needed or padding is not None:
+            if padding is not None:
+                check_padding(padding)
+            check_padding_mode(padding_mode)
+        self.padding = sides_of_padding(padding) if padding else None
+        self.pad_if_needed = pad_if_needed
+        self.fill = fill
+        self._fill = fills_by_type(fill)
+        self.padding_mode = padding_mode
+        self._same_on_batch = same_on_batch
+
+    @staticmethod
+    def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
+        """Top, left, height and width of a window of this image."""
+        (h, w), (th, tw) = query_size([img]), output_size
+        if h < th or w < tw:
+            raise ValueError(f"Required crop size {(th, tw)} is larger than input image size {(h, w)}")
+        if (h, w) == (th, tw):
+            return 0, 0, h, w
+        return draws.integer(0, h - th + 1), draws.integer(0, w - tw + 1), th, tw
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """The border, `padding`, and the window behind it: `top`, `left`, `height`, `width`."""
+        height, width = query_size(flat_inputs)
+        left, right, top, bottom = self.padding or (0, 0, 0, 0)
+        wanted_height, wanted_width = self.size
+        if self.pad_if_needed:
+            down = max(wanted_height - height - top - bottom, 0)
+            across = max(wanted_width - width - left - right, 0)
+            left, right, top, bottom = left + across, right + across, top + down, bottom + down
+        height, width = height + top + bottom, width + left + right
+        if height < wanted_height or width < wanted_width:
+            raise ValueError(
+                f"Required crop size {(wanted_height, wanted_width)} is larger than "
+                f"{'padded ' if self.padding is not None else ''}input image size {(height, width)}."
+            )
+        more_rows, more_columns = height - wanted_height, width - wanted_width
+        y = int(torch.randint(0, more_rows + 1, ())) if more_rows else 0
+        x = int(torch.randint(0, more_columns + 1, ())) if more_columns else 0
+        padding = [left, top, right, bottom]
+        return {
+            "needs_crop": bool(more_rows or more_columns), "top": y, "left": x, "height": wanted_height,
+            "width": wanted_width, "needs_pad": any(padding), "padding": padding,
+        }  # fmt: skip
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """One value, padded and cropped."""
+        if np.any(params["needs_pad"]):
+            inpt = F.pad(
+                inpt, padding=params["padding"], fill=fill_for(self._fill, inpt), padding_mode=self.padding_mode
+            )
+        if np.any(params["needs_crop"]):
+            inpt = F.crop(
+                inpt, top=params["top"], left=params["left"], height=int(self.size[0]), width=int(self.size[1])
+            )
+        return remember_size(inpt, self.size)
+
+
+class RandomZoomOut(RandomApplyTransform):
+    """The image at a random place of a larger canvas, with probability `p`.
+
+    Args:
+        fill: what the canvas has, as for `Pad`.
+        side_range: how often the sides of the image go into those of the canvas, from 1.
+        p: the probability.
+        same_on_batch: one canvas and place for all samples of a batch, which then have one size.
+    """
+
+    _kinds = GEOMETRY
+
+    def __init__(
+        self, fill: Any = 0, side_range: Sequence[float] = (1.0, 4.0), p: float = 0.5, *, same_on_batch: bool = False
+    ) -> None:
+        super().__init__(p=p, same_on_batch=same_on_batch)
+        self.fill = fill
+        self._fill = fills_by_type(fill)
+        check_sequence(side_range, "side_range", (2,))
+        self.side_range = side_range
+        if side_range[0] < 1.0 or side_range[0] > side_range[1]:
+            raise ValueError(f"Invalid side range provided {side_range}.")
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """The border, `padding`: left, top, right, bottom."""
+        height, width = query_size(flat_inputs)
+        times = self.side_range[0] + torch.rand(1) * (self.side_range[1] - self.side_range[0])
+        across, down = int(width * times) - width, int(height * times) - height
+        shares = torch.rand(2)
+        left, top = int(across * shares[0]), int(down * shares[1])
+        return {"padding": [left, top, across - left, down - top]}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """One value on its canvas."""
+        return F.pad(inpt, **params, fill=fill_for(self._fill, inpt))
+
+
+class RandomIoUCrop(Transform):
+    """A random window that holds the middle of a box and overlaps one as much as is drawn, as SSD is trained.
+
+    Args:
+        min_scale, max_scale: range of the window's sides as shares of the image's.
+        min_aspect_ratio, max_aspect_ratio: range of its width / height.
+        sampler_options: overlaps (intersection over union) of which one is drawn; 1 or more leaves the image as it is.
+            Default: 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.
+        trials: how many windows are tried before another overlap is drawn.
+        same_on_batch: one window for all samples of a batch: the first sample's boxes choose it.
+
+    Takes an image, its boxes (`tv_tensors.BoundingBoxes`, or `ndd.Targets` with both) and masks. In `tv_tensors` boxes whose
+    middle is outside of the window become zeros, to be removed by `SanitizeBoundingBoxes`; `ndd.Targets` drop them, with what
+    belongs to them.
+    """
+
+    _kinds = GEOMETRY
+
+    def __init__(
+        self,
+        min_scale: float = 0.3,
+        max_scale: float = 1.0,
+        min_aspect_ratio: float = 0.5,
+        max_aspect_ratio: float = 2.0,
+        sampler_options: list[float] | None = None,
+        trials: int = 40,
+        *,
+        same_on_batch: bool = False,
+    ):
+        super().__init__()
+        self.min_scale = min_scale
+        self.max_scale = max_scale
+        self.min_aspect_ratio = min_aspect_ratio
+        self.max_aspect_ratio = max_aspect_ratio
+        self.options = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0] if sampler_options is None else sampler_options
+        self.trials = trials
+        self._same_on_batch = same_on_batch
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        """TypeError without an image and boxes."""
+        complete = any(kind_of(x) == "targets" and x.boxes is not None for x in flat_inputs)
+        if not complete and not (has_kind(flat_inputs, "boxes") and has_kind(flat_inputs, *PIXELS)):
+            raise TypeError(
+                f"{type(self).__name__}() requires input sample to contain tensor or PIL images "
+                "and bounding boxes. Sample can also contain masks."
+            )
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """The window, and which boxes have their middle in it; nothing where the image stays as it is."""
+        height, width = query_size(flat_inputs)
+        boxes = _corners_of_boxes(flat_inputs, height, width)
+        while True:
+            overlap = self.options[draws.integer(0, len(self.options))]
+            if overlap >= 1.0:
+                return {}
+            for _ in range(self.trials):
+                drawn = self._window(height, width, boxes, overlap)
+                if drawn is not None:
+                    return drawn
+
+    def _window(self, height: int, width: int, boxes: torch.Tensor, overlap: float) -> dict[str, Any] | None:
+        sides = self.min_scale + (self.max_scale - self.min_scale) * torch.rand(2)
+        w, h = int(width * sides[0]), int(height * sides[1])
+        if not h or not self.min_aspect_ratio <= w / h <= self.max_aspect_ratio:
+            return None
+        place = torch.rand(2)
+        left, top = int((width - w) * place[0]), int((height - h) * place[1])
+        if not w:
+            return None
+        x, y = 0.5 * (boxes[..., 0] + boxes[..., 2]), 0.5 * (boxes[..., 1] + boxes[..., 3])
+        inside = (left < x) & (x < left + w) & (top < y) & (y < top + h)
+        if not inside.any() or _overlaps(boxes[inside], (left, top, left + w, top + h)).max() < overlap:
+            return None
+        return {"top": top, "left": left, "height": h, "width": w, "is_within_crop_area": inside}
+
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
+        """One value, cropped."""
+        if not params:
+            return inpt
+        where = {name: params[name] for name in ("top", "left", "height", "width")}
+        made = F.crop(inpt, **where)
+        if kind_of(made) == "boxes":
+            made[~params["is_within_crop_area"]] = 0
+        return made
+
+
+def _overlaps(boxes: torch.Tensor, window: tuple[int, int, int, int]) -> torch.Tensor:
+    """Intersection over union of each box with a window."""
+    other = torch.tensor(window, dtype=boxes.dtype, device=boxes.device)
+    shared = (torch.minimum(boxes[:, 2:], other[2:]) - torch.maximum(boxes[:, :2], other[:2])).clamp(min=0).prod(1)
+    areas = (boxes[:, 2:] - boxes[:, :2]).prod(1)
+    return shared / (areas + (other[2:] - other[:2]).prod() - shared)
+
+
+def _corners_of_boxes(flat: list[Any], height: int, width: int) -> torch.Tensor:
+    """Left, top, right, bottom of the boxes among these values, in pixels."""
+    for x in flat:
+        sample = isinstance(x, SampleOf) and kind_of(x.batch) == "targets"
+        if sample or kind_of(x) == "targets":
+            boxes = (x.batch if sample else x).boxes
+            number = x.number if sample else 0
+            rows = boxes.select(number) if isinstance(boxes, ndd.Batch) else boxes
+            return rows.torch().cpu() * torch.tensor([width, height, width, height])
+    boxes = get_bounding_boxes(flat)
+    return F.convert_bounding_box_format(plain(boxes), boxes.format, "XYXY")
+
+
+def batch_sizes(chosen: list[Any]) -> np.ndarray:
+    """Height and width of each sample of the batches among these values, int64 `[N, 2]`; ValueError where they disagree."""
+    sizes = [sizes_of(x) for x in chosen if kind_of(x) in ("ndd", "targets")]
+    for other in sizes[1:]:
+        if not np.array_equal(other, sizes[0]):
+            i = int(np.flatnonzero((other != sizes[0]).any(1))[0])
+            raise ValueError(f"Found multiple HxW dimensions in sample {i}: {tuple(sizes[0][i])} and {tuple(other[i])}")
+    return sizes[0]

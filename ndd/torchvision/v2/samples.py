@@ -1,0 +1,50 @@
+"""Batches for transforms that know torch's tensors alone: sample after sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import ndd
+from ndd.torchvision import values
+
+
+def one_by_one(work: Callable[[list[Any]], list[Any]], flat: list[Any], n: int | None) -> list[Any]:
+    """`work` of each sample of the batches among these values, which are torch tensors, images CHW, in it. Without batches
+    (`n` is None) of the values themselves."""
+    if n is None:
+        return work(flat)
+    rows = [work([_sample(x, i) for x in flat]) for i in range(n)]
+    if not rows:
+        return flat
+    return [_together(x, list(column)) for x, column in zip(flat, zip(*rows, strict=True), strict=True)]
+
+
+def _sample(value: Any, i: int) -> Any:
+    if values.count_of(value) is None:
+        return value
+    if isinstance(value, ndd.Targets):
+        return ndd.Targets(**{k: None if v is None else v.select(i) for k, v in vars(value).items()})
+    return _channels_first(value.layout, value.select(i).torch())
+
+
+def _channels_first(layout: str | None, tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.movedim(-1, -3) if (layout or "").endswith("HWC") else tensor
+
+
+def _together(value: Any, column: list[Any]) -> Any:
+    """Results of all samples as the kind of value that they came from; as a list where they are no tensors."""
+    first = column[0]
+    if values.count_of(value) is None:
+        return first
+    if isinstance(first, ndd.Targets):
+        return ndd.Targets(
+            **{k: None if v is None else ndd.batch([vars(t)[k] for t in column]) for k, v in vars(first).items()}
+        )
+    if not isinstance(first, torch.Tensor):
+        return column
+    layout, last = value.layout, value.layout and value.layout.endswith("HWC") and first.ndim == value.ndim
+    samples = [t.movedim(-3, -1).contiguous() if last else t for t in column]
+    return ndd.as_batch(samples, layout=layout if first.ndim == value.ndim else None)

@@ -1,0 +1,206 @@
+"""What torchvision's functions take, taken apart into ndd's values, and put back as the kind that came.
+
+`kind_of` says what a value is; `pixels_of` gives the images in it as an `ndd.Batch` or `ndd.Tensor` with a layout, without
+copying where memory can be shared, and the function that makes of a result what the caller gave: a torch tensor with the
+same batch axes, a `tv_tensor` with the same metadata, a PIL image of the same mode, a `Batch` of the same layout.
+
+Neither torchvision nor Pillow is imported: a value can be of theirs only if somebody has imported them.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+import ndd
+
+LAYOUTS = {2: "HW", 3: "HWC", 4: "FHWC"}  # of values of ndd that have none
+Pixels = ndd.Batch | ndd.Tensor
+_TV_KINDS = {"Image": "image", "Video": "video", "Mask": "mask", "BoundingBoxes": "boxes", "KeyPoints": "points"}
+
+
+@dataclass(frozen=True)
+class Treated:
+    """A tensor that is to be treated as `kind`, with what a tv_tensor of that kind would know of it."""
+
+    kind: str
+    tensor: torch.Tensor
+    canvas_size: tuple[int, int] = (0, 0)
+    format: str = "XYXY"
+    clamping_mode: str | None = "soft"
+
+
+def tv_tensors() -> Any:
+    """torchvision's module of this name if it is imported, else None."""
+    return sys.modules.get("torchvision.tv_tensors")
+
+
+def kind_of(value: Any) -> str:
+    """ "ndd", "targets", "tensor", "image", "video", "mask", "boxes", "points", "pil"; "" for anything else."""
+    if isinstance(value, Treated):
+        return value.kind
+    if isinstance(value, Pixels):
+        return "ndd"
+    if isinstance(value, ndd.Targets):
+        return "targets"
+    if isinstance(value, torch.Tensor):
+        return _kind_of_tensor(value)
+    return "pil" if is_pil(value) else ""
+
+
+def _kind_of_tensor(value: torch.Tensor) -> str:
+    module = tv_tensors()
+    if module is None or not isinstance(value, module.TVTensor):
+        return "tensor"
+    for name, kind in _TV_KINDS.items():
+        if isinstance(value, getattr(module, name, ())):
+            return kind
+    return ""  # a class of the user's own
+
+
+def is_pil(value: Any) -> bool:
+    """Whether a value is a PIL image."""
+    module = sys.modules.get("PIL.Image")
+    return module is not None and isinstance(value, module.Image)
+
+
+def is_pure_tensor(inpt: Any) -> bool:
+    """Whether a value is a torch tensor and none of torchvision's `tv_tensors`.
+
+    >>> import torch
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> F.is_pure_tensor(torch.zeros(3)), F.is_pure_tensor([0.0])
+    (True, False)
+    """
+    module = tv_tensors()
+    return isinstance(inpt, torch.Tensor) and not (module is not None and isinstance(inpt, module.TVTensor))
+
+
+def plain(value: Any) -> torch.Tensor:
+    """The tensor without the class of torchvision's; that of a `Treated` value."""
+    return value.tensor if isinstance(value, Treated) else value.as_subclass(torch.Tensor)
+
+
+def wrapped(tensor: torch.Tensor, like: Any, **metadata: Any) -> Any:
+    """A tensor as what `like` is, with its metadata but for those given."""
+    module = tv_tensors()
+    if module is None or not isinstance(like, module.TVTensor):
+        return tensor
+    return module.wrap(tensor, like=like, **metadata)
+
+
+def count_of(value: Any) -> int | None:
+    """How many samples a batch of ndd has; None for all other values."""
+    images = value.images if isinstance(value, ndd.Targets) else value
+    return images.batch_size if isinstance(images, ndd.Batch) else None
+
+
+def per_sample(value: Any, count: int | None) -> Any:
+    """A parameter as ndd's operators take it. For a batch of `count` samples an array or a tensor whose first axis is as long
+    has a value for each of them."""
+    if isinstance(value, ndd.Batch) or value is None:
+        return value
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().numpy()
+    if isinstance(value, np.ndarray):
+        if count is not None and value.ndim and len(value) == count:
+            return ndd.as_batch(np.ascontiguousarray(value))
+        return value.tolist()
+    return value
+
+
+def rows_of(value: Any, count: int | None) -> np.ndarray:
+    """The same as an array on the host: float64 `[N, ...]`, or `[1, ...]` of a parameter that is the same for all samples."""
+    value = per_sample(value, count)
+    if isinstance(value, ndd.Batch):
+        return value.torch().cpu().numpy().astype(np.float64)
+    return np.asarray(value, np.float64)[None]
+
+
+def varies(value: Any, count: int | None) -> bool:
+    """Whether a parameter has a value for each sample."""
+    return isinstance(per_sample(value, count), ndd.Batch)
+
+
+def sizes_of(value: Pixels) -> np.ndarray:
+    """Height and width of each image, int64 `[N, 2]`; waits for the images to be known."""
+    shapes = value.shape if isinstance(value, ndd.Batch) else [value.shape]
+    layout = layout_of(value)
+    axes = [layout.index("H"), layout.index("W")]
+    return np.array([[shape[a] for a in axes] for shape in shapes], np.int64).reshape(-1, 2)
+
+
+def layout_of(value: Pixels) -> str:
+    """The layout of a value of ndd, by rank where it says none."""
+    return value.layout or LAYOUTS.get(value.ndim, "")
+
+
+def pixels_of(value: Any) -> tuple[Pixels, Callable[[Pixels], Any]]:
+    """The images in a value, and the function that makes of images what the value was."""
+    if isinstance(value, Pixels):
+        return value, lambda made: made
+    if is_pil(value):
+        return _of_pil(value)
+    tensor = plain(value)
+    images, back = _of_tensor(tensor)
+    return images, lambda made: wrapped(back(made), value)
+
+
+def _of_tensor(tensor: torch.Tensor) -> tuple[ndd.Batch, Callable[[Pixels], torch.Tensor]]:
+    """`[..., C, H, W]` as a batch CHW; two axes are one channel."""
+    if tensor.ndim < 2:
+        raise TypeError(f"Input tensor should have at least two dimensions, but got {tensor.ndim}")
+    alone = tensor.ndim == 2
+    whole = tensor[None] if alone else tensor
+    outer = whole.shape[:-3]
+    count = math.prod(outer)
+    flat = whole.reshape(count, *whole.shape[-3:]) if count else whole.new_zeros(1, *whole.shape[-3:])
+    flat = flat.detach().contiguous()
+    images = ndd.as_batch(flat.view(torch.uint8) if flat.dtype == torch.bool else flat, layout="CHW")
+
+    def back(made: Pixels) -> torch.Tensor:
+        result = made.torch()
+        result = result.to(torch.bool) if tensor.dtype == torch.bool and result.dtype == torch.uint8 else result
+        result = result[:count].reshape(*outer, *result.shape[1:])
+        return result[0] if alone and len(result) == 1 else result
+
+    return images, back
+
+
+_OF_MODES = {"L": 1, "P": 1, "RGB": 3, "RGBA": 4, "LA": 2, "CMYK": 4, "YCbCr": 3, "HSV": 3, "LAB": 3, "RGBX": 4}
+
+
+def _of_pil(image: Any) -> tuple[ndd.Batch, Callable[[Pixels], Any]]:
+    """A PIL image as a batch of one, HWC."""
+    array = np.array(image)
+    if array.dtype == np.bool_:
+        array = array.astype(np.uint8) * 255
+    flat = array if array.ndim == 3 else array[..., None]
+    # The module by the class of the image: Pillow is imported where images of it come from.
+    new = sys.modules["PIL.Image"].fromarray
+
+    def back(made: Pixels) -> Any:
+        pixels = np.asarray(made.torch()[0].cpu())
+        if pixels.shape[2] == 1:
+            pixels = pixels[..., 0]
+        mode = image.mode if _OF_MODES.get(image.mode, 1) == (1 if pixels.ndim == 2 else pixels.shape[2]) else None
+        return _as_mode(new, pixels, mode, image)
+
+    return ndd.as_batch(np.ascontiguousarray(flat)[None], layout="HWC"), back
+
+
+def _as_mode(new: Callable[..., Any], pixels: np.ndarray, mode: str | None, like: Any) -> Any:
+    if mode == "1":
+        return new(pixels).convert("1")
+    made = new(pixels)
+    if mode is not None and made.mode != mode:
+        made = sys.modules["PIL.Image"].frombytes(mode, made.size, made.tobytes())
+    if mode == "P" and like.getpalette() is not None:
+        made.putpalette(like.getpalette())
+    return made

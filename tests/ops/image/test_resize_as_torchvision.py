@@ -1,0 +1,99 @@
+"""`ndd.resize(rule="torchvision")` beside torch's and Pillow's own resampling, and on the emulated GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import PIL.Image
+import pytest
+import torch
+
+import ndd
+
+FILTERS = {
+    "bilinear": (ndd.types.INTERP_LINEAR, True), "bicubic": (ndd.types.INTERP_CUBIC, True),
+    "nearest": (ndd.types.INTERP_NN, False), "nearest-exact": (ndd.types.INTERP_NN, True),
+    "narrow bilinear": (ndd.types.INTERP_LINEAR, False), "narrow bicubic": (ndd.types.INTERP_CUBIC, False),
+}  # fmt: skip
+SIZES = [((37, 53), (11, 19)), ((37, 53), (64, 90)), ((20, 7), (9, 30)), ((5, 5), (5, 5)), ((1, 9), (4, 3))]
+
+
+def pixels(shape, kind):
+    values = np.random.default_rng(list(shape)).integers(0, 256, shape)
+    return torch.from_numpy(values.astype(np.uint8) if kind == "u8" else (values / 255).astype(np.float32))
+
+
+def by_torch(image, size, name):
+    how = {"antialias": not name.startswith("narrow")} if "linear" in name or "cubic" in name else {}
+    mode = name.removeprefix("narrow ")
+    return torch.nn.functional.interpolate(image[None], size, mode=mode, **how)[0]
+
+
+@pytest.mark.parametrize("kind", ["u8", "f32"])
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize(("extents", "size"), SIZES)
+def test_as_torch(extents, size, name, kind):
+    image = pixels((3, *extents), kind)
+    interp_type, antialias = FILTERS[name]
+    made = ndd.resize(
+        ndd.as_tensor(image, layout="CHW"), size=size, interp_type=interp_type, antialias=antialias, rule="torchvision"
+    ).torch()
+    wanted = by_torch(image, size, name)
+    if "nearest" in name:
+        assert torch.equal(made, wanted)
+    elif kind == "f32":
+        torch.testing.assert_close(made, wanted, atol=1e-5, rtol=0)
+    else:
+        assert (made.int() - wanted.int()).abs().max() <= 1
+
+
+@pytest.mark.parametrize("name", ["BILINEAR", "BICUBIC", "LANCZOS", "NEAREST"])
+@pytest.mark.parametrize(("extents", "size"), SIZES)
+def test_as_pillow(extents, size, name):
+    image = pixels((*extents, 3), "u8").numpy()
+    kinds = {"BILINEAR": ndd.types.INTERP_LINEAR, "BICUBIC": ndd.types.INTERP_CUBIC,
+             "LANCZOS": ndd.types.INTERP_LANCZOS3, "NEAREST": ndd.types.INTERP_NN}  # fmt: skip
+    made = ndd.resize(ndd.as_tensor(image, layout="HWC"), size=size, interp_type=kinds[name], rule="torchvision")
+    wanted = np.asarray(PIL.Image.fromarray(image).resize(size[::-1], PIL.Image.Resampling[name]))
+    assert abs(made.numpy().astype(int) - wanted).max() <= (0 if name == "NEAREST" else 1)
+
+
+def test_a_region_is_cut_out_before():
+    image = pixels((40, 60, 3), "u8")
+    whole = {"size": [9, 14], "rule": "torchvision"}
+    made = ndd.resize(ndd.as_tensor(image, layout="HWC"), roi_start=[8, 5], roi_end=[33, 47], **whole).torch()
+    cut = ndd.as_tensor(image[8:33, 5:47].contiguous(), layout="HWC")
+    assert torch.equal(made, ndd.resize(cut, **whole).torch())
+
+
+@pytest.mark.parametrize(("extents", "shorter", "longer", "most", "size"), [
+    ((375, 500), 256, None, None, (256, 341)), ((500, 375), 256, None, None, (341, 256)),
+    ((333, 500), 256, None, 300, (199, 300)), ((300, 451), None, 100, None, (66, 100)),
+    ((7, 7), 3, None, None, (3, 3)),
+])  # fmt: skip
+def test_sides_are_cut_down_to_whole_pixels(extents, shorter, longer, most, size):
+    image = ndd.as_tensor(np.zeros((*extents, 1), np.uint8), layout="HWC")
+    how = {} if most is None else {"max_size": [most]}
+    made = ndd.resize(image, resize_shorter=shorter, resize_longer=longer, rule="torchvision", **how)
+    assert made.shape[:2] == size
+
+
+@pytest.mark.parametrize("kind", ["u8", "f32"])
+@pytest.mark.parametrize("name", FILTERS)
+def test_gpu_as_cpu(emulated_gpu, name, kind):
+    images = [pixels((37, 53, 3), kind), pixels((9, 70, 3), kind)]
+    interp_type, antialias = FILTERS[name]
+    batch = ndd.batch(images, layout="HWC")
+    how = {"size": [19, 31], "interp_type": interp_type, "antialias": antialias, "rule": "torchvision"}
+    for region in ({}, {"roi_start": [2, 40], "roi_end": [8, 5]}):
+        on_cpu, on_gpu = (ndd.resize(b, **how, **region) for b in (batch, batch.gpu()))
+        difference = (on_gpu.cpu().torch().float() - on_cpu.torch().float()).abs().max()
+        assert difference <= (0 if "nearest" in name else 1 if kind == "u8" else 1e-5)
+
+
+def test_what_torch_has_not():
+    image = ndd.as_tensor(np.zeros((4, 4, 1), np.uint8), layout="HWC")
+    with pytest.raises(RuntimeError, match="`rule`"):
+        ndd.resize(image, size=[2, 2], rule="pillow").evaluate()
+    for interp_type, antialias in ((ndd.types.INTERP_GAUSSIAN, True), (ndd.types.INTERP_LANCZOS3, False)):
+        with pytest.raises(RuntimeError, match="INTERP_LANCZOS3"):
+            ndd.resize(image, size=[2, 2], interp_type=interp_type, antialias=antialias, rule="torchvision").evaluate()
