@@ -38,12 +38,21 @@ def test_from_the_reader_to_the_value():
 def test_which_decoder_took_which_picture():
     rgb = np.ascontiguousarray(photo(40, 50)[..., :3])
     turned = encode(rgb, "JPEG", orientation=6)
-    data = [encode(rgb, "JPEG"), encode(rgb, "PNG"), encode(rgb, "WEBP"), turned, encode(rgb, "BMP"), encode(rgb, "PNG")]
+    data = [
+        encode(rgb, "JPEG"),
+        encode(rgb, "PNG"),
+        encode(rgb, "WEBP"),
+        turned,
+        encode(rgb, "BMP"),
+        encode(rgb, "PNG"),
+    ]
     data.append(encode(rgb, "GIF"))
     with ndd.profile():
         images = ndd.decoders.image(ndd.batch(data), device="cpu")
         lines = story(images)
-    found = dict(re.match(r" *decoded by (.*): \d+ \(samples (.*)\)", line).groups() for line in lines if "decoded" in line)
+    found = dict(
+        re.match(r" *decoded by (.*): \d+ \(samples (.*)\)", line).groups() for line in lines if "decoded" in line
+    )
     assert found == {
         "ndd's JPEG kernel": "0, 3", "libpng": "1, 5", "OpenCV": "2", "ndd's BMP reader": "4", "Pillow": "6",
     }  # fmt: skip

@@ -190,7 +190,9 @@ def _in_worker(_):
 
 def test_a_forked_worker_sees_nothing():
     with ndd.profile() as p:
-        loader = torch.utils.data.DataLoader(range(4), num_workers=1, collate_fn=_in_worker, multiprocessing_context="fork")
+        loader = torch.utils.data.DataLoader(
+            range(4), num_workers=1, collate_fn=_in_worker, multiprocessing_context="fork"
+        )
         assert all(loader)
     assert not p.spans
 
