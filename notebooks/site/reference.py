@@ -132,7 +132,10 @@ class Reference:
                 facts.append(f"**Layouts** {', '.join(operator.layouts)}")
         short = path.removeprefix("ndd.")
         if short in self._dali:
-            facts.append(f"**DALI** `nvidia.dali.experimental.dynamic.{short}`")
+            pipelines = f", in pipelines `nvidia.dali.fn.{short}`" if isinstance(operator, Operator) else ""
+            facts.append(f"**DALI** `nvidia.dali.experimental.dynamic.{short}`{pipelines}")
+        if short.startswith("torchvision.v2."):
+            facts.append(f"**torchvision** `torchvision.transforms.{short.removeprefix('torchvision.')}`")
         if short in self.torchvision:
             facts.append(f"**torchvision** {self.torchvision[short]}")
         return f"{' · '.join(facts)}\n{{ .facts }}\n" if facts else ""
