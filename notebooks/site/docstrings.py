@@ -15,7 +15,7 @@ _HEADS = ("Args:", "Attributes:")
 # What `@operator` adds to every operator, where a docstring does not say more.
 _ADDED = {
     "batch_size": "the number of samples, where no input is a batch; each input is then the same for all of them.",
-    "device": 'where the operator runs, "cpu" or "gpu"; default: where its first input is.',
+    "device": '"cpu" or "gpu". Default: where the first input is.',
     "dtype": "the element type of the result.",
     "rng": "an `ndd.random.RNG`; without it the thread's default one.",
 }
@@ -141,7 +141,7 @@ def _elsewhere(parameter: inspect.Parameter, meanings: dict[str, str], doc: Docs
     other = next((other for other, text in meanings.items() if named.search(text)), None)
     if other:
         return f"see `{other}`"
-    those = re.search(r"other arguments are those of (`[\w.]+`)", doc.text)
+    those = re.search(r"(?:other arguments are those of|^See|\. See) (`[\w.]+`)", doc.text)
     if those:
         return f"as for {those[1]}"
     if named.search(doc.text) or named.search(doc.errors):
@@ -159,7 +159,9 @@ def argument_table(function: Any, doc: Docstring) -> str:
     for parameter in signature.parameters.values():
         if parameter.name in ("self", "cls"):
             continue
-        meaning = meanings.get(parameter.name) or _ADDED.get(parameter.name) or _elsewhere(parameter, meanings, doc)
+        meaning = meanings.get(parameter.name) or _elsewhere(parameter, meanings, doc)
+        if not meaning or hasattr(function, "operator"):
+            meaning = meanings.get(parameter.name) or _ADDED.get(parameter.name) or meaning
         default = "" if parameter.default is parameter.empty else f"`{value_text(parameter.default)}`"
         kind = _type_text(parameter.annotation) or _TYPES.get(parameter.name, "")
         cells = (f"`{parameter.name}`", f"`{kind}`" if kind else "", default, " ".join(meaning.split()))
