@@ -8,7 +8,7 @@ import types
 import numpy as np
 import pytest
 import torch
-from functional_cases import COLORS, COPIES, EXACT_COLORS, GEOMETRY, boxes, images
+from torchvision_cases import COLORS, COPIES, EXACT_COLORS, GEOMETRY, boxes, images
 
 import ndd
 from ndd.torchvision.installed import import_torchvision

@@ -417,7 +417,7 @@ def perspective(
         return torch.stack([x / scale, y / scale], dim=-1)
 
     def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
-        return box.enclosing(b, kind, size, mode, moved) if b.numel() else b
+        return box.enclosing(b, kind, size, mode, moved, cut_before=True) if b.numel() else b
 
     def points(p: torch.Tensor, size: Size) -> Any:
         if not p.numel():
@@ -514,7 +514,9 @@ def elastic(
 
     def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
         way(0, size)
-        return box.enclosing(b, kind, size, mode, lambda p: moved(p.ceil(), size)) if b.numel() else b
+        if not b.numel():
+            return b
+        return box.enclosing(b, kind, size, mode, lambda p: moved(p.ceil(), size), cut_before=True, cut_behind=True)
 
     def points(p: torch.Tensor, size: Size) -> Any:
         way(0, size)
