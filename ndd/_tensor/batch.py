@@ -35,7 +35,7 @@ class Batch(Arithmetic, Handle):
         dtype: the element type to convert to. Default: that of the samples.
         device: where the samples go. Default: where they are.
         layout: a letter for each axis of a sample. Default: that of the samples.
-        invocation_result: without effect (an argument of DALI's).
+        invocation_result: an invocation whose result it is; ndd's own.
         copy: whether the samples are copied even if their memory could be shared.
 
     >>> import ndd

@@ -33,7 +33,7 @@ class Tensor(Arithmetic, Handle):
         device: where the values go. Default: where they are.
         layout: a letter for each axis.
         batch, index_in_batch: in place of `data`: sample `index_in_batch` of a Batch.
-        invocation_result: without effect (an argument of DALI's).
+        invocation_result: an invocation whose result it is; ndd's own.
         copy: whether the data are copied even if their memory could be shared.
 
     >>> import ndd, numpy as np
