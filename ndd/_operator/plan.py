@@ -1,4 +1,4 @@
-"""What an operator's own functions give: what comes out, and the plan of it."""
+"""The return values of an operator's functions: descriptions of its outputs, and plans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def like(
     ndim: int | None = None,
     layout: str | None = "same",
 ) -> Spec:
-    """What comes out is as `source`, except for what is given.
+    """Describes an output like `source`, except for the arguments given.
 
     Args:
         source: an input of the operator.
@@ -42,7 +42,7 @@ def like(
 
 
 def output(dtype: DTypeLike | None, ndim: int | None, layout: str | None = None) -> Spec:
-    """What comes out, in full. The device is filled in for you.
+    """Describes an output in full. The device is filled in for you.
 
     Args:
         dtype: the element type; None: known only when it has run.
@@ -53,7 +53,7 @@ def output(dtype: DTypeLike | None, ndim: int | None, layout: str | None = None)
 
 
 class Samples(NamedTuple):
-    """What comes out of an operator whose samples are not simply those that go in.
+    """Describes the outputs of an operator whose samples differ in number from those of its inputs.
 
     `fewer`: some may be left out, so that the size of the batch is known when it has run. `batch_only`: the operator
     makes batches, a call without a batch size is an error.
@@ -109,7 +109,7 @@ class Plan:
         return [view_of(self.view.get(name)) for name in names[:count]]
 
     def field(self, name: str) -> tuple[Any, bool]:
-        """What a kernel's parameter of this name gets, and whether it has a value for each sample."""
+        """The value of a kernel's parameter of this name, and whether it has a row for each sample."""
         if name in self.per_sample:
             return self.per_sample[name], True
         if name in self.shared:
