@@ -79,6 +79,7 @@ from ndd.ops.boxes.random_bbox_crop import random_bbox_crop
 from ndd.ops.color.brightness import brightness
 from ndd.ops.color.brightness_contrast import brightness_contrast
 from ndd.ops.color.clahe import clahe
+from ndd.ops.color.color_jitter import color_jitter
 from ndd.ops.color.color_space_conversion import color_space_conversion
 from ndd.ops.color.color_twist import color_twist
 from ndd.ops.color.contrast import contrast
@@ -105,6 +106,7 @@ from ndd.ops.image.multi_paste import multi_paste
 from ndd.ops.image.paste import paste
 from ndd.ops.image.peek_image_shape import peek_image_shape
 from ndd.ops.image.random_crop_generator import random_crop_generator
+from ndd.ops.image.random_erasing import random_erasing
 from ndd.ops.image.random_resized_crop import random_resized_crop
 from ndd.ops.image.resize import resize
 from ndd.ops.image.resize_crop_mirror import resize_crop_mirror
@@ -191,6 +193,7 @@ __all__ = [
     "cat",
     "checkpoint",
     "clahe",
+    "color_jitter",
     "color_space_conversion",
     "color_twist",
     "contrast",
@@ -266,6 +269,7 @@ __all__ = [
     "random",
     "random_bbox_crop",
     "random_crop_generator",
+    "random_erasing",
     "random_resized_crop",
     "readers",
     "reductions",

@@ -72,8 +72,8 @@ __all__ = [
     'Tensor', 'ThreadPool', '__version__', 'as_batch', 'as_tensor', 'audio_resample', 'auto_aug', 'bad_sample',
     'batch', 'batch_permutation', 'bb_flip', 'bbox_paste', 'bbox_rotate', 'bbox_transform', 'bfloat16', 'bool',
     'box_encoder', 'brightness', 'brightness_contrast', 'capture', 'cast', 'cast_like', 'cat', 'checkpoint', 'clahe',
-    'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform', 'copy', 'crop',
-    'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo', 'device', 'dtype', 'dump_image',
+    'color_jitter', 'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform', 'copy',
+    'crop', 'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo', 'device', 'dtype', 'dump_image',
     'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter', 'flip', 'float16', 'float32',
     'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream',
     'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16', 'int32', 'int64', 'io',
@@ -81,11 +81,12 @@ __all__ = [
     'mixup', 'multi_paste', 'newaxis', 'noise', 'nonsilent_region', 'normalize', 'one_hot', 'ones', 'ones_like',
     'operator', 'optical_flow', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame', 'permute_batch', 'picture',
     'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'pytorch', 'random', 'random_bbox_crop',
-    'random_crop_generator', 'random_resized_crop', 'readers', 'reductions', 'reinterpret', 'reshape', 'resize',
-    'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation', 'segmentation', 'sequence_rearrange',
-    'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice', 'spectrogram', 'sphere', 'squeeze',
-    'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord', 'to_decibels', 'transforms', 'transpose', 'type_id',
-    'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine', 'water', 'zeros', 'zeros_like',
+    'random_crop_generator', 'random_erasing', 'random_resized_crop', 'readers', 'reductions', 'reinterpret',
+    'reshape', 'resize', 'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation', 'segmentation',
+    'sequence_rearrange', 'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice', 'spectrogram',
+    'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord', 'to_decibels', 'transforms',
+    'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine', 'water', 'zeros',
+    'zeros_like',
 ]
 
 __version__: str
@@ -376,6 +377,33 @@ def clahe(
 def clahe(
     input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, bins: int = 256,
     clip_limit: float, luma_only: _bool = True, tiles_x: int, tiles_y: int,
+) -> Batch: ...
+@overload
+def color_jitter(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
+    brightness: float | Sequence[float | Sequence[float]] | Array | None = None,
+    contrast: float | Sequence[float | Sequence[float]] | Array | None = None,
+    hue: float | Sequence[float | Sequence[float]] | Array | None = None,
+    order: int | Sequence[int] | Array | None = None,
+    saturation: float | Sequence[float | Sequence[float]] | Array | None = None, rng: RNG | None = None,
+) -> Tensor: ...
+@overload
+def color_jitter(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    brightness: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    contrast: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    hue: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    order: int | Sequence[int] | Array | Batch | None = None,
+    saturation: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rng: RNG | None = None,
+) -> Batch: ...
+@overload
+def color_jitter(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    brightness: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    contrast: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    hue: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    order: int | Sequence[int] | Array | Batch | None = None,
+    saturation: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
 def color_space_conversion(
@@ -1373,6 +1401,29 @@ def random_crop_generator(
     random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
     rng: RNG | None = None,
 ) -> tuple[Batch, Batch]: ...
+@overload
+def random_erasing(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, p: float | Array = 0.5,
+    ratio: float | Sequence[float | Sequence[float]] | Array = (0.3, 3.3),
+    scale: float | Sequence[float | Sequence[float]] | Array = (0.02, 0.33),
+    value: float | Sequence[float | Sequence[float]] | Array | Literal['random'] = (0.0,), rng: RNG | None = None,
+) -> Tensor: ...
+@overload
+def random_erasing(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    p: float | Array | Batch = 0.5, ratio: float | Sequence[float | Sequence[float]] | Array | Batch = (0.3, 3.3),
+    scale: float | Sequence[float | Sequence[float]] | Array | Batch = (0.02, 0.33),
+    value: float | Sequence[float | Sequence[float]] | Array | Literal['random'] | Batch = (0.0,),
+    rng: RNG | None = None,
+) -> Batch: ...
+@overload
+def random_erasing(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None,
+    p: float | Array | Batch = 0.5, ratio: float | Sequence[float | Sequence[float]] | Array | Batch = (0.3, 3.3),
+    scale: float | Sequence[float | Sequence[float]] | Array | Batch = (0.02, 0.33),
+    value: float | Sequence[float | Sequence[float]] | Array | Literal['random'] | Batch = (0.0,),
+    rng: RNG | None = None,
+) -> Batch: ...
 @overload
 def random_resized_crop(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, antialias: _bool = True,

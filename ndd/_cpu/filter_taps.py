@@ -137,7 +137,7 @@ fused_nearest_taps.fallback()
 def exact_weight(kind, x):
     """A filter of torch's at `x`, in pixels of its own width: a cubic has a = -0.5 where it may be widened, else -0.75."""
     x, one, two = abs(x), np.float32(1), np.float32(2)
-    if kind == SHARP_TRIANGLE or kind == NARROW_TRIANGLE:
+    if kind in (SHARP_TRIANGLE, NARROW_TRIANGLE):
         return max(one - x, np.float32(0))
     if kind == SHARP_LANCZOS:
         if x >= np.float32(3):
@@ -172,7 +172,7 @@ def exact_taps(n_out, n_in, start, end, kind, radius):
     widened = max(scale, one)
     for i in range(n_out):
         place = n_out - 1 - i if mirrored else i
-        if kind == NN_CORNER or kind == NN_CENTRE:
+        if kind in (NN_CORNER, NN_CENTRE):
             shift = half if kind == NN_CENTRE else np.float32(0)
             pixel = min(np.int64(math.floor((np.float32(place) + shift) * scale)), extent - 1)
             first[i], weights[i, 0] = min(max(low + pixel, 0), n_in - 1), one

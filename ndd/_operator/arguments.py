@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import types
 import typing
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -54,7 +55,18 @@ _CALLABLE: Any = collections.abc.Callable
 class Argument:
     """One keyword argument: name, default, whether it may differ between samples, and its conversion."""
 
-    __slots__ = ("bounded", "convert", "default", "name", "number", "numpy", "per_sample", "required", "vector")
+    __slots__ = (
+        "bounded",
+        "convert",
+        "default",
+        "name",
+        "number",
+        "numpy",
+        "per_sample",
+        "required",
+        "vector",
+        "words",
+    )
 
     def __init__(self, name: str, annotation: Any, default: Any):
         self.name = name
@@ -63,6 +75,10 @@ class Argument:
         self.default = None if self.required else default
         self.per_sample = annotation.__class__.__name__ == "PerSample"
         kind: Any = annotation.kind if self.per_sample else _without_none(annotation)
+        self.words: tuple[Any, ...] = ()  # texts for all samples, beside numbers: PerSample[int | Literal["all"]]
+        if self.per_sample and typing.get_origin(kind) in (types.UnionType, typing.Union):
+            kind, *literals = typing.get_args(kind)
+            self.words = tuple(word for literal in literals for word in typing.get_args(literal))
         self.vector = typing.get_origin(kind) in _SEQUENCES or kind in _SEQUENCES
         element: Any = (typing.get_args(kind) or (float,))[0] if self.vector else kind
         self.number = element in (int, float)
@@ -91,7 +107,7 @@ class Argument:
 
     def _warn_of_change(self, value: Any, operator: str) -> None:
         """Warns of what is taken as in DALI, though it may not be meant: texts as numbers, fractions cut off."""
-        if not self.number:
+        if not self.number or (self.words and isinstance(value, str)):
             return
         listed = np.asarray(value)
         how = ""
@@ -105,6 +121,8 @@ class Argument:
 
     def accept(self, value: Any, operator: str) -> Any:
         """A converted constant, or a handle for what holds values of samples."""
+        if self.words and isinstance(value, str):
+            return self._constant(_one_of(self.words), value, operator)
         if self.per_sample:
             if isinstance(value, Handle):
                 return value

@@ -53,14 +53,16 @@ _NAMES = {
     ("toimage", "topilimage"): "images.torch() gives a torch tensor, images.numpy() an array",
     ("todtype", "convertimagedtype", "convertdtype", "tofloat", "astype", "float"): "ndd.cast(x, dtype=ndd.float32)",
     ("normalizeimage",): "ndd.crop_mirror_normalize(images, mean=, std=)",
-    ("colorjitter", "randombrightnesscontrast", "adjustbrightness", "adjustcontrast", "huesaturationvalue", "adjusthue"):
+    ("colorjitter",): "ndd.color_jitter(images, brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1)",
+    ("randombrightnesscontrast", "adjustbrightness", "adjustcontrast", "huesaturationvalue", "adjusthue"):
         "ndd.color_twist(images, brightness=ndd.random.uniform(range=[0.8, 1.2], batch_size=n), contrast=, saturation=, hue=)",
     ("grayscale", "randomgrayscale", "togray", "rgbtograyscale", "cvtcolor"):
         "ndd.color_space_conversion(images, image_type=ndd.types.RGB, output_type=ndd.types.GRAY)",
     ("randomrotation", "affinerotate"): "ndd.rotate(images, angle=ndd.random.uniform(range=[-30, 30], batch_size=n))",
     ("affine", "randomaffine", "shiftscalerotate", "warpaffine"): "ndd.warp_affine(images, matrix=...), ndd.transforms",
     ("perspective", "randomperspective"): "ndd.experimental.warp_perspective(images, matrix=...)",
-    ("randomerasing", "coarsedropout", "cutout"): "ndd.erase(images, anchor=, shape=), or ndd.grid_mask(images)",
+    ("randomerasing",): "ndd.random_erasing(images, p=0.5)",
+    ("coarsedropout", "cutout"): "ndd.erase(images, anchor=, shape=), or ndd.grid_mask(images)",
     ("medianblur",): "ndd.experimental.median_blur(images, window_size=)",
     ("autoaugment", "randaugment", "trivialaugment", "trivialaugmentwide", "augmix"): "ndd.auto_aug has these schemes",
     ("readimage", "readfile", "open", "load", "imdecode", "decodeimage", "decodejpeg", "decodepng"):

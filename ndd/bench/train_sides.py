@@ -43,7 +43,9 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--threads", type=int, required=True, help="of all processes together")
     parser.add_argument("--hw-load", type=float)
-    parser.add_argument("--half", action="store_true", help="images in bfloat16 and channels_last, for synthetic and ndd")
+    parser.add_argument(
+        "--half", action="store_true", help="images in bfloat16 and channels_last, for synthetic and ndd"
+    )
     args = parser.parse_args(given)
     rank = _join_the_others(args)
     files = scan(args.data).repeated((args.steps + _WARM_STEPS[args.device] + 64) * args.batch_size * args.world)

@@ -13,6 +13,7 @@ _SCHEMAS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
 )
+_WANTED = "torchvision.transforms.v2"
 _declared: list[torch.library.Library] = []
 
 
@@ -23,10 +24,11 @@ def import_torchvision() -> Any:
     Raises ImportError where it is not installed.
     """
     try:
-        return importlib.import_module("torchvision")
+        importlib.import_module(_WANTED)
     except RuntimeError:  # "operator torchvision::nms does not exist"
         library = torch.library.Library("torchvision", "FRAGMENT")
         for schema in _SCHEMAS:
             library.define(schema)
         _declared.append(library)  # the declarations last as long as it
-        return importlib.import_module("torchvision")
+        importlib.import_module(_WANTED)
+    return importlib.import_module("torchvision")

@@ -115,7 +115,8 @@ MASKS = {
     "random_resized_crop": {"size": [4, 5]}, "crop_mirror_normalize": {"mean": [3], "pad_output": True},
     "rotate": {"angle": 10.0}, "warp_affine": {"matrix": [1, 0, 3, 0, 1, 0]}, "paste": {"ratio": 2, "fill_value": [7]},
     "jitter": {}, "water": {}, "sphere": {}, "brightness": {"brightness": 0.5}, "contrast": {"contrast": 0.5},
-    "brightness_contrast": {"contrast": 0.5}, "experimental.resize": {"size": [4, 5]}, "experimental.remap": None,
+    "color_jitter": {"brightness": 0.5}, "brightness_contrast": {"contrast": 0.5},
+    "experimental.resize": {"size": [4, 5]}, "experimental.remap": None,
 }  # fmt: skip
 
 

@@ -20,7 +20,9 @@ def mirrored_plan(input: Operand, starts: np.ndarray, shapes: np.ndarray, policy
     if not outside:
         return window_plan(input, starts, shapes, np.zeros((1, 1)), dtype)
     if dtype != input.dtype:
-        raise RuntimeError(f'`dtype`: a border "{policy}" keeps the type {input.dtype}, got {dtype}: cast before or after')
+        raise RuntimeError(
+            f'`dtype`: a border "{policy}" keeps the type {input.dtype}, got {dtype}: cast before or after'
+        )
     empty = ((input.shapes == 0) & (shapes > 0)).any(axis=1)
     if empty.any():
         raise bad_sample(int(empty.argmax()), f'a border "{policy}" needs an input with elements')

@@ -10,7 +10,7 @@ import numpy as np
 from ndd._compiled.intrinsics import empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes, fill_line, filled
-from ndd._operator import PerSample, Plan, Values, bad_sample, like, operator
+from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, like, operator
 from ndd._operator.partition import Rows
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor.store import volumes
@@ -96,6 +96,12 @@ def _(
         bounds[:, :, 1, chosen] = np.clip(low + sizes, 0, extents)
     if (bounds == bounds[:1]).all():
         bounds = np.broadcast_to(bounds[:1], bounds.shape)
+    return region_plan(input, bounds, fill_value, layout)
+
+
+def region_plan(input: Operand, bounds: np.ndarray, fill_value: Values, layout: str | None) -> Plan:
+    """The plan that fills the regions `bounds`, int64 [N, regions, 2, axes] from begin to end, with a value for each sample."""
+    n = input.n
     values = fill_value.rows() if fill_value.varies else fill_value.constant[None]
     fill = elements_of(values if values.size else np.zeros((1, 1)), input.dtype)
     channel = fill_axis(fill.shape[1], layout, input.shapes)

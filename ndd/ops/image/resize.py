@@ -92,8 +92,8 @@ def resize(
     "nearest"; with it NN is "nearest-exact". It has no GAUSSIAN, and LANCZOS3 with `antialias` alone. What lies outside of
     the image in a region counts as 0. OpenCV does not widen its filters.
 
-    Raises RuntimeError for other types, an unknown `rule`, for no size or several, for numbers that are not one for each spatial axis,
-    extents that are not finite, an unknown `mode`, a `mode` beside `resize_shorter` or `resize_longer`,
+    Raises RuntimeError for other types, an unknown `rule`, no size or several, numbers that are not one for each spatial
+    axis, extents that are not finite, an unknown `mode`, a `mode` beside `resize_shorter` or `resize_longer`,
     `roi_start` or `roi_end` alone or more than 10,000,000 pixels outside; ValueError for other layouts and filters.
 
     >>> import ndd

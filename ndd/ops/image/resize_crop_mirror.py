@@ -10,7 +10,7 @@ from ndd._tensor.dtype import DType
 from ndd.ops.image.extents import cut_windows
 from ndd.ops.image.resample_on_cpu import resample_on_cpu
 from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan, resampled_part
-from ndd.ops.image.window import check_crop, crop_places, crop_sizes, misplaced
+from ndd.ops.image.window import ROUNDINGS, check_crop, crop_places, crop_sizes, misplaced
 from ndd.types import DALIInterpType
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from ndd._operator import PerSample, Values, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._tensor import DType
-from ndd.ops.image.crop import bounded_plan, window_dtype
 from ndd.ops.image.borders import BORDERS, cut_with_border, mirrored_plan
+from ndd.ops.image.crop import bounded_plan, window_dtype
 from ndd.ops.image.window import check_policy, cut_part, rounded
 from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
 

@@ -61,7 +61,8 @@ def crop_window(
     """Anchors and sizes of the windows of `crop`, for the axes named by `letters` ("HW" or "DHW").
 
     The anchor is `position * (extent - size)` in 64-bit floats (of a position with 32), rounded half away from zero,
-    truncated, or as torchvision's centre crop: half to even, and towards zero where the window is the larger one. Sizes lose their fraction; one below 1 means the whole extent.
+    truncated, or as torchvision's centre crop: half to even, and towards zero where the window is the larger one. Sizes
+    lose their fraction; one below 1 means the whole extent.
     """
     sizes, places = crop_sizes(letters, **window), crop_places(letters, **window)
     extents = np.ascontiguousarray(extents)

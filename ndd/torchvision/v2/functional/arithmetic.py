@@ -68,19 +68,6 @@ def factor_of(factor: Any, count: int | None, check: Callable[[np.ndarray], Any]
     return ndd.cast(value, dtype=ndd.float32) if isinstance(value, ndd.Batch) else float(value)
 
 
-def restored(made: Any, dtype: Any) -> Any:
-    """Numbers within the range of a type, cut down to whole ones where it has only these."""
-    made = ndd.math.clamp(made, 0.0, largest(dtype))
-    if dtype.name in _VALUE_BITS:
-        made = ndd.math.floor(made)
-    return made if made.dtype == dtype else ndd.cast(made, dtype=dtype)
-
-
-def blended(value: Any, other: Any, ratio: Any) -> Any:
-    """`ratio` of one picture and the rest of another one."""
-    return restored(value * ratio + other * (1.0 - ratio), value.dtype)
-
-
 def grey(value: Any) -> Any:
     """Luminance as float32, one channel: torch's sum, whose products are not rounded before they are added."""
     wide = ndd.cast(value, dtype=ndd.float64)

@@ -86,14 +86,26 @@ def mirrored(boxes: torch.Tensor, format: Any, size: Size, axis: int) -> torch.T
 
 
 def enclosing(
-    boxes: torch.Tensor, format: Any, size: Size, mode: str | None, move: Callable[[torch.Tensor], torch.Tensor]
+    boxes: torch.Tensor,
+    format: Any,
+    size: Size,
+    mode: str | None,
+    move: Callable[[torch.Tensor], torch.Tensor],
+    *,
+    cut_before: bool = False,
+    cut_behind: bool = False,
 ) -> torch.Tensor:
-    """The least upright boxes that hold the corners after `move`, which takes points `[N, 2]`, cut off at the border."""
+    """The least upright boxes that hold the corners after `move`, which takes points `[N, 2]`, cut off at the border.
+
+    Boxes of whole numbers are moved as fractions; `cut_before` and `cut_behind` say whether their corners are whole numbers
+    before that and behind it: torchvision does not do the same everywhere.
+    """
     name = format_name(format)
-    whole = boxes if boxes.is_floating_point() else boxes.float()
+    whole = boxes if boxes.is_floating_point() or cut_before else boxes.float()
     x0, y0, x1, y1 = converted(whole, name, "XYXY").reshape(-1, 4).unbind(-1)
     corners = torch.stack([x0, y0, x1, y0, x1, y1, x0, y1], dim=-1).reshape(-1, 2)
-    corners = move(corners).reshape(-1, 4, 2)
+    corners = move(corners if corners.is_floating_point() else corners.float()).reshape(-1, 4, 2)
     ends = torch.cat([corners.amin(1), corners.amax(1)], dim=1)
+    ends = ends.to(boxes.dtype) if cut_behind else ends
     made = converted(clamped(ends, "XYXY", size, mode), "XYXY", name)
     return made.reshape(boxes.shape).to(boxes.dtype)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 import ndd
 from ndd.torchvision.v2.functional.arithmetic import (
-    blended,
     channel,
     channels_of,
     check_channels,
@@ -15,11 +16,11 @@ from ndd.torchvision.v2.functional.arithmetic import (
     grey,
     is_float,
     joined,
-    restored,
+    largest,
 )
 from ndd.torchvision.v2.functional.conversions import scaled_to
 from ndd.torchvision.v2.functional.kinds import through
-from ndd.torchvision.values import count_of, layout_of
+from ndd.torchvision.values import count_of, rows_of, varies
 
 
 def on_images(name: str, inpt: Any, images: Any) -> Any:
@@ -29,8 +30,21 @@ def on_images(name: str, inpt: Any, images: Any) -> Any:
     )  # fmt: skip
 
 
-def _not_negative(name: str, factor: Any, count: int | None) -> Any:
-    return factor_of(factor, count, lambda rows: rows >= 0, f"{name} ({factor}) is not non-negative.")
+def _step(step: str, inpt: Any, factor: Any) -> Any:
+    """One step of `ndd.color_jitter`; ValueError for a negative factor, or a hue beyond its circle."""
+    count = count_of(inpt)
+    rows = rows_of(factor, count)
+    if step == "hue" and not (abs(rows) <= 0.5).all():
+        raise ValueError(f"hue_factor ({factor}) is not in [-0.5, 0.5].")
+    if step != "hue" and not (rows >= 0).all():
+        raise ValueError(f"{step}_factor ({factor}) is not non-negative.")
+
+    def images(value: Any) -> Any:
+        if check_channels(value) == 1 and step in ("saturation", "hue"):
+            return value
+        return _jittered(value, count, step, factor)
+
+    return on_images(f"adjust_{step}", inpt, images)
 
 
 def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
@@ -41,13 +55,7 @@ def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
     >>> F.adjust_brightness(torch.tensor([[[100, 200]]], dtype=torch.uint8), 1.5)
     tensor([[[150, 255]]], dtype=torch.uint8)
     """
-    factor = _not_negative("brightness_factor", brightness_factor, count_of(inpt))
-
-    def images(value: Any) -> Any:
-        check_channels(value)
-        return restored(value * factor, value.dtype)
-
-    return on_images("adjust_brightness", inpt, images)
+    return _step("brightness", inpt, brightness_factor)
 
 
 def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
@@ -58,17 +66,7 @@ def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
     >>> F.adjust_contrast(torch.tensor([[[100, 200]]], dtype=torch.uint8), 0.5)
     tensor([[[125, 175]]], dtype=torch.uint8)
     """
-    factor = _not_negative("contrast_factor", contrast_factor, count_of(inpt))
-
-    def images(value: Any) -> Any:
-        tones = grey(value) if check_channels(value) == 3 else ndd.cast(value, dtype=ndd.float32)
-        if not is_float(value):
-            tones = ndd.math.floor(tones)
-        layout = layout_of(value)
-        axes = [i for i, letter in enumerate(layout) if letter != "F"]
-        return blended(value, ndd.reductions.mean(tones, axes=axes, keep_dims=True), factor)
-
-    return on_images("adjust_contrast", inpt, images)
+    return _step("contrast", inpt, contrast_factor)
 
 
 def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
@@ -79,15 +77,7 @@ def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
     >>> F.adjust_saturation(torch.tensor([[[100]], [[200]], [[0]]], dtype=torch.uint8), 0.0).flatten()
     tensor([147, 147, 147], dtype=torch.uint8)
     """
-    factor = _not_negative("saturation_factor", saturation_factor, count_of(inpt))
-
-    def images(value: Any) -> Any:
-        if check_channels(value) == 1:
-            return value
-        tones = grey(value)
-        return blended(value, tones if is_float(value) else ndd.math.floor(tones), factor)
-
-    return on_images("adjust_saturation", inpt, images)
+    return _step("saturation", inpt, saturation_factor)
 
 
 def adjust_hue(inpt: Any, hue_factor: float) -> Any:
@@ -98,42 +88,24 @@ def adjust_hue(inpt: Any, hue_factor: float) -> Any:
     >>> F.adjust_hue(torch.tensor([[[255]], [[0]], [[0]]], dtype=torch.uint8), 0.5).flatten()
     tensor([  0, 255, 255], dtype=torch.uint8)
     """
-    text = f"hue_factor ({hue_factor}) is not in [-0.5, 0.5]."
-    factor = factor_of(hue_factor, count_of(inpt), lambda rows: abs(rows) <= 0.5, text)
-
-    def images(value: Any) -> Any:
-        if check_channels(value) == 1:
-            return value
-        return scaled_to(_turned(scaled_to(value, ndd.float32), factor), value.dtype)
-
-    return on_images("adjust_hue", inpt, images)
+    return _step("hue", inpt, hue_factor)
 
 
-def _turned(value: Any, factor: Any) -> Any:
-    """Float32 images with their hue turned: a pixel is the brightest value less what each channel lacks to it."""
-    red, green, blue = (channel(value, i) for i in range(3))
-    most, least = ndd.math.max(ndd.math.max(red, green), blue), ndd.math.min(ndd.math.min(red, green), blue)
-    span = most - least
-    flat = ndd.cast(span == 0.0, dtype=ndd.float32)
-    divisor = span + flat
-    is_red = ndd.cast(most == red, dtype=ndd.float32)
-    is_green = ndd.cast(most == green, dtype=ndd.float32) * (1.0 - is_red)
-    is_blue = 1.0 - is_red - is_green
-    sector = (
-        is_red * (green - blue) / divisor
-        + is_green * ((blue - red) / divisor + 2.0)
-        + is_blue * ((red - green) / divisor + 4.0)
-    )
-    hue = sector * (1.0 / 6.0) + 1.0 + factor
-    hue = (hue - ndd.math.floor(hue)) * 6.0
-    # Of a hue from 0 to 6 a channel lacks all of the span within 1 of its opposite, and less on the way there.
-    parts = []
-    for centre in (5.0, 3.0, 1.0):
-        place = hue + centre
-        place = place - ndd.math.floor(place * (1.0 / 6.0)) * 6.0
-        lack = ndd.math.clamp(ndd.math.min(place, 4.0 - place), 0.0, 1.0)
-        parts.append(most - span * lack)
-    return ndd.math.clamp(joined(parts), 0.0, 1.0)
+_JITTERED = (ndd.uint8, ndd.float16, ndd.float32)
+
+
+def _jittered(value: Any, count: int | None, name: str, factor: Any) -> Any:
+    """One step of `ndd.color_jitter`, by a factor that is known; types that it does not take as fractions of white."""
+    rows = rows_of(factor, count).reshape(-1, 1).astype(np.float32)
+    both = np.repeat(rows, 2, axis=1)
+    ranges = ndd.as_batch(both) if varies(factor, count) else both[0].tolist()
+    how = {name: ranges, "order": [0, 1, 2, 3], "rng": ndd.random.RNG(seed=0)}  # nothing is left to be drawn
+    if value.dtype in _JITTERED:
+        return ndd.color_jitter(value, **how)
+    share = ndd.color_jitter(ndd.cast(value, dtype=ndd.float32) * (1.0 / largest(value.dtype)), **how)
+    if is_float(value):
+        return ndd.cast(share, dtype=value.dtype)
+    return ndd.cast(ndd.math.floor(share * largest(value.dtype)), dtype=value.dtype)
 
 
 def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:

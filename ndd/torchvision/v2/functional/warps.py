@@ -36,25 +36,51 @@ def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -
         raise ValueError(f"Interpolation mode '{mode.value}' is unsupported with Tensor input")
     fills = _fills(fill, value)
     kind, layout = value.dtype, value.layout
-    value = value if kind in _REMAPPED else ndd.cast(value, dtype=ndd.float32)
-    sizes, framed = sizes_of(value), _bordered(value, fills)
-    device = (
-        torch.device("cuda", value.device.device_id or 0) if value.device.device_type == "gpu" else torch.device("cpu")
-    )
-    made: dict[Any, Any] = {}
-    for i, (h, w) in enumerate(sizes.tolist()):
-        if (h, w) not in made or not alike:
-            made[(h, w) if alike else i] = _places(maps(i, (h, w), device), (h, w), mode is NEAREST)
-    each = [made[tuple(s) if alike else i] for i, s in enumerate(sizes.tolist())]
-    frames, back = _as_frames(framed, layout_of(value))
-    if isinstance(value, ndd.Batch):
-        x, y = (ndd.as_batch([m[k] for m in each]) for k in (0, 1))
-    else:
-        x, y = each[0]
+    shaded = mode is BILINEAR and fill is not None
+    real = shaded or kind not in _REMAPPED
+    value = ndd.cast(value, dtype=ndd.float32) if real and kind != ndd.float32 else value
+    frames, back = _as_frames(_bordered(value, [0.0] if shaded else fills), layout_of(value))
+    x, y, weight = _maps_of(value, maps, alike, mode)
     how = ndd.types.INTERP_NN if mode is NEAREST else ndd.types.INTERP_LINEAR
-    result = back(ndd.experimental.remap(frames, x, y, interp=how, pixel_origin="center"))
-    result = result if result.layout == layout or layout is None else ndd.reshape(result, layout=layout)
-    return result if kind == result.dtype else ndd.cast(result, dtype=kind)
+    made = ndd.experimental.remap(frames, x, y, interp=how, pixel_origin="center")
+    if shaded:  # as in torchvision, where the picture fades towards its border twice
+        fill = _fill_operand(fills, frames)
+        made = (made - fill) * ndd.reshape(weight, src_dims=_AROUND[frames.layout]) + fill
+    made = back(made)
+    made = made if layout in (None, made.layout) else ndd.reshape(made, layout=layout)
+    return made if kind == made.dtype else ndd.cast(made, dtype=kind)
+
+
+_AROUND = {"HW": [0, 1], "HWC": [0, 1, -1], "FHWC": [-1, 0, 1, -1]}  # a weight [H, W] beside pictures
+
+
+def _maps_of(value: Any, maps: Maps, alike: bool, mode: InterpolationMode) -> tuple[Any, Any, Any]:
+    """Columns and rows of the source of each picture, with its border, and the share of each pixel that lies inside."""
+    gpu = value.device.device_type == "gpu"
+    device = torch.device("cuda", value.device.device_id or 0) if gpu else torch.device("cpu")
+    known: dict[Any, Any] = {}
+    each = []
+    for i, (h, w) in enumerate(sizes_of(value).tolist()):
+        key = (h, w) if alike else i
+        if key not in known:
+            known[key] = _places(maps(i, (h, w), device), (h, w), mode is NEAREST)
+        each.append(known[key])
+    if not isinstance(value, ndd.Batch):
+        return tuple(ndd.as_tensor(v) for v in each[0])  # type: ignore[return-value]
+    return tuple(ndd.as_batch([sample[k] for sample in each]) for k in range(3))  # type: ignore[return-value]
+
+
+def _fill_operand(fills: list[float], frames: Any) -> Any:
+    """Fills of channels beside pictures; planes that count as frames are channels too."""
+    if len(fills) == 1:
+        return fills[0]
+    array = np.array(fills, np.float32)
+    if frames.layout == "HWC" or (frames.layout == "FHWC" and channels_of(frames) != {1}):
+        return ndd.as_tensor(array.reshape((1,) * (frames.ndim - 1) + (-1,))).to_device(frames.device)
+    counts = [s[0] for s in (frames.shape if isinstance(frames, ndd.Batch) else [frames.shape])]
+    rows = [np.tile(array, count // len(fills)).reshape(-1, 1, 1, 1) for count in counts]
+    operand = ndd.as_batch(rows) if isinstance(frames, ndd.Batch) else ndd.as_tensor(rows[0])
+    return operand.to_device(frames.device)
 
 
 def _fills(fill: Any, value: Any) -> list[float]:
@@ -101,15 +127,16 @@ def _as_frames(value: Any, layout: str) -> tuple[Any, Callable[[Any], Any]]:
     raise ValueError(f"expected pictures HWC, CHW or HW, or video FHWC or FCHW, got the layout {layout!r}")
 
 
-def _places(grid: torch.Tensor, size: Size, nearest: bool) -> tuple[Any, Any]:
-    """Columns and rows of the source with its border, as `grid_sample` finds them; far outside is the border."""
-    layers = []
+def _places(grid: torch.Tensor, size: Size, nearest: bool) -> list[torch.Tensor]:
+    """Columns and rows of the source with its border, as `grid_sample` finds them (far outside is the border), and weights."""
+    layers, weight = [], torch.ones_like(grid[..., 0])
     for k in (0, 1):
         extent = size[1 - k]
         at = (grid[..., k] + 1) * (extent / 2) - 0.5
-        at = at.round() if nearest else at
-        layers.append(ndd.as_tensor((at.nan_to_num(-1.0).clamp(-1, extent) + 1).contiguous()))
-    return layers[0], layers[1]
+        at = (at.round() if nearest else at).nan_to_num(-1.0).clamp(-1, extent)
+        weight = weight * torch.minimum(at + 1, extent - at).clamp(max=1)
+        layers.append((at + 1).contiguous())
+    return [*layers, weight]
 
 
 # ---- affine maps
@@ -390,7 +417,7 @@ def perspective(
         return torch.stack([x / scale, y / scale], dim=-1)
 
     def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
-        return box.enclosing(b, kind, size, mode, moved) if b.numel() else b
+        return box.enclosing(b, kind, size, mode, moved, cut_before=True) if b.numel() else b
 
     def points(p: torch.Tensor, size: Size) -> Any:
         if not p.numel():
@@ -487,7 +514,9 @@ def elastic(
 
     def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
         way(0, size)
-        return box.enclosing(b, kind, size, mode, lambda p: moved(p.ceil(), size)) if b.numel() else b
+        if not b.numel():
+            return b
+        return box.enclosing(b, kind, size, mode, lambda p: moved(p.ceil(), size), cut_before=True, cut_behind=True)
 
     def points(p: torch.Tensor, size: Size) -> Any:
         way(0, size)
