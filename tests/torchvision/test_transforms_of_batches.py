@@ -159,7 +159,9 @@ def test_targets_move_together():
 
 
 @pytest.mark.parametrize("count", [0, 1])
-@pytest.mark.parametrize("name", ["RandomHorizontalFlip", "ColorJitter", "RandomErasing", "TrivialAugmentWide", "RandAugment"])
+@pytest.mark.parametrize(
+    "name", ["RandomHorizontalFlip", "ColorJitter", "RandomErasing", "TrivialAugmentWide", "RandAugment"]
+)
 def test_small_batches(name, count):
     batch = ndd.batch([np.zeros((8, 9, 3), np.uint8)] * 3, layout="HWC").select(list(range(count)))
     made = getattr(v2, name)(*CASES.get(name, [()])[0])(batch)

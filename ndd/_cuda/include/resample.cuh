@@ -48,128 +48,12 @@ inline long long first_tap(const ResampleAxis& axis, long long i, float* x) {
     return (long long)floorf(__fadd_rn(__fmul_rn(float(i) + 0.5f, axis.scale), axis.start));
 #else
     return (long long)floorf((float(i) + 0.5f) * axis.scale + axis.start);
-// How an axis is resampled by torch's rule: of `extent` pixels from `low` on.
-struct ExactAxis {
-  long long low, extent, n_out;
-  float scale, widened, radius;
-  int kind, taps;
-  bool mirrored;
-};
-
-inline ExactAxis exact_axis_of(float start, float end, long long n_out, int kind, float radius) {
-  ExactAxis axis;
-  axis.kind = kind;
-  axis.n_out = n_out;
-  axis.mirrored = end < start;
-  axis.low = (long long)floorf(fminf(start, end));
-  axis.extent = (long long)ceilf(fmaxf(start, end)) - axis.low;
-  if (axis.extent < 1) axis.extent = 1;
-  axis.scale = float(double(fabsf(end - start)) / double(n_out));
-  axis.widened = fmaxf(axis.scale, 1.0f);
-  axis.radius = radius;
-  axis.taps = kind <= NN_CENTRE ? 1 : int(ceilf(2.0f * radius)) + (kind < NARROW_TRIANGLE ? 1 : 0);
-  return axis;
-}
-
-inline float exact_weight(int kind, float x) {
-  x = fabsf(x);
-  if (kind == SHARP_TRIANGLE || kind == NARROW_TRIANGLE) return fmaxf(1.0f - x, 0.0f);
-  if (kind == SHARP_LANCZOS) {
-    if (x >= 3.0f) return 0.0f;
-    const float angle = 3.14159265358979f * x;
-    return x == 0.0f ? 1.0f : 3.0f * sinf(angle) * sinf(angle / 3.0f) / (angle * angle);
-  }
-  const float a = kind == SHARP_CUBIC ? -0.5f : -0.75f;
-  if (x < 1.0f) return ((a + 2.0f) * x - (a + 3.0f)) * x * x + 1.0f;
-  return x < 2.0f ? (((x - 5.0f) * x + 8.0f) * x - 4.0f) * a : 0.0f;
-}
-
-// The first pixel of the region that output `i` is made of (and how many), and where in its filter that lies.
-inline long long exact_first(const ExactAxis& axis, long long i, int* count, float* place) {
-  if (axis.mirrored) i = axis.n_out - 1 - i;
-  *count = axis.taps;
-  const float centre = axis.scale * (float(i) + 0.5f);
-  if (axis.kind == NN_CORNER || axis.kind == NN_CENTRE) {
-    const long long pixel = (long long)floorf(axis.kind == NN_CENTRE ? centre : float(i) * axis.scale);
-    return pixel < axis.extent ? pixel : axis.extent - 1;
-  }
-  if (axis.kind >= NARROW_TRIANGLE) {  // it repeats the edge
-    const long long begin = (long long)floorf(centre - 0.5f) - (axis.taps / 2 - 1);
-    *place = float(begin) - (centre - 0.5f);
-    return begin;
-  }
-  long long first = (long long)(centre - axis.radius + 0.5f), behind = (long long)(centre + axis.radius + 0.5f);
-  first = first < 0 ? 0 : first < axis.extent ? first : axis.extent - 1;
-  if (behind > axis.extent) behind = axis.extent;
-  if (behind - first < axis.taps) *count = int(behind - first);
-  *place = float(first) - centre + 0.5f;
-  return first;
-}
-
 #endif
   }
 #ifdef __CUDACC_RTC__
   const float left = __fadd_rn(__fmul_rn(float(i), axis.scale), axis.origin);
 #else
   const float left = float(i) * axis.scale + axis.origin;
-// How an axis is resampled by torch's rule: of `extent` pixels from `low` on.
-struct ExactAxis {
-  long long low, extent, n_out;
-  float scale, widened, radius;
-  int kind, taps;
-  bool mirrored;
-};
-
-inline ExactAxis exact_axis_of(float start, float end, long long n_out, int kind, float radius) {
-  ExactAxis axis;
-  axis.kind = kind;
-  axis.n_out = n_out;
-  axis.mirrored = end < start;
-  axis.low = (long long)floorf(fminf(start, end));
-  axis.extent = (long long)ceilf(fmaxf(start, end)) - axis.low;
-  if (axis.extent < 1) axis.extent = 1;
-  axis.scale = float(double(fabsf(end - start)) / double(n_out));
-  axis.widened = fmaxf(axis.scale, 1.0f);
-  axis.radius = radius;
-  axis.taps = kind <= NN_CENTRE ? 1 : int(ceilf(2.0f * radius)) + (kind < NARROW_TRIANGLE ? 1 : 0);
-  return axis;
-}
-
-inline float exact_weight(int kind, float x) {
-  x = fabsf(x);
-  if (kind == SHARP_TRIANGLE || kind == NARROW_TRIANGLE) return fmaxf(1.0f - x, 0.0f);
-  if (kind == SHARP_LANCZOS) {
-    if (x >= 3.0f) return 0.0f;
-    const float angle = 3.14159265358979f * x;
-    return x == 0.0f ? 1.0f : 3.0f * sinf(angle) * sinf(angle / 3.0f) / (angle * angle);
-  }
-  const float a = kind == SHARP_CUBIC ? -0.5f : -0.75f;
-  if (x < 1.0f) return ((a + 2.0f) * x - (a + 3.0f)) * x * x + 1.0f;
-  return x < 2.0f ? (((x - 5.0f) * x + 8.0f) * x - 4.0f) * a : 0.0f;
-}
-
-// The first pixel of the region that output `i` is made of (and how many), and where in its filter that lies.
-inline long long exact_first(const ExactAxis& axis, long long i, int* count, float* place) {
-  if (axis.mirrored) i = axis.n_out - 1 - i;
-  *count = axis.taps;
-  const float centre = axis.scale * (float(i) + 0.5f);
-  if (axis.kind == NN_CORNER || axis.kind == NN_CENTRE) {
-    const long long pixel = (long long)floorf(axis.kind == NN_CENTRE ? centre : float(i) * axis.scale);
-    return pixel < axis.extent ? pixel : axis.extent - 1;
-  }
-  if (axis.kind >= NARROW_TRIANGLE) {  // it repeats the edge
-    const long long begin = (long long)floorf(centre - 0.5f) - (axis.taps / 2 - 1);
-    *place = float(begin) - (centre - 0.5f);
-    return begin;
-  }
-  long long first = (long long)(centre - axis.radius + 0.5f), behind = (long long)(centre + axis.radius + 0.5f);
-  first = first < 0 ? 0 : first < axis.extent ? first : axis.extent - 1;
-  if (behind > axis.extent) behind = axis.extent;
-  if (behind - first < axis.taps) *count = int(behind - first);
-  *place = float(first) - centre + 0.5f;
-  return first;
-}
-
 #endif
   const float index = ceilf(left);
   *x = (index - left) * axis.step;
@@ -183,64 +67,6 @@ inline float sine_of_half_turns(float x) {
   return __sinf(3.14159265358979f * (x - 2.0f * rintf(0.5f * x)));
 #else
   return sinf(3.14159265358979f * (x - 2.0f * rintf(0.5f * x)));
-// How an axis is resampled by torch's rule: of `extent` pixels from `low` on.
-struct ExactAxis {
-  long long low, extent, n_out;
-  float scale, widened, radius;
-  int kind, taps;
-  bool mirrored;
-};
-
-inline ExactAxis exact_axis_of(float start, float end, long long n_out, int kind, float radius) {
-  ExactAxis axis;
-  axis.kind = kind;
-  axis.n_out = n_out;
-  axis.mirrored = end < start;
-  axis.low = (long long)floorf(fminf(start, end));
-  axis.extent = (long long)ceilf(fmaxf(start, end)) - axis.low;
-  if (axis.extent < 1) axis.extent = 1;
-  axis.scale = float(double(fabsf(end - start)) / double(n_out));
-  axis.widened = fmaxf(axis.scale, 1.0f);
-  axis.radius = radius;
-  axis.taps = kind <= NN_CENTRE ? 1 : int(ceilf(2.0f * radius)) + (kind < NARROW_TRIANGLE ? 1 : 0);
-  return axis;
-}
-
-inline float exact_weight(int kind, float x) {
-  x = fabsf(x);
-  if (kind == SHARP_TRIANGLE || kind == NARROW_TRIANGLE) return fmaxf(1.0f - x, 0.0f);
-  if (kind == SHARP_LANCZOS) {
-    if (x >= 3.0f) return 0.0f;
-    const float angle = 3.14159265358979f * x;
-    return x == 0.0f ? 1.0f : 3.0f * sinf(angle) * sinf(angle / 3.0f) / (angle * angle);
-  }
-  const float a = kind == SHARP_CUBIC ? -0.5f : -0.75f;
-  if (x < 1.0f) return ((a + 2.0f) * x - (a + 3.0f)) * x * x + 1.0f;
-  return x < 2.0f ? (((x - 5.0f) * x + 8.0f) * x - 4.0f) * a : 0.0f;
-}
-
-// The first pixel of the region that output `i` is made of (and how many), and where in its filter that lies.
-inline long long exact_first(const ExactAxis& axis, long long i, int* count, float* place) {
-  if (axis.mirrored) i = axis.n_out - 1 - i;
-  *count = axis.taps;
-  const float centre = axis.scale * (float(i) + 0.5f);
-  if (axis.kind == NN_CORNER || axis.kind == NN_CENTRE) {
-    const long long pixel = (long long)floorf(axis.kind == NN_CENTRE ? centre : float(i) * axis.scale);
-    return pixel < axis.extent ? pixel : axis.extent - 1;
-  }
-  if (axis.kind >= NARROW_TRIANGLE) {  // it repeats the edge
-    const long long begin = (long long)floorf(centre - 0.5f) - (axis.taps / 2 - 1);
-    *place = float(begin) - (centre - 0.5f);
-    return begin;
-  }
-  long long first = (long long)(centre - axis.radius + 0.5f), behind = (long long)(centre + axis.radius + 0.5f);
-  first = first < 0 ? 0 : first < axis.extent ? first : axis.extent - 1;
-  if (behind > axis.extent) behind = axis.extent;
-  if (behind - first < axis.taps) *count = int(behind - first);
-  *place = float(first) - centre + 0.5f;
-  return first;
-}
-
 #endif
 }
 
@@ -256,64 +82,6 @@ inline float filter_entry(int kind, int j) {
     return __expf(-4.0f * t * t);
 #else
     return expf(-4.0f * t * t);
-// How an axis is resampled by torch's rule: of `extent` pixels from `low` on.
-struct ExactAxis {
-  long long low, extent, n_out;
-  float scale, widened, radius;
-  int kind, taps;
-  bool mirrored;
-};
-
-inline ExactAxis exact_axis_of(float start, float end, long long n_out, int kind, float radius) {
-  ExactAxis axis;
-  axis.kind = kind;
-  axis.n_out = n_out;
-  axis.mirrored = end < start;
-  axis.low = (long long)floorf(fminf(start, end));
-  axis.extent = (long long)ceilf(fmaxf(start, end)) - axis.low;
-  if (axis.extent < 1) axis.extent = 1;
-  axis.scale = float(double(fabsf(end - start)) / double(n_out));
-  axis.widened = fmaxf(axis.scale, 1.0f);
-  axis.radius = radius;
-  axis.taps = kind <= NN_CENTRE ? 1 : int(ceilf(2.0f * radius)) + (kind < NARROW_TRIANGLE ? 1 : 0);
-  return axis;
-}
-
-inline float exact_weight(int kind, float x) {
-  x = fabsf(x);
-  if (kind == SHARP_TRIANGLE || kind == NARROW_TRIANGLE) return fmaxf(1.0f - x, 0.0f);
-  if (kind == SHARP_LANCZOS) {
-    if (x >= 3.0f) return 0.0f;
-    const float angle = 3.14159265358979f * x;
-    return x == 0.0f ? 1.0f : 3.0f * sinf(angle) * sinf(angle / 3.0f) / (angle * angle);
-  }
-  const float a = kind == SHARP_CUBIC ? -0.5f : -0.75f;
-  if (x < 1.0f) return ((a + 2.0f) * x - (a + 3.0f)) * x * x + 1.0f;
-  return x < 2.0f ? (((x - 5.0f) * x + 8.0f) * x - 4.0f) * a : 0.0f;
-}
-
-// The first pixel of the region that output `i` is made of (and how many), and where in its filter that lies.
-inline long long exact_first(const ExactAxis& axis, long long i, int* count, float* place) {
-  if (axis.mirrored) i = axis.n_out - 1 - i;
-  *count = axis.taps;
-  const float centre = axis.scale * (float(i) + 0.5f);
-  if (axis.kind == NN_CORNER || axis.kind == NN_CENTRE) {
-    const long long pixel = (long long)floorf(axis.kind == NN_CENTRE ? centre : float(i) * axis.scale);
-    return pixel < axis.extent ? pixel : axis.extent - 1;
-  }
-  if (axis.kind >= NARROW_TRIANGLE) {  // it repeats the edge
-    const long long begin = (long long)floorf(centre - 0.5f) - (axis.taps / 2 - 1);
-    *place = float(begin) - (centre - 0.5f);
-    return begin;
-  }
-  long long first = (long long)(centre - axis.radius + 0.5f), behind = (long long)(centre + axis.radius + 0.5f);
-  first = first < 0 ? 0 : first < axis.extent ? first : axis.extent - 1;
-  if (behind > axis.extent) behind = axis.extent;
-  if (behind - first < axis.taps) *count = int(behind - first);
-  *place = float(first) - centre + 0.5f;
-  return first;
-}
-
 #endif
   }
   const float t = float(j - 96) * 0.03125f;
@@ -322,64 +90,6 @@ inline long long exact_first(const ExactAxis& axis, long long i, int* count, flo
   return j == 96 ? 1.0f : __fdividef(product, t * t);
 #else
   return j == 96 ? 1.0f : product / (t * t);
-// How an axis is resampled by torch's rule: of `extent` pixels from `low` on.
-struct ExactAxis {
-  long long low, extent, n_out;
-  float scale, widened, radius;
-  int kind, taps;
-  bool mirrored;
-};
-
-inline ExactAxis exact_axis_of(float start, float end, long long n_out, int kind, float radius) {
-  ExactAxis axis;
-  axis.kind = kind;
-  axis.n_out = n_out;
-  axis.mirrored = end < start;
-  axis.low = (long long)floorf(fminf(start, end));
-  axis.extent = (long long)ceilf(fmaxf(start, end)) - axis.low;
-  if (axis.extent < 1) axis.extent = 1;
-  axis.scale = float(double(fabsf(end - start)) / double(n_out));
-  axis.widened = fmaxf(axis.scale, 1.0f);
-  axis.radius = radius;
-  axis.taps = kind <= NN_CENTRE ? 1 : int(ceilf(2.0f * radius)) + (kind < NARROW_TRIANGLE ? 1 : 0);
-  return axis;
-}
-
-inline float exact_weight(int kind, float x) {
-  x = fabsf(x);
-  if (kind == SHARP_TRIANGLE || kind == NARROW_TRIANGLE) return fmaxf(1.0f - x, 0.0f);
-  if (kind == SHARP_LANCZOS) {
-    if (x >= 3.0f) return 0.0f;
-    const float angle = 3.14159265358979f * x;
-    return x == 0.0f ? 1.0f : 3.0f * sinf(angle) * sinf(angle / 3.0f) / (angle * angle);
-  }
-  const float a = kind == SHARP_CUBIC ? -0.5f : -0.75f;
-  if (x < 1.0f) return ((a + 2.0f) * x - (a + 3.0f)) * x * x + 1.0f;
-  return x < 2.0f ? (((x - 5.0f) * x + 8.0f) * x - 4.0f) * a : 0.0f;
-}
-
-// The first pixel of the region that output `i` is made of (and how many), and where in its filter that lies.
-inline long long exact_first(const ExactAxis& axis, long long i, int* count, float* place) {
-  if (axis.mirrored) i = axis.n_out - 1 - i;
-  *count = axis.taps;
-  const float centre = axis.scale * (float(i) + 0.5f);
-  if (axis.kind == NN_CORNER || axis.kind == NN_CENTRE) {
-    const long long pixel = (long long)floorf(axis.kind == NN_CENTRE ? centre : float(i) * axis.scale);
-    return pixel < axis.extent ? pixel : axis.extent - 1;
-  }
-  if (axis.kind >= NARROW_TRIANGLE) {  // it repeats the edge
-    const long long begin = (long long)floorf(centre - 0.5f) - (axis.taps / 2 - 1);
-    *place = float(begin) - (centre - 0.5f);
-    return begin;
-  }
-  long long first = (long long)(centre - axis.radius + 0.5f), behind = (long long)(centre + axis.radius + 0.5f);
-  first = first < 0 ? 0 : first < axis.extent ? first : axis.extent - 1;
-  if (behind > axis.extent) behind = axis.extent;
-  if (behind - first < axis.taps) *count = int(behind - first);
-  *place = float(first) - centre + 0.5f;
-  return first;
-}
-
 #endif
 }
 

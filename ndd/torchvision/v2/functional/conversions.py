@@ -31,16 +31,24 @@ def scaled_to(value: Any, dtype: Any) -> Any:
         if floats:
             return ndd.cast(value, dtype=dtype)
         if (source.name, dtype.name) in (("f32", "i32"), ("f32", "i64"), ("f64", "i64")):
-            raise RuntimeError(f"The conversion from {source} to {dtype} cannot be performed safely.")
+            raise RuntimeError(
+                f"The conversion from {_BY_NAME[source.name]} to {_BY_NAME[dtype.name]} cannot be performed safely."
+            )
         # Just below a whole step more than white, so that every number of the type is as wide.
-        return ndd.cast(ndd.math.floor(wide(value) * (largest(dtype) + 1.0 - 1e-3)), dtype=dtype)
+        return ndd.cast(ndd.math.floor(wide(value) * _constant(largest(dtype) + 1.0 - 1e-3, value)), dtype=dtype)
     if floats:
-        made = ndd.cast(value, dtype=ndd.float64 if dtype.name == "f64" else ndd.float32) * (1.0 / largest(source))
+        made = ndd.cast(value, dtype=ndd.float64 if dtype.name == "f64" else ndd.float32)
+        made = made * _constant(1.0 / largest(source), made)
         return made if made.dtype == dtype else ndd.cast(made, dtype=dtype)
     shift = value_bits(source) - value_bits(dtype)
     if shift > 0:
         return ndd.cast(value >> shift, dtype=dtype)
     return ndd.cast(ndd.cast(value, dtype=dtype) * (1 << -shift), dtype=dtype)
+
+
+def _constant(number: float, value: Any) -> Any:
+    """A number beside a picture; beside float64 it keeps all of its digits."""
+    return ndd.tensor(number, dtype=ndd.float64, device=value.device) if value.dtype.name == "f64" else number
 
 
 def wide(value: Any) -> Any:
