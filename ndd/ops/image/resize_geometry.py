@@ -188,11 +188,7 @@ def _whole_sides(
     """Both sides in whole pixels by torchvision's rule, of the one that is `wanted`: the other one is cut down to a whole
     number, twice where the longer one would be above `most`."""
     order = np.argsort(source, axis=1, kind="stable")
-<<<<<<< HEAD
-    short, long = (np.take_along_axis(source, order[:, k, None], 1)[:, 0] for k in (0, -1))
-=======
     short, long = (np.take_along_axis(source, order, 1)[:, k] for k in (0, -1))
->>>>>>> wt-tvf
     asked = np.trunc(np.abs(wanted[:, 0]))
     with np.errstate(divide="ignore", invalid="ignore"):
         if longer:
