@@ -8,8 +8,6 @@ import pickle
 
 import pytest
 import torch
-
-pytest.importorskip("torchvision")
 import torchvision_classes as classes
 from torchvision_classes import APART, CASES, difference, inputs, names, outcome, theirs
 

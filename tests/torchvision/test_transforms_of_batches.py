@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-
-pytest.importorskip("torchvision")
 from torchvision_classes import APART, CASES, batch_of, names, of_pixels, outcome, samples_of, theirs
 
 import ndd
