@@ -12,12 +12,13 @@ from calling import load_every_module
 
 import ndd
 from ndd.__main__ import main
-from ndd.coverage import command
+from ndd.coverage import command, torchvision
 from ndd.coverage.command import summary
 from ndd.coverage.evidence import Evidence
 from ndd.coverage.operator_index import index
 from ndd.coverage.signature import compared
 from ndd.coverage.table import names, own_operators, table
+from ndd.torchvision.installed import import_torchvision
 
 ROOT = Path(__file__).parent.parent
 # Arguments that ndd takes beyond DALI's.
@@ -36,7 +37,26 @@ BEYOND = {
     "duration",
     "prefetch",
     "processes",
+    "rule",  # torchvision's or Pillow's
 }
+
+
+def test_torchvisions_names(capsys):
+    assert main(["coverage", "--torchvision"]) == 0
+    *lines, counts = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(torchvision.names())
+    assert re.fullmatch(r"\d+ of \d+ transforms and functionals of torchvision, \d+ of \d+ signatures equal", counts)
+    assert [line for line in lines if line.startswith("functional.resize ")][0].endswith("ndd: here  signature: equal")
+    assert main(["coverage", "--torchvision", "--missing"]) == 0
+    assert not [line for line in capsys.readouterr().out.splitlines() if line.startswith("functional.")]
+
+
+def test_the_list_is_torchvisions():
+    try:
+        v2 = import_torchvision().transforms.v2
+    except ImportError:
+        pytest.skip("torchvision is not installed")
+    assert torchvision.names() == torchvision.listed(v2)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +67,7 @@ def rows():
 def test_the_command(capsys, monkeypatch, rows):
     assert main(["coverage"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(rows) + 3
+    assert len(lines) == len(rows) + 4
     assert "\n".join(lines[-3:]) == summary(rows)
     flip = next(line for line in lines if line.startswith("flip "))
     assert re.fullmatch(r"flip +DALI: cpu gpu +ndd: cpu gpu +signature: equal  tested: with DALI, \d+ cases?", flip)
@@ -55,7 +75,7 @@ def test_the_command(capsys, monkeypatch, rows):
     assert main(["coverage", "--missing"]) == 0
     missing = capsys.readouterr().out.splitlines()
     assert missing[-3:] == lines[-3:]
-    assert len(missing) == 3 + sum(not row.complete for row in rows)
+    assert len(missing) == 4 + sum(not row.complete for row in rows)
 
 
 def test_what_is_here_is_equal_and_tested(rows):

@@ -16,7 +16,7 @@ GEOMETRY = {
     "crop": [
         {"top": 2, "left": 3, "height": 9, "width": 11},
         {"top": -3, "left": 18, "height": 30, "width": 11},
-        {"top": -9, "left": 0, "height": 5, "width": 5},
+        {"top": -4, "left": 0, "height": 9, "width": 5},
     ],
     "center_crop": [{"output_size": s} for s in ([8, 9], [12, 12], 6, [20, 8], [40, 40], (17, 23), [11])],
     "pad": [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ndd.coverage import torchvision
 from ndd.coverage.lines import DEFAULT, report
 from ndd.coverage.operator_index import index
 from ndd.coverage.table import Row, own_operators, table
@@ -13,6 +14,7 @@ from ndd.coverage.table import Row, own_operators, table
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m ndd coverage`."""
     parser.add_argument("--missing", action="store_true", help="only what is not here, or differs")
+    parser.add_argument("--torchvision", action="store_true", help="list torchvision's names instead of DALI's")
     parser.add_argument("--index", metavar="FILE.md", type=Path, help="write the index of the operators instead")
     parser.add_argument(
         "--lines", metavar="OPERATOR", nargs="*",
@@ -32,11 +34,15 @@ def run(args: argparse.Namespace) -> int:
     if args.lines is not None:
         print(report(args.root or Path(__file__).parent.parent.parent, args.lines, args.all))
         return 0
+    if args.torchvision:
+        print("\n".join(torchvision.report(args.missing)))
+        return 0
     rows = table()
     width = max(len(row.name) for row in rows)
     for row in rows:
         if not args.missing or not row.complete:
             print(line(row, width))
+    print(torchvision.report(args.missing)[-1])
     print(summary(rows))
     return 0
 

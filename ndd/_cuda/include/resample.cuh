@@ -148,7 +148,7 @@ inline ExactAxis exact_axis_of(float start, float end, long long n_out, int kind
   axis.extent = (long long)ceilf(fmaxf(start, end)) - axis.low;
   if (axis.extent < 1) axis.extent = 1;
   axis.scale = float(double(fabsf(end - start)) / double(n_out));
-  axis.widened = fmaxf(axis.scale, 1.0f);
+  axis.widened = kind < NARROW_TRIANGLE ? fmaxf(axis.scale, 1.0f) : 1.0f;
   axis.radius = radius;
   axis.taps = kind <= NN_CENTRE ? 1 : int(ceilf(2.0f * radius)) + (kind < NARROW_TRIANGLE ? 1 : 0);
   return axis;

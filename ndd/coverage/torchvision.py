@@ -1,0 +1,70 @@
+"""The names of torchvision's transforms and functionals beside those of `ndd.torchvision.v2`."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_NAMES = Path(__file__).parent / "torchvision_names.txt"
+
+
+def listed(v2: Any) -> list[str]:
+    """A line for each public name of a module like `torchvision.transforms.v2`: name, kind, parameters in brackets."""
+    return [f"{name} {kind}{parameters}" for name, kind, parameters in _described(v2)]
+
+
+def _described(v2: Any) -> Iterator[tuple[str, str, str]]:
+    for prefix, module in (("", v2), ("functional.", v2.functional)):
+        for name, value in sorted(vars(module).items()):
+            if name[0] == "_" or isinstance(value, types.ModuleType) or name == "annotations":
+                continue
+            kind = "class" if isinstance(value, type) else "function"
+            enumeration = isinstance(value, type) and issubclass(value, enum.Enum)
+            yield f"{prefix}{name}", kind, "" if enumeration else f" {_parameters(value)}"
+
+
+def _parameters(value: Any) -> str:
+    """Names and defaults, as text that is the same for both libraries."""
+    shown = []
+    for p in inspect.signature(value).parameters.values():
+        stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        shown.append(f"{stars}{p.name}" + ("" if p.default is p.empty else f"={_default(p.default)}"))
+    return f"({', '.join(shown)})"
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return f"{float(np.float64(value)):g}"
+    return repr(value)
+
+
+def names() -> list[str]:
+    """The lines of torchvision's own names, of the release that the list says."""
+    return [line for line in _NAMES.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+
+
+def report(missing: bool) -> list[str]:
+    """A line for each name (with `missing` for those that ndd lacks or that differ), and the counts."""
+    from ndd.torchvision import v2
+
+    ours = {line.split(" ")[0]: line for line in listed(v2)}
+    lines, there, equal = [], 0, 0
+    theirs = names()
+    for line in theirs:
+        name = line.split(" ")[0]
+        own = ours.get(name)
+        there += own is not None
+        equal += own == line
+        state = "-" if own is None else "here  signature: equal" if own == line else f"here  signature: {own.partition(' (')[2]}"
+        if not missing or own != line:
+            lines.append(f"{name:<44} torchvision: {line.split(' ')[1]:<8}  ndd: {state}")
+    counts = f"{there} of {len(theirs)} transforms and functionals of torchvision, {equal} of {there} signatures equal"
+    return [*lines, counts]
