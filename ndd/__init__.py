@@ -61,7 +61,7 @@ from ndd._tensor.dtype import (
 )
 from ndd.external_source import ExternalSource
 from ndd.imread import imread
-from ndd.names import __dir__ as __dir__, __getattr__ as __getattr__
+from ndd.names import __dir__ as __dir__, __getattr__ as __getattr__, mark_ranges_if_asked as _mark_ranges_if_asked
 from ndd.ops.audio.audio_resample import audio_resample
 from ndd.ops.audio.mel_filter_bank import mel_filter_bank
 from ndd.ops.audio.mfcc import mfcc
@@ -135,6 +135,7 @@ from ndd.ops.tensor.tensor_resize import tensor_resize
 from ndd.ops.tensor.transpose import transpose
 from ndd.ops.video.optical_flow import optical_flow
 from ndd.picture import picture
+from ndd.show import show
 from ndd.targets import Targets
 
 if _TYPE_CHECKING:  # `names.py` imports these when they are asked for
@@ -147,8 +148,10 @@ if _TYPE_CHECKING:  # `names.py` imports these when they are asked for
         torchvision as torchvision,
     )
     from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
+    from ndd.profiling import explain, profile, progress
 
 _keep_dynamo_out()
+_mark_ranges_if_asked()
 
 __all__ = [
     "Batch",
@@ -214,6 +217,7 @@ __all__ = [
     "erase",
     "expand_dims",
     "experimental",
+    "explain",
     "filter",
     "flip",
     "float16",
@@ -265,6 +269,8 @@ __all__ = [
     "pipeline_def",
     "power_spectrum",
     "preemphasis_filter",
+    "profile",
+    "progress",
     "pytorch",
     "random",
     "random_bbox_crop",
@@ -285,6 +291,7 @@ __all__ = [
     "set_current_stream",
     "set_default_stream",
     "set_num_threads",
+    "show",
     "slice",
     "spectrogram",
     "sphere",

@@ -60,7 +60,9 @@ from ndd._typing import Array, DTypeLike, Declared, P, PerSample, TensorLike
 from ndd.external_source import ExternalSource
 from ndd.picture import picture
 from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
+from ndd.profiling import explain, profile, progress
 from ndd.random.rng import RNG
+from ndd.show import show
 from ndd.targets import Targets
 from ndd.types import DALIImageType, DALIInterpType
 from os import PathLike
@@ -74,19 +76,19 @@ __all__ = [
     'box_encoder', 'brightness', 'brightness_contrast', 'capture', 'cast', 'cast_like', 'cat', 'checkpoint', 'clahe',
     'color_jitter', 'color_space_conversion', 'color_twist', 'contrast', 'coord_flip', 'coord_transform', 'copy',
     'crop', 'crop_mirror_normalize', 'cutmix', 'debayer', 'decoders', 'demo', 'device', 'dtype', 'dump_image',
-    'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'filter', 'flip', 'float16', 'float32',
-    'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream',
+    'element_extract', 'equalize', 'erase', 'expand_dims', 'experimental', 'explain', 'filter', 'flip', 'float16',
+    'float32', 'float64', 'fn', 'full', 'full_like', 'gaussian_blur', 'get_current_stream', 'get_default_stream',
     'get_num_threads', 'get_property', 'grid_mask', 'hsv', 'hue', 'imread', 'int8', 'int16', 'int32', 'int64', 'io',
     'jitter', 'jpeg_compression_distortion', 'laplacian', 'like', 'lookup_table', 'math', 'mel_filter_bank', 'mfcc',
     'mixup', 'multi_paste', 'newaxis', 'noise', 'nonsilent_region', 'normalize', 'one_hot', 'ones', 'ones_like',
     'operator', 'optical_flow', 'output', 'pad', 'paste', 'peek_image_shape', 'per_frame', 'permute_batch', 'picture',
-    'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'pytorch', 'random', 'random_bbox_crop',
-    'random_crop_generator', 'random_erasing', 'random_resized_crop', 'readers', 'reductions', 'reinterpret',
-    'reshape', 'resize', 'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation', 'segmentation',
-    'sequence_rearrange', 'set_current_stream', 'set_default_stream', 'set_num_threads', 'slice', 'spectrogram',
-    'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord', 'to_decibels', 'transforms',
-    'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine', 'water', 'zeros',
-    'zeros_like',
+    'pipeline_def', 'power_spectrum', 'preemphasis_filter', 'profile', 'progress', 'pytorch', 'random',
+    'random_bbox_crop', 'random_crop_generator', 'random_erasing', 'random_resized_crop', 'readers', 'reductions',
+    'reinterpret', 'reshape', 'resize', 'resize_crop_mirror', 'roi_random_crop', 'rotate', 'saturation',
+    'segmentation', 'sequence_rearrange', 'set_current_stream', 'set_default_stream', 'set_num_threads', 'show',
+    'slice', 'spectrogram', 'sphere', 'squeeze', 'stack', 'stream', 'tensor', 'tensor_resize', 'tfrecord',
+    'to_decibels', 'transforms', 'transpose', 'type_id', 'types', 'uint8', 'uint16', 'uint32', 'uint64', 'warp_affine',
+    'water', 'zeros', 'zeros_like',
 ]
 
 __version__: str
@@ -640,11 +642,17 @@ def element_extract(
     element_map: int | Sequence[int] | Array,
 ) -> Any: ...
 @overload
-def equalize(input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None) -> Tensor: ...
+def equalize(
+    input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None, rule: str = 'opencv',
+) -> Tensor: ...
 @overload
-def equalize(input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None) -> Batch: ...
+def equalize(
+    input: Batch, /, *, batch_size: int | None = None, device: DeviceLike | None = None, rule: str = 'opencv',
+) -> Batch: ...
 @overload
-def equalize(input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None) -> Batch: ...
+def equalize(
+    input: TensorLike, /, *, batch_size: int | None = None, device: DeviceLike | None = None, rule: str = 'opencv',
+) -> Batch: ...
 @overload
 def erase(
     input: TensorLike, /, *, batch_size: None = None, device: DeviceLike | None = None,
@@ -1432,7 +1440,7 @@ def random_resized_crop(
     minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
     random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
-    size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
+    rule: str = 'dali', size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Tensor: ...
 @overload
 def random_resized_crop(
@@ -1442,7 +1450,7 @@ def random_resized_crop(
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
     random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
-    size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
+    rule: str = 'dali', size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
 def random_resized_crop(
@@ -1452,7 +1460,7 @@ def random_resized_crop(
     min_filter: DALIInterpType | int | Array | Batch | None = None, minibatch_size: int = 32, num_attempts: int = 10,
     random_area: float | Sequence[float | Sequence[float]] | Array = (0.08, 1.0),
     random_aspect_ratio: float | Sequence[float | Sequence[float]] | Array = (0.75, 1.3333333333333333),
-    size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
+    rule: str = 'dali', size: int | Sequence[int] | Array, temp_buffer_hint: int = 0, rng: RNG | None = None,
 ) -> Batch: ...
 @overload
 def reinterpret(
@@ -1511,8 +1519,9 @@ def resize(
     resize_x: float | Array | None = None, resize_y: float | Array | None = None,
     resize_z: float | Array | None = None, roi_end: float | Sequence[float | Sequence[float]] | Array | None = None,
     roi_relative: _bool = False, roi_start: float | Sequence[float | Sequence[float]] | Array | None = None,
-    save_attrs: Literal[False] = False, size: float | Sequence[float | Sequence[float]] | Array | None = None,
-    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
+    rule: str = 'dali', save_attrs: Literal[False] = False,
+    size: float | Sequence[float | Sequence[float]] | Array | None = None, subpixel_scale: _bool = True,
+    temp_buffer_hint: int = 0,
 ) -> Tensor: ...
 @overload
 def resize(
@@ -1526,7 +1535,7 @@ def resize(
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
     resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rule: str = 'dali',
     save_attrs: Literal[False] = False, size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Batch: ...
@@ -1542,7 +1551,7 @@ def resize(
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
     resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rule: str = 'dali',
     save_attrs: Literal[False] = False, size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
     subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Batch: ...
@@ -1557,8 +1566,9 @@ def resize(
     resize_x: float | Array | None = None, resize_y: float | Array | None = None,
     resize_z: float | Array | None = None, roi_end: float | Sequence[float | Sequence[float]] | Array | None = None,
     roi_relative: _bool = False, roi_start: float | Sequence[float | Sequence[float]] | Array | None = None,
-    save_attrs: Literal[True], size: float | Sequence[float | Sequence[float]] | Array | None = None,
-    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
+    rule: str = 'dali', save_attrs: Literal[True],
+    size: float | Sequence[float | Sequence[float]] | Array | None = None, subpixel_scale: _bool = True,
+    temp_buffer_hint: int = 0,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def resize(
@@ -1572,9 +1582,9 @@ def resize(
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
     resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, save_attrs: Literal[True],
-    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
-    temp_buffer_hint: int = 0,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rule: str = 'dali',
+    save_attrs: Literal[True], size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def resize(
@@ -1588,9 +1598,9 @@ def resize(
     resize_x: float | Array | Batch | None = None, resize_y: float | Array | Batch | None = None,
     resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
-    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, save_attrs: Literal[True],
-    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
-    temp_buffer_hint: int = 0,
+    roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rule: str = 'dali',
+    save_attrs: Literal[True], size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> tuple[Batch, Batch]: ...
 @overload
 def resize_crop_mirror(
@@ -1605,7 +1615,7 @@ def resize_crop_mirror(
     resize_x: float | Array | None = None, resize_y: float | Array | None = None,
     resize_z: float | Array | None = None, roi_end: float | Sequence[float | Sequence[float]] | Array | None = None,
     roi_relative: _bool = False, roi_start: float | Sequence[float | Sequence[float]] | Array | None = None,
-    rounding: str = 'round', size: float | Sequence[float | Sequence[float]] | Array | None = None,
+    rounding: str = 'round', rule: str = 'dali', size: float | Sequence[float | Sequence[float]] | Array | None = None,
     subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Tensor: ...
 @overload
@@ -1624,8 +1634,8 @@ def resize_crop_mirror(
     resize_y: float | Array | Batch | None = None, resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
     roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rounding: str = 'round',
-    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
-    temp_buffer_hint: int = 0,
+    rule: str = 'dali', size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Batch: ...
 @overload
 def resize_crop_mirror(
@@ -1643,8 +1653,8 @@ def resize_crop_mirror(
     resize_y: float | Array | Batch | None = None, resize_z: float | Array | Batch | None = None,
     roi_end: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, roi_relative: _bool = False,
     roi_start: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, rounding: str = 'round',
-    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, subpixel_scale: _bool = True,
-    temp_buffer_hint: int = 0,
+    rule: str = 'dali', size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    subpixel_scale: _bool = True, temp_buffer_hint: int = 0,
 ) -> Batch: ...
 @overload
 def roi_random_crop(

@@ -22,7 +22,7 @@ _KERNEL = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; 
 
 @dataclass
 class Finding:
-    """One line of the report. `state` is "ok", "missing" (not needed) or "broken"; `advice` says what to do."""
+    """One line of the report. `state` is "ok", "missing" (not needed) or "broken"; `advice` is a command."""
 
     name: str
     state: str
@@ -35,18 +35,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the findings; 0 if everything that this machine needs works, else 1."""
+    """Prints the findings, and at the end what to do, to copy; 0 if everything that this machine needs works, else 1."""
     print(f"ndd {installation.version()}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     report = findings()
     width = max(len(f.name) for f in report)
     marks = {"ok": "ok", "missing": "--", "broken": "NO"}
     for f in report:
         print(f"  {marks[f.state]}  {f.name:<{width}}  {f.text}")
-    advice = list(dict.fromkeys(f.advice for f in report if f.advice))
-    for line in advice:
-        print(f"  -> {line}")
     broken = [f.name for f in report if f.state == "broken"]
     print(f"Does not work: {', '.join(broken)}." if broken else "Everything that is needed here works.")
+    # What is broken comes first. Shells take what follows # for a comment.
+    commands = dict.fromkeys(f.advice for f in sorted(report, key=lambda f: f.state != "broken") if f.advice)
+    if commands:
+        print("\nWhat to do:\n")
+        print("\n".join(f"    {command}" for command in commands))
+    if broken:
+        print("\nIf that does not help, open an issue with all of this output.")
     return 1 if broken else 0
 
 
@@ -108,7 +112,9 @@ def _gpu_count() -> int:
 def _torch() -> Finding:
     torch = import_module("torch")
     if float((torch.ones(3) * 2).sum()) != 6.0:
-        return Finding("torch", "broken", f"{torch.__version__} computes wrongly", "Reinstall torch.")
+        return Finding(
+            "torch", "broken", f"{torch.__version__} computes wrongly", "pip install --force-reinstall torch"
+        )
     built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "CPU build"
     if not torch.cuda.is_available():
         return Finding("torch", "ok", f"{torch.__version__}, {built}, sees no GPU")
@@ -123,12 +129,14 @@ def _numba() -> Finding:
         return numba
     doubled = numba.njit(lambda x: x * 2)(21)
     if doubled != 42:
-        return Finding("numba", "broken", f"{numba.__version__} compiles wrongly", "Reinstall numba.")
+        return Finding(
+            "numba", "broken", f"{numba.__version__} compiles wrongly", 'pip install --force-reinstall "numba>=0.61"'
+        )
     return Finding("numba", "ok", f"{numba.__version__}, compiled a function")
 
 
 def _opencv() -> Finding:
-    advice = 'pip install "opencv-python-headless>=5" (remove other opencv packages first)'
+    advice = 'pip uninstall -y opencv-python opencv-contrib-python; pip install --force-reinstall "opencv-python-headless>=5"'
     cv2 = _imported("cv2", "OpenCV", advice, needed=True)
     if isinstance(cv2, Finding):
         return cv2
@@ -163,7 +171,7 @@ def _nvimgcodec_extra() -> str:
 def _nvimgcodec() -> Finding:
     if platform.system() == "Darwin":
         return Finding("nvImageCodec", "missing", "not made for macOS; OpenCV and simplejpeg decode")
-    advice = f"{installation.install_command('cpu')} for faster decoding of more formats"
+    advice = f"{installation.install_command('cpu')}  # faster decoding of more formats"
     # This module silences the library's first import, which otherwise writes to stderr.
     ours = import_module("ndd.decoders.nvimgcodec.python_api").library()
     codec = _imported("nvidia.nvimgcodec", "nvImageCodec", advice, needed=False)
@@ -171,13 +179,14 @@ def _nvimgcodec() -> Finding:
         return codec
     if ours is None:
         text = f"{codec.__version__} is too old: other libraries decode on the CPU"
-        return Finding("nvImageCodec", "broken", text, f"{installation.install_command('cpu')} brings 0.9 or newer")
+        return Finding("nvImageCodec", "broken", text, f"{installation.install_command('cpu')}  # brings 0.9 or newer")
     # Without a driver only this pair of settings works; see the decoders.
     only = codec.Backend(codec.BackendKind.CPU_ONLY)
     decoder = codec.Decoder(device_id=codec.NVIMGCODEC_DEVICE_CPU_ONLY, backends=[only])
     image = decoder.decode(_PHOTO.read_bytes())
     if image is None:
-        return Finding("nvImageCodec", "broken", f"{codec.__version__} decodes nothing on the CPU", "Reinstall it.")
+        again = f"{installation.install_command('cpu')} --force-reinstall"
+        return Finding("nvImageCodec", "broken", f"{codec.__version__} decodes nothing on the CPU", again)
     return Finding(
         "nvImageCodec", "ok", f"{codec.__version__}, CPU back end decoded a JPEG of {image.width} x {image.height}"
     )
@@ -200,7 +209,7 @@ def _nvimgcodec_gpu(gpus: int) -> Finding:
         (working if decoded else failed).append(kind)
     text = f"{', '.join(working) or 'no back end'} decoded a JPEG" + (f"; not {', '.join(failed)}" if failed else "")
     return Finding(
-        name, "ok" if working else "broken", text, "" if working else f"{_nvimgcodec_extra()} (nvJPEG is missing)"
+        name, "ok" if working else "broken", text, "" if working else f"{_nvimgcodec_extra()}  # nvJPEG is missing"
     )
 
 
@@ -225,9 +234,11 @@ def _driver(gpus: int) -> Finding:
         return Finding("driver", "ok", f"{text}, {gpus} GPU{'s' if gpus > 1 else ''}")
     torch = import_module("torch")
     if torch.version.cuda is None:
-        advice = "This torch is a CPU build. Install one that is built for CUDA to use the GPU."
+        index = " --index-url https://download.pytorch.org/whl/cu126" if version < 13000 else ""
+        advice = f"pip install --force-reinstall torch{index}  # one that is built for CUDA, to use the GPU"
         return Finding("driver", "missing", f"{text}, but torch cannot use it", advice)
-    return Finding("driver", "missing", f"{text}, but no GPU is visible (CUDA_VISIBLE_DEVICES?)")
+    advice = "unset CUDA_VISIBLE_DEVICES  # it may hide the GPU; a container needs --gpus all"
+    return Finding("driver", "missing", f"{text}, but no GPU is visible", advice)
 
 
 def _cupy(gpus: int) -> Finding:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 import torch.utils.data
 
+from ndd._execution import observation
 from ndd._lookahead.captured_loop import CapturedLoop, current_loop
 from ndd._tensor import Batch, Tensor, batch, tensor
 from ndd._tensor.construct import from_pipeline
@@ -129,7 +130,8 @@ class ExternalSource:
         if self._loop is not None:
             raise RuntimeError(_LOOP)
         self._used = True
-        return self._next(size)
+        watching = observation.active
+        return self._next(size) if watching is None else watching.take("ExternalSource", self._next, size)
 
     def captured(self, batch_size: int, ctx: EvalContext | None = None) -> Iterator[Any]:
         """A captured loop over the items of one epoch, each as a Batch of `batch_size`; see `next_epoch(capture=True)` of readers.

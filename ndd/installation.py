@@ -45,7 +45,7 @@ def install_command(extra: str) -> str:
     pieces = [r.partition(";") for r in required]
     libraries = [name.strip() for name, _, marker in pieces if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
     if not libraries:
-        return f'pip install ".[{extra}]" in a checkout of ndd'
+        return f'pip install ".[{extra}]"  # in a checkout of ndd'
     return "pip install " + " ".join(f'"{library}"' for library in libraries)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ndd._tensor import Batch, Tensor, as_batch
 from ndd._tensor.dtype import uint8
-from ndd._tensor.encoded_picture import encoded_as, pillow
+from ndd._tensor.encoded_picture import encoded_as, pen, pillow
 from ndd._tensor.picture import as_rgb, contact_sheet, image_tag
 from ndd.decoders.image import image as decode
 
@@ -61,6 +61,8 @@ def picture(
     *,
     polygons: Any = None,
     vertices: Any = None,
+    semantic: Any = None,
+    point_labels: Any = None,
     ltrb: bool = True,
     ratio: bool = True,
     names: Sequence[str] | Mapping[int, str] | None = None,
@@ -72,12 +74,15 @@ def picture(
         images: a Batch or one Tensor: pixels (HWC, CHW or HW), or encoded images as readers give them, u8 of one axis;
             or an `ndd.Targets`, which has all of the following.
         boxes: (N, 4) for each image.
-        labels: (N,) for each image; they select the colours and names of the boxes.
+        labels: (N,) for each image; they select the colours and names of the boxes. Without boxes they are of the image
+            itself: their names stand in its corner.
         masks: labels of pixels, HW or HWC with one channel; or [N, H, W] of layout NHW or CHW, whose planes are coloured by
             their number. 0 stays clear.
-        points: (P, 2) for each image: x, y.
+        points: (P, 2) for each image: x, y; or (N, K, 2), K of each box, which have the colours of their boxes.
         polygons, vertices: (P, 3) and (V, 2) for each image, as `readers.COCO(polygon_masks=True)` gives them; they have the
             colours of their boxes.
+        semantic: labels of pixels, HW or HWC with one channel, below the masks.
+        point_labels: (P,) or (N, K) for each image; they select the colours of the points.
         ltrb: boxes are left, top, right, bottom; False: x, y, width, height, the default of `readers.COCO`.
         ratio: numbers are fractions of the image's width and height; False: pixels, the default of `readers.COCO`.
         names: of the labels: a list, from 0 on, or a dict. Default: the number itself.
@@ -94,9 +99,9 @@ def picture(
     b'PNG'
     """
     if hasattr(images, "images"):
-        images, boxes, labels, masks, points = (
-            getattr(images, name) for name in ("images", "boxes", "labels", "masks", "points")
-        )
+        whole = images.convert(format="xyxy", normalized=True)
+        images, boxes, labels, masks, points = whole.images, whole.boxes, whole.labels, whole.masks, whole.points
+        semantic, point_labels, ltrb, ratio = whole.semantic, whole.point_labels, True, True
     if not hasattr(images, "layout"):
         raise TypeError(f"picture: expected a Batch, a Tensor or an ndd.Targets, got {type(images).__name__}")
     layout = images.layout
@@ -110,6 +115,8 @@ def picture(
         "points": points,
         "polygons": polygons,
         "vertices": vertices,
+        "semantic": semantic,
+        "point_labels": point_labels,
     }
     samples = {name: None if value is None else _samples(value) for name, value in drawn.items()}
     if getattr(masks, "layout", None) in ("NHW", "CHW"):
@@ -149,30 +156,29 @@ def _numbered(planes: np.ndarray) -> np.ndarray:
 
 
 def _drawn(
-    image: np.ndarray, boxes: Any, labels: Any, masks: Any, points: Any, polygons: Any, vertices: Any, *, ltrb: bool,
-    ratio: bool, names: Any, tile: int,
+    image: np.ndarray, boxes: Any, labels: Any, masks: Any, points: Any, polygons: Any, vertices: Any, semantic: Any,
+    point_labels: Any, *, ltrb: bool, ratio: bool, names: Any, tile: int,
 ) -> np.ndarray:  # fmt: skip
     Image = pillow()
-    from PIL import ImageDraw
-
     height, width = image.shape[:2]
     scale = tile / max(height, width)
     size = max(1, round(width * scale)), max(1, round(height * scale))
     canvas = Image.fromarray(image).resize(size)
-    if masks is not None:
-        canvas = _with_mask(canvas, masks.reshape(masks.shape[:2]))
+    for mask in (semantic, masks):
+        if mask is not None:
+            canvas = _with_mask(canvas, mask.reshape(mask.shape[:2]))
     factor = np.array(size, np.float64) / ((1, 1) if ratio else (width, height))
     numbers = [] if labels is None else labels.reshape(-1).tolist()
     if polygons is not None:
         layer = Image.new("RGBA", size)
-        brush = ImageDraw.Draw(layer)
+        brush = pen(layer)
         for number, first, end in polygons.tolist():
             corners = [tuple(c) for c in (vertices[first:end] * factor).tolist()]
             if len(corners) > 1:
                 color = _color(numbers[number] if number < len(numbers) else number)
                 brush.polygon(corners, fill=(*color, int(255 * _MASK_OPACITY)), outline=(*color, 255))
         canvas = Image.alpha_composite(canvas.convert("RGBA"), layer).convert("RGB")
-    draw = ImageDraw.Draw(canvas)
+    draw = pen(canvas)
     for k, box in enumerate([] if boxes is None else boxes.reshape(-1, 4).astype(np.float64)):
         corners = box.copy()
         if not ltrb:
@@ -185,13 +191,29 @@ def _drawn(
         draw.rectangle((left, top, right - 1, bottom - 1), outline=color, width=2)
         if label is not None:
             _write(draw, (left + 2, top + 1), _name(label, names), color)
-    for x, y in [] if points is None else (points.reshape(-1, 2) * factor).tolist():
-        draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=(255, 255, 0), outline=(0, 0, 0))
+    if boxes is None and polygons is None and points is None:
+        for k, label in enumerate(numbers):
+            _write(draw, (2, 1 + 12 * k), _name(label, names), _color(label))
+    if points is not None:
+        for (x, y), color in zip(
+            (points.reshape(-1, 2) * factor).tolist(), _point_colors(points, point_labels, numbers), strict=True
+        ):
+            draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=color, outline=(0, 0, 0))
     return np.asarray(canvas)
 
 
+def _point_colors(points: np.ndarray, labels: np.ndarray | None, numbers: list[int]) -> list[tuple[int, int, int]]:
+    """By their labels, or those of their boxes; yellow where there are neither."""
+    if labels is not None:
+        return [_color(label) for label in labels.reshape(-1).tolist()]
+    if points.ndim == 3:
+        own = numbers if len(numbers) == len(points) else range(len(points))
+        return [_color(label) for label in own for _ in range(points.shape[1])]
+    return [(255, 255, 0)] * len(points.reshape(-1, 2))
+
+
 def _with_mask(canvas: Any, mask: np.ndarray) -> Any:
-    from PIL import Image
+    Image = pillow()
 
     labels = np.asarray(Image.fromarray(mask.astype(np.int32)).resize(canvas.size, Image.Resampling.NEAREST))
     pixels = np.asarray(canvas).astype(np.float32)

@@ -31,7 +31,7 @@ LAYERS = [
     {"_lookahead"},
     {"ops", "math", "random", "noise", "reductions", "segmentation", "transforms", "decoders", "io"},
     {"readers", "imread", "external_source", "checkpoint", "picture"},
-    {"targets", "names"},
+    {"targets", "names", "profiling", "show"},
     {"experimental"},
     {"capture", "pytorch"},
     {"pipeline", "fn", "tensors", "data_node", "backend"},
@@ -50,11 +50,11 @@ UPWARDS = {
 }
 ONE_IMPORTER = (
     "cupy", "cupy_backends", "cv2", "PIL", "simplejpeg", "nvidia", "soundfile", "av", "pycocotools", "lmdb",
-    "astropy", "msgspec", "obstore", "lz4", "kvikio",
+    "astropy", "msgspec", "obstore", "lz4", "kvikio", "pyarrow", "tqdm",
 )  # fmt: skip
 MORE_IMPORTERS = {
     # decoding in one place, encoding in another, drawing in a third
-    "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py", "picture.py"},
+    "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py"},
 }
 COMPILER = ("numba", "llvmlite")  # imported by files of `_compiled` alone
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}

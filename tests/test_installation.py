@@ -59,7 +59,7 @@ def test_a_folder_alone_has_no_version(monkeypatch, tmp_path):
     monkeypatch.setattr(importlib.metadata, "requires", absent)
     monkeypatch.setattr(importlib.metadata, "version", absent)
     assert ndd.__version__ == "unknown"
-    assert installation.install_command("cpu") == 'pip install ".[cpu]" in a checkout of ndd'
+    assert installation.install_command("cpu") == 'pip install ".[cpu]"  # in a checkout of ndd'
 
 
 def test_no_text_installs_the_other_project_of_this_name():

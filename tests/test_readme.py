@@ -17,6 +17,7 @@ import ndd
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()
 CONTRIBUTING = (ROOT / ".github" / "CONTRIBUTING.md").read_text()
+PAGES = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "notebooks").rglob("*.md")))
 BLOCKS = re.findall(r"<!-- run -->\n```python\n(.*?)```", TEXT, re.DOTALL)
 PHOTOS = Path(ndd.__file__).parent / "demo" / "photos"
 
@@ -64,26 +65,21 @@ def test_the_first_block_runs_in_a_fresh_interpreter(tmp_path):
 
 
 def test_the_blocks_run(scope, capsys):
-    assert len(BLOCKS) >= 6
+    assert len(BLOCKS) == 3
     run(scope, BLOCKS)
     assert scope["x"].shape == (8, 3, 224, 224)
     assert scope["y"].shape == (8, 1)
-    assert scope["small"].shape == [(4, 4, 3)]
     assert scope["kept"] == [0, 2]
     assert [str(s) for s in scope["labels"].torch().flatten().tolist()] == ["0", "2"]
 
 
-def test_the_resumed_reader_goes_on_with_the_next_batch(scope):
-    run(scope, ["import ndd", *(b for b in BLOCKS if "set_state" in b)])
-    expected, _ = next(scope["epoch"])
-    assert scope["second"].source_info == expected.source_info
-
-
 def test_the_operator_of_the_readme_is_short_and_right_on_cpu_and_gpu(scope, emulated_gpu):
-    kernel, with_torch = [b for b in BLOCKS if "solarize" in b][:2]
+    kernel = next(b for b in BLOCKS if "solarize" in b)
+    page = (ROOT / "notebooks" / "cookbook" / "own_operator.md").read_text(encoding="utf-8")
+    with_torch = next(b for b in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "torch.where" in b)
     assert len(kernel.splitlines()) <= 25
     samples = [np.arange(24, dtype=np.uint8).reshape(2, 4, 3) * 10, np.arange(9, dtype=np.uint8).reshape(1, 3, 3)]
-    for blocks in ([kernel], [kernel, with_torch]):
+    for blocks in ([kernel], [kernel, with_torch + "\n"]):
         run(scope, blocks)
         solarize = scope["solarize"]
         for threshold in (100, ndd.batch([100, 5])):
@@ -119,7 +115,7 @@ def test_the_commands_for_windows_are_the_same_two():
 def test_the_commands_it_names_exist():
     from ndd.__main__ import _COMMANDS
 
-    named = set(re.findall(r"python -m ndd (\w+)", TEXT + CONTRIBUTING))
+    named = set(re.findall(r"python -m ndd (\w+)", TEXT + CONTRIBUTING + PAGES))
     assert named == set(_COMMANDS)
 
 
@@ -128,6 +124,13 @@ def test_links_and_folders_exist():
         assert link.startswith("http") or (ROOT / link).exists(), link
     for folder in re.findall(r"`(ndd/\w+)`", TEXT + CONTRIBUTING):
         assert (ROOT / folder).exists(), folder
+
+
+def test_it_is_short_and_shows_a_batch():
+    assert len(TEXT.splitlines()) <= 200
+    assert max(len(line) for line in TEXT.splitlines() if not line.startswith(("|", ".", "python3", "py "))) <= 140
+    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", TEXT)
+    assert (ROOT / picture).stat().st_size < 200_000
 
 
 def test_changelog_and_licence():

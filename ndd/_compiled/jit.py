@@ -272,6 +272,16 @@ class Kernel(Compiled):
             raise
 
 
+def from_template(template: Callable[..., Any], of: Any, suffix: str, options: dict[str, Any], **names: Any) -> Kernel:
+    """A kernel of the text of `template`, in which `names` are bound. It is called, and stored, as the function `of` with a suffix.
+
+    A closure would not do: a kernel that has one is not stored on disk.
+    """
+    function = types.FunctionType(template.__code__, template.__globals__ | names, f"{of.__name__}{suffix}")
+    function.__module__, function.__qualname__ = of.__module__, f"{of.__qualname__}{suffix}"
+    return Kernel(function, options)
+
+
 def _silent(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiled kernels do not warn of infinities."""
 

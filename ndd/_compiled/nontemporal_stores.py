@@ -8,14 +8,13 @@ is for results that would not stay there.
 from __future__ import annotations
 
 import functools
-import types
 import weakref
 from typing import Any
 
 import numpy as np
 
 from ndd._compiled.intrinsics import empty
-from ndd._compiled.jit import Intrinsic, Kernel
+from ndd._compiled.jit import Intrinsic, Kernel, from_template
 
 _BLOCK = 1 << 12  # elements that are made in the cache before they go to memory
 _LINE = 64  # bytes
@@ -30,12 +29,7 @@ def by_blocks(one: Kernel, operands: int) -> Kernel:
     found = _made.get(one, {}).get(operands)
     if found is None:
         loop = _of_one if operands == 1 else _of_two
-        function = types.FunctionType(
-            loop.__code__, {**loop.__globals__, "one": one}, f"{one.function.__name__}_by_blocks"
-        )
-        function.__module__ = one.function.__module__
-        function.__qualname__ = f"{one.function.__qualname__}_by_blocks"
-        found = Kernel(function, {})
+        found = from_template(loop, one.function, "_by_blocks", {}, one=one)
         if one.has_fallback():
             found.fallback(functools.partial(_by_fallback, one, operands))
         _made.setdefault(one, {})[operands] = found

@@ -10,14 +10,13 @@ left. A call for each sample made threads wait for the interpreter: 64 photograp
 from __future__ import annotations
 
 import functools
-import types
 import weakref
 from typing import Any
 
 import numpy as np
 
 from ndd._compiled.intrinsics import array_over
-from ndd._compiled.jit import Intrinsic, Kernel
+from ndd._compiled.jit import Intrinsic, Kernel, from_template
 from ndd._tensor.memory import memory_at
 
 
@@ -70,11 +69,7 @@ def loop_over_samples(one: Kernel) -> Kernel:
     """
     found = _made.get(one)
     if found is None:
-        scope = {**_each.__globals__, "one": one}
-        function = types.FunctionType(_each.__code__, scope, f"{one.function.__name__}_loop")
-        function.__module__ = one.function.__module__
-        function.__qualname__ = f"{one.function.__qualname__}_loop"
-        found = Kernel(function, {"light": True})
+        found = from_template(_each, one.function, "_loop", {"light": True}, one=one)
         if one.has_fallback():
             found.fallback(functools.partial(_by_fallback, one))
         _made[one] = found

@@ -18,7 +18,6 @@ import functools
 import platform
 import sys
 import threading
-import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +33,7 @@ from ndd._compiled.atomics import (
     reraise,
     thread_entry,
 )
-from ndd._compiled.jit import External, Kernel, kernel
+from ndd._compiled.jit import External, Kernel, from_template, kernel
 from ndd._execution.fork import around_fork
 from ndd._execution.signal_safe import start
 from ndd._execution.threads import ThreadPool
@@ -160,10 +159,7 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
         return functools.partial(_alone, lambda: loop)
     found = _joined.get(loop)
     if found is None:
-        scope, name = {**_join.__globals__, "loop": loop}, f"{loop.function.__name__}_joined"
-        function = types.FunctionType(_join.__code__, scope, name)
-        function.__module__, function.__qualname__ = loop.function.__module__, f"{loop.function.__qualname__}_joined"
-        found = _joined[loop] = Kernel(function, {"light": True})
+        found = _joined[loop] = from_template(_join, loop.function, "_joined", {"light": True}, loop=loop)
         found.fallback(functools.partial(_alone, lambda: loop.run_fallback))
         found.interpreted_as(functools.partial(_alone, loop.in_python))
     return found

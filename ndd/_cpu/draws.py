@@ -82,9 +82,6 @@ def fill_coin(out, streams, threshold):
                 row[e] = _U(words[0, e]) < threshold[n]
 
 
-fill_coin.fallback()
-
-
 @kernel(nogil=False)
 def fill_coins(out, streams, threshold):
     """The same for a number each, `out` being one-dimensional: so short that others need not be let in meanwhile."""
@@ -92,9 +89,6 @@ def fill_coins(out, streams, threshold):
     for n in range(len(out)):
         element_words(word, streams[n], 0)
         out[n] = _U(word[0, 0]) < threshold[n]
-
-
-fill_coins.fallback()
 
 
 @kernel
@@ -139,21 +133,6 @@ def fill_index(out, streams, count):
                     row[e] = product >> _U(32)
 
 
-@fill_index.fallback
-def _(out, streams, count):
-    start, draw, cursor = seek.in_python(), below.in_python(), np.empty(8, np.uint64)
-    with np.errstate(all="ignore"):
-        for n, first, row in _rows(out):
-            limit, words = _U(count[n]), np.empty((1, row.size), np.uint32)
-            element_words.in_python()(words, streams[n], first)
-            refused = (_U(1 << 32) - limit) % limit if limit <= _U(1 << 32) else _U(1 << 32)
-            products = words[0].astype(np.uint64) * limit
-            row[:] = products >> _U(32)
-            for e in np.flatnonzero((products & _U(0xFFFFFFFF)) < refused):
-                start(cursor, streams[n], first + e)
-                row[e] = draw(cursor, limit)
-
-
 def _rows(out: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
     """The parts of `out` [N, elements] with their samples and first elements."""
     for n in range(len(out)):
@@ -187,15 +166,6 @@ def fill_weighted_index(out, streams, cumulative, count):
                 row[e] = weighted(cumulative[n], count[n], (_U(words[1, e]) << _U(32)) | _U(words[0, e]))
 
 
-@fill_weighted_index.fallback
-def _(out, streams, cumulative, count):
-    for n, first, row in _rows(out):
-        words = np.empty((2, row.size), np.uint32)
-        element_words.in_python()(words, streams[n], first)
-        numbers = ((words[1].astype(np.uint64) << _U(32)) | words[0]).astype(np.float64) * 2.0**-64
-        row[:] = np.searchsorted(cumulative[n, : count[n] - 1], numbers)
-
-
 @kernel
 def fill_index_in_order(out, streams, cumulative, count):
     """int64 indices, weighted if there are probabilities, from the words of a sample's first element one by one."""
@@ -208,11 +178,6 @@ def fill_index_in_order(out, streams, cumulative, count):
                 out[n, e] = weighted(cumulative[n], count[n], (_U(next_word(cursor)) << _U(32)) | low)
             else:
                 out[n, e] = below(cursor, _U(count[n]))
-
-
-@fill_index_in_order.fallback
-def _(out, *given):
-    (fill_index_in_order.interpreted if out.size <= _FEW else fill_index_in_order.waited_for)(out, *given)
 
 
 @kernel
@@ -332,12 +297,6 @@ def store_rounded(values, out, half, low, high, of_nan):
     for i in range(values.size):
         rounded = min(max(np.trunc(values[i] + np.copysign(half, values[i])), low), high)
         out[i] = rounded if values[i] == values[i] else of_nan
-
-
-@store_rounded.fallback
-def _(values, out, half, low, high, of_nan):
-    rounded = np.trunc(values + np.copysign(half, values)).clip(low, high)
-    out[...] = np.where(values == values, rounded, of_nan)
 
 
 # What needs a varying number of uniform numbers per element takes the first ones from a table and the rest, seldom

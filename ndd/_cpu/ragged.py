@@ -33,16 +33,6 @@ def count_elements(shapes, counted):
     return total, largest
 
 
-@count_elements.fallback
-def _(shapes, counted):
-    sizes = np.prod(shapes.astype(np.float64), axis=1)
-    if not sizes.sum() < _MOST or not (sizes < _MOST).all():
-        return -1, -1
-    counted[0] = np.prod(shapes, axis=1)
-    counted[1] = np.add.accumulate(counted[0]) - counted[0]
-    return int(counted[0].sum()), int(counted[0].max(initial=0))
-
-
 @kernel(nogil=False)
 def count_rows(shapes, axes, lanes, threads, rows):
     """Of samples of `shapes` `[N, ndim]`: in `rows` the elements over the axes whose bits are set in `axes`, in `threads`
@@ -60,14 +50,6 @@ def count_rows(shapes, axes, lanes, threads, rows):
     return most
 
 
-@count_rows.fallback
-def _(shapes, axes, lanes, threads, rows):
-    inside = [bool(axes >> k & 1) for k in range(shapes.shape[1])]
-    rows[:] = shapes[:, inside].prod(axis=1)
-    threads[:] = lanes * shapes[:, ~np.array(inside, bool)].prod(axis=1)
-    return int(rows.max(initial=0))
-
-
 @kernel(nogil=False)
 def largest(values):
     """The largest of int64 `[N]`, at least 0."""
@@ -77,11 +59,6 @@ def largest(values):
     return most
 
 
-@largest.fallback
-def _(values):
-    return int(values.max(initial=0))
-
-
 @kernel(nogil=False)
 def write_addresses(column, base, places, step):
     """`column = base + places * step`: int64 `[N]`, `column` with gaps."""
@@ -89,21 +66,11 @@ def write_addresses(column, base, places, step):
         column[n] = base + places[n] * step
 
 
-@write_addresses.fallback
-def _(column, base, places, step):
-    column[:] = places * step + base
-
-
 @kernel(nogil=False)
 def write_steps(column, base, step):
     """`column[n] = base + n * step`: int64 `[N]`, with gaps."""
     for n in range(len(column)):
         column[n] = base + n * step
-
-
-@write_steps.fallback
-def _(column, base, step):
-    column[:] = np.arange(len(column)) * step + base
 
 
 __all__ = ["count_elements", "count_rows", "largest", "write_addresses", "write_steps"]

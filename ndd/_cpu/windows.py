@@ -43,9 +43,6 @@ def place_windows(extents, sizes, positions, rounding, anchors, shapes):
     return -1
 
 
-place_windows.fallback()
-
-
 @kernel(nogil=False)
 def first_outside(anchors, shapes, extents):
     """The first sample whose window reaches outside, or -1."""
@@ -54,9 +51,6 @@ def first_outside(anchors, shapes, extents):
             if anchors[n, k] < 0 or anchors[n, k] + shapes[n, k] > extents[n, k]:
                 return n
     return -1
-
-
-first_outside.fallback()
 
 
 @kernel(nogil=False)
@@ -122,9 +116,6 @@ def grow_extents(extents, axes, least, multiple, shapes):
                 return n
             shapes[n, axis] = (wanted + step - 1) // step * step
     return -1
-
-
-grow_extents.fallback()
 
 
 @kernel

@@ -51,11 +51,16 @@ class Event:
 
 def recorded(stream: Any, event: Any = None) -> Any:
     """An event behind all that is queued on a stream of ours; `event` again, if it belongs to the GPU of the stream."""
-    if event is None or event.device_id != stream.device_id:
+    return recorded_on(stream._torch, stream.device_id, event)
+
+
+def recorded_on(stream: Any, device_id: int, event: Any = None) -> Any:
+    """The same for a torch stream of this GPU."""
+    if event is None or event.device_id != device_id:
         import torch
 
-        there = torch.cuda.current_device() == stream.device_id
-        with contextlib.nullcontext() if there else torch.cuda.device(stream.device_id):
-            event = Event(stream.device_id)
-    event.record(stream._torch)
+        there = torch.cuda.current_device() == device_id
+        with contextlib.nullcontext() if there else torch.cuda.device(device_id):
+            event = Event(device_id)
+    event.record(stream)
     return event

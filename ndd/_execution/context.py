@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ndd._execution import observation
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.memoize import Memoized
@@ -405,7 +406,11 @@ class EvalContext:
 
     def finish(self, invocation: Invocation) -> None:
         """Runs or waits for an invocation."""
-        self._queue.finish(invocation)
+        watching = observation.active
+        if watching is None:
+            self._queue.finish(invocation)
+        else:
+            watching.wait(invocation, self._queue.finish)
 
     def __enter__(self) -> EvalContext:
         me = threading.get_ident()

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from ndd._execution.mode import EvalMode
+from ndd._execution.notebook import shortened
 from ndd._tensor.secrets import error_text
 from ndd._tensor.user_line import user_frame
 
@@ -119,11 +120,11 @@ def raise_as_later(error: RuntimeError) -> NoReturn:
         or error.__cause__ is not None
         or EvalMode.current().value >= EvalMode.sync_cpu.value
     ):
-        raise error
+        raise shortened(error)
     frame = user_frame()
     cause = RuntimeError(*error.args).with_traceback(traceback_at(frame.f_code, frame.f_lineno))
     try:
-        raise error from cause
+        raise shortened(error) from cause
     finally:
         del frame, cause, error  # else this frame, which the traceback holds, would hold the errors
 
@@ -144,6 +145,6 @@ def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType,
         outer = RuntimeError(text)
     cause = error.with_traceback(traceback_at(*call)) if call else error
     try:
-        raise outer from cause
+        raise shortened(outer) from cause
     finally:
         del outer, cause, error  # else this frame, which the traceback holds, would hold the errors

@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from ndd._execution import observation
 from ndd._execution.errors import raise_later, raise_signalled
 from ndd._execution.fork import around_fork
 from ndd._tensor.secrets import redact
@@ -88,7 +89,8 @@ class Invocation:
 
     def _run(self) -> None:
         try:
-            results = self.results = self.work(self)  # type: ignore[misc]
+            watching = observation.active
+            results = self.results = self.work(self) if watching is None else watching.run(self)  # type: ignore[misc]
             if self.loop_position is not None:
                 for store in results:
                     store.loop_position = store.loop_position or self.loop_position

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ndd._execution import observation
 from ndd._execution.context import EvalContext
 from ndd._execution.invocation import Invocation, serving
 from ndd._execution.mode import local as mode
@@ -42,6 +43,9 @@ def schedule(
         call = frame.f_code, frame.f_lineno  # the frame itself would keep the user's values alive
         del frame
     invocation = Invocation(name, work, context, call, level == DEFERRED)
+    watching = observation.active
+    if watching is not None:
+        watching.called(invocation, operator_call)
     if level == DEFERRED:
         invocation.inputs = inputs
     if level >= SYNC_CPU:

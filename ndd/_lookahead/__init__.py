@@ -65,8 +65,9 @@ of it.
 
 How many cores it takes
 -----------------------
-If batches wait for the loop in a dozen iterations in a row, JPEGs are decoded by the GPU's engines alone and with two
-threads, until a batch comes late (`pace.py`). The user's network is then the bound, and the cores are left to the user.
+If batches wait for the loop, or the loop for the GPU, in a dozen iterations in a row, JPEGs are decoded by the GPU's engines
+alone and with two threads, until the GPU waits for a batch (`pace.py`). The user's network is then the bound, and
+the cores are left to the user.
 
 Switching it off
 ----------------

@@ -24,6 +24,7 @@ def look_ahead(loop: LoopRecording, batch: Store, context: EvalContext) -> None:
     gpu = gpus.pop() if gpus else None
     if not loop.expected or (gpu is None and current_loop() is None) or not enabled():
         return
+    loop.gpu = gpu
     # What a reader gives on a GPU has a stream of its own to be waited for.
     count = 1 if gpu is None or not batch.on_cpu else _batches_to_merge(loop)
     while loop.under_way + count <= DEPTH * count:

@@ -1,6 +1,13 @@
-"""Pacing: whether a loop takes batches more slowly than they are made, so that they may be made with fewer cores."""
+"""Pacing: whether a loop takes batches more slowly than they are made, so that they may be made with fewer cores.
+
+Two things say so: batches that are finished well before the loop asks for them, where its own Python is the bound; and a GPU
+that has a batch but has not come to the work on it, where the network is. In the second case the loop may well wait for the
+next batch: its Python runs ahead of the GPU.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 # Beside a ResNet-50 that trains on an H200 with 16 cores, JPEGs decoded by the engines alone on 1.8 cores and by all threads
 # on 4.5 feed it at the same rate.
@@ -17,30 +24,48 @@ class Pace:
         relaxed: batches wait for the loop, which therefore needs no more than the GPU's own engines give.
     """
 
-    __slots__ = ("_last", "_needed", "_run", "relaxed")
+    __slots__ = ("_last", "_needed", "_place", "_run", "relaxed")
 
     def __init__(self) -> None:
         self.relaxed = False
         self._last = 0.0
         self._needed = _STEADY
         self._run = 0  # iterations in a row that speak for a change; below zero the grace after one
+        self._place: Any = None  # an event on torch's stream, where the loop took the last batch
 
-    def took(self, finished: float | None, now: float) -> None:
+    def is_ahead_of_gpu(self, device_id: int, ready: Any) -> bool:
+        """Whether the last batch has been there before the GPU came to where the loop took it.
+
+        Args:
+            ready: the event behind all that made that batch; None if it was not made ahead.
+        """
+        import torch
+
+        if not torch.cuda.is_available():
+            return False
+        from ndd._cuda.event import recorded_on
+
+        ahead = ready is not None and self._place is not None and ready.query() and not self._place.query()
+        self._place = recorded_on(torch.cuda.current_stream(device_id), device_id, self._place)
+        return ahead
+
+    def took(self, finished: float | None, now: float, ahead_of_gpu: bool = False) -> None:
         """The loop takes a batch.
 
         Args:
             finished: when the batch was made; None if it is still being made.
             now: in the same seconds.
+            ahead_of_gpu: see `is_ahead_of_gpu`.
         """
         period, self._last = now - self._last, now
         if self.relaxed:
-            late = finished is None
+            late = finished is None and not ahead_of_gpu
             self._run = self._run + 1 if late or self._run < 0 else 0
             if self._run >= 2:
                 self.relaxed, self._run = False, 0
                 self._needed = min(4 * self._needed, _MOST)  # else it would go to and fro
         else:
-            waited = finished is not None and now - finished >= _WAITED * period
+            waited = ahead_of_gpu or (finished is not None and now - finished >= _WAITED * period)
             self._run = self._run + 1 if waited else 0
             if self._run >= self._needed:
                 self.relaxed, self._run = True, -_GRACE

@@ -231,4 +231,4 @@ def _run(
             store.stream, store.ready = None, event
     now = perf_counter()
     for batch in batches:
-        batch.iteration.finished = now
+        batch.iteration.finished, batch.iteration.ready = now, event

@@ -102,10 +102,11 @@ class LoopRecording:
         under_way: how many of the next batches are being worked on.
         kind: what the batches are that `expected` was recorded with, see `kind_of`.
         nbytes, seconds: what the work on a batch took lately; 0 as long as none was worked on.
+        gpu: the GPU of its calls.
         pace: whether the loop takes batches more slowly than they are made.
     """
 
-    __slots__ = ("calls", "expected", "kind", "last", "nbytes", "pace", "requested", "seconds", "under_way")
+    __slots__ = ("calls", "expected", "gpu", "kind", "last", "nbytes", "pace", "requested", "seconds", "under_way")
 
     def __init__(self) -> None:
         self.calls: list[RecordedCall] = []  # of the last iteration that is over
@@ -116,16 +117,18 @@ class LoopRecording:
         self.nbytes = 0
         self.seconds = 0.0
         self.pace = Pace()
+        self.gpu: int | None = None
         self.last: Iteration | None = None
 
     def begin(self, iteration: Iteration) -> None:
         """An iteration begins: the last one is over. What the last two have in common is expected of the next ones."""
         self.under_way = 0 if iteration.future is None else self.under_way - 1
-        if iteration.future is not None:
-            self.pace.took(iteration.finished, perf_counter())
         last, self.last = self.last, iteration
         if last is None:
             return
+        if iteration.future is not None and self.gpu is not None:
+            ahead = self.pace.is_ahead_of_gpu(self.gpu, last.ready)
+            self.pace.took(iteration.finished, perf_counter(), ahead)
         last.prefetched = ()
         self.kind = last.kind
         before, self.calls = self.calls, last.calls
@@ -150,11 +153,13 @@ class Iteration:
         writes: by the number of a call, `times_written` of its results when the loop got them, which were made ahead.
         finished: when the work done ahead was over, of `perf_counter`; None before.
         kind: what the batch is, see `kind_of`.
+        ready: the event behind that work on a GPU; None before.
         process: in which the work is done ahead.
     """
 
     __slots__ = (
-        "__weakref__", "begun", "calls", "expected", "finished", "future", "kind", "loop", "prefetched", "process", "writes",
+        "__weakref__", "begun", "calls", "expected", "finished", "future", "kind", "loop", "prefetched", "process", "ready",
+        "writes",
     )  # fmt: skip
 
     def __init__(self, loop: LoopRecording):
@@ -167,6 +172,7 @@ class Iteration:
         self.kind: Any = None
         self.future: Future[None] | None = None
         self.finished: float | None = None
+        self.ready: Any = None
         self.process = 0
 
     def begin(self, batch: Store) -> None:

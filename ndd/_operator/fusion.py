@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ndd._execution import observation
 from ndd._execution.errors import raise_signalled
 from ndd._operator import on_cpu
 from ndd._operator.inputs import stored
@@ -132,6 +133,8 @@ def hand_over(call: Call, made: Continuation, shapes: np.ndarray) -> Store:
     nothing = np.broadcast_to(np.full(1, np.nan, spec.dtype.numpy), tuple(np.maximum.reduce(shapes).tolist()))
     parts = [nothing[tuple(map(slice, extents))] for extents in shapes.tolist()]
     call.taker.ready_made = made.store
+    if observation.active is not None:
+        observation.active.note(f"fused: made together with {call.taker.op.name}, piece by piece")
     return Store(spec.dtype, spec.layout, spec.device, shapes, parts=parts)
 
 
@@ -159,7 +162,10 @@ def joined(call: Call, launch: Callable[..., Store]) -> tuple[Store, Store] | No
         found = _asked(call, Operand(between, spec, call.n), maker.op.cuda_source)  # type: ignore[arg-type]
         if not found.answer:
             return None
-        return launch(maker, plan, operands, found.input, found.plan, call.outs[0]), between
+        result = launch(maker, plan, operands, found.input, found.plan, call.outs[0])
+        if observation.active is not None:
+            observation.active.note(f"fused: made by the kernels of {maker.op.name}, which has no result of its own")
+        return result, between
     except Exception as error:  # the way step by step says what is wrong, and whose fault it is
         raise_signalled(error)
         return None

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # What one thread more costs a batch, about. On 16 hardware threads of 8 cores 0.8 ms of work took 0.24 ms with what this gives,
 # 0.42 with half as many threads and 0.46 with a third; 3 ms took 0.46 and 5 ms 0.65 with any of them.
 _WAKE_SECONDS = 5e-6
+_CALL_SECONDS = 2e-6  # of a call without work, about
 _TINY = 1 << 13  # bytes of a batch that no kernel has much work with
 _BYTES = 1 << 26  # of one call, about: in between Python looks for signals (Ctrl-C)
 _SHARE = 32  # of a batch the time of one sample in so many is taken
@@ -103,12 +104,13 @@ def parallel_for(
     if count > 1 and nbytes > _TINY:
         pace = pace or Pace()
         if pace.is_due():
-            much = pace.seconds * nbytes > _MUCH_SECONDS
-            some = 1 if much else min(limit, max(1, count // _SHARE))
+            some = 1
+            if pace.seconds * nbytes <= _MUCH_SECONDS:
+                some = min(limit, max(1, count // _SHARE, count * _TINY // nbytes))
             begun = perf_counter()
             if not shared(ALONE, 0, counter, some, fields):
                 return False
-            pace.note((perf_counter() - begun) * count / (some * nbytes))
+            pace.note(max(perf_counter() - begun - _CALL_SECONDS, 1e-8) * count / (some * nbytes))
         # Work / threads + threads * what one costs is least for the root of their quotient.
         threads = min(int((pace.seconds * nbytes / _WAKE_SECONDS) ** 0.5), count - int(counter[0]))
         if threads > 1:
@@ -495,6 +497,14 @@ def _stretched(stores: list[Store], out: Store) -> list[Any] | None:
     return [*found, out.whole]
 
 
+def _dense(store: Store) -> np.ndarray | None:
+    """An input as one array `[N, ...]`. Few elements that lie apart are copied together: many calls cost more."""
+    whole = store.dense()
+    if whole is None and store.uniform() and store.element_count() <= _GATHERED:
+        return store.stacked()
+    return whole
+
+
 def each_run(call: Call, stores: list[Any], work: Callable[..., None]) -> None:
     """For operators with `.batch`: calls `work(samples, *arrays)` for runs of samples.
 
@@ -505,7 +515,7 @@ def each_run(call: Call, stores: list[Any], work: Callable[..., None]) -> None:
             store have one shape, a run is what a thread gets; else it is one sample. A store of one sample serves all.
     """
     out = stores[-1]
-    n, wholes = out.n, [store.dense() for store in stores]
+    n, wholes = out.n, [_dense(store) for store in stores[:-1]] + [out.dense()]
     if all([whole is not None for whole in wholes]):
         wholes = [w if len(w) == n else np.broadcast_to(w, (n, *w.shape[1:])) for w in wholes]
         parts = max(1, min(call.threads, n, out.nbytes() // _RUN_BYTES))

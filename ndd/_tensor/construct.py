@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ndd._tensor.array_lists import arrays_alike, batch_of_arrays
 from ndd._tensor.batch import Batch, Samples
 from ndd._tensor.convert import convert_array
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
@@ -425,7 +426,7 @@ def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str
         )
     if not issubclass(kind, Iterable):
         raise TypeError(f"{kind.__name__!r} object is not iterable as samples of a batch")
-    samples: Sequence[Any] = tensors if issubclass(kind, Sequence) else list(tensors)
+    samples: Sequence[Any] = tensors if kind is list or kind is tuple else list(tensors)
     if not samples:
         return _empty_batch(wanted, target, layout)
     return _gather(samples, wanted, target, layout, copy)
@@ -467,6 +468,9 @@ def _gather(samples: Any, wanted: DType | None, device: Device | None, layout: s
         on_cpu = _gather(samples, wanted, Device.CPU, layout, copy=False)
         moved = on_cpu.to_device(device)  # one copy for all of them
         return moved.evaluate() if on_cpu._external else moved
+    alike = arrays_alike(samples, wanted, layout, copy)
+    if alike is not None:
+        return batch_of_arrays(alike, layout, copy)
     handles: list[Any] = []
     for i, sample in enumerate(samples):
         if sample is None:

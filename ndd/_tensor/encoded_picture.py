@@ -20,6 +20,13 @@ def pillow() -> Any:
     return Image
 
 
+def pen(image: Any) -> Any:
+    """What draws on an image of Pillow's."""
+    from PIL import ImageDraw
+
+    return ImageDraw.Draw(image)
+
+
 def picture_uri(pixels: np.ndarray) -> str:
     """A data URI of u8 RGB pixels, smaller and smaller until it is within the limit."""
     sheet = pillow().fromarray(pixels)

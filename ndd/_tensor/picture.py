@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import html
+import io
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ndd._tensor.display import fetched, readable
-from ndd._tensor.encoded_picture import LIMIT, encoded_as, picture_uri, pillow
+from ndd._tensor.encoded_picture import LIMIT, encoded_as, pen, picture_uri, pillow
 from ndd._tensor.secrets import without_secrets
 from ndd._tensor.sound import sound_html
 
@@ -25,6 +27,9 @@ _MOST_ROWS = 8
 _MOST_FRAMES = 100
 _FILM_SIZE = 320  # pixels
 _FRAME_MS = 80
+_LETTER, _LINE = 6, 13  # pixels: of Pillow's own font
+_FEWEST_LETTERS = 8
+_MOST_PIXELS = 50_000_000  # of a file that is shown
 _SMALLEST = 4  # pixels: what is thinner is no picture to look at
 
 
@@ -45,7 +50,21 @@ def batch_html(value: Batch) -> str:
 
 def _page(value: Any, store: Store, what: str, tile: int) -> str:
     tiles = _tiles(store, tile)
+    if len(tiles) == store.n > 1:
+        tiles = [_named(shown, _source(store, i)) for i, shown in enumerate(tiles)]
     return _caption(value, what) + (sound_html(store) or (image_tag(tiles) if tiles else _table(store)))
+
+
+def _named(tile: np.ndarray, source: str) -> np.ndarray:
+    """A tile above the last two parts of its source: the folder, which names a class in many data sets, and the file."""
+    text = "/".join(re.split(r"[/\\]", source.partition("?")[0])[-2:])
+    text = text.encode("latin-1", "replace").decode("latin-1")  # all that the font has
+    room = tile.shape[1] // _LETTER
+    if not text or room < _FEWEST_LETTERS:
+        return tile
+    image = pillow().new("L", (tile.shape[1], _LINE), 255)
+    pen(image).text((0, 0), text if len(text) <= room else ".." + text[2 - room :], fill=0)
+    return np.concatenate([tile, np.repeat(np.asarray(image)[..., None], 3, axis=2)])
 
 
 def _caption(value: Any, what: str) -> str:
@@ -93,6 +112,21 @@ def as_rgb(image: np.ndarray) -> np.ndarray:
             low, high = 0.0, 255.0
         image = ((values - low) * (255.0 / max(high - low, 1e-12))).round().astype(np.uint8)
     return np.repeat(image, 3, axis=2) if image.shape[2] == 1 else image[:, :, :3]
+
+
+def small_picture(encoded: np.ndarray, size: int = 96) -> np.ndarray | None:
+    """Bytes of an image file as u8 RGB of at most `size` pixels; None of anything else, and where Pillow is missing."""
+    if encoded.dtype != np.uint8 or encoded.ndim != 1:
+        return None
+    try:
+        with pillow().open(io.BytesIO(encoded.tobytes())) as image:
+            if image.width * image.height > _MOST_PIXELS:
+                return None
+            image.draft("RGB", (size, size))  # JPEGs: an eighth of them is decoded
+            image.thumbnail((size, size))
+            return np.asarray(image.convert("RGB"))
+    except Exception:  # no picture, a damaged one, or no Pillow
+        return None
 
 
 def image_tag(tiles: list[np.ndarray]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._tensor import stream_waits
 from ndd._tensor.arithmetic import Arithmetic
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.dtype import bfloat16
@@ -194,6 +195,7 @@ def hand_over(store: Store, tensors: list[Any]) -> None:
     if not torch.cuda.is_available():
         return
     current = torch.cuda.current_stream(store.device.device_id)
+    timing = None if stream_waits.begins is None else stream_waits.begins(current)
     if store.stream is not None and store.stream != current:
         # One event for a stream, recorded again and again: making one each time costs the driver's lock twice.
         event = _handed.get(store.stream)
@@ -206,3 +208,5 @@ def hand_over(store: Store, tensors: list[Any]) -> None:
         if store.stream is None:
             for t in tensors:
                 t.record_stream(current)
+    if timing is not None:
+        timing.end(current)

@@ -141,6 +141,7 @@ def _rows(
     yield row("  host memory of the process", "GiB", "host_gib")
     if setting.device == "gpu":
         yield row("  memory of the GPU", "GiB", "gpu_gib")
+        yield row("  of it torch's, for data in use or kept to be used again", "GiB", "torch_gib")
         yield from _kernel_rows(measured)
 
 

@@ -119,6 +119,7 @@ def _measured(args: Any, batches: Iterator[tuple[Any, Any]], begun: float) -> di
 
         free, total = torch.cuda.mem_get_info(args.place)
         measured["gpu_gib"] = (total - free) / 2**30  # of all processes on the card, as nvidia-smi has it
+        measured["torch_gib"] = torch.cuda.memory_reserved(args.place) / 2**30
         measured["kernels"] = _gpu_time(args, step, batches)
     return measured
 

@@ -20,6 +20,8 @@ _FAMILIES = {
     "ops.color": "Colour",
     "ops.filter": "Filters",
     "noise": "Noise",
+    "ops.audio": "Sound",
+    "ops.video": "Video",
     "ops.boxes": "Boxes",
     "ops.tensor": "Tensors, coordinates, video frames, order of a batch",
     "reductions": "Reductions",

@@ -5,13 +5,14 @@ Life of a picture
 1. `ndd.decoders.image(files)` (`image.py`; `image_crop.py`, `image_slice.py` and `image_random_crop.py` also compute windows)
    checks its arguments, says what comes out, and starts work. The user gets a handle at once.
 2. The files of the call become a `PictureBatch` (`picture_batch.py`). Headers come first: compiled code reads those of the
-   common JPEGs of a batch (`jpeg/batch_headers.py`), `registry.read_header` those of all others, one by one.
+   common JPEGs and PNGs of a batch (`jpeg/batch_headers.py`, `png/kernels.py`), `registry.read_header` those of all others,
+   one by one.
    `ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers; a bad picture is
    an error of its sample from here on.
-3. On the CPU the JPEG kernel decodes the common JPEGs of the batch (`jpeg/backend.py`); the threads of the call take pictures
-   in turn, in compiled code. `picture.py` decodes each of the rest: `registry.backends` lists the backends that try, from the
-   format, the kind of JPEG, the window and what is installed. A failed picture gets one more try, to tell damage from a
-   lack of memory. `pixels.py` turns the picture upright and converts channels and element type.
+3. On the CPU kernels decode the common JPEGs and PNGs of the batch (`jpeg/backend.py`; `png/backend.py`, which calls libpng);
+   the threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the rest: `registry.backends`
+   lists the backends that try, from the format, the kind of JPEG, the window and what is installed. A failed picture gets one
+   more try, to tell damage from a lack of memory. `pixels.py` turns the picture upright and converts channels and element type.
 4. On a GPU `nvimgcodec/gpu.py` copies the files to page-locked memory, decodes the JPEGs there by JPEG engines, CUDA kernels and
    CPU cores, all into one block of memory, and converts the block. What nvImageCodec cannot decode there goes through step 3
    and is copied. Nothing waits for the GPU.
@@ -24,6 +25,7 @@ Life of a picture
 | window of a JPEG, lossless JPEG, JPEG of 12 or 16 bits | nvImageCodec |
 | CMYK JPEG | nvImageCodec, Pillow; turned: OpenCV, Pillow |
 | any JPEG where nvImageCodec is missing | simplejpeg (8 bits), OpenCV, Pillow |
+| PNG of up to 8 bits, not turned, in a batch | libpng, then as below |
 | PNG, WebP, PNM, JPEG 2000 | OpenCV, Pillow |
 | TIFF | the reader in `formats/tiff.py`, OpenCV (CIELAB), Pillow |
 | BMP | the reader in `formats/bmp.py` |
@@ -39,8 +41,8 @@ Add a picture format
 Add a backend
 -------------
 A module with the function of `backend.Backend` decodes one picture: whole or a window, as the file stores it. Put it into the
-formats of `registry.FORMATS` that it decodes, at its place in the order. `backend.BatchBackend` is the interface of the two that
-decode a batch at once: the JPEG kernel and nvImageCodec on a GPU.
+formats of `registry.FORMATS` that it decodes, at its place in the order. `backend.BatchBackend` is the interface of the three
+that decode a batch at once: the JPEG kernel, libpng, and nvImageCodec on a GPU.
 
 Life of a clip
 --------------

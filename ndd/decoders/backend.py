@@ -76,17 +76,19 @@ class BatchBackend(Protocol):
         """Fills `batch.facts` for the pictures whose headers it reads."""
         ...
 
-    def decode_batch(self, batch: PictureBatch, samples: np.ndarray, /) -> Decoded:
+    def decode_batch(self, batch: PictureBatch, samples: np.ndarray, decoded: Decoded, /) -> None:
         """Decodes what it can of these samples: whole pictures, or the windows of the batch. Other backends decode the
         rest."""
         ...
 
 
 class Decoded(NamedTuple):
-    """Pictures one behind the other in one block of memory."""
+    """Room for pictures, one behind the other in one block of memory, and which are there."""
 
     memory: Any
     """Elements of NumPy, or of torch on a GPU."""
+    shapes: np.ndarray
+    """int64 `[N, 3]`: HWC."""
     starts: np.ndarray
     """int64 `[N]`: the element where each picture begins."""
     done: np.ndarray

@@ -113,6 +113,9 @@ def image(
     >>> ndd.decoders.image(pgm, output_type=ndd.types.GRAY)[:, :, 0].torch()
     tensor([[ 97,  98,  99],
             [100, 101, 102]], dtype=torch.uint8)
+    >>> jpeg = ndd.io.file.read(ndd.demo.photos() + "/nature/cat.jpg")
+    >>> ndd.decoders.image(jpeg).shape
+    (266, 400, 3)
     """
     no_effect("image", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator)
     return pictures(input, dtype, on_error, max_pixels)

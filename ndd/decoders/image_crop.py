@@ -72,6 +72,9 @@ def image_crop(
     >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)
     >>> ndd.decoders.image_crop(pgm, crop=(1, 2), crop_pos_y=1, output_type=ndd.types.GRAY)[:, :, 0].torch()
     tensor([[101, 102]], dtype=torch.uint8)
+    >>> jpeg = ndd.io.file.read(ndd.demo.photos() + "/nature/cat.jpg")
+    >>> ndd.decoders.image_crop(jpeg, crop=(160, 160), crop_pos_x=0.4, crop_pos_y=0.3).shape
+    (160, 160, 3)
     """
     no_effect(
         "image_crop", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator

@@ -71,6 +71,9 @@ def image_random_crop(
     >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)
     >>> ndd.decoders.image_random_crop(pgm, random_area=1.0, random_aspect_ratio=1.5).shape
     (2, 3, 3)
+    >>> jpeg = ndd.io.file.read(ndd.demo.photos() + "/nature/cat.jpg")
+    >>> ndd.decoders.image_random_crop(jpeg, random_area=[0.3, 0.5], rng=ndd.random.RNG(1)).shape
+    (221, 177, 3)
     """
     no_effect(
         "image_random_crop",

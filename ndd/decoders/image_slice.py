@@ -83,6 +83,9 @@ def image_slice(
     >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)
     >>> ndd.decoders.image_slice(pgm, start=[1, 0], shape=[2, 1], output_type=ndd.types.GRAY)[:, :, 0].torch()
     tensor([[98, 99]], dtype=torch.uint8)
+    >>> jpeg = ndd.io.file.read(ndd.demo.photos() + "/nature/cat.jpg")
+    >>> ndd.decoders.image_slice(jpeg, rel_start=[0.2, 0.3], rel_shape=[0.6, 0.5], axis_names="HW").shape
+    (160, 200, 3)
     """
     no_effect(
         "image_slice", memory_stats=memory_stats, split_stages=split_stages, use_chunk_allocator=use_chunk_allocator

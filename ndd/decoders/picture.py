@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 
+from ndd._execution import observation
 from ndd.decoders.backend import Options, Unreadable, Window
 from ndd.decoders.formats.header import Header
 from ndd.decoders.jpeg import backend as _jpeg
@@ -16,6 +17,18 @@ from ndd.decoders.size_limits import check_memory
 from ndd.types import DALIImageType
 
 _second_tries = threading.Lock()
+
+
+class _Last(threading.local):
+    backend = ""
+
+
+_last = _Last()
+
+
+def last_backend() -> str:
+    """The backend that decoded the last picture of this thread; known only while a profile is on."""
+    return _last.backend
 
 
 def bad_picture(message: str, shape: tuple[int, int, int] | None = None) -> RuntimeError:
@@ -73,6 +86,8 @@ def decode(
     part, seen = (w and as_stored(w, size, turn) for w in (window, seen))
     # The kernel finds damage by itself: it gets the file as it is.
     image = None if kernel_failed else _jpeg.decode(data, header, stored, part, seen)
+    if observation.active is not None:
+        _last.backend = "jpeg"
     if image is None:
         image = _by_backends(data, header, stored, part)
     shape = options.out_shape(header, window)
@@ -123,5 +138,7 @@ def _stored(data: np.ndarray, header: Header, options: Options, window: Window |
         except Unreadable:
             return None
         if image is not None and image.shape == expected:
+            if observation.active is not None:
+                _last.backend = getattr(backend, "__name__", "").rpartition(".")[2]
             return image
     return None

@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from ndd._execution import observation
 from ndd._operator import Call, Operand, fusion
 from ndd._tensor import Store
 from ndd._tensor.extent_inference import infer_extents
+from ndd._tensor.memory import host_empty
 from ndd._tensor.small_arrays import equal_rows, few_zeros
 from ndd._tensor.store import empty_store
-from ndd.decoders.backend import Options, Window
+from ndd.decoders.backend import Decoded, Options, Window
 from ndd.decoders.formats.header import Header
 from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd.decoders.on_error import resolve_pictures
-from ndd.decoders.picture import bad_picture, check_size, decode, too_large
+from ndd.decoders.picture import bad_picture, check_size, decode, last_backend, too_large
+from ndd.decoders.png import backend as _png
 from ndd.decoders.registry import read_header
 from ndd.types import DALIImageType
 
@@ -140,8 +143,8 @@ class PictureBatch:
         return shapes
 
     def decode(self, samples: list[int], nbytes: int | None = None) -> None:
-        """Decodes these samples on the CPU's threads, but for the bad ones: the common JPEGs as a batch, the rest one by
-        one."""
+        """Decodes these samples on the CPU's threads, but for the bad ones: the common JPEGs and PNGs as a batch, the rest
+        one by one."""
         failed = self._decode_common(samples)
         if self.block is not None:
             return
@@ -157,30 +160,52 @@ class PictureBatch:
                 header = self.header(i)
             seen = None if self.seen is None else tuple(self.seen[i].tolist())
             self.images[i] = decode(self.data[i], self.options, header, self.window(i), seen, i in failed)
+            if observation.active is not None:
+                observation.active.pictures([i], last_backend())
 
         errors = self.call.spread(decode_next, len(samples), nbytes)
         self.errors.update({samples[k]: error for k, error in errors.items()})
 
     def _decode_common(self, samples: list[int]) -> set[int]:
-        """Decodes as many of these samples as the JPEG kernel can; gives those that it tried, some of which may have
+        """Decodes as many of these samples as compiled code can; gives those that it tried, some of which may have
         failed."""
         if len(self) == 1:
             return set()  # one picture alone costs less in `decode`
-        chosen = _jpeg.suitable(self.facts, self.options)
+        by_jpeg, by_png = _jpeg.suitable(self.facts, self.options), _png.suitable(self.facts, self.options)
         if self.errors or len(samples) != len(self):
             wanted = set(samples).difference(self.errors)
-            chosen = np.array([i for i in chosen.tolist() if i in wanted], np.int64)
-        if not len(chosen):
+            by_jpeg, by_png = (
+                np.array([i for i in numbers.tolist() if i in wanted], np.int64) for numbers in (by_jpeg, by_png)
+            )
+        tried = np.concatenate((by_jpeg, by_png))
+        if not len(tried):
             return set()
-        memory, starts, done = _jpeg.decode_batch(self, chosen)
+        decoded = self._room_for(tried)
+        if len(by_jpeg):
+            _jpeg.decode_batch(self, by_jpeg, decoded)
+        if len(by_png):
+            _png.decode_batch(self, by_png, decoded)
+        memory, shapes, starts, done = decoded
+        if observation.active is not None:
+            for name, numbers in (("jpeg", by_jpeg), ("png", by_png)):
+                if done[numbers].any():
+                    observation.active.pictures(numbers[done[numbers]].tolist(), name)
         if done.all():
             self.block = memory
             return set()
-        shapes = self.shapes()
-        for i in chosen[done[chosen]].tolist():
+        for i in tried[done[tried]].tolist():
             start, shape = starts[i], shapes[i].tolist()
             self.images[i] = memory[start : start + shape[0] * shape[1] * shape[2]].reshape(shape)
-        return set(chosen.tolist()) if done.any() else set()
+        return set(tried.tolist()) if done.any() else set()
+
+    def _room_for(self, samples: np.ndarray) -> Decoded:
+        """Memory for these samples, none of which is there yet."""
+        shapes, n = self.shapes(), len(self)
+        lengths = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
+        if len(samples) != n:
+            lengths = np.where(np.bincount(samples, minlength=n), lengths, 0)
+        ends = np.add.accumulate(lengths)
+        return Decoded(host_empty((int(ends[-1]),), np.uint8), shapes, ends - lengths, np.zeros(n, np.bool_))
 
     def result(self) -> Store:
         """The pictures in host memory, after `on_error`."""
@@ -233,18 +258,22 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
             batch.windows_of = lambda extents: chosen(batch.call, extents, *further, **arguments)
             batch.cut(*batch.windows_of(batch.extents()))
 
-    # A batch at once: the JPEG kernel takes pictures in turn from all threads, with no step of Python for each.
+    # A batch at once: kernels take pictures in turn from all threads, with no step of Python for each.
     @op.batch
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
         batch = PictureBatch(call, operand, arguments)
         if len(batch) > 1:  # Python reads the header of one picture in less time
             _jpeg.describe(batch)
+            if not batch.facts[:, GOOD].all():
+                _png.describe(batch)
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)
         elif call.taker is not None:
             batch.read_headers()
             batch.seen = None if batch.errors else fusion.window(call, batch.shapes())
+            if batch.seen is not None and observation.active is not None:
+                observation.active.note(f"fused: only what {call.taker.op.name} looks at was decoded")
         batch.decode(list(range(len(batch))), operand.volumes.total)
         return batch.result()
 

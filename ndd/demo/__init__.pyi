@@ -1,7 +1,9 @@
 # Written by `python -m ndd stubs`. Do not edit.
 
+from ndd._tensor.tensor import Tensor
 
+__all__ = ['photo', 'photos', 'sound']
 
-__all__ = ['photos']
-
+def photo(name: str = 'cat') -> Tensor: ...
 def photos() -> str: ...
+def sound() -> Tensor: ...

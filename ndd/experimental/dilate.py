@@ -41,6 +41,8 @@ def dilate(
     >>> image = ndd.tensor([[5, 0, 0, 0, 7, 9]], dtype=ndd.uint8, layout="HW")
     >>> ndd.experimental.dilate(image, mask_size=[3, 1]).torch()
     tensor([[5, 5, 0, 7, 9, 9]], dtype=torch.uint8)
+    >>> ndd.experimental.dilate(ndd.demo.photo("coins"), mask_size=[7, 7]).shape
+    (303, 384, 3)
     """
     check(border_mode, iterations)
     return like(input)

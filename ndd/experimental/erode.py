@@ -40,6 +40,8 @@ def erode(
     >>> image = ndd.tensor([[5, 0, 0, 0, 7, 9]], dtype=ndd.uint8, layout="HW")
     >>> ndd.experimental.erode(image, mask_size=[3, 1]).torch()
     tensor([[0, 0, 0, 0, 0, 7]], dtype=torch.uint8)
+    >>> ndd.experimental.erode(ndd.demo.photo("coins"), mask_size=[7, 7]).shape
+    (303, 384, 3)
     """
     check(border_mode, iterations)
     return like(input)

@@ -36,6 +36,8 @@ def median_blur(input, /, *, window_size: PerSample[list[int]] = (3, 3)):
     >>> image = ndd.tensor([[1, 2, 90, 3, 4, 5]], dtype=ndd.uint8, layout="HW")
     >>> ndd.experimental.median_blur(image, window_size=[3, 1]).torch()
     tensor([[1, 2, 3, 4, 4, 5]], dtype=torch.uint8)
+    >>> ndd.experimental.median_blur(ndd.demo.photo("cat"), window_size=[9, 9]).shape
+    (266, 400, 3)
     """
     return like(input)
 

@@ -60,6 +60,9 @@ def remap(
     >>> x, y = np.array([[2.0, 1.5, 7.0]], np.float32), np.zeros((1, 3), np.float32)
     >>> ndd.experimental.remap(image, x, y, pixel_origin="center")[0, :, 0].torch()
     tensor([30, 25,  0], dtype=torch.uint8)
+    >>> y, x = np.mgrid[:266, :400].astype(np.float32)
+    >>> ndd.experimental.remap(ndd.demo.photo("cat"), x + 12 * np.sin(y / 15), y, pixel_origin="center").shape
+    (266, 400, 3)
     """
     if interp not in _SUPPORTED:
         raise RuntimeError(f"Unsupported interpolation type {interp!r}: expected INTERP_NN, _LINEAR or _CUBIC")

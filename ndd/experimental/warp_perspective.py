@@ -83,6 +83,8 @@ def warp_perspective(
     >>> image = ndd.tensor([[1.0, 2.0, 3.0]], layout="HW")
     >>> ndd.experimental.warp_perspective(image, matrix=[1, 0, 1, 0, 1, 0, 0, 0, 1]).torch()
     tensor([[2., 3., 0.]])
+    >>> ndd.experimental.warp_perspective(ndd.demo.photo("cat"), matrix=[1, 0.2, 0, 0, 1, 0, 0, 0.001, 1], fill_value=0).shape
+    (266, 400, 3)
     """
     if interp_type not in (_NEAREST, LINEAR, _CUBIC):
         raise RuntimeError(f"Unsupported interpolation: {interp_type!r}. Only nearest, linear and cubic are supported")

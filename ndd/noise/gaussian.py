@@ -40,6 +40,8 @@ def gaussian(input, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float]
     >>> gray = ndd.tensor(np.full((1, 4), 128, np.uint8), layout="HW")
     >>> ndd.noise.gaussian(gray, stddev=10, rng=ndd.random.RNG(5)).torch()
     tensor([[132, 120, 145, 129]], dtype=torch.uint8)
+    >>> ndd.noise.gaussian(ndd.demo.photo("cat"), stddev=30, rng=ndd.random.RNG(1)).shape
+    (266, 400, 3)
     """
     warn_of_noise("gaussian", input, mean, stddev)
     return like(input)

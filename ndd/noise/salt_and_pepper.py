@@ -49,6 +49,8 @@ def salt_and_pepper(
     >>> gray = ndd.tensor(np.full((1, 8, 1), 128, np.uint8), layout="HWC")
     >>> ndd.noise.salt_and_pepper(gray, prob=0.5, rng=ndd.random.RNG(5)).torch().flatten()
     tensor([255,   0, 255, 128, 128,   0, 128,   0], dtype=torch.uint8)
+    >>> ndd.noise.salt_and_pepper(ndd.demo.photo("cat"), prob=0.08, rng=ndd.random.RNG(1)).shape
+    (266, 400, 3)
     """
     return like(input)
 

@@ -41,6 +41,8 @@ def shot(input, /, *, factor: PerSample[float] = None):
     >>> gray = ndd.tensor(np.full((1, 6), 60, np.uint8), layout="HW")
     >>> ndd.noise.shot(gray, factor=12, rng=ndd.random.RNG(5)).torch()
     tensor([[84, 84, 24, 48, 36, 12]], dtype=torch.uint8)
+    >>> ndd.noise.shot(ndd.demo.photo("cat"), factor=25, rng=ndd.random.RNG(1)).shape
+    (266, 400, 3)
     """
     return like(input)
 

@@ -57,35 +57,49 @@ from ndd.readers.epochs.broken_records import Skipped
 from ndd.readers.epochs.epoch import Epoch
 from ndd.readers.epochs.state import ReaderState
 from ndd.readers.file import File
+from ndd.readers.hugging_face import HuggingFace
+from ndd.readers.litdata import LitData
+from ndd.readers.mds import MDS
+from ndd.readers.mix import Mix
 from ndd.readers.mxnet import MXNet
 from ndd.readers.nemo_asr import NemoAsr
 from ndd.readers.numpy import Numpy
 from ndd.readers.output import Output
+from ndd.readers.parquet import Parquet
 from ndd.readers.reader import Reader
 from ndd.readers.stores.container import ContainerStore
 from ndd.readers.stores.records import RecordStore
+from ndd.readers.table import Table
 from ndd.readers.tfrecord import TFRecord
 from ndd.readers.video import Video
 from ndd.readers.video_resize import VideoResize
 from ndd.readers.webdataset import Webdataset
+from ndd.readers.zip import Zip
 
 __all__ = [
     "COCO",
+    "MDS",
     "Caffe",
     "Caffe2",
     "ContainerStore",
     "Epoch",
     "File",
+    "HuggingFace",
+    "LitData",
     "MXNet",
+    "Mix",
     "NemoAsr",
     "Numpy",
     "Output",
+    "Parquet",
     "Reader",
     "ReaderState",
     "RecordStore",
     "Skipped",
     "TFRecord",
+    "Table",
     "Video",
     "VideoResize",
     "Webdataset",
+    "Zip",
 ]

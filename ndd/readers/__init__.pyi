@@ -10,25 +10,33 @@ from ndd.readers.epochs.broken_records import Skipped
 from ndd.readers.epochs.epoch import Epoch
 from ndd.readers.epochs.state import ReaderState
 from ndd.readers.file import File as _File
+from ndd.readers.hugging_face import Dataset, HuggingFace as _HuggingFace
+from ndd.readers.litdata import LitData as _LitData
+from ndd.readers.mds import MDS as _MDS
+from ndd.readers.mix import Mix as _Mix
 from ndd.readers.mxnet import MXNet as _MXNet
 from ndd.readers.nemo_asr import NemoAsr as _NemoAsr
 from ndd.readers.numpy import Numpy as _Numpy
 from ndd.readers.output import Output
+from ndd.readers.parquet import Parquet as _Parquet
 from ndd.readers.reader import Reader
 from ndd.readers.stores.container import ContainerStore
 from ndd.readers.stores.records import RecordStore
+from ndd.readers.table import Frame, Table as _Table
 from ndd.readers.tfrecord import TFRecord as _TFRecord
 from ndd.readers.video import Video as _Video
 from ndd.readers.video_resize import VideoResize as _VideoResize
 from ndd.readers.webdataset import Webdataset as _Webdataset
+from ndd.readers.zip import Zip as _Zip
 from ndd.tfrecord import Feature
 from ndd.types import DALIDataType, DALIImageType, DALIInterpType
 from os import PathLike
 from typing import Any, Literal
 
 __all__ = [
-    'COCO', 'Caffe', 'Caffe2', 'ContainerStore', 'Epoch', 'File', 'MXNet', 'NemoAsr', 'Numpy', 'Output', 'Reader',
-    'ReaderState', 'RecordStore', 'Skipped', 'TFRecord', 'Video', 'VideoResize', 'Webdataset',
+    'COCO', 'MDS', 'Caffe', 'Caffe2', 'ContainerStore', 'Epoch', 'File', 'HuggingFace', 'LitData', 'MXNet', 'Mix',
+    'NemoAsr', 'Numpy', 'Output', 'Parquet', 'Reader', 'ReaderState', 'RecordStore', 'Skipped', 'TFRecord', 'Table',
+    'Video', 'VideoResize', 'Webdataset', 'Zip',
 ]
 
 class COCO(_COCO):
@@ -49,6 +57,20 @@ class COCO(_COCO):
         save_preprocessed_annotations_dir: str | bytes | PathLike[str] | None = None, seed: int | None = -1,
         shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
         size_threshold: float | None = 0.1, skip_cached_images: bool | None = False, skip_empty: bool | None = False,
+        stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576,
+        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
+        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+        on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class MDS(_MDS):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, columns: str | Sequence[str], dont_use_mmap: bool | None = False,
+        initial_fill: int | None = 1024, lazy_init: bool | None = False, num_shards: int | None = 1,
+        pad_last_batch: bool | None = False, path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]],
+        prefetch_queue_depth: int | None = 1, random_shuffle: bool | None = False, read_ahead: bool | None = False,
+        seed: int | None = -1, shard_id: int | None = 0, shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None, skip_cached_images: bool | None = False,
         stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576,
         enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
         sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
@@ -98,6 +120,34 @@ class File(_File):
         shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
         shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
+class HuggingFace(_HuggingFace):
+    def __init__(
+        self, dataset: Dataset | str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]],
+        max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, columns: str | Sequence[str], dont_use_mmap: bool | None = False,
+        initial_fill: int | None = 1024, lazy_init: bool | None = False, num_shards: int | None = 1,
+        pad_last_batch: bool | None = False, prefetch_queue_depth: int | None = 1, random_shuffle: bool | None = False,
+        read_ahead: bool | None = False, seed: int | None = -1, shard_id: int | None = 0,
+        shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class LitData(_LitData):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, columns: str | Sequence[str], dont_use_mmap: bool | None = False,
+        initial_fill: int | None = 1024, lazy_init: bool | None = False, num_shards: int | None = 1,
+        pad_last_batch: bool | None = False, path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]],
+        prefetch_queue_depth: int | None = 1, random_shuffle: bool | None = False, read_ahead: bool | None = False,
+        seed: int | None = -1, shard_id: int | None = 0, shuffle_after_epoch: bool | None = False,
+        shuffle_after_epoch_seed: int | None = None, skip_cached_images: bool | None = False,
+        stick_to_shard: bool | None = False, tensor_init_bytes: int | None = 1048576,
+        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
+        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+        on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
 class MXNet(_MXNet):
     def __init__(
         self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
@@ -111,6 +161,20 @@ class MXNet(_MXNet):
         tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
         shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
         shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class Mix(_Mix):
+    def __init__(
+        self, readers: Sequence[Reader], max_batch_size: int | None = None, name: str | None = None,
+        device: DeviceLike = 'cpu', num_inputs: int | None = None, *, dont_use_mmap: bool | None = False,
+        epoch_size: int | None = None, initial_fill: int | None = 1024, lazy_init: bool | None = False,
+        num_shards: int | None = 1, pad_last_batch: bool | None = False, prefetch_queue_depth: int | None = 1,
+        random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
+        shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, weights: Sequence[float] | None = None,
+        enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
+        sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
+        on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class NemoAsr(_NemoAsr):
     def __init__(
@@ -151,6 +215,20 @@ class Numpy(_Numpy):
         shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
         shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
+class Parquet(_Parquet):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, columns: str | Sequence[str], dont_use_mmap: bool | None = False,
+        initial_fill: int | None = 1024, lazy_init: bool | None = False, num_shards: int | None = 1,
+        pad_last_batch: bool | None = False, path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]],
+        predicate: Sequence[tuple[str, str, object]] | None = None, prefetch_queue_depth: int | None = 1,
+        random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
+        shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
 class TFRecord(_TFRecord):
     def __init__(
         self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
@@ -165,6 +243,20 @@ class TFRecord(_TFRecord):
         enable_checkpointing: bool | None = False, shuffle: Literal['global'] | None = None,
         sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None, shard: Literal['auto'] | None = None,
         on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class Table(_Table):
+    def __init__(
+        self, data: Frame | Sequence[object], max_batch_size: int | None = None, name: str | None = None,
+        device: DeviceLike = 'cpu', num_inputs: int | None = None, *, columns: str | Sequence[str],
+        dont_use_mmap: bool | None = False, file_root: str | bytes | PathLike[str] | None = None,
+        files: str | Sequence[str] | None = None, initial_fill: int | None = 1024, lazy_init: bool | None = False,
+        num_shards: int | None = 1, pad_last_batch: bool | None = False, prefetch_queue_depth: int | None = 1,
+        random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
+        shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
     ) -> None: ...
 class Video(_Video):
     def __init__(
@@ -222,6 +314,21 @@ class Webdataset(_Webdataset):
         initial_fill: int | None = 1024, lazy_init: bool | None = False, missing_component_behavior: str | None = '',
         num_shards: int | None = 1, pad_last_batch: bool | None = False,
         paths: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]], prefetch_queue_depth: int | None = 1,
+        random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
+        shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
+        skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,
+        tensor_init_bytes: int | None = 1048576, enable_checkpointing: bool | None = False,
+        shuffle: Literal['global'] | None = None, sampler: Iterable[int] | Callable[[int], Iterable[int]] | None = None,
+        shard: Literal['auto'] | None = None, on_error: Literal['raise', 'skip'] | None = 'raise',
+    ) -> None: ...
+class Zip(_Zip):
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, device: DeviceLike = 'cpu',
+        num_inputs: int | None = None, *, case_sensitive_filter: bool | None = False,
+        dir_filters: str | Sequence[str] | None = None, dont_use_mmap: bool | None = False,
+        file_filters: str | Sequence[str] | None = ..., file_root: str | None = None, initial_fill: int | None = 1024,
+        lazy_init: bool | None = False, num_shards: int | None = 1, pad_last_batch: bool | None = False,
+        path: str | bytes | PathLike[str] | Sequence[str | bytes | PathLike[str]], prefetch_queue_depth: int | None = 1,
         random_shuffle: bool | None = False, read_ahead: bool | None = False, seed: int | None = -1,
         shard_id: int | None = 0, shuffle_after_epoch: bool | None = False, shuffle_after_epoch_seed: int | None = None,
         skip_cached_images: bool | None = False, stick_to_shard: bool | None = False,

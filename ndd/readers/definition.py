@@ -21,6 +21,7 @@ class Definition:
                                       False: their buffer shuffles records in stored order
         _has_epoch_shuffle = True     there are `shuffle_after_epoch` and its seed
         _not_in_dali = ()             own arguments that DALI's reader lacks; they come last in the signature
+        _leading = ()                 own arguments that may be given by position, before all others
         _display = "readers.Name"     the name in errors; the default is made of the class's name
 
     A type checker accepts any parameters in an override of the three methods. The methods may read `self._display`,
@@ -33,6 +34,8 @@ class Definition:
     _permutes_first: bool = True
     _has_epoch_shuffle: bool = True
     _not_in_dali: tuple[str, ...] = ()
+    _options_type: type[Options] = Options
+    _leading: tuple[str, ...] = ()
     _display: str = "readers.Reader"
     _options: Options
     _arguments: dict[str, Any]

@@ -53,6 +53,8 @@ class File(Reader):
     or list, a malformed line, more shards than samples; at its batch for a file that cannot be read. ValueError for
     labels that are no integers (DALI cuts 0.5 to 0). Labels of more than 32 bits are refused (DALI keeps the lower ones).
 
+    `classes` and `class_to_idx` are those of torchvision's `ImageFolder`: the names of the classes of a `file_root`.
+
     >>> import ndd, pathlib, tempfile
     >>> root = pathlib.Path(tempfile.mkdtemp())
     >>> for name in ("cat/1.jpg", "cat/2.jpg", "dog/1.jpg"):
@@ -64,11 +66,31 @@ class File(Reader):
     (3,) 0
     (3,) 0
     (3,) 1
+    >>> reader.classes, reader.class_to_idx
+    (['cat', 'dog'], {'cat': 0, 'dog': 1})
     """
 
     @classmethod
     def _outputs(cls, **arguments: Any) -> tuple[Output, ...]:
         return Output("data", uint8, 1), Output("label", int32, 1)
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of the classes, by label: those of the directories in `file_root`. Opens the data, and raises as the first
+        sample does; RuntimeError for files that are listed: their labels have no names."""
+        with self._session.entered():
+            names = self._session.opened()[0].classes  # type: ignore[attr-defined]
+        if names is None:
+            raise RuntimeError(
+                f"{self._display}: classes: the files are listed with numbers as labels: only the directories of a "
+                "`file_root` name classes"
+            )
+        return list(names)
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The label of each class by its name, see `classes`."""
+        return {name: label for label, name in enumerate(self.classes)}
 
     def _open(
         self,
@@ -98,6 +120,7 @@ class File(Reader):
         elif root is not None:
             folders, names, places = scan_tree(self._display, root, choose_dir, choose_file)
             store = FileStore(folders, names, places, places)
+            store.classes = [os.path.basename(folder.rstrip("/")) for folder in folders]
         else:
             raise RuntimeError(f"{self._display}: one of `file_root`, `files` and `file_list` is required")
         if not len(store):

@@ -52,7 +52,8 @@ class Options:
         enable_checkpointing: `get_state` works without it. As in DALI it changes the order of `shuffle_after_epoch`: each
             epoch then shuffles the stored order, not the order of the previous epoch.
         shuffle: "global" for a full and independent permutation in each epoch, a pure function of (seed, epoch).
-            Shards then keep their share of the permutation. (Not in DALI.)
+            Shards then keep their share of the permutation; with shard="auto" they take turns, so that the samples of a step
+            are the same for any number of processes whose batches together are as large. (Not in DALI.)
         sampler: the sample numbers of each epoch: a sequence, an object that can be iterated in each epoch (a torch
             Sampler; its `set_epoch` is called if it has one) or a function of the epoch number. It is asked while the
             previous epoch is still running. For an exact resume it must give the same numbers again. (Not in DALI.)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ndd._tensor import Packed
 from ndd._tensor.dtype import DType
 
-Record = tuple[np.ndarray, ...]
-Column = np.ndarray | Packed | list[np.ndarray]  # of an output: one array `[N, ...]`, places in buffers, or N arrays
+Record = tuple[Any, ...]  # of arrays; anything else (texts, dicts) is a Python object of the user's
+Column = (
+    np.ndarray | Packed | list[Any]
+)  # of an output: one array `[N, ...]`, places in buffers, or N arrays or objects
+
+
+def holds_objects(column: Column) -> bool:
+    """Whether a column holds Python objects that are no arrays."""
+    return isinstance(column, list) and bool(column) and not isinstance(column[0], np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,8 @@ class Output:
 
     Attributes:
         name: what it is; the key where samples are dicts.
-        dtype: the element type; None if only the data tells.
+        dtype: the element type; None if only the data tells, or if samples are Python objects (texts, dicts): these come as
+            they are, in a list for a batch.
         ndim: the number of dimensions of a sample; None if only the data tells.
         layout: the layout, if it has one.
         device: where it is delivered. A reader declares "reader" for an output that follows its argument `device`;
@@ -42,15 +50,24 @@ class Output:
         """The first of these samples that is not of the declared element type and number of dimensions, or, where the
         data tells, not of those of the first sample; and a text that says so. None if all are well."""
         if isinstance(column, list):
-            kinds = [(sample.dtype, sample.ndim) for sample in (column[:1] if self.told else column)]
+            kinds = [_kind_of(sample) for sample in (column[:1] if self.told else column)]
         else:
             kinds = [(column.dtype, column.ndim - isinstance(column, np.ndarray))]
         dtype, ndim = kinds[0]
         expected = (dtype if self.dtype is None else self.dtype.numpy, ndim if self.ndim is None else self.ndim)
         for place, kind in enumerate(kinds):
             if kind != expected:
-                shape = column[place].shape if not isinstance(column, Packed) else tuple(column.shapes[0].tolist())
-                got = f"{kind[0]} of shape {shape}"
-                difference = f"expected {self.name!r} as {expected[0]} with {expected[1]} dimension(s), got {got}"
+                got = f"{kind[0]} of shape {_shape_of(column, place)}" if kind[0] else type(column[place]).__name__
+                wanted = f"{expected[0]} with {expected[1]} dimension(s)" if expected[0] else "a Python object"
+                difference = f"expected {self.name!r} as {wanted}, got {got}"
                 return place, difference if self.told else f"{difference} (Inconsistent data: a batch holds one kind)"
         return None
+
+
+def _kind_of(sample: Any) -> tuple[Any, Any]:
+    """Element type and number of dimensions of an array; None for another object."""
+    return (sample.dtype, sample.ndim) if isinstance(sample, np.ndarray) else (None, None)
+
+
+def _shape_of(column: Any, place: int) -> tuple[int, ...]:
+    return tuple(column.shapes[0].tolist()) if isinstance(column, Packed) else column[place].shape

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, overload
 
+from ndd._execution import observation
 from ndd._tensor import Batch
 from ndd.readers import signature
 from ndd.readers.definition import Definition
@@ -14,6 +15,7 @@ from ndd.readers.epochs import state as states
 from ndd.readers.epochs.broken_records import Skipped
 from ndd.readers.epochs.captured_loops import captured_epoch, enable_checkpointing
 from ndd.readers.epochs.epoch import Epoch
+from ndd.readers.epochs.in_flight import StepInFlight
 from ndd.readers.epochs.session import Session
 from ndd.readers.epochs.state import ReaderState
 from ndd.readers.options import check_batch_size, check_device, listed_numbers, plain
@@ -28,19 +30,22 @@ class Reader(Definition):
     override. The arguments that all readers share (shuffling, shards, reading ahead and so on) join its signature and the
     "Args" of its docstring, and never reach it:
 
+        class LineStore(ndd.readers.RecordStore):
+            def __init__(self, path: str):
+                self.path, self.lines = path, open(path).read().splitlines()
+            def __len__(self) -> int:  # the number of records
+                return len(self.lines)
+            def record(self, number: int) -> tuple[str]:  # the outputs of one: NumPy arrays, or any Python objects
+                return (self.lines[number],)
+            def source(self, number: int) -> str:
+                return f"{self.path} line {number}"
+
         class Lines(ndd.readers.Reader):
-            \"\"\"Reads a text file line by line.
-
-            Args:
-                path: the file.
-            \"\"\"
-
             def _open(self, *, path: str) -> ndd.readers.RecordStore:
-                return LineStore(path)  # a RecordStore: how many records there are, and record i of them
-
+                return LineStore(path)
             @classmethod
-            def _outputs(cls, **arguments: Any) -> tuple[ndd.readers.Output, ...]:
-                return (ndd.readers.Output("line", ndd.uint8, 1),)
+            def _outputs(cls, *, path: str = "") -> tuple[ndd.readers.Output, ...]:
+                return (ndd.readers.Output("line"),)  # also of which type and layout, if it is an array
 
     Attributes:
         devices: the devices that `device` may name.
@@ -170,10 +175,8 @@ class Reader(Definition):
         with session.entered():
             share = session.share("calls") if progress.mode is None else progress.share
             progress.use("calls", size, share)
-            held = session.next_step(size)
-        while not session.make_value(held, size):
-            with session.entered():
-                held = session.next_step(size)
+        watching = observation.active
+        held = self._step(size) if watching is None else watching.take(self._display, self._step, size)
         outputs = held.value
         value = outputs[0] if isinstance(outputs, tuple) and len(outputs) == 1 else outputs
         # Nothing is called from here on: see `StepInFlight`.
@@ -182,6 +185,15 @@ class Reader(Definition):
             progress.skip = progress.share.count - 1
         held.given, held.value, held.step, held.run = True, None, None, None
         return value
+
+    def _step(self, size: int | None) -> StepInFlight:
+        """The next step, with its value."""
+        session = self._session
+        while True:
+            with session.entered():
+                held = session.next_step(size)
+            if session.make_value(held, size):
+                return held
 
     def reset(self, epoch: int | None = None) -> None:
         """Abandon the running epoch and free the batch size and the mode. `next_epoch` then starts a fresh epoch.
@@ -315,5 +327,10 @@ class Reader(Definition):
         order = "" if options.order_name == "stored" else f"{options.order_name}, "
         place = f"epoch {progress.epoch}, sample {progress.position.offset}"
         return f"{signature.shown(type(self), self._arguments)}: {size}, {shard}, {order}at {place}"
+
+    def _repr_html_(self) -> str:
+        from ndd.readers.preview import reader_html
+
+        return reader_html(self)
 
     _enable_checkpointing = enable_checkpointing

@@ -43,9 +43,12 @@ def compose(reader: Any) -> None:
     for name in shared:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if name in _FIRST else _KEYWORD
         parameters[name] = _SHARED[name].replace(kind=kind, annotation=_or_none(_SHARED[name]))
+    first = (*reader._leading, *_FIRST)
+    for name in reader._leading:
+        parameters[name] = parameters[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
     last = (*_LAST[:1], *reader._not_in_dali, *_LAST[1:])
-    middle = sorted((n for n in parameters if n not in (*_FIRST, *last)), key=str.lower)
-    reader.__signature__ = inspect.Signature([parameters[n] for n in (*_FIRST, *middle, *last)])
+    middle = sorted((n for n in parameters if n not in (*first, *last)), key=str.lower)
+    reader.__signature__ = inspect.Signature([parameters[n] for n in (*first, *middle, *last)])
     if reader.__dict__.get("__doc__"):
         reader.__doc__ = _with_shared(inspect.cleandoc(reader.__doc__), shared)
 
@@ -72,7 +75,7 @@ def bound(reader: Any, positional: Any, arguments: Any, partial: bool = False) -
         else:
             value = _converted(reader._display, name, value, parameter.annotation)
         (shared if name in _SHARED else own)[name] = value
-    return Options(**shared), own
+    return reader._options_type(**shared), own
 
 
 def _evaluated(function: Any) -> inspect.Signature:

@@ -1,4 +1,9 @@
-"""Reductions of one sample on the CPU, seen as `[outer, rows, inner]`: over the rows. See `_cpu/reduction.py` for the numbers."""
+"""Reductions of one sample on the CPU. See `_cpu/reduction.py` for the numbers.
+
+Where the reduced axes are neighbours, the sample is seen as `[outer, rows, inner]`, and its rows are reduced. Otherwise it is flat,
+and `extents` has those of its runs of axes: kept, reduced, kept, and so on, the last one kept. The last reduced run is reduced
+first, into memory of a sample's own.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from ndd._compiled.jit import kernel
+from ndd._compiled.intrinsics import empty
+from ndd._compiled.jit import from_template, kernel
 from ndd._cpu.reduction import FINISHES, accumulator, deviations, further, is_short, largest, smallest, squares, sums
 
 
@@ -40,20 +46,91 @@ def _largest(x, out, first):
     largest(x.reshape(x.size), out.reshape(out.size), outer, rows, inner, first)
 
 
-_OF_SAMPLES = {"sum": _sums, "square": _squares, "deviation": _deviations, "min": _smallest, "max": _largest}
+@kernel
+def _split(extents, last):
+    """The sample as outer, rows and inner, where run `last` is to be reduced and those behind it have been."""
+    outer, inner = np.int64(1), np.int64(1)
+    for run in range(last):
+        outer *= extents[run]
+    for run in range(last + 1, len(extents), 2):
+        inner *= extents[run]
+    return outer, extents[last], inner
 
+
+@kernel
+def _add_runs(part, out, extents, finish, ddof):
+    """Adds up the reduced runs before the last one, which has given `part`."""
+    divisor = np.int64(1)
+    for run in range(1, len(extents), 2):
+        divisor *= extents[run]
+    last = len(extents) - 4
+    while last > 1:
+        outer, rows, inner = _split(extents, last)
+        less = empty(outer * inner, part.dtype)
+        sums(part, less, outer, rows, inner, part, part, 0, 1)
+        part, last = less, last - 2
+    outer, rows, inner = _split(extents, last)
+    sums(part, out, outer, rows, inner, part, part, finish, divisor - ddof)
+
+
+def _of_runs(x, out, extents, wide, narrow, finish, ddof):
+    outer, rows, inner = _split(extents, len(extents) - 2)
+    part = empty(outer * inner, wide.dtype)
+    accumulate(x, part, outer, rows, inner, wide, narrow, 0, 1)  # type: ignore[name-defined]  # noqa: F821
+    _add_runs(part, out, extents, finish, ddof)
+
+
+@kernel
+def _deviations_of_runs(x, mean, out, extents, finish, ddof):
+    outer, rows, inner = _split(extents, len(extents) - 2)
+    part = empty(outer * inner, np.float64)
+    for o in range(outer):
+        place, step, rest = np.int64(0), inner, np.int64(o)  # of the mean's elements for these rows
+        for run in range(len(extents) - 3, -1, -1):
+            if run % 2 == 0:
+                place += rest % extents[run] * step
+                step *= extents[run]
+            rest //= extents[run]
+        own = mean[place : place + inner] if mean.size > 1 else mean
+        rows_here = x[o * rows * inner : (o + 1) * rows * inner]
+        deviations(rows_here, part[o * inner : (o + 1) * inner], 1, rows, inner, own, 0, 1)
+    _add_runs(part, out, extents, finish, ddof)
+
+
+def _extreme_of_runs(x, out, extents, first):
+    part, last = x, len(extents) - 2
+    while last > 1:
+        outer, rows, inner = _split(extents, last)
+        less = empty(outer * inner, x.dtype)
+        accumulate(part, less, outer, rows, inner, first)  # type: ignore[name-defined]  # noqa: F821
+        part, last = less, last - 2
+    outer, rows, inner = _split(extents, last)
+    accumulate(part, out, outer, rows, inner, first)  # type: ignore[name-defined]  # noqa: F821
+
+
+_OF_SAMPLES = {"sum": _sums, "square": _squares, "deviation": _deviations, "min": _smallest, "max": _largest}
+_OF_RUNS = {
+    "sum": from_template(_of_runs, _sums.function, "_of_runs", {}, accumulate=sums),
+    "square": from_template(_of_runs, _squares.function, "_of_runs", {}, accumulate=squares),
+    "deviation": _deviations_of_runs,
+    "min": from_template(_extreme_of_runs, _smallest.function, "_of_runs", {}, accumulate=smallest),
+    "max": from_template(_extreme_of_runs, _largest.function, "_of_runs", {}, accumulate=largest),
+}
 
 for _function in _OF_SAMPLES.values():
     _function.fallback_if(lambda x, *_: is_short(*x.shape))
+for _function in _OF_RUNS.values():
+    _function.fallback_if(lambda x, *_: is_short(x.size, 1, 1))
 
 
-def reducing(kind: str, finish: str, source: np.dtype, result: np.dtype) -> partial[None]:
-    """The kernel `f(x, out, ddof)`, with a mean behind `x` for deviations: `kind` is accumulated and made into results as `finish`
-    says, for elements of these types."""
-    found = _OF_SAMPLES[kind]
+def reducing(kind: str, finish: str, source: np.dtype, result: np.dtype, runs: int) -> partial[None]:
+    """The kernel `f(x, out, ddof)` for so many runs of neighbouring reduced axes; with `extents` behind `out` for several of them,
+    and a mean behind `x` for deviations. `kind` is accumulated and made into results as `finish` says, for elements of these
+    types."""
+    chosen = (_OF_SAMPLES if runs == 1 else _OF_RUNS)[kind]
     numbers = further(kind, source, accumulator(kind, source, result))
     if kind in ("min", "max"):
-        return partial(found, first=numbers[0])
+        return partial(chosen, first=numbers[0])
     if kind == "deviation":
-        return partial(found, finish=FINISHES.index(finish))
-    return partial(found, wide=numbers[0], narrow=numbers[1], finish=FINISHES.index(finish))
+        return partial(chosen, finish=FINISHES.index(finish))
+    return partial(chosen, wide=numbers[0], narrow=numbers[1], finish=FINISHES.index(finish))

@@ -19,7 +19,7 @@ from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import float32, int64, uint64
 from ndd._tensor.store import grouped, volumes
 from ndd.reductions.kernels import reducing
-from ndd.reductions.launches import neighbours, reduce_on_gpu
+from ndd.reductions.launches import reduce_on_gpu
 
 _TYPES = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32")
 # What is accumulated, and what is made of it.
@@ -63,12 +63,15 @@ def reduction(declared: Callable[..., Any]) -> Any:
             _check_means(mean.sizes, volumes(data.shapes[:, kept]))
         shared = {"kind": kind, "finish": finish, "chosen": tuple(chosen), "ddof": ddof}
         compiled, result = {}, _result_dtype(name, data.dtype, dtype).numpy
-        if chosen and neighbours(tuple(chosen)) and (finish == "plain" or result.kind == "f"):
-            extents = grouped(data.shapes, chosen[0], chosen[-1] + 1)
-            view = {"x": extents, "mean": "flat", "out": extents[:, ::2]}
-            chosen_kernel = reducing(kind, finish, data.dtype.numpy, result)
-            compiled = {"kernel": chosen_kernel, "view": view, "cut": "whole" if about else "rows"}
-        return Plan(shapes if keep_dims else shapes[:, kept], shared=shared, **compiled)
+        extents = grouped(data.shapes, *_ends_of_runs(chosen))
+        runs = extents.shape[1] // 2
+        if runs and (finish == "plain" or result.kind == "f"):
+            compiled = {"kernel": reducing(kind, finish, data.dtype.numpy, result, runs), "view": "flat"}
+            if runs == 1:
+                compiled["view"] = {"x": extents, "mean": "flat", "out": extents[:, ::2]}
+                compiled["cut"] = "whole" if about else "rows"
+        per_sample = {"extents": extents} if runs > 1 else {}
+        return Plan(shapes if keep_dims else shapes[:, kept], per_sample, shared, **compiled)
 
     found.cpu(_reduce_about if about else _reduce)
     found.cuda("reduce.cu")(_launch)
@@ -99,6 +102,17 @@ def chosen_axes(axes: Any, names: str | None, data: Any) -> list[int]:
             raise ValueError(f"Duplicate axis index {axis}")
         found.append(axis)
     return sorted(found)
+
+
+def _ends_of_runs(axes: list[int]) -> list[int]:
+    """Where each run of neighbouring axes begins and ends."""
+    ends: list[int] = []
+    for axis in axes:
+        if ends and ends[-1] == axis:
+            ends[-1] += 1
+        else:
+            ends += [axis, axis + 1]
+    return ends
 
 
 def _result_dtype(name: str, source: DType, wanted: DType | None) -> DType:

@@ -170,9 +170,6 @@ def _first_words(streams, words):
         stream_words(words[n], streams[n], 0)
 
 
-_first_words.fallback()
-
-
 class _Draw:
     """The words of a sample, one after the other; `words` are the first ones, the last of them first."""
 

@@ -175,7 +175,4 @@ def gather(picked, places, points, out, itemsize, width):
         at += size
 
 
-gather.fallback()
-
-
 select_masks.cuda(computed_on_host)

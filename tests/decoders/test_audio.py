@@ -279,11 +279,13 @@ def test_a_rate_from_which_a_file_would_become_gigabytes():
 
 def test_files_that_take_longest_are_decoded_first(monkeypatch):
     """A file of few bytes that is resampled takes longer than a long one that is copied."""
-    from ndd.decoders.sound import batch_kernels as sound_batch
+    from ndd.decoders.sound import decode
 
     seen = []
-    real = sound_batch.wav_loop
-    monkeypatch.setattr(sound_batch, "wav_loop", lambda *given: seen.append(given[2].tolist()) or real(*given))
+    real = decode._group
+    monkeypatch.setattr(
+        decode, "_group", lambda kernel, which, *more: seen.append(which.tolist()) or real(kernel, which, *more)
+    )
     files = [encoded(sound(20_000, 1)) for _ in range(6)] + [encoded(sound(8_000, 1), rate=8000)]
     samples, _ = ndd.decoders.audio(ndd.batch(files), downmix=True, sample_rate=16000)
     assert samples.evaluate().shape == [(20_000,)] * 6 + [(16_000,)]

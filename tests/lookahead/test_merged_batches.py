@@ -158,9 +158,15 @@ def test_values_errors_and_what_lies_between(folder, sizes, emulated_gpu, monkey
     assert all(a is b is None or torch.equal(a, b) for a, b in zip(ahead_of_time, between, strict=True))
 
 
-@pytest.mark.parametrize(("name", "value"), [("SAMPLES", 7), ("BYTES", 1000), ("SECONDS", 1e-9), ("BATCHES", 1)])
+@pytest.mark.parametrize(("name", "value"), [("SAMPLES", 7), ("SECONDS", 1e-9), ("BATCHES", 1)])
 def test_one_at_a_time_where_it_would_be_too_much(folder, sizes, emulated_gpu, monkeypatch, name, value):
     monkeypatch.setattr(decision, f"_MAX_{name}", value)
+    loop(folder)
+    assert set(sizes) == {1}
+
+
+def test_one_at_a_time_where_the_results_are_large(folder, sizes, emulated_gpu, monkeypatch):
+    monkeypatch.setenv("NDD_LOOKAHEAD_BYTES", "3000")
     loop(folder)
     assert set(sizes) == {1}
 

@@ -62,6 +62,17 @@ def test_late_batches_bring_the_cores_back_and_the_next_change_takes_longer():
     assert pace.relaxed
 
 
+def test_a_gpu_with_work_before_it_relaxes_the_pace_and_keeps_it_so():
+    """The loop waits for each batch, since its Python is ahead of the GPU, which is the bound."""
+    pace = Pace()
+    for k in range(_STEADY):
+        pace.took(None, float(k), ahead_of_gpu=True)
+    assert pace.relaxed
+    for k in range(100):
+        pace.took(None, 100.0 + k, ahead_of_gpu=True)
+    assert pace.relaxed
+
+
 def test_the_engines_decode_all_for_a_slow_loop():
     default = np.float32(0.65)
     with threads.at_pace(True):

@@ -5,6 +5,7 @@ import io
 import json
 import struct
 import tarfile
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -333,6 +334,143 @@ def clip_number(outputs):
     return first // 4
 
 
+def parquet(folder, count):
+    """Row groups of two rows."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    pictures = [{"bytes": b"x" * i, "path": f"{i}.jpg"} for i in range(count)]
+    table = pa.table({"image": pictures, "label": range(count), "caption": [f"number {i}" for i in range(count)]})
+    parquet.write_table(table, folder / "a.parquet", row_group_size=2)
+    return {"path": str(folder), "columns": ["image", "label", "caption"]}
+
+
+def damage_parquet(folder, number):
+    from pyarrow import parquet
+
+    group = parquet.read_metadata(folder / "a.parquet").row_group(number // 2)
+    overwrite(folder / "a.parquet", group.column(0).data_page_offset, b"\xff" * 16)
+
+
+def overwrite(path, offset, content):
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(content)
+
+
+def arrow_stream(folder, count):
+    """Record batches of two rows."""
+    import pyarrow as pa
+
+    table = pa.table({"image": [b"x" * i for i in range(count)], "label": range(count)})
+    with pa.OSFile(str(folder / "data.arrow"), "wb") as out, pa.ipc.new_stream(out, table.schema) as stream:
+        stream.write_table(table, max_chunksize=2)
+    return {"dataset": str(folder), "columns": ["image", "label"]}
+
+
+def damage_arrow(folder, number):
+    from ndd.readers.formats.arrow_file import record_batches
+
+    path = folder / "data.arrow"
+    overwrite(path, int(record_batches(str(path))["offset"][number // 2]) + 8, b"\xff" * 24)
+
+
+def shard_of(samples, between=b""):
+    """A shard of MDS, whose description stands `between`, or a chunk of LitData: count, offsets, samples."""
+    first = 4 * (len(samples) + 2) + len(between)
+    offsets = np.cumsum([first, *map(len, samples)]).tolist()
+    return struct.pack(f"<{len(samples) + 2}I", len(samples), *offsets) + between + b"".join(samples)
+
+
+MDS_COLUMNS = {"caption": ("str", None), "image": ("jpeg", None), "label": ("int", 8)}
+
+
+def write_mds(folder, shards, columns):
+    """Shards of samples that are dicts of bytes."""
+    fixed = [size for _, size in columns.values()]
+    described = []
+    for k, samples in enumerate(shards):
+        whole = [
+            b"".join(
+                struct.pack("<I", len(sample[name])) for name, size in zip(columns, fixed, strict=True) if size is None
+            )
+            + b"".join(sample[name] for name in columns)
+            for sample in samples
+        ]
+        content = shard_of(whole, b"{}")
+        (folder / f"shard.{k:05}.mds").write_bytes(content)
+        described.append({
+            "column_names": list(columns), "column_encodings": [kind for kind, _ in columns.values()],
+            "column_sizes": fixed, "compression": None, "format": "mds", "hashes": [], "samples": len(samples),
+            "raw_data": {"basename": f"shard.{k:05}.mds", "bytes": len(content), "hashes": {}}, "size_limit": 1 << 26,
+            "version": 2, "zip_data": None,
+        })  # fmt: skip
+    (folder / "index.json").write_text(json.dumps({"shards": described, "version": 2}))
+    return {"path": str(folder), "columns": list(columns)[::-1]}
+
+
+def mds(folder, count):
+    samples = [
+        {"caption": f"number {i}".encode(), "image": b"x" * i, "label": struct.pack("<q", i)} for i in range(count)
+    ]
+    return write_mds(folder, [samples[: count // 2], samples[count // 2 :]], MDS_COLUMNS)
+
+
+def damage_shard(folder, name, number):
+    """Gives a sample of a shard impossible sizes."""
+    content = (folder / name).read_bytes()
+    overwrite(folder / name, struct.unpack_from("<I", content, 4 + 4 * number)[0], b"\xff" * 4)
+
+
+def write_litdata(folder, chunks, leaves):
+    """Chunks of samples that are dicts of bytes; `leaves` are the names and types."""
+    described = []
+    for k, samples in enumerate(chunks):
+        whole = [
+            struct.pack(f"<{len(leaves)}I", *(len(sample[name]) for name in leaves))
+            + b"".join(sample[name] for name in leaves)
+            for sample in samples
+        ]
+        content = shard_of(whole)
+        (folder / f"chunk-0-{k}.bin").write_bytes(content)
+        described.append(
+            {"chunk_bytes": len(content), "chunk_size": len(samples), "dim": None, "filename": f"chunk-0-{k}.bin"}
+        )
+    leaf = {"type": None, "context": None, "children_spec": []}
+    spec = {"type": "builtins.dict", "context": json.dumps(list(leaves)), "children_spec": [leaf] * len(leaves)}
+    config = {
+        "chunk_bytes": None, "chunk_size": 4, "compression": None, "data_format": list(leaves.values()),
+        "data_spec": json.dumps([1, spec]), "encryption": None, "item_loader": "PyTreeLoader",
+    }  # fmt: skip
+    (folder / "index.json").write_text(json.dumps({"chunks": described, "config": config, "updated_at": "0"}))
+    return {"path": str(folder), "columns": list(leaves)}
+
+
+def litdata(folder, count):
+    samples = [{"image": b"x" * i, "label": struct.pack("<q", i), "caption": b"c%d" % i} for i in range(count)]
+    leaves = {"image": "bytes", "label": "int", "caption": "str"}
+    return write_litdata(folder, [samples[: count // 2], samples[count // 2 :]], leaves)
+
+
+def table(folder, count):
+    paths = files(folder, count)["files"]
+    return {"data": {"path": paths, "label": list(range(count)), "caption": list(map(str, range(count)))},
+            "columns": ["path", "label", "caption"]}  # fmt: skip
+
+
+def zips(folder, count):
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        for i in range(count):
+            archive.writestr(f"class/{i:03}.jpg", bytes([i] * (i + 1)), zipfile.ZIP_DEFLATED if i % 2 else None)
+    return {"path": str(folder / "a.zip")}
+
+
+def damage_zip(folder, number):
+    with zipfile.ZipFile(folder / "a.zip") as archive:
+        offset = archive.infolist()[number].header_offset
+    overwrite(folder / "a.zip", offset, b"????")
+
+
 DATASETS = {
     "COCO": DataSet(
         objects, lambda outputs: int(outputs[1][0, 0]), lambda folder, n: (folder / f"{n:03}.jpg").unlink()
@@ -346,6 +484,19 @@ DATASETS = {
         lambda folder, n: (folder / f"{n:03}.fits").write_bytes(b"?"),
         dali=False,
     ),
+    "HuggingFace": DataSet(arrow_stream, lambda outputs: int(outputs[1][0]), damage_arrow, dali=False),
+    "LitData": DataSet(
+        litdata,
+        lambda outputs: int(outputs[1][0]),
+        lambda folder, n: damage_shard(folder, "chunk-0-0.bin", n),
+        dali=False,
+    ),
+    "MDS": DataSet(
+        mds,
+        lambda outputs: int(outputs[0][0]),
+        lambda folder, n: damage_shard(folder, "shard.00000.mds", n),
+        dali=False,
+    ),
     "MXNet": DataSet(recordio, lambda outputs: int(outputs[1][0]), damage_recordio, dali_shuffles=False),
     "NemoAsr": DataSet(
         recordings, lambda outputs: int(bytes(outputs[2])), lambda folder, n: (folder / f"{n:03}.wav").write_bytes(b"?")
@@ -353,8 +504,18 @@ DATASETS = {
     "Numpy": DataSet(
         arrays, lambda outputs: int(outputs[0][0, 0]), lambda folder, n: (folder / f"{n:03}.npy").write_bytes(b"?")
     ),
+    "Mix": DataSet(
+        lambda folder, count: {"readers": [ndd.readers.File(**files(folder, count))]},
+        lambda outputs: int(outputs[1][0]),
+        lambda folder, n: (folder / f"{n:03}.bin").unlink(),
+        dali=False,
+    ),
+    "Parquet": DataSet(parquet, lambda outputs: int(outputs[1][0]), damage_parquet, dali=False),
     "TFRecord": DataSet(
         tfrecords, lambda outputs: int(outputs[0][0]), damage_tfrecord, dali_shuffles=False, for_dali=dali_features
+    ),
+    "Table": DataSet(
+        table, lambda outputs: int(outputs[1][0]), lambda folder, n: (folder / f"{n:03}.bin").unlink(), dali=False
     ),
     "Video": DataSet(clips, clip_number, lambda folder, n: (folder / f"{n:03}.mp4").write_bytes(b"?"), dali=False),
     "VideoResize": DataSet(
@@ -369,4 +530,5 @@ DATASETS = {
         lambda folder, n: (folder / f"{n:03}.webm").write_bytes(b"?"),
     ),
     "Webdataset": DataSet(tars, lambda outputs: int(bytes(outputs[0])), damage_tar, dali_shuffles=False),
+    "Zip": DataSet(zips, lambda outputs: int(outputs[0][0]), damage_zip, dali=False),
 }

@@ -1,5 +1,7 @@
 """Labels and other numbers of lists: integers of 32 bits, and what a list says wrongly."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,24 @@ def test_numbers_too_large_for_a_list(numbered, tmp_path, make, line, words, dig
     (tmp_path / "list").write_text(line.format(name=name, large="9" * digits) + "\n")
     with pytest.raises(RuntimeError, match=words):
         len(make(name, tmp_path / "list"))
+
+
+def test_the_names_of_classes(tmp_path):
+    """As torchvision's `ImageFolder`; hidden and empty folders count, those that are filtered out do not."""
+    for name in ("b/1.jpg", "a 1/2.jpg", "a 1/3.jpg", ".hidden/4.jpg", "other/5.jpg", "empty/", "loose.jpg"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.mkdir() if name.endswith("/") else path.write_bytes(b"x")
+    whole = File(file_root=tmp_path)
+    assert whole.classes == [".hidden", "a 1", "b", "empty", "other"]
+    assert whole.class_to_idx == {".hidden": 0, "a 1": 1, "b": 2, "empty": 3, "other": 4}
+    for data, label in whole.next_epoch():
+        assert f"/{whole.classes[label.item()]}/" in data.source_info
+    some = pickle.loads(pickle.dumps(File(file_root=f"{tmp_path}/", dir_filters=["a*", "b"])))
+    assert some.classes == ["a 1", "b"]
+    some.classes.clear()
+    assert list(some.class_to_idx) == ["a 1", "b"]
+    with pytest.raises(RuntimeError, match=r"readers.File: classes: the files are listed with numbers as labels"):
+        File(files=[str(tmp_path / "loose.jpg")]).class_to_idx  # noqa: B018
+    with pytest.raises(RuntimeError, match="Failed to open"):
+        File(file_root=tmp_path / "nowhere").classes  # noqa: B018

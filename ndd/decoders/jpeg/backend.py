@@ -12,7 +12,7 @@ from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options, Window
 from ndd.decoders.formats.header import Header
 from ndd.decoders.jpeg import baseline, batch_headers
-from ndd.decoders.jpeg.batch_headers import GOOD, HEIGHT, ORIENTATION, SCANS, WIDTH
+from ndd.decoders.jpeg.batch_headers import GOOD, HEIGHT, JPEG, ORIENTATION, SCANS, WIDTH
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
@@ -50,28 +50,23 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
     """The numbers of the pictures that the kernel decodes to what is asked for, unless they are damaged."""
     if not _can_make(options) or options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
         return np.empty(0, np.int64)
-    fits = facts[:, GOOD] & facts[:, SCANS]
+    fits = (facts[:, GOOD] == JPEG) & (facts[:, SCANS] == 1)
     if options.adjust_orientation:
         fits &= facts[:, ORIENTATION] == 1
     return np.flatnonzero(fits)
 
 
-def decode_batch(batch: PictureBatch, samples: np.ndarray) -> Decoded:
+def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. While the kernel is compiled, none is
     done."""
-    call, operand, facts, shapes = batch.call, batch.operand, batch.facts, batch.shapes()
-    n, sizes = operand.n, operand.sizes
-    lengths = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
-    if len(samples) != n:
-        lengths = np.where(np.bincount(samples, minlength=n), lengths, 0)
-    ends = np.add.accumulate(lengths)
-    starts, out = ends - lengths, host_empty((int(ends[-1]),), np.uint8)
-    pictures = np.zeros((n, baseline.NUMBERS), np.int64)
+    call, operand, facts, shapes = batch.call, batch.operand, batch.facts, decoded.shapes
+    sizes = operand.sizes
+    pictures = np.zeros((operand.n, baseline.NUMBERS), np.int64)
     pictures[:, 0], pictures[:, 1], pictures[:, 2], pictures[:, 3] = (
         operand.pointers(),
         sizes,
-        out.ctypes.data + starts,
-        lengths,
+        decoded.memory.ctypes.data + decoded.starts,
+        shapes[:, 0] * shapes[:, 1] * shapes[:, 2],
     )
     places = pictures[:, baseline.PLACE :]
     part = batch.windows if batch.windows is not None else batch.seen
@@ -85,13 +80,11 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray) -> Decoded:
     # The large ones first, so that no thread ends with one of them while the others are idle.
     order = samples[np.argsort(-sizes[samples], kind="stable")]
     room = baseline.room(int(sizes[order[0]]), int((places[samples, 3] - places[samples, 1]).max()))
-    done = np.zeros(n, np.bool_)
     seats = min(call.threads, len(order))
     scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
-    arguments = (order, pictures, scratch, taken, done)
+    arguments = (order, pictures, scratch, taken, decoded.done)
     work = _WORK * int(np.add.reduce(sizes[samples]))
-    call.parallel_for(baseline.decode_loop, arguments, len(order), work, (operand, out))
-    return Decoded(out, starts, done)
+    call.parallel_for(baseline.decode_loop, arguments, len(order), work, (operand, decoded.memory))
 
 
 def decode(

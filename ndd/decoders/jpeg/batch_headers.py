@@ -13,9 +13,10 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
 from ndd._tensor.memory import memory_at
 
-# The facts of a picture: whether it may be decoded as it is (else Python decides), size as stored, channels, EXIF orientation,
-# and 1 if its first scan has all components (decoders stop behind it, whatever follows), else 0.
+# The facts of a picture: as what it may be decoded as it is (JPEG, PNG; 0: Python decides), size as stored, channels, EXIF
+# orientation, and 1 if it is a JPEG whose first scan has all components (decoders stop behind it, whatever follows), else 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
+JPEG, PNG = 1, 2
 FIRST_SWAPPED = 5  # orientations from here on swap height and width
 
 _LEAST = 10  # bytes of a frame header, with its marker
@@ -34,7 +35,7 @@ def take(address, size, start, target, facts):
     if size:
         copy_bytes(target.ctypes.data + start, address, size)
     if _walk(target, start, start + size, facts, True) and _is_sound(target, start, size, facts):
-        facts[GOOD] = 1
+        facts[GOOD] = JPEG
     else:
         facts[:] = 0
 
@@ -52,7 +53,7 @@ def look(addresses, sizes, like, facts):
     for i in range(len(sizes)):
         row = facts[i]
         if _walk(array_at(addresses[i], sizes[i], like), 0, sizes[i], row, False):
-            row[GOOD] = 1
+            row[GOOD] = JPEG
         else:
             row[:] = 0
 
@@ -87,11 +88,6 @@ def peek(addresses, sizes, start, shapes):
             if exif or marker < 0xC0 or marker == 0xFF or 0xD0 <= marker <= 0xD9 or length < 2:
                 break
             at += 2 + length
-
-
-@peek.fallback
-def _(addresses, sizes, start, shapes):
-    shapes[...] = 0  # Python looks at all of them
 
 
 @kernel(light=True)

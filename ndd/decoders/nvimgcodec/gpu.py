@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._cuda.launch import pinned_empty
+from ndd._execution import observation
 from ndd._tensor import Store
 from ndd._tensor.memory import device_empty
 from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import pixels
 from ndd.decoders.backend import Decoded, Options
-from ndd.decoders.jpeg.batch_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, JPEG, ORIENTATION, WIDTH
 from ndd.decoders.nvimgcodec import c_api, python_api
 from ndd.decoders.nvimgcodec.decoder_pool import Place, decoders, huffman_threshold, places, share
 from ndd.decoders.on_error import resolve_pictures
+from ndd.decoders.png import backend as png
 from ndd.decoders.registry import may_be_decoded
 from ndd.types import DALIImageType
 
@@ -44,11 +46,15 @@ def decode_on_gpu(batch: PictureBatch, set_windows: Callable[[], None]) -> Store
     with contextlib.nullcontext() if library is None else places().using(library, batch.call.stream) as place:
         backend = GpuBackend(place)
         backend.describe(batch)
+        png.describe(batch)
         batch.read_headers()
         set_windows()
-        decoded = backend.decode_batch(batch, np.arange(len(batch)))
+        decoded = _room(batch)
+        backend.decode_batch(batch, np.arange(len(batch)), decoded)
     if not decoded.done.all():
         batch.decode(np.flatnonzero(~decoded.done).tolist())
+    if batch.block is not None:  # the CPU has decoded all of them
+        return _one_block(batch, batch.shapes(), _uploaded(batch.block, decoded.memory.device))
     return _stored(batch, batch.shapes(), _converted(decoded.memory, batch.options), decoded.starts)
 
 
@@ -67,21 +73,26 @@ class GpuBackend:
         if self._place is not None:
             batch.facts = self._place.staging.take(batch.operand, batch.call)
 
-    def decode_batch(self, batch: PictureBatch, samples: np.ndarray) -> Decoded:
-        """Decodes the JPEGs that suit the GPU to new memory, which has a place for every picture."""
-        shapes = batch.shapes()
-        sizes = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
-        ends = np.add.accumulate(sizes)
-        block, starts = _allocated(batch, int(ends[-1])), ends - sizes
-        done = few_zeros(len(batch), np.bool_)
+    def decode_batch(self, batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
+        """Decodes the JPEGs that suit the GPU."""
+        shapes, done = decoded.shapes, decoded.done
         fits = _suitable(batch, self._place)
         wanted = np.flatnonzero(fits) if len(samples) == len(batch) else samples[fits[samples]]
-        targets = starts + block.data_ptr()
+        targets = decoded.starts + decoded.memory.data_ptr()
         if len(wanted) and self._place is None:
             done[wanted] = _by_python_api(batch, wanted, shapes, targets)
         elif len(wanted) and self._place is not None:
             done[wanted] = _by_c_api(batch, self._place, wanted, shapes, targets)
-        return Decoded(block, starts, done)
+        if observation.active is not None and done.any():
+            observation.active.pictures(np.flatnonzero(done).tolist(), "nvImageCodec on the GPU")
+
+
+def _room(batch: PictureBatch) -> Decoded:
+    """New memory on the GPU, with a place for every picture."""
+    shapes = batch.shapes()
+    sizes = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
+    ends = np.add.accumulate(sizes)
+    return Decoded(_allocated(batch, int(ends[-1])), shapes, ends - sizes, few_zeros(len(batch), np.bool_))
 
 
 def _allocated(batch: PictureBatch, count: int) -> Any:
@@ -147,9 +158,9 @@ def _by_c_api(
 def _suitable(batch: PictureBatch, place: Place | None) -> np.ndarray:
     """Which samples may go to nvImageCodec's GPU decoders, bool `[N]`. Their copies hold nothing that it would stumble
     over."""
-    fits = batch.facts[:, GOOD] != 0
+    fits = batch.facts[:, GOOD] == JPEG
     if place is not None or python_api.library() is not None:
-        for i in np.flatnonzero(~fits).tolist():
+        for i in np.flatnonzero(batch.facts[:, GOOD] == 0).tolist():
             if i not in batch.errors and _suits_the_gpu(batch.header(i), batch.data[i], batch.options):
                 fits[i] = True
                 if place is not None:

@@ -15,7 +15,6 @@ import numpy as np
 from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_index
 from ndd._cpu.byte_order import big_endian, little_endian
 from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.windowed_sinc import resampled
@@ -254,219 +253,150 @@ plan_files.fallback()
 
 
 @kernel
-def open_loop(counter, limit, which, files, name, facts):
-    """Opens files with libsndfile, and fills their `facts`. `libsndfile.connect` must come first."""
-    info, like = np.zeros(8, np.int32), np.empty(0, np.uint8)
-    for _ in range(limit):
-        k = next_index(counter)
-        if k >= len(which):
-            break
-        i = which[k]
-        handle, file = opened(files[i, 0], files[i, 1], name, info)
-        if handle == 0:
-            continue
-        form, length = np.int64(info[_FORMAT]), np.int64(info[0]) & 0xFFFFFFFF | np.int64(info[1]) << 32
-        subtype = form & 0xFFFF
-        if (
-            form >> 16 & 0xFFF == _MPEG_FORMAT
-            and sound_length(array_at(files[i, 0], files[i, 1], like)) > length + TRIMMED
-        ):
+def open_file(i, files, name, facts):
+    """Opens file `i` with libsndfile, and fills its `facts`. `libsndfile.connect` must come first."""
+    info = np.zeros(8, np.int32)
+    handle, file = opened(files[i, 0], files[i, 1], name, info)
+    if handle == 0:
+        return
+    form, length = np.int64(info[_FORMAT]), np.int64(info[0]) & 0xFFFFFFFF | np.int64(info[1]) << 32
+    subtype = form & 0xFFFF
+    if form >> 16 & 0xFFF == _MPEG_FORMAT:
+        data = array_at(files[i, 0], files[i, 1], np.empty(0, np.uint8))
+        if sound_length(data) > length + TRIMMED:
             read(handle, file, 0, 0, 1, 0, 0, 0)  # closes it: `decode` reads such files
-            continue
-        facts[i, KIND], facts[i, HANDLE], facts[i, FILE] = OPENED, np.int64(handle), file
-        facts[i, FRAMES] = length
-        facts[i, RATE], facts[i, CHANNELS], facts[i, BITS] = info[_RATE], info[_CHANNELS], form
-        if subtype < 256:
-            facts[i, FLOATS] = _FLOATS[subtype]
-            facts[i, SEEKS] = NOWHERE if form >> 16 & 0xFFF == _PAF else SEEKABLE[subtype]
-    return True
-
-
-@open_loop.fallback
-def _(*_args):
-    """soundfile opens them."""
+            return
+    facts[i, KIND], facts[i, HANDLE], facts[i, FILE] = OPENED, np.int64(handle), file
+    facts[i, FRAMES] = length
+    facts[i, RATE], facts[i, CHANNELS], facts[i, BITS] = info[_RATE], info[_CHANNELS], form
+    if subtype < 256:
+        facts[i, FLOATS] = _FLOATS[subtype]
+        facts[i, SEEKS] = NOWHERE if form >> 16 & 0xFFF == _PAF else SEEKABLE[subtype]
 
 
 @kernel
-def wav_loop(counter, limit, which, taken, rooms, files, facts, plan, wanted, output, got):
-    """Decodes the plain WAV files `which`.
+def decode_wav(i, taken, rooms, files, facts, plan, wanted, output, got):
+    """Decodes file `i`, a plain WAV file.
 
     Args:
-        counter, limit: see `Call.parallel_for`.
         taken: int64 `[S]`, zeros: whether a thread has the row of `rooms`.
         rooms: float32 `[S, r]`, the memory that one file NEEDS.
         wanted, output: see `_finish`.
         got: int64 `[n]`, becomes the frames that each file gives; unchanged for a damaged one.
     """
-    raw, wide = np.empty(_PIECE, np.float64), np.empty(_PIECE, np.int32)
-    singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
+    if plan[i, COUNT] < 0:
+        return
     seat = acquire_slot(taken)
     room = rooms[seat]
+    raw, wide = empty(_PIECE, np.float64), empty(_PIECE, np.int32)
+    singles, words, halves, octets = raw.view(np.float32), raw.view(np.int32), raw.view(np.int16), raw.view(np.uint8)
     levels = room.view(np.int32)
-    for _ in range(limit):
-        w = next_index(counter)
-        if w >= len(which):
-            break
-        i = which[w]
-        if plan[i, COUNT] < 0:
-            continue
-        width, total = facts[i, BITS] // 8, plan[i, COUNT] * facts[i, CHANNELS]
-        address = files[i, 0] + facts[i, BEGIN] + plan[i, FIRST] * facts[i, CHANNELS] * width
-        as_floats = plan[i, EXACT] == 0 or wanted[0] == 0
-        for start in range(0, total, _PIECE):
-            n = min(_PIECE, total - start)
-            copy_bytes(raw.ctypes.data, address + start * width, n * width)
-            here, target = wide[:n], room[start : start + n]
-            if not as_floats:
-                here = levels[start : start + n]
-            if plan[i, NEEDS] == 0:
-                target = output[0][plan[i, PLACE] + start : plan[i, PLACE] + start + n]
-            if facts[i, FLOATS] != 0:
-                for k in range(n):
-                    target[k] = singles[k] if width == 4 else np.float32(raw[k])
-                continue
-            if width == 2 and as_floats:  # most files
-                for k in range(n):
-                    target[k] = np.float32(halves[k]) * np.float32(2.0**-15)
-                continue
+    width, total = facts[i, BITS] // 8, plan[i, COUNT] * facts[i, CHANNELS]
+    address = files[i, 0] + facts[i, BEGIN] + plan[i, FIRST] * facts[i, CHANNELS] * width
+    as_floats = plan[i, EXACT] == 0 or wanted[0] == 0
+    for start in range(0, total, _PIECE):
+        n = min(_PIECE, total - start)
+        copy_bytes(raw.ctypes.data, address + start * width, n * width)
+        here, target = wide[:n], room[start : start + n]
+        if not as_floats:
+            here = levels[start : start + n]
+        if plan[i, NEEDS] == 0:
+            target = output[0][plan[i, PLACE] + start : plan[i, PLACE] + start + n]
+        if facts[i, FLOATS] != 0:
             for k in range(n):
-                if width == 1:
-                    here[k] = (np.int32(octets[k]) - np.int32(128)) << 24
-                elif width == 2:
-                    here[k] = np.int32(halves[k]) << 16
-                elif width == 3:
-                    lower = np.int32(octets[3 * k]) << 8 | np.int32(octets[3 * k + 1]) << 16
-                    here[k] = lower | np.int32(octets[3 * k + 2]) << 24
-                else:
-                    here[k] = words[k]
-            if as_floats:
-                for k in range(n):
-                    target[k] = np.float32(here[k]) * np.float32(2.0**-31)
-        got[i] = plan[i, COUNT]
-        _finish(i, facts, plan, wanted, room, output, got)
+                target[k] = singles[k] if width == 4 else np.float32(raw[k])
+            continue
+        if width == 2 and as_floats:  # most files
+            for k in range(n):
+                target[k] = np.float32(halves[k]) * np.float32(2.0**-15)
+            continue
+        for k in range(n):
+            if width == 1:
+                here[k] = (np.int32(octets[k]) - np.int32(128)) << 24
+            elif width == 2:
+                here[k] = np.int32(halves[k]) << 16
+            elif width == 3:
+                lower = np.int32(octets[3 * k]) << 8 | np.int32(octets[3 * k + 1]) << 16
+                here[k] = lower | np.int32(octets[3 * k + 2]) << 24
+            else:
+                here[k] = words[k]
+        if as_floats:
+            for k in range(n):
+                target[k] = np.float32(here[k]) * np.float32(2.0**-31)
+    got[i] = plan[i, COUNT]
+    _finish(i, facts, plan, wanted, room, output, got)
     atomic_store(taken, seat, 0)
-    return True
-
-
-@wav_loop.fallback
-def _(*_args):
-    """libsndfile decodes to the same samples."""
-    return False
 
 
 @kernel
-def flac_loop(counter, limit, which, taken, rooms, files, facts, plan, wanted, output, got, all_words, all_lines):
-    """The same for FLAC files. A row of `all_words` and of `all_lines` is `words` and `lines` of `flac.py`."""
+def decode_flac(i, taken, rooms, files, facts, plan, wanted, output, got, all_words, all_lines):
+    """The same for a FLAC file. A row of `all_words` and of `all_lines` is `words` and `lines` of `flac.py`."""
+    count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
+    if count < 0:
+        return
     seat = acquire_slot(taken)
     room, words, lines = rooms[seat], all_words[seat], all_lines[seat]
-    levels = room.view(np.int32)
-    for _ in range(limit):
-        w = next_index(counter)
-        if w >= len(which):
-            break
-        i = which[w]
-        count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
-        if count < 0:
-            continue
-        here, target = levels[: count * channels], output[0][:0]
-        if plan[i, NEEDS] == 0:
-            target = output[0][plan[i, PLACE] : plan[i, PLACE] + count * channels]
-            here = target.view(np.int32)
-        own, out = words[: nbytes // 8 + 4], here.reshape((count, channels))
-        bits = facts[i, BITS]
-        if flac_frames(files[i, 0], own, facts[i, BEGIN], nbytes, facts[i, FRAMES], bits, lines[:channels], out):
-            got[i] = count
-            for k in range(target.size):
-                target[k] = np.float32(here[k]) * np.float32(2.0**-31)
-            _finish(i, facts, plan, wanted, room, output, got)
+    here, target = room.view(np.int32)[: count * channels], output[0][:0]
+    if plan[i, NEEDS] == 0:
+        target = output[0][plan[i, PLACE] : plan[i, PLACE] + count * channels]
+        here = target.view(np.int32)
+    own, out = words[: nbytes // 8 + 4], here.reshape((count, channels))
+    bits = facts[i, BITS]
+    if flac_frames(files[i, 0], own, facts[i, BEGIN], nbytes, facts[i, FRAMES], bits, lines[:channels], out):
+        got[i] = count
+        for k in range(target.size):
+            target[k] = np.float32(here[k]) * np.float32(2.0**-31)
+        _finish(i, facts, plan, wanted, room, output, got)
     atomic_store(taken, seat, 0)
-    return True
-
-
-@flac_loop.fallback
-def _(*_args):
-    """libsndfile decodes to the same samples."""
-    return False
 
 
 @kernel
-def vorbis_loop(
-    counter,
-    limit,
-    which,
-    taken,
-    rooms,
-    files,
-    facts,
-    plan,
-    wanted,
-    output,
-    got,
-    all_words,
-    table,
-    values,
-    factors,
-    order,
-):
-    """The same for Ogg files of Vorbis with one setup header. For the tables see `vorbis.py`."""
+def decode_vorbis(
+    i, taken, rooms, files, facts, plan, wanted, output, got, all_words, table, values, factors, order
+):  # fmt: skip
+    """The same for an Ogg file of Vorbis. The tables are those of its setup header, see `vorbis.py`."""
+    count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
+    if count < 0:
+        return
     seat = acquire_slot(taken)
     room, words = rooms[seat], all_words[seat]
-    for _ in range(limit):
-        w = next_index(counter)
-        if w >= len(which):
-            break
-        i = which[w]
-        count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
-        if count < 0:
-            continue
-        target = room[: count * channels]
-        if plan[i, NEEDS] == 0:
-            target = output[0][plan[i, PLACE] : plan[i, PLACE] + count * channels]
-        own, out, length = words[: nbytes // 8 + 4], target.reshape((count, channels)), facts[i, FRAMES]
-        first, begin = plan[i, FIRST], facts[i, BEGIN]
-        if vorbis_decoded(files[i, 0], own, begin, nbytes, length, table, values, factors, order, first, out):
-            got[i] = count
-            _finish(i, facts, plan, wanted, room, output, got)
+    target = room[: count * channels]
+    if plan[i, NEEDS] == 0:
+        target = output[0][plan[i, PLACE] : plan[i, PLACE] + count * channels]
+    own, out, length = words[: nbytes // 8 + 4], target.reshape((count, channels)), facts[i, FRAMES]
+    first, begin = plan[i, FIRST], facts[i, BEGIN]
+    if vorbis_decoded(files[i, 0], own, begin, nbytes, length, table, values, factors, order, first, out):
+        got[i] = count
+        _finish(i, facts, plan, wanted, room, output, got)
     atomic_store(taken, seat, 0)
-    return True
-
-
-@vorbis_loop.fallback
-def _(*_args):
-    """libsndfile decodes them."""
-    return False
 
 
 @kernel
-def opened_loop(counter, limit, which, taken, rooms, facts, plan, wanted, output, got, place):
-    """The same for files that libsndfile has opened; closes them. `place`: the address of the output."""
-    kind, seat = np.int64(wanted[0]), acquire_slot(taken)
-    room = rooms[seat]
-    for _ in range(limit):
-        w = next_index(counter)
-        if w >= len(which):
-            break
-        i = which[w]
-        file, handle = np.int32(facts[i, FILE]), np.uint64(facts[i, HANDLE])
-        facts[i, HANDLE] = 0
-        address, type_there = np.int64(room.ctypes.data), np.int64(0)
-        if plan[i, EXACT] != 0:
-            address, type_there = place + plan[i, PLACE] * (2 if kind == 1 else 4), kind
-        before, channels = plan[i, BEFORE], facts[i, CHANNELS]
-        found = read(handle, file, plan[i, FIRST] - before, before, channels, address, plan[i, COUNT], type_there)
-        form = facts[i, BITS] >> 16 & 0xFFF
-        cut = found < plan[i, COUNT] and form in (_FLAC_FORMAT, _MPEG_FORMAT)  # `decode` reads such files
-        if plan[i, COUNT] >= 0 and found >= 0 and not cut:
-            got[i] = found
-            _finish(i, facts, plan, wanted, room, output, got)
+def read_opened(i, taken, rooms, facts, plan, wanted, output, got, place):
+    """The same for a file that libsndfile has opened; closes it. `place`: the address of the output."""
+    seat = acquire_slot(taken)
+    room, kind = rooms[seat], np.int64(wanted[0])
+    file, handle = np.int32(facts[i, FILE]), np.uint64(facts[i, HANDLE])
+    facts[i, HANDLE] = 0
+    address, type_there = np.int64(room.ctypes.data), np.int64(0)
+    if plan[i, EXACT] != 0:
+        address, type_there = place + plan[i, PLACE] * (2 if kind == 1 else 4), kind
+    before, channels = plan[i, BEFORE], facts[i, CHANNELS]
+    frames = read(handle, file, plan[i, FIRST] - before, before, channels, address, plan[i, COUNT], type_there)
+    form = facts[i, BITS] >> 16 & 0xFFF
+    cut = frames < plan[i, COUNT] and form in (_FLAC_FORMAT, _MPEG_FORMAT)  # `decode` reads such files
+    if plan[i, COUNT] >= 0 and frames >= 0 and not cut:
+        got[i] = frames
+        _finish(i, facts, plan, wanted, room, output, got)
     atomic_store(taken, seat, 0)
-    return True
 
 
-@opened_loop.fallback
-def _(*_args):
-    """soundfile reads them."""
-    return False
+def _left(*_args):
+    """Leaves a file to `decode`, by soundfile, to the same samples."""
+
+
+for _kernel in (open_file, decode_wav, decode_flac, decode_vorbis, read_opened):
+    _kernel.fallback(_left)
 
 
 @kernel

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ndd._compiled.sample_loops import loop_over_samples
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
 from ndd._operator.limits import RISE
@@ -50,6 +51,7 @@ from ndd.decoders.sound.mpeg import TRIMMED, sound_length
 from ndd.decoders.sound.vorbis_files import Setup, setups
 
 if TYPE_CHECKING:
+    from ndd._compiled.jit import Kernel
     from ndd._operator import Call
 
 # Nanoseconds to decode a number of a file, on an Intel Xeon.
@@ -152,7 +154,7 @@ def decode_batch(
         rest = _unknown(facts, places)
     try:
         if len(rest) and _connected():
-            _work_on([_Group(sound_batch.open_loop, (rest, places, _NAME, facts), _OPENING * len(rest))], call)
+            _work_on([_group(sound_batch.open_file, rest, (places, _NAME, facts), _OPENING * len(rest))], call)
         return _samples(files, facts, vorbis, wanted, rates, starts, durations, call)
     finally:
         for i in np.flatnonzero(facts[:, HANDLE]).tolist():  # files that an error left open
@@ -183,7 +185,7 @@ def _samples(
     facts_of = facts, plan, (number, wanted.downmix, rates, tables_of(lobes)), output, got
     present = set(kinds.tolist()) - {UNKNOWN}
     groups = [
-        _group(kind, setup, those[np.argsort(-cost[those], kind="stable")], places, facts_of, cost, flat, call)
+        _decoding(kind, setup, those[np.argsort(-cost[those], kind="stable")], places, facts_of, cost, flat, call)
         for kind in sorted(present, key=_ORDER.index)
         for setup, those in (vorbis if kind == VORBIS else [(None, np.flatnonzero(kinds == kind))])
     ]
@@ -208,7 +210,13 @@ class _Group(NamedTuple):
     work: float  # nanoseconds
 
 
-def _group(
+def _group(kernel: Kernel, which: np.ndarray, arguments: tuple[Any, ...], work: float) -> _Group:
+    """Calls of `kernel(i, *arguments)` for the files `which`."""
+    numbers = np.arange(which.max() + 1)
+    return _Group(loop_over_samples(kernel), (which, (numbers, *[(value,) for value in arguments])), work)
+
+
+def _decoding(
     kind: int, setup: Setup | None, which: np.ndarray, places: np.ndarray, of: tuple[Any, ...], cost: np.ndarray,
     flat: np.ndarray, call: Call | None,
 ) -> _Group:  # fmt: skip
@@ -218,19 +226,19 @@ def _group(
     def rooms(count: int, dtype: Any) -> np.ndarray:
         return host_empty((seats * count,), dtype).reshape(seats, count)
 
-    first = which, np.zeros(seats, np.int64), rooms(int(plan[which, NEEDS].max()), np.float32)
+    first = np.zeros(seats, np.int64), rooms(int(plan[which, NEEDS].max()), np.float32)
     work = float(cost[which].sum())
     if kind == OPENED:
-        return _Group(sound_batch.opened_loop, (*first, *of, flat.ctypes.data), work)
+        return _group(sound_batch.read_opened, which, (*first, *of, flat.ctypes.data), work)
     arguments = *first, places, *of
     if kind == WAV:
-        return _Group(sound_batch.wav_loop, arguments, work)
+        return _group(sound_batch.decode_wav, which, arguments, work)
     words = rooms(int(places[which, 1].max()) // 8 + 4, np.uint64)
     if kind == FLAC:
         channels = int(facts[which, CHANNELS].max())
         lines = host_empty((seats * channels * LINE,), np.int64).reshape(seats, channels, LINE)
-        return _Group(sound_batch.flac_loop, (*arguments, words, lines), work)
-    return _Group(sound_batch.vorbis_loop, (*arguments, words, *setup), work)  # type: ignore[misc]
+        return _group(sound_batch.decode_flac, which, (*arguments, words, lines), work)
+    return _group(sound_batch.decode_vorbis, which, (*arguments, words, *setup), work)  # type: ignore[misc]
 
 
 def _work_on(groups: list[_Group], call: Call | None) -> None:
@@ -240,13 +248,13 @@ def _work_on(groups: list[_Group], call: Call | None) -> None:
         loop, arguments, nanoseconds = groups[0]
         parallel_for(call.context, loop, arguments, len(arguments[0]), int(nanoseconds), arguments, Pace(1e-9))
         return
-    turns, files = [np.array([0]) for _ in groups], sum([len(group.arguments[0]) for group in groups])
+    counters, files = [np.array([0]) for _ in groups], sum([len(group.arguments[0]) for group in groups])
     work = sum([group.work for group in groups])
     most = max(1, int(_CALL * files / (work + 1)))
 
     def share(_: int) -> None:
-        for taken, group in zip(turns, groups, strict=True):
-            while taken[0] < len(group.arguments[0]) and joined(group.loop)(ALONE, 0, taken, most, group.arguments):
+        for counter, group in zip(counters, groups, strict=True):
+            while counter[0] < len(group.arguments[0]) and joined(group.loop)(ALONE, 0, counter, most, group.arguments):
                 pass
 
     try:
@@ -256,8 +264,8 @@ def _work_on(groups: list[_Group], call: Call | None) -> None:
         for error in call.spread(share, min(files, call.threads, 1 + int(work / _WORTH_A_THREAD))).values():
             raise error
     finally:
-        for taken in turns:
-            taken[0] += _NEVER  # Ctrl-C ends only this thread: no other one takes another file then
+        for counter in counters:
+            counter[0] += _NEVER  # Ctrl-C ends only this thread: no other one takes another file then
 
 
 class _LeftError(Exception):

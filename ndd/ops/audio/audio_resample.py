@@ -59,6 +59,8 @@ def audio_resample(
     >>> import ndd
     >>> ndd.audio_resample(ndd.tensor([0.0, 1.0, 0.0, -1.0] * 8), in_rate=8000, out_rate=4000).shape
     (16,)
+    >>> ndd.audio_resample(ndd.demo.sound(), in_rate=8000, out_rate=2000).shape
+    (2400,)
     """
     if signal.ndim not in (1, 2):
         raise RuntimeError(f"expected a signal (n,) or (n, channels), got {signal.ndim} dimensions")

@@ -145,11 +145,3 @@ def power_of_row(parts, root, out):
     if root:
         for k in range(out.size):
             out[k] = np.sqrt(out[k])
-
-
-@power_of_row.fallback
-def _(parts, root, out):
-    squares = parts * parts
-    np.add(squares[: 2 * out.size : 2], squares[1 : 2 * out.size : 2], out=out)
-    if root:
-        np.sqrt(out, out=out)

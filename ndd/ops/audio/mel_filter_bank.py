@@ -54,6 +54,9 @@ def mel_filter_bank(
     >>> ndd.mel_filter_bank(flat, nfilter=2, sample_rate=8000, normalize=False, mel_formula="htk").torch()
     tensor([[0.6759, 0.6759],
             [1.6824, 1.6824]])
+    >>> power = ndd.spectrogram(ndd.demo.sound(), nfft=256, window_length=256, window_step=64)
+    >>> ndd.mel_filter_bank(power, sample_rate=8000, nfilter=40).shape
+    (40, 151)
     """
     if mel_formula not in ("slaney", "htk"):
         raise RuntimeError(f"`mel_formula`: expected 'slaney' or 'htk', got {mel_formula!r}")

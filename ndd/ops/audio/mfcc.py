@@ -46,6 +46,9 @@ def mfcc(
     >>> ndd.mfcc(ndd.tensor([[1.0], [2.0], [3.0]]), n_mfcc=2).torch()
     tensor([[ 6.0000],
             [-1.7321]])
+    >>> mels = ndd.mel_filter_bank(ndd.spectrogram(ndd.demo.sound(), nfft=256, window_length=256), sample_rate=8000, nfilter=40)
+    >>> ndd.mfcc(ndd.to_decibels(mels), n_mfcc=13).shape
+    (13, 38)
     """
     if not 0 <= axis < spectrogram.ndim:
         raise RuntimeError(f"`axis`={axis} does not exist: expected 0 to {spectrogram.ndim - 1}")

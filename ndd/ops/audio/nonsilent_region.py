@@ -61,6 +61,9 @@ def nonsilent_region(
     >>> begin, length = ndd.nonsilent_region(ndd.tensor([0, 0, 5, -7, 3, 0, 0, 0]), window_length=2, reset_interval=-1)
     >>> begin.item(), length.item()
     (1, 5)
+    >>> begin, length = ndd.nonsilent_region(ndd.demo.sound(), cutoff_db=-20, window_length=256)
+    >>> begin.item(), length.item()
+    (662, 8280)
     """
     if signal.ndim != 1:
         raise RuntimeError(f"expected a signal (n,), got {signal.ndim} dimensions: take one channel of it")

@@ -39,6 +39,8 @@ def power_spectrum(
     >>> import ndd
     >>> ndd.power_spectrum(ndd.tensor([1.0, 0.0, -1.0, 0.0])).torch()
     tensor([0., 4., 0.])
+    >>> ndd.power_spectrum(ndd.demo.sound(), nfft=9600).shape
+    (4801,)
     """
     if power not in (1, 2):
         raise RuntimeError(f"`power`: expected 1 (magnitude) or 2 (power), got {power}")

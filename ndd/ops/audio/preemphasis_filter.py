@@ -42,6 +42,8 @@ def preemphasis_filter(
     >>> import ndd
     >>> ndd.preemphasis_filter(ndd.tensor([4, 4, 8]), preemph_coeff=0.5, border="zero").torch()
     tensor([4., 2., 6.])
+    >>> ndd.preemphasis_filter(ndd.demo.sound()).shape
+    (9600,)
     """
     if border not in BORDERS:
         raise RuntimeError(f"`border`: expected one of {', '.join(map(repr, BORDERS))}, got {border!r}")
@@ -86,16 +88,6 @@ def _emphasized(x, out, coefficient, border):
     else:
         for i in range(1, x.size):  # numba compiles this in a tenth of the time of an assignment of slices
             out[i] = x[i]
-
-
-@_emphasized.fallback
-def _(x, out, coefficient, border):
-    if not x.size or not coefficient:
-        out[:] = x
-        return
-    before = x[min(border - 1, x.size - 1)] if border and (border == 1 or x.size > 1) else np.float32(0)
-    out[0] = x[0] - coefficient * before
-    np.subtract(x[1:], coefficient * x[:-1], out=out[1:])
 
 
 preemphasis_filter.cuda("preemphasis_filter.cu")

@@ -19,24 +19,12 @@ def resampled(extents, before, after, shapes, steps):
         steps[n] = step
 
 
-@resampled.fallback
-def _(extents, before, after, shapes, steps):
-    shapes[:] = extents
-    shapes[:, 0] = np.ceil(extents[:, 0] * after / before)
-    steps[:] = before / (after or 1.0)
-
-
 @kernel(nogil=False)
 def whole_blocks(shapes, block, threads):
     """A thread for each sample of each channel of signals of `shapes` `[N, axes]`; blocks belong to one channel."""
     for n in range(len(shapes)):
         channels = shapes[n, 1] if shapes.shape[1] > 1 else 1
         threads[n] = (shapes[n, 0] + block - 1) // block * block * channels
-
-
-@whole_blocks.fallback
-def _(shapes, block, threads):
-    threads[:] = (shapes[:, 0] + block - 1) // block * block * shapes[:, 1:].prod(axis=1)
 
 
 @kernel(nogil=False)
@@ -46,23 +34,12 @@ def limit_windows(sizes, length, windows):
         windows[n] = max(1, min(sizes[n], length))
 
 
-@limit_windows.fallback
-def _(sizes, length, windows):
-    windows[:] = np.clip(sizes, 1, length)
-
-
 @kernel(nogil=False)
 def count_intervals(sizes, interval, intervals, threads):
     """How many intervals signals have (below 1: it is one), and 32 threads for each, for one at least."""
     for n in range(len(sizes)):
         count = (sizes[n] + interval - 1) // interval if interval > 0 else min(sizes[n], 1)
         intervals[n], threads[n] = count, 32 * max(count, 1)
-
-
-@count_intervals.fallback
-def _(sizes, interval, intervals, threads):
-    intervals[:] = (sizes + interval - 1) // interval if interval > 0 else np.minimum(sizes, 1)
-    threads[:] = 32 * np.maximum(intervals, 1)
 
 
 @kernel(nogil=False)
@@ -84,16 +61,6 @@ def count_frames(extents, centred, length, step, bins, along_t, lengths, counts,
         counts[n] = (size if centred else max(size - length, 0)) // step + 1
         shapes[n, 1 - along_t], shapes[n, along_t] = bins, counts[n]
     return -1
-
-
-@count_frames.fallback
-def _(extents, centred, length, step, bins, along_t, lengths, counts, shapes):
-    lengths[:] = extents.prod(axis=1)
-    several = extents.shape[1] > 1 and (extents != 1).sum(axis=1) > 1
-    refused = (lengths < (1 if centred else max(1, length - step + 1))) | several
-    counts[:] = (lengths if centred else np.maximum(lengths - length, 0)) // step + 1
-    shapes[:, 1 - along_t], shapes[:, along_t] = bins, counts
-    return int(refused.argmax()) if refused.any() else -1
 
 
 __all__ = ["count_frames", "count_intervals", "limit_windows", "resampled", "whole_blocks"]

@@ -76,6 +76,8 @@ def spectrogram(
     tensor([[0., 0.],
             [4., 4.],
             [0., 0.]])
+    >>> ndd.spectrogram(ndd.demo.sound(), nfft=256, window_length=256, window_step=64).shape
+    (129, 151)
     """
     _checked(layout, nfft, power, window_fn, window_length, window_step)
     return output(float32, 2, layout)

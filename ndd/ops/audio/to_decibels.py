@@ -39,6 +39,9 @@ def to_decibels(
     >>> import ndd
     >>> ndd.to_decibels(ndd.tensor([1.0, 0.1, 0.001, 0.0]), cutoff_db=-20).torch()
     tensor([  0., -10., -20., -20.])
+    >>> power = ndd.spectrogram(ndd.demo.sound(), nfft=256, window_length=256, window_step=64)
+    >>> ndd.to_decibels(power, cutoff_db=-60).shape
+    (129, 151)
     """
     if reference == 0:
         raise RuntimeError("`reference` cannot be 0: leave it out to take the largest value of each sample")

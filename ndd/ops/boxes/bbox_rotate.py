@@ -165,9 +165,4 @@ def turn_boxes(boxes, counts, sizes, with_extents, normalized, mode, threshold, 
     return found
 
 
-@turn_boxes.fallback
-def _(boxes, *others):
-    return (turn_boxes.interpreted if len(boxes) <= _FEW else turn_boxes.waited_for)(boxes, *others)
-
-
 bbox_rotate.cuda(computed_on_host)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ndd._operator import PerSample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32
-from ndd.ops.boxes.columns import check_boxes, check_labels, cut_off, divided, joined
+from ndd.ops.boxes.columns import check_boxes, check_labels, check_threshold, cut_off, divided, joined, least_upright
 
 
 @operator(types=("f32",), reads="cpu", outputs=lambda labels, output_bbox_indices: 1 + labels + output_bbox_indices)
@@ -41,8 +41,7 @@ def bbox_transform(
     tensor([[0.5000, 0.0000, 1.0000, 0.5000]])
     """
     check_labels(labels)
-    if not 0 <= remove_threshold < 1:
-        raise RuntimeError(f"`remove_threshold`: expected a number from 0 to below 1, got {remove_threshold}")
+    check_threshold(remove_threshold)
     found = [output(float32, 2)]
     if labels is not None:
         found.append(output(int32, labels.ndim))
@@ -57,10 +56,8 @@ def _(call, boxes, labels, *, MT, output_bbox_indices, remove_threshold):
     check_boxes(boxes, (4,), labels)
     owner = np.repeat(np.arange(call.n), boxes.shapes[:, 0])
     matrices = MT.matrices(2, 3).astype(np.float64)[owner]
-    left, top, right, bottom = joined(boxes).astype(np.float64).T
-    corners = np.stack([[left, right, left, right], [top, top, bottom, bottom]])  # [2, 4, boxes]
-    moved = np.einsum("brc,ckb->brk", matrices[:, :, :2], corners) + matrices[:, :, 2:]
-    inside, kept = cut_off(np.concatenate([moved.min(axis=2), moved.max(axis=2)], axis=1), 1, remove_threshold)
+    moved = least_upright(joined(boxes).astype(np.float64), matrices[:, :, :2], matrices[:, :, 2:])
+    inside, kept = cut_off(moved, 1, remove_threshold)
     kept |= remove_threshold == 0  # the share of a box without an area is no number
     left_over = np.bincount(owner[kept], minlength=call.n)
     found = [divided(inside[kept].astype(np.float32), left_over)]

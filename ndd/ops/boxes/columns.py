@@ -60,6 +60,20 @@ def divided(rows: np.ndarray, counts: np.ndarray) -> Store:
     return Store(dtype(rows.dtype), None, Device.CPU, shapes, **form)
 
 
+def check_threshold(remove_threshold: float | None) -> None:
+    """RuntimeError unless it is a share of an area below all of it."""
+    if remove_threshold is not None and not 0 <= remove_threshold < 1:
+        raise RuntimeError(f"`remove_threshold`: expected a number from 0 to below 1, got {remove_threshold}")
+
+
+def least_upright(corners: np.ndarray, linear: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """The least upright boxes, [N, 4] left, top, right, bottom, that hold such boxes after the maps [N, 2, 2] and [N, 2, 1]."""
+    left, top, right, bottom = corners.T
+    four = np.stack([[left, right, left, right], [top, top, bottom, bottom]])  # [2, 4, boxes]
+    moved = np.einsum("brc,ckb->brk", linear, four) + shift
+    return np.concatenate([moved.min(axis=2), moved.max(axis=2)], axis=1)
+
+
 def cut_off(boxes: np.ndarray, end: Any, threshold: float) -> tuple[np.ndarray, np.ndarray]:
     """Boxes (left, top, right, bottom) cut off at 0 and `end`, and of which of them at least this share is left."""
     inside = np.clip(boxes, 0, end)

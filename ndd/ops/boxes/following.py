@@ -1,4 +1,4 @@
-"""How boxes, points and masks follow the images of `ndd.Targets`: maps of fractions, and which rows are left."""
+"""How boxes, points and masks follow the images of `ndd.Targets`: where pixels go, and which rows are left."""
 
 from __future__ import annotations
 
@@ -6,38 +6,63 @@ from typing import Any
 
 import numpy as np
 
-from ndd._operator import Operand, PerSample, bad_sample, like, operator, output
+from ndd._operator import Operand, PerSample, bad_sample, computed_on_host, like, operator, output
 from ndd._tensor import Store
-from ndd._tensor.dtype import float32
+from ndd._tensor.dtype import float32, float64, int32
+from ndd.ops.boxes.columns import check_threshold, cut_off, divided, least_upright
 from ndd.ops.image.resize_geometry import LAYOUTS, asked_geometry
 from ndd.ops.image.rotate import turned_extents
 from ndd.ops.image.slice import slice_ends
 from ndd.ops.image.warping import output_extents
 from ndd.ops.image.window import rounded
 
-_NO_WINDOW = dict.fromkeys(("start", "end", "rel_end", "shape"))
+_NO_WINDOW = dict.fromkeys(("start", "end", "rel_end", "shape", "rel_start", "rel_shape"))
+
+# A *motion* says where the pixels of an image go: float64 [2, 5], a row for x and one for y, `[a, b, shift, before, after]`. A
+# point (x, y) in pixels goes to `a x + b y + shift`; the image is `before` wide or high, and `after` then.
 
 
 @operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
-def window_map(images, /, *, rel_start: PerSample[list[float]], rel_shape: PerSample[list[float]]):
-    """The map of fractions, 2 x 3, that `slice` is for these images: its windows begin and end between two pixels."""
-    return output(float32, 2)
+def flip_motion(images, /, *, horizontal: PerSample[int] = 0, vertical: PerSample[int] = 0):
+    """The motion of `flip`; that of an image that stays, without arguments."""
+    return output(float64, 2)
 
 
 # A batch: numbers of all samples are worked out at once, in NumPy.
-@window_map.batch
-def _(call, images, *, rel_start, rel_shape):
+@flip_motion.batch
+def _(call, images, *, horizontal, vertical):
     extents = _extents(images)[:, ::-1]
-    named = {**_NO_WINDOW, "rel_start": rel_start, "rel_shape": rel_shape}
-    low, high = map(rounded, slice_ends(extents, None, None, True, True, named))
-    for i in np.flatnonzero((low == high).any(axis=1))[:1]:
-        size = tuple((high - low)[i].tolist())
-        raise bad_sample(int(i), f"boxes and points cannot follow into a window without pixels, (w, h) = {size}")
-    return _region_map(low, high, extents)
+    mirrored = np.stack([horizontal.each() != 0, vertical.each() != 0], axis=1)
+    return _motion(_diagonal(np.where(mirrored, -1.0, 1.0)), np.where(mirrored, extents, 0), extents, extents)
 
 
 @operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
-def resize_map(
+def window_motion(
+    images,
+    /,
+    *,
+    rel_shape: PerSample[list[float]] = None,
+    rel_start: PerSample[list[float]] = None,
+    shape: PerSample[list[int]] = None,
+    start: PerSample[list[int]] = None,
+):
+    """The motion of `slice`: its windows begin and end between two pixels."""
+    return output(float64, 2)
+
+
+# A batch: numbers of all samples are worked out at once, in NumPy.
+@window_motion.batch
+def _(call, images, **window):
+    extents = _extents(images)[:, ::-1]
+    low, high = map(rounded, slice_ends(extents, None, None, True, True, _NO_WINDOW | window))
+    for i in np.flatnonzero((low == high).any(axis=1))[:1]:
+        size = tuple((high - low)[i].tolist())
+        raise bad_sample(int(i), f"boxes and points cannot follow into a window without pixels, (w, h) = {size}")
+    return _motion(_diagonal(np.ones(low.shape)), -low, extents, high - low)
+
+
+@operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
+def resize_motion(
     images,
     /,
     *,
@@ -53,20 +78,22 @@ def resize_map(
     size: PerSample[list[float]] = None,
     subpixel_scale: bool = True,
 ):
-    """The map of fractions, 2 x 3, that `resize` is for these images: of a region to the whole, or mirrored."""
-    return output(float32, 2)
+    """The motion of `resize`: of a region to the whole, or mirrored."""
+    return output(float64, 2)
 
 
 # A batch: numbers of all samples are worked out at once, in NumPy.
-@resize_map.batch
+@resize_motion.batch
 def _(call, images, **arguments):
-    extents = _extents(images)
+    extents = _extents(images)[:, ::-1]
     _, geometry = asked_geometry(images, resize_z=None, **arguments)
-    return _region_map(geometry.start[:, ::-1], geometry.end[:, ::-1], extents[:, ::-1])
+    low, high, after = (v[:, ::-1].astype(np.float64) for v in (geometry.start, geometry.end, geometry.size))
+    scale = after / (high - low)
+    return _motion(_diagonal(scale), -low * scale, extents, after)
 
 
 @operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
-def turn_map(
+def turn_motion(
     images,
     /,
     *,
@@ -76,12 +103,12 @@ def turn_map(
     matrix: PerSample[list[float]] = None,
     size: PerSample[list[float]] = None,
 ):
-    """The map of fractions, 2 x 3, that `rotate` (by `angle`) or `warp_affine` (by `matrix`) is for these images."""
-    return output(float32, 2)
+    """The motion of `rotate` (by `angle`) or `warp_affine` (by `matrix`)."""
+    return output(float64, 2)
 
 
 # A batch: numbers of all samples are worked out at once, in NumPy.
-@turn_map.batch
+@turn_motion.batch
 def _(call, images, *, angle, inverse_map, keep_size, matrix, size):
     extents = _extents(images)
     if angle is None:
@@ -103,8 +130,7 @@ def _(call, images, *, angle, inverse_map, keep_size, matrix, size):
         raise bad_sample(
             int(i), f"boxes and points cannot follow to an image without pixels, (h, w) = {tuple(canvas[i].tolist())}"
         )
-    before, after = extents[:, None, ::-1], canvas[:, ::-1, None]
-    return np.concatenate([linear * before / after, shift[..., None] / after], axis=2).astype(np.float32)
+    return _motion(linear, shift, extents[:, ::-1], canvas[:, ::-1])
 
 
 def _extents(images: Operand) -> np.ndarray:
@@ -115,28 +141,141 @@ def _extents(images: Operand) -> np.ndarray:
     return extents
 
 
-def _region_map(start: np.ndarray, end: np.ndarray, extents: np.ndarray) -> np.ndarray:
-    """The maps of fractions, [N, 2, 3], that make regions of images, (x, y) in pixels, the whole."""
-    size = end.astype(np.float64) - start
-    found = np.zeros((len(size), 2, 3))
-    found[:, [0, 1], [0, 1]], found[:, :, 2] = extents / size, -start / size
-    return found.astype(np.float32)
+def _diagonal(numbers: np.ndarray) -> np.ndarray:
+    """Matrices [N, 2, 2] of their diagonals [N, 2]."""
+    return numbers[:, :, None] * np.eye(2)
 
 
-@operator(reads={"kept": "cpu", "boxes": "anywhere"}, register=False)
-def rows_left(values, kept, boxes, /, *, optional: bool = False):
-    """The rows that are left of what has one for each box: `kept` are their numbers. Values of another length stay whole if
-    `optional`."""
+def _motion(linear: np.ndarray, shift: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Motions, float64 [N, 2, 5]."""
+    return np.concatenate([linear, shift[..., None], before[..., None], after[..., None]], axis=2).astype(np.float64)
+
+
+@operator(reads="cpu", outputs=2, register=False)
+def boxes_moved(
+    boxes,
+    motion,
+    /,
+    *,
+    format: str,
+    normalized: bool,
+    made_format: str,
+    made_normalized: bool,
+    remove_threshold: float | None = None,
+    min_size: float = 0.0,
+    min_area: float = 0.0,
+):
+    """Boxes after a motion, and the numbers of those that are left. Without `remove_threshold` nothing is cut off or dropped
+    for being outside. `min_size` and `min_area` are in pixels."""
+    check_threshold(remove_threshold)
+    return output(float32, 2), output(int32, 1)
+
+
+# A batch: how many boxes are left is known when all have been worked out.
+@boxes_moved.batch
+def _(call, boxes, motion, *, format, normalized, made_format, made_normalized, remove_threshold, min_size, min_area):
+    counts = _box_counts(boxes)
+    owner = np.repeat(np.arange(call.n), counts)
+    moves = np.stack(motion.arrays)[owner]
+    linear, shift, before, after = moves[:, :, :2], moves[:, :, 2:3], moves[:, :, 3], moves[:, :, 4]
+    flat = [a.reshape(-1, 4) for a in boxes.arrays]
+    corners = corners_of(np.concatenate(flat).astype(np.float64), format)
+    corners *= np.tile(before, 2) if normalized else 1
+    made = least_upright(corners, linear, shift)
+    kept = np.ones(len(made), bool)
+    if remove_threshold is not None:
+        touching = ((made[:, :2] <= after) & (made[:, 2:] >= 0)).all(axis=1)
+        made, kept = cut_off(made, np.tile(after, 2), remove_threshold)
+        # Of a box without an area there is no share: with a threshold of 0 it stays, if it touches the image.
+        kept = np.where(_has_area(corners), kept & _has_area(made), touching & (remove_threshold == 0))
+    sides = made[:, 2:] - made[:, :2]
+    kept &= (sides >= min_size).all(axis=1) & (sides.prod(axis=1) >= min_area)
+    made = as_format(made / (np.tile(after, 2) if made_normalized else 1), made_format)
+    left_over = np.bincount(owner[kept], minlength=call.n)
+    numbers = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return [divided(made[kept].astype(np.float32), left_over), divided(numbers[kept].astype(np.int32), left_over)]
+
+
+boxes_moved.cuda(computed_on_host)
+
+
+def _box_counts(boxes: Operand) -> np.ndarray:
+    """How many boxes each sample has, (N, 4), or nothing at all."""
+    shapes = boxes.shapes
+    for i in np.flatnonzero((shapes[:, -1] != 4) & (boxes.sizes > 0) if boxes.ndim == 2 else boxes.sizes > 0)[:1]:
+        raise bad_sample(int(i), f"boxes: expected shape (N, 4), got {tuple(shapes[i].tolist())}")
+    return boxes.sizes // 4
+
+
+def _has_area(boxes: np.ndarray) -> np.ndarray:
+    return np.asarray((boxes[:, 2:] > boxes[:, :2]).all(axis=1))
+
+
+def corners_of(boxes: np.ndarray, format: str) -> np.ndarray:
+    """Boxes [N, 4] of a format as left, top, right, bottom: a copy."""
+    first, second = boxes[:, :2], boxes[:, 2:]
+    if format == "xyxy":
+        return boxes.copy()
+    low = first if format == "xywh" else first - second / 2
+    return np.concatenate([low, low + second], axis=1)
+
+
+def as_format(corners: np.ndarray, format: str) -> np.ndarray:
+    """What `corners_of` turned round."""
+    low, high = corners[:, :2], corners[:, 2:]
+    if format == "xyxy":
+        return corners
+    return np.concatenate([low if format == "xywh" else (low + high) / 2, high - low], axis=1)
+
+
+@operator(reads="cpu", outputs=2, register=False)
+def points_moved(points, motion, /, *, normalized: bool, made_normalized: bool, drop: bool = False):
+    """Points (..., 2) after a motion, and the numbers of those that are left: with `drop` those inside the image."""
+    return output(float32, points.ndim), output(int32, 1)
+
+
+# A batch: how many points are left is known when all have been worked out.
+@points_moved.batch
+def _(call, points, motion, *, normalized, made_normalized, drop):
+    made, numbers = [], []
+    for values, move in zip(points.arrays, motion.arrays, strict=True):
+        flat = values.reshape(-1, 2).astype(np.float64) * (move[:, 3] if normalized else 1)
+        flat = flat @ move[:, :2].T + move[:, 2]
+        kept = np.flatnonzero(((flat >= 0) & (flat <= move[:, 4])).all(axis=1)) if drop else np.arange(len(values))
+        flat = flat[kept] if drop else flat
+        flat = flat / move[:, 4] if made_normalized else flat
+        made.append(flat.reshape(-1, *values.shape[1:]).astype(np.float32))
+        numbers.append(kept.astype(np.int32))
+    return [made, numbers]
+
+
+points_moved.cuda(computed_on_host)
+
+
+@operator(reads="anywhere", register=False)
+def one_for_each(values, owners, /, *, name: str, owner: str):
+    """The values, if there is one for each owner: a box or a point."""
+    return values
+
+
+@one_for_each.views
+def _(call, values, owners, *, name, owner):
+    counts, expected = values.shape_array[:, 0], owners.shape_array[:, 0]
+    for i in np.flatnonzero(counts != expected)[:1]:
+        raise bad_sample(int(i), f"{name}: expected {expected[i]}, one for each {owner}, got {counts[i]}")
+    return values
+
+
+@operator(reads={"kept": "cpu", "owners": "anywhere"}, register=False)
+def rows_left(values, kept, owners, /):
+    """The rows that are left of what has one for each owner: `kept` are their numbers. Values of another length stay whole."""
     return values
 
 
 @rows_left.views
-def _(call, values, kept, boxes, *, optional):
-    counts, expected = values.shape_array[:, 0], boxes.shape_array[:, 0]
-    for i in np.flatnonzero(counts != expected)[:1]:
-        if optional:
-            return values
-        raise bad_sample(int(i), f"labels: expected {expected[i]}, one for each box, got {counts[i]}")
+def _(call, values, kept, owners):
+    if (values.shape_array[:, 0] != owners.shape_array[:, 0]).any():
+        return values
     parts = [_rows(v, k) for v, k in zip(values.arrays(), kept.arrays(), strict=True)]
     shapes = [tuple(p.shape) for p in parts]
     return Store(values.dtype, values.layout, values.device, shapes, parts=parts, source_info=values.source_info)
@@ -153,24 +292,27 @@ def _rows(array: Any, kept: np.ndarray) -> Any:
 
 
 @operator(reads="anywhere", register=False)
-def masks_of(masks, images, /, *, axes: list[int], image_axes: list[int], layout: str):
+def masks_of(masks, images, /, *, axes: list[int], image_axes: list[int], layout: str, name: str):
     """The masks, under a layout, if they are as large as their images."""
     return like(masks, layout=layout)
 
 
 @masks_of.views
-def _(call, masks, images, *, axes, image_axes, layout):
+def _(call, masks, images, *, axes, image_axes, layout, name):
     found, expected = masks.shape_array[:, axes], images.shape_array[:, image_axes]
     for i in np.flatnonzero((found != expected).any(axis=1))[:1]:
         sizes = " x ".join(map(str, expected[i])), " x ".join(map(str, found[i]))
         raise bad_sample(
             int(i),
-            f"masks: expected those as large as their image, {sizes[0]}, got {sizes[1]} (shape {masks.shapes[i]}, taken as "
+            f"{name}: expected those as large as their image, {sizes[0]}, got {sizes[1]} (shape {masks.shapes[i]}, taken as "
             f'{layout}). A layout says which axes of a mask are which: "HW", "HWC", or "NHW" for one of each object',
             ValueError,
         )
     return masks.relabelled(layout)
 
 
-for _own in (window_map, resize_map, turn_map, rows_left, masks_of):
+_OWN = (
+    flip_motion, window_motion, resize_motion, turn_motion, boxes_moved, points_moved, one_for_each, rows_left, masks_of,
+)  # fmt: skip
+for _own in _OWN:
     _own.operator.name = "Targets"  # what errors say

@@ -37,6 +37,8 @@ def brightness(
     >>> image = ndd.tensor([[[0], [100], [200]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.brightness(image, brightness=1.1, brightness_shift=0.2).torch().flatten().tolist()
     [51, 161, 255]
+    >>> ndd.brightness(ndd.demo.photo("coffee"), brightness=1.6).shape
+    (267, 400, 3)
     """
     warn_of_factors("brightness", input, brightness=brightness)
     warn_of_range("brightness", input, shift=brightness_shift)

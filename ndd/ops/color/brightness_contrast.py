@@ -44,6 +44,8 @@ def brightness_contrast(
     >>> image = ndd.tensor([[[0], [100], [200]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.brightness_contrast(image, brightness=1.5, contrast=0.5, brightness_shift=0.1).torch().flatten().tolist()
     [122, 197, 255]
+    >>> ndd.brightness_contrast(ndd.demo.photo("coffee"), brightness=1.2, contrast=1.8).shape
+    (267, 400, 3)
     """
     warn_of_factors("brightness_contrast", input, brightness=brightness, contrast=contrast)
     warn_of_range("brightness_contrast", input, shift=brightness_shift, center=contrast_center)

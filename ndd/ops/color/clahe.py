@@ -55,6 +55,8 @@ def clahe(
     >>> ndd.clahe(image, tiles_x=1, tiles_y=1, clip_limit=0)[..., 0].torch()
     tensor([[128, 128],
             [191, 255]], dtype=torch.uint8)
+    >>> ndd.clahe(ndd.demo.photo("launch_site"), tiles_x=8, tiles_y=8, clip_limit=4).shape
+    (267, 400, 3)
     """
     if input.dtype.name != "u8":
         raise ValueError(f"clahe: Unsupported input type: {input.dtype}. Expected u8.")

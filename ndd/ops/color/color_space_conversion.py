@@ -88,6 +88,8 @@ def color_space_conversion(input, /, *, image_type: DALIImageType, output_type: 
     >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.color_space_conversion(image, image_type=ndd.types.RGB, output_type=ndd.types.GRAY).torch().tolist()
     [[[124]]]
+    >>> ndd.color_space_conversion(ndd.demo.photo("coffee"), image_type=ndd.types.RGB, output_type=ndd.types.YCbCr).shape
+    (267, 400, 3)
     """
     for name, kind in (("image_type", image_type), ("output_type", output_type)):
         if kind not in _CHANNELS:

@@ -47,6 +47,8 @@ def color_twist(
     >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.color_twist(image, brightness=1.2, contrast=0.5, hue=10.0).torch().flatten().tolist()
     [192, 142, 93]
+    >>> ndd.color_twist(ndd.demo.photo("coffee"), hue=60, saturation=1.5, contrast=1.2).shape
+    (267, 400, 3)
     """
     ignored("color_twist", "image_type", image_type)
     warn_of_factors("color_twist", input, brightness=brightness, contrast=contrast, saturation=saturation)

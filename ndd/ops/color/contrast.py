@@ -38,6 +38,8 @@ def contrast(
     >>> image = ndd.tensor([[[0], [100], [200]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.contrast(image, contrast=0.5).torch().flatten().tolist()
     [64, 114, 164]
+    >>> ndd.contrast(ndd.demo.photo("coffee"), contrast=2).shape
+    (267, 400, 3)
     """
     warn_of_factors("contrast", input, contrast=contrast)
     warn_of_range("contrast", input, center=contrast_center)

@@ -58,6 +58,8 @@ def debayer(input, /, *, algorithm: str | None = None, blue_position: PerSample[
     >>> mosaic[1::2, 1::2] = 200  # blue light only
     >>> ndd.debayer(mosaic, blue_position=[0, 0])[1, 1].torch()
     tensor([  0,   0, 200], dtype=torch.uint8)
+    >>> ndd.debayer(ndd.demo.photo("coffee")[:266, :, 1], blue_position=[0, 0]).shape
+    (266, 400, 3)
     """
     kernel = _kernel(algorithm)
     if (algorithm or "").lower() == "default_npp" and input.device.device_id is None:

@@ -37,6 +37,8 @@ def equalize(input, /, *, rule: str = "opencv"):
     >>> ndd.equalize(ndd.tensor([[10, 10, 11], [12, 12, 14]], dtype=ndd.uint8, layout="HW")).torch()
     tensor([[  0,   0,  64],
             [191, 191, 255]], dtype=torch.uint8)
+    >>> ndd.equalize(ndd.demo.photo("launch_site")).shape
+    (267, 400, 3)
     """
     if rule not in _RULES:
         raise RuntimeError(f"`rule`: expected one of {', '.join(map(repr, _RULES))}, got {rule!r}")

@@ -42,6 +42,8 @@ def hsv(
     >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.hsv(image, saturation=0.0).torch().flatten().tolist()
     [124, 124, 125]
+    >>> ndd.hsv(ndd.demo.photo("coffee"), hue=120, saturation=1.3, value=0.9).shape
+    (267, 400, 3)
     """
     warn_of_factors("hsv", input, saturation=saturation, value=value)
     warn_of_hue("hsv", hue)

@@ -32,6 +32,8 @@ def hue(input, /, *, dtype: DType | None = None, hue: PerSample[float] = 0.0, im
     >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.hue(image, hue=120.0).torch().flatten().tolist()
     [50, 177, 45]
+    >>> ndd.hue(ndd.demo.photo("coffee"), hue=180).shape
+    (267, 400, 3)
     """
     ignored("hue", "image_type", image_type)
     warn_of_hue("hue", hue)

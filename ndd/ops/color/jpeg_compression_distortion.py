@@ -40,6 +40,8 @@ def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
     >>> image[3:5] = 255
     >>> ndd.jpeg_compression_distortion(image, quality=5)[:, 0, 0].torch()
     tensor([  4,   0,   6, 255, 255,   6,   0,   4], dtype=torch.uint8)
+    >>> ndd.jpeg_compression_distortion(ndd.demo.photo("cat"), quality=3).shape
+    (266, 400, 3)
     """
     return like(input)
 

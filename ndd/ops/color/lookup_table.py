@@ -46,6 +46,9 @@ def lookup_table(
     >>> import ndd
     >>> ndd.lookup_table(ndd.tensor([0, 1, 2]), keys=[0, 2], values=[5, 10.5], default_value=-1).torch()
     tensor([ 5.0000, -1.0000, 10.5000])
+    >>> negative = ndd.lookup_table(ndd.demo.photo("cat"), keys=list(range(256)), values=list(range(255, -1, -1)), dtype=ndd.uint8)
+    >>> negative.shape
+    (266, 400, 3)
     """
     if input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned):
         raise RuntimeError(f"lookup_table: Unsupported input type: {input.dtype}. Expected an integer type.")

@@ -39,6 +39,8 @@ def saturation(
     >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.saturation(image, saturation=0.5).torch().flatten().tolist()
     [162, 112, 87]
+    >>> ndd.saturation(ndd.demo.photo("coffee"), saturation=0.2).shape
+    (267, 400, 3)
     """
     ignored("saturation", "image_type", image_type)
     warn_of_factors("saturation", input, saturation=saturation)

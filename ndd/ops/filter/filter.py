@@ -71,12 +71,14 @@ def filter(
     Errors: RuntimeError for other types, layouts, modes and borders, weights that are not float32, an anchor outside the
     filter, a filter larger than the data in mode "valid", a wrong number of frames.
 
-    >>> import ndd
+    >>> import ndd, numpy as np
     >>> line = ndd.tensor([[1.0, 2.0, 4.0, 8.0]], layout="HW")
     >>> ndd.filter(line, [[-1.0, 1.0]], mode="valid").torch()
     tensor([[1., 2., 4.]])
     >>> ndd.filter(line, [[-1.0, 1.0]], border="constant").torch()
     tensor([[1., 1., 2., 4.]])
+    >>> ndd.filter(ndd.demo.photo("coins"), np.float32([[-1, 0, 1]] * 3), anchor=[1, 1], dtype=ndd.float32).shape
+    (303, 384, 3)
     """
     if filter.dtype is not float32:
         raise RuntimeError(f"Unsupported filter type: {filter.dtype}. Expected float32.")

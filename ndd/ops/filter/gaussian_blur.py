@@ -51,6 +51,8 @@ def gaussian_blur(
     >>> line = ndd.tensor([0.0, 0.0, 100.0, 0.0, 0.0])
     >>> ndd.gaussian_blur(line, window_size=3).torch()
     tensor([ 0.0000, 23.8994, 52.2011, 23.8994,  0.0000])
+    >>> ndd.gaussian_blur(ndd.demo.photo("cat"), sigma=4).shape
+    (266, 400, 3)
     """
     return filtered_like(input, dtype)
 

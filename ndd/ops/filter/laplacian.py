@@ -60,6 +60,8 @@ def laplacian(
     tensor([[ 0.,  2.,  0.],
             [ 2., -4.,  2.],
             [ 0.,  2.,  0.]])
+    >>> ndd.laplacian(ndd.demo.photo("clock"), window_size=5, dtype=ndd.float32).shape
+    (300, 400, 3)
     """
     if normalized_kernel and scale is not None:
         raise RuntimeError("`scale` cannot be specified when `normalized_kernel` is set to True")

@@ -73,6 +73,8 @@ def crop(
     >>> ndd.crop(image, crop=(2, 2), crop_pos_x=0, crop_pos_y=1)[:, :, 0].torch()
     tensor([[10, 11],
             [15, 16]], dtype=torch.uint8)
+    >>> ndd.crop(ndd.demo.photo("astronaut"), crop=(160, 160), crop_pos_x=0.3, crop_pos_y=0).shape
+    (160, 160, 3)
     """
     ignored("crop", "image_type", image_type)
     check_crop("crop", crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)

@@ -83,6 +83,8 @@ def crop_mirror_normalize(
     >>> out = ndd.crop_mirror_normalize(image, mean=[100, 90, 80], std=[10])
     >>> out.layout, out.torch()[:, 0, 0].tolist()
     ('CHW', [0.0, 1.0, 2.0])
+    >>> ndd.crop_mirror_normalize(ndd.demo.photo("cat"), crop=(200, 200), mirror=1, mean=[124, 116, 104], std=[58, 57, 57]).shape
+    (3, 200, 200)
     """
     ignored("crop_mirror_normalize", "image_type", image_type)
     chosen = renamed("crop_mirror_normalize", "output_dtype", output_dtype, "dtype", dtype) or float32

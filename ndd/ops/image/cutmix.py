@@ -56,6 +56,10 @@ def cutmix(
     >>> soft.torch()
     tensor([[0.7500, 0.2500],
             [0.2500, 0.7500]])
+    >>> photos = ndd.resize(ndd.batch([ndd.demo.photo("cat"), ndd.demo.photo("coffee")], layout="HWC"), size=[200, 300])
+    >>> mixed, soft = ndd.cutmix(photos, ndd.batch([0, 1]), num_classes=2, weight=0.6)
+    >>> mixed.shape[0]
+    (200, 300, 3)
     """
     return like(images), soft_labels(labels, num_classes)
 

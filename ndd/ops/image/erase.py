@@ -59,6 +59,8 @@ def erase(
     >>> ndd.erase(ndd.tensor([[1, 2, 3], [4, 5, 6]], layout="HW"), anchor=[0, 1], shape=[2, 1]).torch()
     tensor([[1, 0, 3],
             [4, 0, 6]], dtype=torch.int32)
+    >>> ndd.erase(ndd.demo.photo("cat"), anchor=[60, 80], shape=[90, 120], axis_names="HW", fill_value=0).shape
+    (266, 400, 3)
     """
     if normalized is not None and (normalized_anchor is not None or normalized_shape is not None):
         raise RuntimeError("`normalized` excludes `normalized_anchor` and `normalized_shape`")

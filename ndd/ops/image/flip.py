@@ -29,6 +29,8 @@ def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] 
     >>> import ndd
     >>> ndd.flip(ndd.tensor([[1, 2, 3]], layout="HW")).torch()
     tensor([[3, 2, 1]], dtype=torch.int32)
+    >>> ndd.flip(ndd.demo.photo("cat")).shape
+    (266, 400, 3)
     """
     return like(input)
 

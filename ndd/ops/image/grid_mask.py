@@ -49,6 +49,8 @@ def grid_mask(
     tensor([[1, 0, 0, 1, 0, 0],
             [1, 0, 0, 1, 0, 0],
             [1, 1, 1, 1, 1, 1]], dtype=torch.uint8)
+    >>> ndd.grid_mask(ndd.demo.photo("cat"), tile=60, ratio=0.5, angle=0.3).shape
+    (266, 400, 3)
     """
     _rows_axis(input.layout or "", input.ndim)
     return like(input)

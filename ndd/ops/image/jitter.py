@@ -47,6 +47,8 @@ def jitter(
             [ 5,  3,  2, 11],
             [ 5, 10,  7, 16],
             [14, 15, 16,  0]])
+    >>> ndd.jitter(ndd.demo.photo("cat"), nDegree=12, rng=ndd.random.RNG(1)).shape
+    (266, 400, 3)
     """
     if nDegree < 0:
         raise RuntimeError(f"argument 'nDegree': expected at least 0, got {nDegree}")

@@ -49,6 +49,10 @@ def mixup(
     >>> mixed, soft = ndd.mixup(images, ndd.batch([0, 1]), num_classes=2, weight=0.75)
     >>> mixed.torch().flatten().tolist(), soft.torch().tolist()
     ([125, 175], [[0.75, 0.25], [0.25, 0.75]])
+    >>> photos = ndd.resize(ndd.batch([ndd.demo.photo("cat"), ndd.demo.photo("coffee")], layout="HWC"), size=[200, 300])
+    >>> mixed, soft = ndd.mixup(photos, ndd.batch([0, 1]), num_classes=2, weight=0.6)
+    >>> mixed.shape[0]
+    (200, 300, 3)
     """
     return like(images), soft_labels(labels, num_classes)
 

@@ -61,6 +61,9 @@ def multi_paste(
     >>> ndd.multi_paste(a, b, output_size=[2, 2])[:, :, 0].torch()
     tensor([[2, 1],
             [1, 1]], dtype=torch.uint8)
+    >>> cat, cup = ndd.demo.photo("cat"), ndd.demo.photo("coffee")
+    >>> ndd.multi_paste(cat, cup, output_size=[320, 520], out_anchors=[[0, 0], [50, 120]]).shape
+    (320, 520, 3)
     """
     for i, one in enumerate(inputs):
         if one.dtype != input_0.dtype or one.ndim != input_0.ndim:

@@ -43,6 +43,8 @@ def paste(
     tensor([[0, 0, 0],
             [0, 1, 0],
             [0, 0, 0]], dtype=torch.uint8)
+    >>> ndd.paste(ndd.demo.photo("cat"), ratio=1.5, fill_value=90, paste_x=0.2, paste_y=0.8).shape
+    (399, 600, 3)
     """
     if len(fill_value) not in (1, n_channels):
         raise RuntimeError(f"`fill_value`: expected 1 number or `n_channels` = {n_channels}, got {len(fill_value)}")

@@ -100,7 +100,7 @@ def _rectangles(
     logs = np.log(ratios)
     aspect = np.exp(logs[:, :1] + (logs[:, 1:] - logs[:, :1]) * drawn[:, 4::2])
     sizes = np.rint(np.sqrt(np.stack([area * aspect, area / aspect], axis=-1))).astype(np.int64)
-    fitting = (sizes < extents[:, None]).all(axis=2)
+    fitting = np.asarray((sizes < extents[:, None]).all(axis=2))
     chosen = sizes[np.arange(n), fitting.argmax(axis=1)]
     size = np.where((fitting.any(axis=1) & (drawn[:, 0] < chance))[:, None], chosen, 0)
     return (drawn[:, 1:3] * (extents - size + 1)).astype(np.int64), size

@@ -73,6 +73,8 @@ def random_resized_crop(
     >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
     >>> ndd.random_resized_crop(image, size=[8, 8], rng=ndd.random.RNG(seed=1)).shape
     (8, 8, 3)
+    >>> ndd.random_resized_crop(ndd.demo.photo("cat"), size=[224, 224], rng=ndd.random.RNG(2)).shape
+    (224, 224, 3)
     """
     check_dtype(input, dtype)
     check_choice("rule", rule, RULES)

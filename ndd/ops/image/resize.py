@@ -102,6 +102,8 @@ def resize(
     tensor([10, 30], dtype=torch.uint8)
     >>> ndd.resize(image, resize_x=8, resize_y=1).torch().flatten()
     tensor([ 0,  3,  8, 13, 18, 23, 28, 30], dtype=torch.uint8)
+    >>> ndd.resize(ndd.demo.photo("cat"), resize_shorter=120).shape
+    (120, 180, 3)
     """
     check_resize("resize", **locals())
     ignored("resize", "image_type", image_type)

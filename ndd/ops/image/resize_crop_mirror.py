@@ -81,6 +81,8 @@ def resize_crop_mirror(
     >>> image = ndd.tensor([[[0], [10], [20], [30]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.resize_crop_mirror(image, size=[1, 4], crop=[1, 2], crop_pos_x=0.0, mirror=1).torch().flatten()
     tensor([10,  0], dtype=torch.uint8)
+    >>> ndd.resize_crop_mirror(ndd.demo.photo("cat"), resize_shorter=160, crop=(160, 160), mirror=1).shape
+    (160, 160, 3)
     """
     check_resize("resize_crop_mirror", **locals())
     check_crop("resize_crop_mirror", crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)

@@ -176,7 +176,7 @@ def asked_geometry(
     most = limits(max_size, len(axes))
     if rule == "torchvision":
         subpixel_scale = False
-        if mode in ("not_smaller", "not_larger") and not (resize_shorter is None and resize_longer is None):
+        if mode in ("not_smaller", "not_larger") and (resize_shorter or resize_longer):
             source = np.abs(end - start)
             wanted, mode, most = _whole_sides(source, wanted, resize_longer is not None, most), "stretch", None
     return axes, resize_geometry(extents, wanted, mode or "default", most, start, end, subpixel_scale=subpixel_scale)
@@ -188,7 +188,7 @@ def _whole_sides(
     """Both sides in whole pixels by torchvision's rule, of the one that is `wanted`: the other one is cut down to a whole
     number, twice where the longer one would be above `most`."""
     order = np.argsort(source, axis=1, kind="stable")
-    short, long = (np.take_along_axis(source, order, 1)[:, k] for k in (0, -1))
+    short, long = (np.take_along_axis(source, order[:, [k]], 1)[:, 0] for k in (0, -1))
     asked = np.trunc(np.abs(wanted[:, 0]))
     with np.errstate(divide="ignore", invalid="ignore"):
         if longer:

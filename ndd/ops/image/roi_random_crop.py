@@ -107,6 +107,3 @@ def _draw(out, streams, low, high, moves):
             out[n, k] = low[n, k]
             if moves[n, k]:
                 out[n, k] += np.int64(below(cursor, np.uint64(high[n, k] - low[n, k] + 1)))
-
-
-_draw.fallback()

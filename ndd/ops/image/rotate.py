@@ -70,6 +70,8 @@ def rotate(
     >>> image = ndd.tensor([[[1], [2], [3]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.rotate(image, angle=90)[:, 0, 0].torch()
     tensor([3, 2, 1], dtype=torch.uint8)
+    >>> ndd.rotate(ndd.demo.photo("cat"), angle=20, fill_value=0).shape
+    (388, 468, 3)
     """
     check_interpolation(interp_type)
     warn_of_part_of_pixel("rotate", "the output has none along that axis", size=size)

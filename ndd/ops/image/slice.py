@@ -72,6 +72,8 @@ def slice(
     >>> import ndd
     >>> ndd.slice(ndd.tensor([0, 1, 2, 3, 4]), start=1, end=3, axes=0).torch()
     tensor([1, 2], dtype=torch.int32)
+    >>> ndd.slice(ndd.demo.photo("cat"), rel_start=[0.2, 0.3], rel_shape=[0.6, 0.5], axis_names="HW").shape
+    (160, 200, 3)
     """
     ignored("slice", "image_type", image_type)
     chosen = window_dtype(data.dtype, renamed("slice", "output_dtype", output_dtype, "dtype", dtype))

@@ -40,6 +40,8 @@ def sphere(
     >>> row = ndd.tensor([[[1], [2], [3], [4], [5], [6], [7]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.sphere(row)[0, :, 0].torch()
     tensor([1, 3, 4, 4, 4, 5, 7], dtype=torch.uint8)
+    >>> ndd.sphere(ndd.demo.photo("cat")).shape
+    (266, 400, 3)
     """
     check_interpolation(interp_type)
     return like(input)

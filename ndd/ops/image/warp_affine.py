@@ -62,6 +62,8 @@ def warp_affine(
     >>> image = ndd.tensor([[[1.0], [2.0], [3.0]]], layout="HWC")
     >>> ndd.warp_affine(image, matrix=[1, 0, 0.5, 0, 1, 0], fill_value=0)[0, :, 0].torch()
     tensor([1.5000, 2.5000, 1.5000])
+    >>> ndd.warp_affine(ndd.demo.photo("cat"), matrix=[1, 0.3, -40, 0, 1, 0], fill_value=0).shape
+    (266, 400, 3)
     """
     check_interpolation(interp_type)
     warn_of_part_of_pixel("warp_affine", "the output has none along that axis", size=size)

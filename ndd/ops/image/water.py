@@ -49,6 +49,8 @@ def water(
     >>> image = ndd.tensor([[[1], [2], [3]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.water(image, ampl_x=1, ampl_y=0, phase_x=1.58)[0, :, 0].torch()
     tensor([1, 2, 3], dtype=torch.uint8)
+    >>> ndd.water(ndd.demo.photo("cat"), ampl_x=12, ampl_y=12, freq_x=0.04, freq_y=0.04).shape
+    (266, 400, 3)
     """
     check_interpolation(interp_type)
     return like(input)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._compiled.jit import Kernel, kernel
+from ndd._compiled.jit import Kernel, from_template, kernel
 
 # From this size on the compiled loop is worth its compilation.
 _COMPILED_FROM = 1 << 14
@@ -324,58 +324,26 @@ def _by_numpy(operation: int, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> 
     [*_ARITHMETIC.values()][operation](a, b, out=out, dtype=out.dtype, casting="unsafe")
 
 
-# Of one operand, each number made as NumPy makes it.
+# Functions of one operand, which give what NumPy gives.
 
 
-@kernel
-def root(x, out):
-    """Write the square root of each element."""
+def _by_element(x, out):
     kind = out.dtype.type
     for i in range(out.size):
-        out[i] = np.sqrt(kind(x[i]))
+        out[i] = function(kind(x[i]))  # type: ignore[name-defined]  # noqa: F821
 
 
-@kernel
-def magnitude(x, out):
-    """Write the absolute value of each element."""
-    kind = out.dtype.type
-    for i in range(out.size):
-        out[i] = np.fabs(kind(x[i]))
+def _of_one(ufunc: np.ufunc) -> Kernel:
+    loop = from_template(_by_element, _by_element, f"_{ufunc.__name__}", {}, function=ufunc)
+    loop.fallback(lambda x, out: ufunc(x, out=out, dtype=out.dtype, casting="unsafe"))
+    return loop
 
 
-@kernel
-def opposite(x, out):
-    """Write each element with the other sign."""
-    for i in range(out.size):
-        out[i] = -x[i]
-
-
-@kernel
-def down(x, out):
-    """Write the largest whole number that is not above each element."""
-    kind = out.dtype.type
-    for i in range(out.size):
-        out[i] = np.floor(kind(x[i]))
-
-
-@kernel
-def up(x, out):
-    """Write the smallest whole number that is not below each element."""
-    kind = out.dtype.type
-    for i in range(out.size):
-        out[i] = np.ceil(kind(x[i]))
-
-
-def _by_ufunc(ufunc: np.ufunc) -> Callable[..., None]:
-    return lambda x, out: ufunc(x, out=out, dtype=out.dtype, casting="unsafe")
-
-
-for _loop, _ufunc in (
-    (root, np.sqrt), (magnitude, np.fabs), (opposite, np.negative), (down, np.floor), (up, np.ceil)
-):  # fmt: skip
-    _loop.fallback(_by_ufunc(_ufunc))
-
-_OF_ONE = {"sqrt": root, "fabs": magnitude, "abs": magnitude, "minus": opposite, "floor": down, "ceil": up}
+_OF_ONE = {
+    "sqrt": _of_one(np.sqrt), "fabs": _of_one(np.fabs), "minus": _of_one(np.negative), "floor": _of_one(np.floor),
+    "ceil": _of_one(np.ceil),
+}  # fmt: skip
+_OF_ONE["abs"] = _OF_ONE["fabs"]
 
 
 def loop_of(name: str, out: np.dtype, operands: list[Any]) -> Kernel | partial[None] | None:

@@ -72,11 +72,6 @@ def _rearranged(frames, out, order):
         copy_bytes(out[i].ctypes.data, frames[order[i]].ctypes.data, np.uintp(size))
 
 
-@_rearranged.fallback
-def _(frames, out, order):
-    np.take(frames, order[: len(out)], axis=0, out=out, mode="clip")
-
-
 @sequence_rearrange.cuda("frames.cu")
 def _(launch, input, out):
     launch("sequence_rearrange", per_sample={"inner": volumes(out.shapes[:, 1:])})

@@ -70,6 +70,8 @@ def normalize(
     >>> import ndd
     >>> ndd.normalize(ndd.tensor([1.0, 3.0]), scale=10).torch()
     tensor([-10.,  10.])
+    >>> ndd.normalize(ndd.demo.photo("cat"), axes=[0, 1]).shape
+    (266, 400, 3)
     """
     _averaged(axes, axis_names, input)
     if not shift:

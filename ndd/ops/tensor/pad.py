@@ -42,6 +42,8 @@ def pad(
     >>> ndd.pad(ndd.batch([[1, 2, 3], [4]]), fill_value=-1).torch()
     tensor([[ 1,  2,  3],
             [ 4, -1, -1]], dtype=torch.int32)
+    >>> ndd.pad(ndd.demo.photo("cat"), axis_names="HW", shape=[320, 440]).shape
+    (320, 440, 3)
     """
     check_axes(unless_empty(axes), axis_names or None, input.layout, input.ndim)
     return like(input)

@@ -32,6 +32,8 @@ def transpose(
     >>> import ndd, numpy as np
     >>> ndd.transpose(ndd.tensor(np.zeros((4, 5, 3)), layout="HWC"), perm=[2, 0, 1]).layout
     'CHW'
+    >>> ndd.transpose(ndd.demo.photo("cat"), perm=[1, 0, 2]).shape
+    (400, 266, 3)
     """
     order = _order(perm, input.ndim)
     if output_layout is not None:

@@ -6,16 +6,18 @@ import contextlib
 import weakref
 from typing import Any
 
+import numpy as np
+
 from ndd._lookahead.matching import follow_reader
 from ndd._lookahead.recording import LoopRecording
-from ndd._tensor import Device, make_batch, make_tensor
+from ndd._tensor import Batch, Device, make_batch, make_tensor
 from ndd.readers.definition import Definition
 from ndd.readers.epochs.broken_records import BrokenRecords
 from ndd.readers.epochs.dataset import Dataset
 from ndd.readers.epochs.peeked_batches import PeekedBatches
 from ndd.readers.epochs.progress import Progress
 from ndd.readers.epochs.read_ahead import RecordReadAhead, Step
-from ndd.readers.output import Output
+from ndd.readers.output import Output, holds_objects
 from ndd.readers.sampling.sampler import Order
 from ndd.readers.stores.records import RecordStore, Sources
 
@@ -95,6 +97,8 @@ class BatchMaker:
         """Tells each output of a batch where the same output of the next batches is."""
         session, generation = weakref.ref(self), self.progress.generation
         for place, value in enumerate(values):
+            if not isinstance(value, Batch):
+                continue
 
             def peek(distance: int, place: int = place) -> Any:
                 alive = session()
@@ -110,12 +114,19 @@ class BatchMaker:
         self.broken.refuse(step, outputs, store)
         if size is None:
             info = store.source(step.numbers[0])
-            return tuple(make_tensor(a, o.layout, info, o.dtype) for o, a in zip(outputs, records[0], strict=False))
+            return tuple(
+                make_tensor(value, output.layout, info, output.dtype) if isinstance(value, np.ndarray) else value
+                for output, value in zip(outputs, records[0], strict=False)
+            )
         sources: Any = Sources(store, step.numbers)
         columns = zip(outputs, records.columns, strict=False)
-        values = tuple(make_batch(column, o.layout, sources, o.dtype) for o, column in columns)
+        values = tuple(
+            column if holds_objects(column) else make_batch(column, output.layout, sources, output.dtype)
+            for output, column in columns
+        )
         if step.dropped:
             for value in values:
-                value._value().dropped = list(step.dropped)
+                if isinstance(value, Batch):
+                    value._value().dropped = list(step.dropped)
         self._show_next(values)
         return values

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from torch.utils.data import IterableDataset, default_collate
 from torch.utils.data._utils.collate import default_collate_fn_map
 
+from ndd._execution import observation
 from ndd._tensor import Tensor
 from ndd.decoders import BadSample
 from ndd.readers.epochs import worker_log
@@ -54,7 +55,11 @@ class _Iterating(Generic[Outputs]):
 
     def __next__(self) -> Outputs:
         epoch, run = self._goes_on()
-        held, progress = epoch._following(run), epoch._session.progress
+        watching, progress = observation.active, epoch._session.progress
+        if watching is None:
+            held = epoch._following(run)
+        else:
+            held = watching.take(epoch._session.name, epoch._following, run)
         # Nothing is called from here on, see `StepInFlight`. These lines are no method: Python 3.10 runs handlers after its call.
         value, step = held.value, held.step
         if held.number > progress.number:

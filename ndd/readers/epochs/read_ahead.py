@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ndd._execution import observation
 from ndd.decoders import BadSample
 from ndd.read_ahead import Pending, ReadAhead
 from ndd.readers.sampling.sampler import NumberStream, Position
@@ -277,6 +278,8 @@ class RecordReadAhead(ReadAhead[Any]):
         except BaseException as error:
             records = None if jobs is not None else Records.of([error] * len(numbers))
         shares = 1 if jobs is None else jobs.count
+        if observation.active is not None:
+            observation.active.was_read(len(numbers) // shares, begun)
         seconds = (time.perf_counter() - begun) * shares / len(numbers)
         size = records.nbytes // len(numbers) if records is not None and self._store.at_once > 1 else 0
         with self._lock:

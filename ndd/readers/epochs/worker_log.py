@@ -75,10 +75,15 @@ def resumed(loop: Loop, worker: int, following: str) -> None:
 
 def sent() -> Any:
     """The log for a process that is about to be started, where it does not inherit it."""
-    if get_spawning_popen() is None or not hasattr(reduction, "DupFd"):
+    starting: Any = get_spawning_popen()
+    if starting is None or not hasattr(reduction, "DupFd"):
         return None
     _open()
-    return None if _file is None else reduction.DupFd(_file)
+    if _file is None:
+        return None
+    if not hasattr(starting, "ndd_log"):  # several readers of one process send it once: no descriptor may come twice
+        starting.ndd_log = reduction.DupFd(_file)
+    return starting.ndd_log
 
 
 def received(log: Any) -> None:

@@ -14,13 +14,17 @@ streams may change between versions; only raw words of its Mersenne twister and 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
+
+from ndd.readers.sampling.numbers import LISTED, Listing, Numbers
 
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
 _MINSTD_MODULUS = 2**31 - 1
 _MINSTD_FACTOR = 16807
+_ROUNDS = 8  # of the network that scatters the samples of a large order
 
 
 def shuffled_once(size: int, seed: int = 524287) -> np.ndarray:
@@ -33,14 +37,46 @@ def reshuffled(order: np.ndarray, seed: int, epoch: int) -> np.ndarray:
     return _std_shuffle(order, _Words(_words64((seed + (epoch << 32)) & _MASK64)), 64)
 
 
-def global_order(size: int, seed: int, epoch: int) -> np.ndarray:
+def global_order(size: int, seed: int, epoch: int) -> Listing:
     """A full permutation that depends on nothing but its arguments: random access to any epoch's order.
 
     Every sample gets one 64-bit Philox word of the key (seed, epoch); the order of the words is the order
     of the samples. Ties, which 2**64 values make all but impossible, fall back to the stored order.
+
+    An order of more samples than are listed is computed place by place, see `_scattered`: it takes no memory.
     """
+    if size > LISTED:
+        keys = np.random.Philox(key=((epoch & _MASK64) << 64) | (seed & _MASK64)).random_raw(_ROUNDS)
+        return Numbers(range(size), partial(_scattered, size, keys))
     words = np.random.Philox(key=((epoch & _MASK64) << 64) | (seed & _MASK64)).random_raw(size)
     return np.argsort(words, kind="stable")
+
+
+def _scattered(size: int, keys: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """A keyed permutation of the numbers below `size`, at some places.
+
+    A Feistel network over pairs of digits of base b, the least with b * b >= size: each round adds a hash of one digit to
+    the other. What it sends beyond `size` goes through it again until it is not (one in sqrt(size) / 2 does).
+    """
+    base = int(np.ceil(np.sqrt(size)))
+    base += base * base < size
+    numbers = np.array(places, np.uint64)
+    again = np.arange(len(numbers))
+    while len(again):
+        high, low = np.divmod(numbers[again], np.uint64(base))
+        for key in keys:
+            high, low = low, (high + _hashed(low, key, base)) % np.uint64(base)
+        numbers[again] = high * np.uint64(base) + low
+        again = again[numbers[again] >= np.uint64(size)]
+    return numbers.astype(np.int64)
+
+
+def _hashed(values: np.ndarray, key: np.uint64, below: int) -> np.ndarray:
+    """A number from 0 to `below` - 1 (less than 2**32) for each value: the mixing of MurmurHash 3, and its upper half."""
+    words = values ^ key
+    for factor in (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)):
+        words = (words ^ (words >> np.uint64(33))) * factor
+    return ((words ^ (words >> np.uint64(33))) >> np.uint64(32)) * np.uint64(below) >> np.uint64(32)
 
 
 class BufferDraws:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd.readers.sampling.numbers import Listing, joined
 from ndd.readers.sampling.sampler import Order, Shards, epoch_batches, taken_inside
 
 _DEEPEST = 100  # how often one epoch may be divided again
@@ -37,7 +38,7 @@ class Resharded(Order):
         self._order = order
         self._before = before
         self._places = places
-        self._rests: dict[int, np.ndarray] = {}
+        self._rests: dict[int, Listing] = {}
         self.first, self.last = min(v for v, _ in places), max(v for v, _ in places)
 
     @cached_property
@@ -58,25 +59,44 @@ class Resharded(Order):
                 return visit
         return self.last + 1 if left else self.first
 
-    def rest(self, visit: int) -> np.ndarray:
+    def rest(self, visit: int) -> Listing:
         """The samples of a visit that nobody has given, and of earlier ones that come with it."""
         if visit < self._start:
             return np.empty(0, np.int64)
         return self._unseen(visit) if visit > self._start else self._at_start
 
     @cached_property
-    def _at_start(self) -> np.ndarray:
-        return np.concatenate([self._unseen(visit) for visit in range(self.first, self._start + 1)])
+    def _at_start(self) -> Listing:
+        return joined([self._unseen(visit) for visit in range(self.first, self._start + 1)])
 
-    def _unseen(self, visit: int) -> np.ndarray:
-        found = self._rests.get(visit)
-        if found is None:
-            parts: list[np.ndarray] = []
-            for order, (place, offset) in zip(self._before, self._places, strict=True):
-                if place <= visit:
-                    parts.append(order.visit(visit, None)[0][offset if place == visit else 0 :])
-            found = self._rests[visit] = np.concatenate(parts)
-        return found
+    def _unseen(self, visit: int) -> Listing:
+        unseen = self._rests.get(visit)
+        if unseen is None:
+            unseen = self._in_turn(visit) if self.shards.turns else self._one_after_the_other(visit)
+            self._rests[visit] = unseen
+        return unseen
+
+    def _one_after_the_other(self, visit: int) -> Listing:
+        parts: list[Listing] = []
+        for order, (place, offset) in zip(self._before, self._places, strict=True):
+            if place <= visit:
+                parts.append(order.visit(visit, None)[0][offset if place == visit else 0 :])
+        return joined(parts)
+
+    def _in_turn(self, visit: int) -> Listing:
+        """In the order of the whole visit: what some processes have given and others have not, then what nobody has."""
+        whole, count = self._before[0].whole(visit), len(self._places)
+        rounds = -(-len(whole) // count)
+        given = [
+            0 if place < visit else min(offset, rounds) if place == visit else rounds for place, offset in self._places
+        ]
+        most = min(max(given) * count, len(whole))
+        between = [np.arange(rank + done * count, most, count) for rank, done in enumerate(given)]
+        return joined([whole[np.sort(np.concatenate(between))], whole[most:]])
+
+    def whole(self, visit: int) -> Listing:
+        """What the processes share out: the rest of a visit, or all of it."""
+        return self.rest(visit) if self.is_rest(visit) else self._order.whole(visit)
 
     def is_rest(self, visit: int) -> bool:
         """Whether a visit is the rest of one that other processes have begun."""
@@ -97,12 +117,12 @@ class Resharded(Order):
         """The state of the shuffle buffer's generator at the start of a visit."""
         return None if self.is_rest(visit) else self._order.draw_at(visit)
 
-    def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
+    def visit(self, number: int, draw: int | None) -> tuple[Listing, int | None]:
         """The samples of this process, and the state of the generator after them."""
         if not self.is_rest(number):
             return self._order.visit(number, draw)
-        start, end = self._part(number).bounds(0)
-        return self.rest(number)[start:end], None
+        part = self._part(number).part(0)
+        return self.rest(number)[part.start : part.stop : part.step], None
 
 
 def resumed_order(make: Callable[[Shards], Order], shards: Shards, before: dict[str, Any] | None) -> Order:

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ndd.readers.sampling.numbers import Listing, counted, joined, taken
 from ndd.readers.sampling.permutation import BufferDraws, global_order, reshuffled, shuffled_once
 
 LastBatch = Literal["fill", "partial", "drop"]
@@ -50,6 +51,7 @@ class Shards:
     stick: bool = False
     pad: bool = False
     even: bool = False  # all processes make equally many steps in an epoch, though their parts may differ by a sample
+    turns: bool = False  # the processes take turns: sample k of an epoch is that of process k % count
 
     @property
     def place(self) -> list[int]:
@@ -61,9 +63,11 @@ class Shards:
         """The number of samples in the largest shard."""
         return -(-self.size // self.count)
 
-    def bounds(self, shard: int) -> tuple[int, int]:
-        """The first sample of a shard and the first one after it."""
-        return self.size * shard // self.count, self.size * (shard + 1) // self.count
+    def part(self, shard: int) -> range:
+        """The places of a shard's samples in an order of all."""
+        if self.turns:
+            return range(shard, self.size, self.count)
+        return range(self.size * shard // self.count, self.size * (shard + 1) // self.count)
 
     def at(self, visit: int) -> int:
         """The shard of a visit when shards rotate."""
@@ -89,8 +93,7 @@ class Order:
 
     def length(self, visit: int) -> int:
         """The number of samples of a visit, including those that pad it to the largest shard."""
-        start, end = self.bounds(visit)
-        return self.shards.largest if self.shards.pad else end - start
+        return self.shards.largest if self.shards.pad else len(self.part(visit))
 
     def total(self, visit: int) -> int:
         """The number of samples of this visit in all processes together."""
@@ -108,17 +111,21 @@ class Order:
         share, rest = divmod(self.total(visit), self.shards.count)
         return share if last == "drop" or not rest else share + 1
 
-    def bounds(self, visit: int) -> tuple[int, int]:
-        """The part of the samples that belongs to this process in a visit."""
-        return self.shards.bounds(self.shards.at(visit) if self.rotates else self.shards.index)
+    def part(self, visit: int) -> range:
+        """The places of those samples of a visit that belong to this process."""
+        return self.shards.part(self.shards.at(visit) if self.rotates else self.shards.index)
+
+    def whole(self, visit: int) -> Listing:
+        """The samples of a visit in all processes together, where these take turns."""
+        raise NotImplementedError
 
     def draw_at(self, visit: int) -> int | None:
         """The state of the shuffle buffer's generator at the start of a visit, if there is one."""
         return None
 
-    def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
+    def visit(self, number: int, draw: int | None) -> tuple[Listing, int | None]:
         """The samples of a visit that starts with generator state `draw`, and the state after it."""
-        return np.arange(*self.bounds(number)), None
+        return counted(self.part(number)), None
 
 
 class Buffered(Order):
@@ -139,8 +146,7 @@ class Buffered(Order):
         """The state after all draws of the visits before."""
         draws = BufferDraws.seeded(self._seed)
         for number in range(visit):
-            start, end = self.bounds(number)
-            draws.skip(end - start, self._fill)
+            draws.skip(len(self.part(number)), self._fill)
         return draws.state
 
     def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
@@ -148,8 +154,8 @@ class Buffered(Order):
         if self._base is None:
             self._base = shuffled_once(self.shards.size) if self._permuted else np.arange(self.shards.size)
         draws = BufferDraws(self.draw_at(number) if draw is None else draw)
-        start, end = self.bounds(number)
-        items = draws.shuffle(self._base[start:end], self._fill)
+        part = self.part(number)
+        items = draws.shuffle(self._base[part.start : part.stop], self._fill)
         return items, draws.state
 
 
@@ -174,26 +180,34 @@ class Reshuffled(Order):
         for epoch in range(last + 1, number + 1):
             order = reshuffled(order, self._seed, epoch + 1)
         self._last = number, order
-        start, end = self.bounds(number)
-        return order[start:end], None
+        part = self.part(number)
+        return order[part.start : part.stop], None
 
 
 class Global(Order):
     """`shuffle="global"`: an independent full permutation for each visit, reached at once for any visit. Each process
-    keeps its share of it. With `stick` the samples of the shard are permuted instead of all."""
+    keeps its share of it. With `stick` the samples of the shard are permuted instead of all.
+
+    With shard="auto" the processes take turns. So the samples that all of them give in a step are the same for any number of
+    processes, if all their batches together are as large.
+    """
 
     rotates = False
 
     def __init__(self, shards: Shards, seed: int):
-        super().__init__(shards)
+        super().__init__(replace(shards, turns=shards.even and not shards.stick))
         self._seed = seed
 
-    def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
+    def whole(self, visit: int) -> Listing:
+        """Permutation `visit`."""
+        return global_order(self.shards.size, self._seed, visit)
+
+    def visit(self, number: int, draw: int | None) -> tuple[Listing, int | None]:
         """Our share of permutation `number`."""
-        start, end = self.bounds(number)
+        part = self.part(number)
         if self.shards.stick:
-            return start + global_order(end - start, self._seed, number), None
-        return global_order(self.shards.size, self._seed, number)[start:end], None
+            return joined([global_order(len(part), self._seed, number)], part.start), None
+        return self.whole(number)[part.start : part.stop : part.step], None
 
 
 class Sampled(Order):
@@ -216,8 +230,8 @@ class Sampled(Order):
 
     def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
         """Our share of the sampler's list."""
-        start, end = self._share(number).bounds(0)
-        return self._indices(number)[start:end], None
+        part = self._share(number).part(0)
+        return self._indices(number)[part.start : part.stop], None
 
     def _share(self, visit: int) -> Order:
         shards = self.shards
@@ -277,7 +291,7 @@ def sampler_indices(sampler: Any, epoch: int) -> np.ndarray:
 class _Visit(NamedTuple):
     number: int
     draw: int | None
-    items: np.ndarray
+    items: Listing
     next_draw: int | None
     length: int
 
@@ -308,7 +322,7 @@ class NumberStream:
         while missing:
             if offset >= visit.length:
                 visit, offset = self._opened(visit.number + 1, visit.next_draw), 0
-            part = visit.items[offset : offset + missing]
+            part = taken(visit.items, offset, offset + missing)
             if self._order.shards.pad and len(part) < missing:
                 part = np.concatenate([part, np.full(missing - len(part), visit.items[-1])])
             offset += len(part)
@@ -337,9 +351,9 @@ class NumberStream:
         if self._last == "partial" and count > 1 and self._rest == count:
             # Other processes have one sample more, and so one batch more: this one gives its last sample in a batch of its own.
             count -= self._order.counted(self._visit.number, "partial") > self._visit.length
-        taken = self._visit.items[self._offset : self._offset + count]
-        self._offset += len(taken)
-        return taken
+        items = taken(self._visit.items, self._offset, self._offset + count)
+        self._offset += len(items)
+        return items
 
     def _opened(self, number: int, draw: int | None) -> _Visit:
         draw = self._order.draw_at(number) if draw is None else draw

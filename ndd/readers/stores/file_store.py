@@ -19,7 +19,13 @@ _ASKED_AT_ONCE = 256  # remote objects: as many as there may be connections
 
 
 class FileStore(RecordStore):
-    """Files by number: each has a folder, a name and a label. A subclass may override `read`."""
+    """Files by number: each has a folder, a name and a label. A subclass may override `read`.
+
+    Attributes:
+        classes: the names of the labels from 0 on; None if they have none.
+    """
+
+    classes: list[str] | None = None
 
     def __init__(
         self, folders: list[str], names: list[str], places: np.ndarray | None = None, labels: np.ndarray | None = None

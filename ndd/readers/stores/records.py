@@ -16,6 +16,7 @@ from ndd.readers.output import Column, Record
 # four at the start an H200's loop lost 10 to 25 %. More threads start when the user has to wait, as with a slow disk.
 MOST_THREADS = 4
 THREADS_OF_STORES = 8  # some request the next objects while others wait for the last, slow objects of earlier batches
+_OF_AN_OBJECT = 200  # bytes of a text or another object, about
 _SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
 
 
@@ -90,7 +91,7 @@ class Records(Sequence[Any]):
         buffers = chain.from_iterable(
             c.buffers if isinstance(c, Packed) else [c] if isinstance(c, np.ndarray) else c for c in self.columns
         )
-        return sum(buffer.nbytes for buffer in buffers)
+        return sum(getattr(buffer, "nbytes", _OF_AN_OBJECT) for buffer in buffers)
 
     def __len__(self) -> int:
         return self._count
@@ -209,7 +210,8 @@ class RecordStore:
         raise NotImplementedError
 
     def record(self, number: int) -> Record:
-        """The outputs of one record in declared order, as C-contiguous arrays that nobody writes to afterwards.
+        """The outputs of one record in declared order, as C-contiguous arrays that nobody writes to afterwards; what is no
+        array (a text, a dict) reaches the user as it is.
 
         More arrays may follow, for the reader's `_present`.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 
 import numpy as np
@@ -10,6 +11,7 @@ import soundfile
 from compare import arrays_of
 
 import ndd
+from ndd._compiled.sample_loops import _by_fallback
 from ndd.decoders.sound import batch_kernels as sound_batch, decode as _sound_file, ogg, vorbis_files as _vorbis
 
 
@@ -144,8 +146,9 @@ def test_libsndfile_decodes_while_the_kernels_are_compiled(monkeypatch):
     def not_yet(*given):
         raise _vorbis.NotReadyError
 
-    rooms = [(sound_batch, name, getattr(sound_batch, name)._fallback) for name in ("vorbis_headers", "vorbis_loop")]
-    for room, name, fallback in [(_vorbis, "read_setup", not_yet), *rooms]:
+    loops = _sound_file, "loop_over_samples", lambda one: functools.partial(_by_fallback, one)
+    headers = sound_batch, "vorbis_headers", sound_batch.vorbis_headers._fallback
+    for room, name, fallback in [(_vorbis, "read_setup", not_yet), headers, loops]:
         with monkeypatch.context() as patch:
             patch.setattr(room, name, fallback)
             _vorbis._setup.cache_clear()

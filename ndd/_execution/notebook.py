@@ -1,0 +1,62 @@
+"""Jupyter: whether a program runs in a notebook, what is shown there at once, and errors without the frames of this package."""
+
+from __future__ import annotations
+
+import html
+import linecache
+import sys
+import traceback
+import types
+from collections.abc import Iterator
+from typing import Any
+
+
+def shell() -> Any:
+    """The notebook's shell; None in a script and at a prompt."""
+    ipython: Any = sys.modules.get("IPython")
+    running = None if ipython is None else ipython.get_ipython()
+    return running if getattr(running, "kernel", None) is not None else None
+
+
+def show_now(value: Any) -> bool:
+    """Shows a value below the running cell; False where no notebook runs."""
+    if shell() is None:
+        return False
+    sys.modules["IPython"].display.display(value)
+    return True
+
+
+def shortened(error: BaseException) -> BaseException:
+    """The error. A notebook shows it short: its sentence and the user's lines; all frames and earlier errors lie in a fold."""
+    if shell() is not None:
+        # Notebooks ask an exception for this method before they print its traceback.
+        error._render_traceback_ = types.MethodType(_rendered, error)  # type: ignore[attr-defined] # pyright: ignore
+    return error
+
+
+def _rendered(error: BaseException) -> list[str]:
+    """The lines that a notebook prints; what is folded is shown before them."""
+    if not getattr(error, "_is_folded", False):  # ipykernel asks twice
+        error._is_folded = True  # type: ignore[attr-defined] # pyright: ignore
+        show_now(sys.modules["IPython"].display.HTML(_fold(error)))
+    return [*_user_lines(error), f"{type(error).__name__}: {error}"]
+
+
+def _fold(error: BaseException) -> str:
+    whole = html.escape("".join(traceback.format_exception(error)))
+    return f"<details><summary>all frames and earlier errors</summary><pre>{whole}</pre></details>"
+
+
+def _user_lines(error: BaseException) -> Iterator[str]:
+    """The program's own lines on the way to the error, the outermost first."""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in ("ndd", "IPython", "ipykernel"):
+            code = frame.f_code
+            text = linecache.getline(code.co_filename, line).strip()
+            place = (
+                "cell"
+                if "ipykernel" in code.co_filename or code.co_filename.startswith("<ipython")
+                else code.co_filename
+            )
+            yield f"{place}, line {line}: {text}"

@@ -1,0 +1,66 @@
+"""The backend for the common PNGs of a batch: libpng, called from compiled code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ndd._tensor.memory import host_empty
+from ndd.decoders.backend import Decoded, Options
+from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, PNG, WIDTH
+from ndd.decoders.png import kernels, libpng
+from ndd.types import DALIImageType
+
+if TYPE_CHECKING:
+    from ndd.decoders.picture_batch import PictureBatch
+
+_WORK = 8  # bytes that decoding moves for one encoded byte, about
+_ANY = np.zeros(1, np.uint8)
+
+
+def describe(batch: PictureBatch) -> None:
+    """Reads the headers of the common PNGs among the files that no other backend has read. Too large a picture is the error
+    of its sample."""
+    if libpng.library() is not None:
+        addresses, sizes = np.ascontiguousarray(batch.operand.pointers()), np.ascontiguousarray(batch.operand.sizes)
+        kernels.look(addresses, sizes, _ANY, batch.facts)
+        batch.refuse_large()
+
+
+def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
+    """The numbers of the pictures that libpng decodes to what is asked for, unless they are damaged."""
+    if options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(facts[:, GOOD] == PNG)
+
+
+def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
+    """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. While the kernel is compiled, none is
+    done."""
+    call, operand, facts, shapes = batch.call, batch.operand, batch.facts, decoded.shapes
+    sizes = operand.sizes
+    pictures = np.zeros((operand.n, kernels.NUMBERS), np.int64)
+    pictures[:, kernels.FILE], pictures[:, kernels.FILE_BYTES] = operand.pointers(), sizes
+    pictures[:, kernels.OUT] = decoded.memory.ctypes.data + decoded.starts
+    pictures[:, kernels.OUT_BYTES] = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
+    pictures[:, kernels.ROWS], pictures[:, kernels.COLUMNS] = facts[:, HEIGHT], facts[:, WIDTH]
+    if batch.windows is not None:
+        pictures[:, [kernels.TOP, kernels.LEFT]] = batch.windows[:, :2]
+    pictures[:, [kernels.HIGH, kernels.WIDE, kernels.DEPTH]] = shapes
+    pictures[:, kernels.IS_BGR] = batch.options.output_type == DALIImageType.BGR
+    # The large ones first, so that no thread ends with one of them while the others are idle.
+    order = samples[np.argsort(-sizes[samples], kind="stable")]
+    room = int((sizes[order] + _converted_bytes(facts[order], pictures[order], batch.windows is not None)).max())
+    seats = min(call.threads, len(order))
+    scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
+    work = _WORK * int(np.add.reduce(sizes[samples]))
+    arguments = (order, pictures, scratch, taken, decoded.done)
+    call.parallel_for(kernels.decode_loop, arguments, len(order), work, (operand, decoded.memory))
+
+
+def _converted_bytes(facts: np.ndarray, pictures: np.ndarray, has_windows: bool) -> np.ndarray:
+    """Bytes of the pixels as stored, of the pictures whose result is a part of them or has other channels."""
+    channels, depth = facts[:, CHANNELS], pictures[:, kernels.DEPTH]
+    same = (channels == depth) | (channels == 1) & (depth == 3)
+    return np.where(same & (not has_windows), 0, facts[:, HEIGHT] * facts[:, WIDTH] * channels)

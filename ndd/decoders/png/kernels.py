@@ -1,0 +1,216 @@
+"""Kernels for the PNGs of a batch: headers, and pixels by libpng, whose functions `libpng.library` must have connected.
+
+Python reads what is unusual: files of 16 bits, turned ones, and all that look damaged.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._compiled.atomics import acquire_slot, atomic_store
+from ndd._compiled.intrinsics import array_at, zeros
+from ndd._compiled.jit import kernel
+from ndd._compiled.sample_loops import next_index
+from ndd._cpu.element_copies import copy_bytes
+from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, PNG, WIDTH
+from ndd.decoders.png.libpng import begin, finish, free
+
+# The columns of a picture in `decode_loop`: address and bytes of the file, address and bytes of the result, the size that
+# the header was read to say, the window (first row, first column, rows, columns), channels of the result, blue before red.
+FILE, FILE_BYTES, OUT, OUT_BYTES, ROWS, COLUMNS, TOP, LEFT, HIGH, WIDE, DEPTH, IS_BGR, NUMBERS = range(13)
+
+_SIGNATURE, _IHDR, _CHUNK = 8, 33, 12  # bytes: of the signature, with the first chunk, of a chunk around its body
+_LOWER_CASE = 0x20  # bit of a chunk's first letter: pixels do not need the chunk
+_MOST = 1_000_000  # rows or columns that libpng takes
+_LARGEST_RATIO = 1040  # of inflated to compressed bytes: a few bytes must not claim gigabytes
+# Of a `png_image` as numbers of 32 bits: version, width, height, format, flags. It has 104 bytes.
+_VERSION, _WIDTH, _HEIGHT, _FORMAT, _FLAGS, _IMAGE = 2, 3, 4, 5, 6, 13
+_ALPHA, _COLOR, _BGR = 1, 2, 0x10  # of its format
+_RED, _GREEN, _BLUE = 9797, 19234, 3737  # libpng's gray of colours, in units of 1 / 32768
+
+
+@kernel(light=True)
+def _u32(data, at):
+    return (
+        (np.int64(data[at]) << 24)
+        | (np.int64(data[at + 1]) << 16)
+        | (np.int64(data[at + 2]) << 8)
+        | np.int64(data[at + 3])
+    )
+
+
+@kernel(light=True)
+def _is_named(data, at, a, b, c, d):
+    return data[at] == a and data[at + 1] == b and data[at + 2] == c and data[at + 3] == d
+
+
+@kernel(light=True)
+def _channels(kind):
+    """Channels of the file, with alpha, by its colour type; 0 for none. Palettes have colours."""
+    if kind == 0:
+        return 1
+    if kind == 4:
+        return 2
+    if kind == 2 or kind == 3:
+        return 3
+    return 4 if kind == 6 else 0
+
+
+@kernel(light=True)
+def _bytes_needed(data):
+    """Bytes of the chunks that pixels need, with the signature; 0 for a file that Python should look at."""
+    at, needed, total = np.int64(_SIGNATURE), np.int64(_SIGNATURE), np.int64(len(data))
+    while total - at >= _CHUNK:
+        size = _u32(data, at)
+        if size > total - at - _CHUNK or _is_named(data, at + 4, 0x65, 0x58, 0x49, 0x66):  # "eXIf"
+            return np.int64(0)
+        if not data[at + 4] & _LOWER_CASE:
+            needed += size + _CHUNK
+        if _is_named(data, at + 4, 0x49, 0x45, 0x4E, 0x44):  # "IEND", and the checksum of a chunk without body
+            return needed if size == 0 and _is_named(data, at + 8, 0xAE, 0x42, 0x60, 0x82) else np.int64(0)
+        at += size + _CHUNK
+    return np.int64(0)
+
+
+@kernel(light=True)
+def _looks_common(data, facts):
+    """Whether libpng may get this file; fills its `facts`."""
+    if len(data) < _IHDR or not _is_named(data, 0, 0x89, 0x50, 0x4E, 0x47):
+        return False
+    if not _is_named(data, 4, 13, 10, 26, 10) or not _is_named(data, 8, 0, 0, 0, 13):
+        return False
+    if not _is_named(data, 12, 0x49, 0x48, 0x44, 0x52):
+        return False
+    width, height, channels = _u32(data, 16), _u32(data, 20), _channels(data[25])
+    if data[24] > 8 or not channels or not 0 < width <= _MOST or not 0 < height <= _MOST:
+        return False
+    bits = np.int64(data[24]) * (1 if data[25] == 3 else channels)
+    if height * (width * bits // 8) > _LARGEST_RATIO * np.int64(len(data)):
+        return False
+    facts[HEIGHT], facts[WIDTH], facts[CHANNELS], facts[ORIENTATION] = height, width, channels, 1
+    return _bytes_needed(data) > 0
+
+
+@kernel(light=True)
+def look(addresses, sizes, like, facts):
+    """Fills `facts`, int64 `[N, FACTS]`, of the common PNGs among the files that nobody has read yet, `sizes[i]` bytes at
+    `addresses[i]`. `like`: any array of u8."""
+    for i in range(len(sizes)):
+        row = facts[i]
+        if row[GOOD] == 0:
+            if _looks_common(array_at(addresses[i], sizes[i], like), row):
+                row[GOOD] = PNG
+            else:
+                row[:] = 0
+
+
+@look.fallback
+def _(addresses, sizes, like, facts):
+    pass  # Python looks at all of them
+
+
+@kernel
+def decode_loop(counter, limit, order, pictures, scratch, taken, done):
+    """Decodes up to `limit` of the pictures `order`, taken in turn with other threads. Gives True.
+
+    Args:
+        pictures: int64 `[N, NUMBERS]`, see above.
+        scratch: u8 `[S, room]`, with room for each of these files and for its pixels, if they are not as the result has them;
+            every thread takes a row.
+        taken: int64 `[S]`, zeros: whether a thread has the row.
+        done: bool `[N]`, becomes whether the picture is decoded.
+    """
+    seat = acquire_slot(taken)
+    own = scratch[seat]
+    for _ in range(limit):
+        turn = next_index(counter)
+        if turn >= len(order):
+            break
+        row = pictures[order[turn]]
+        data, out = array_at(row[FILE], row[FILE_BYTES], own), array_at(row[OUT], row[OUT_BYTES], own)
+        done[order[turn]] = _decode(data, out, row, own)
+    atomic_store(taken, seat, 0)
+    return True
+
+
+decode_loop.fallback(lambda *args: False)
+
+
+@kernel
+def _decode(data, out, row, scratch):
+    needed = _bytes_needed(data)
+    if len(data) < _IHDR or needed == 0 or needed > len(scratch):
+        return False
+    address, free_from = data.ctypes.data, np.int64(0)
+    if needed != len(data):
+        _copy_needed(data, scratch)
+        address, free_from = scratch.ctypes.data, needed
+    channels, depth = _channels(data[25]), row[DEPTH]
+    image = zeros(_IMAGE, np.int64).view(np.int32)
+    image[_VERSION] = 1
+    if begin(image.ctypes.data, address, needed) == 0:
+        return False
+    height, width = np.int64(image[_HEIGHT]), np.int64(image[_WIDTH])
+    top, left, high, wide = row[TOP], row[LEFT], row[HIGH], row[WIDE]
+    whole = top == 0 and left == 0 and high == height and wide == width
+    direct = whole and (channels == depth or (channels == 1 and depth == 3))
+    stored = depth if direct else channels
+    image[_FORMAT] = (_ALPHA if stored % 2 == 0 else 0) | (_COLOR if stored > 2 else 0)
+    if direct and row[IS_BGR]:
+        image[_FORMAT] |= _BGR
+    pixels = out if direct else scratch[free_from:]
+    inside = top >= 0 and left >= 0 and high <= height - top and wide <= width - left
+    # The header may not have changed since the memory for the pixels was made.
+    fits = height == row[ROWS] and width == row[COLUMNS] and height * width * stored <= len(pixels)
+    if not (inside and fits and high * wide * depth == len(out)):
+        free(image.ctypes.data)
+        return False
+    if finish(image.ctypes.data, 0, pixels.ctypes.data, 0, 0) == 0:
+        return False
+    if not direct:
+        _take_window(pixels, width, stored, out, row)
+    return True
+
+
+@kernel(light=True)
+def _copy_needed(data, scratch):
+    """The file without the chunks that pixels do not need."""
+    copy_bytes(scratch.ctypes.data, data.ctypes.data, _SIGNATURE)
+    at, to = np.int64(_SIGNATURE), np.int64(_SIGNATURE)
+    while True:
+        size = _u32(data, at) + _CHUNK
+        if not data[at + 4] & _LOWER_CASE:
+            copy_bytes(scratch.ctypes.data + to, data.ctypes.data + at, size)
+            to += size
+        if _is_named(data, at + 4, 0x49, 0x45, 0x4E, 0x44):
+            return
+        at += size
+
+
+@kernel
+def _take_window(pixels, width, stored, out, row):
+    """A window of pixels as stored, of 1 to 4 channels, in the channels of the result."""
+    depth, to = row[DEPTH], np.int64(0)
+    first, last = (2, 0) if row[IS_BGR] else (0, 2)
+    for y in range(row[TOP], row[TOP] + row[HIGH]):
+        at = (y * width + row[LEFT]) * stored
+        for _ in range(row[WIDE]):
+            if depth == 3 and stored >= 3:
+                out[to], out[to + 1], out[to + 2] = pixels[at + first], pixels[at + 1], pixels[at + last]
+            elif depth == 3:
+                out[to] = out[to + 1] = out[to + 2] = pixels[at]
+            elif depth == 1 and stored >= 3:
+                out[to] = _gray(pixels[at], pixels[at + 1], pixels[at + 2])
+            else:
+                for c in range(depth):
+                    out[to + c] = pixels[at + c]
+            at += stored
+            to += depth
+
+
+@kernel(light=True)
+def _gray(red, green, blue):
+    """As libpng mixes it for OpenCV, rounded down; of three equal numbers the number itself."""
+    if red == green and green == blue:
+        return red
+    return np.uint8((_RED * np.int64(red) + _GREEN * np.int64(green) + _BLUE * np.int64(blue)) >> 15)

@@ -1,0 +1,46 @@
+"""libpng, of which OpenCV's and Pillow's wheels have a copy each: loaded once, its functions known to compiled code.
+
+Its "simplified" functions (png.h, section V) report damage by a number: the jumps over C's stack stay within the library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+from ndd._compiled.jit import External
+
+begin: External = External("png_image_begin_read_from_memory", "int32(uintp, uintp, uintp)")
+"""`begin(image, data, size)` reads the header into a `png_image`; 0 for a damaged one."""
+finish: External = External("png_image_finish_read", "int32(uintp, uintp, uintp, int32, uintp)")
+"""`finish(image, background, buffer, row_stride, colormap)` writes the pixels in `image`'s format; 0 for damaged ones."""
+free: External = External("png_image_free", "uintp(uintp)")
+"""`free(image)` lets go of what `begin` allocated. `finish` does the same."""
+
+
+@functools.cache
+def library() -> ctypes.CDLL | None:
+    """The library, connected; None where no wheel has one."""
+    for path in _copies():
+        try:
+            loaded = ctypes.CDLL(str(path))
+            functions = [getattr(loaded, external.name) for external in (begin, finish, free)]
+        except (OSError, AttributeError):
+            continue
+        for external, function in zip((begin, finish, free), functions, strict=True):
+            external.connect(function)
+        return loaded
+    return None
+
+
+def _copies() -> Iterator[Path]:
+    """Where wheels keep libpng: OpenCV's first, whose pixels are DALI's."""
+    for module, folder in (("cv2", "opencv*.libs"), ("PIL", "pillow.libs")):
+        found = importlib.util.find_spec(module)
+        if found is not None and found.origin is not None:
+            package = Path(found.origin).parent
+            yield from sorted(package.parent.glob(f"{folder}/libpng16*.so*"))
+            yield from sorted(package.glob(".dylibs/libpng16*.dylib"))

@@ -1,0 +1,12 @@
+"""Where the time of a loop goes: `ndd.profile`, `ndd.explain`, `ndd.progress`.
+
+`recorder.py` is told of all that runs (`ndd/_execution/observation.py`) and makes a `Span` (`spans.py`) of each thing; every
+`Profile` (`loop_profile.py`) that is on gets it. `report.py` writes the table, `trace.py` the file for Perfetto, `explanation.py` the
+story of one value, `device_times.py` asks CUDA how long its streams worked, `progress_bar.py` is the only importer of tqdm.
+"""
+
+from ndd.profiling.explanation import explain
+from ndd.profiling.loop_profile import OperatorTimes, Profile, profile
+from ndd.profiling.progress_bar import progress
+
+__all__ = ["OperatorTimes", "Profile", "explain", "profile", "progress"]

@@ -1,0 +1,64 @@
+"""How long a CUDA stream worked, by events before and behind the work. Nothing waits for the GPU while the loop runs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+
+class Timing:
+    """The events around some work on a stream. What other streams do meanwhile makes it longer.
+
+    Args:
+        stream: torch's stream.
+    """
+
+    __slots__ = ("_anchor", "_begin", "_end", "_seconds", "stream")
+
+    def __init__(self, stream: Any):
+        self.stream = int(stream.cuda_stream)
+        self._anchor = _anchor_of(stream)
+        self._begin, self._end = _event(), _event()
+        self._begin.record(stream)
+        self._seconds: tuple[int, float] | None = None
+
+    def end(self, stream: Any) -> None:
+        """The work is queued."""
+        self._end.record(stream)
+
+    def measured(self) -> tuple[int, float]:
+        """When the work began, as `time.perf_counter_ns` tells it, and how many seconds it took. Waits for the GPU."""
+        if self._seconds is None:
+            self._end.synchronize()
+            moment, anchor = self._anchor
+            begun = moment + int(anchor.elapsed_time(self._begin) * 1e6)
+            self._seconds = begun, self._begin.elapsed_time(self._end) / 1e3
+        return self._seconds
+
+
+def has_gpu() -> bool:
+    """Whether torch has one to measure."""
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _event() -> Any:
+    import torch
+
+    return torch.cuda.Event(enable_timing=True)
+
+
+_anchors: dict[int, tuple[int, Any]] = {}
+
+
+def _anchor_of(stream: Any) -> tuple[int, Any]:
+    """A moment of the host, and the event of the GPU that was reached then. Once for each GPU this waits."""
+    number = stream.device_index
+    found = _anchors.get(number)
+    if found is None:
+        anchor = _event()
+        anchor.record(stream)
+        anchor.synchronize()
+        found = _anchors[number] = time.perf_counter_ns(), anchor
+    return found

@@ -1,0 +1,85 @@
+"""`ndd.explain`: the story of one value."""
+
+# What is private to users, such as `Handle._store`, is the library's own.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ndd._tensor.handle import Handle
+from ndd.profiling.recorder import recorder
+from ndd.profiling.spans import Span
+
+_NAMES = {
+    "opencv": "OpenCV", "pillow": "Pillow", "simplejpeg": "simplejpeg", "python_api": "nvImageCodec", "png": "libpng",
+    "jpeg": "ndd's JPEG kernel", "tiff": "ndd's TIFF reader", "bmp": "ndd's BMP reader",
+}  # fmt: skip
+_TOLD = 8  # numbers of samples that are named
+
+
+def explain(value: Any) -> str:
+    """How a value was made, while a profile was on: what ran, where, how long, what was fused, what had run ahead, which decoder
+    made which picture.
+
+    Args:
+        value: a Tensor or Batch that was made within `with ndd.profile():`. It is evaluated.
+
+    The value stands first, what it was made from below it, indented. Milliseconds are those of the work itself, on the thread that
+    stands beside it; "100 %" is all work for this value, without the reader's.
+
+    Raises TypeError for anything but a Tensor or Batch, RuntimeError for a value that was made while no profile was on.
+
+    >>> import ndd
+    >>> with ndd.profile():
+    ...     jpegs, labels = next(ndd.readers.File(file_root=ndd.demo.photos()).next_epoch(batch_size=4))
+    ...     images = ndd.decoders.image(jpegs)
+    ...     story = ndd.explain(images)
+    >>> story.splitlines()[0].split(":")[0]
+    'decoders.image'
+    """
+    if not isinstance(value, Handle):
+        raise TypeError(
+            f"ndd.explain: expected a Tensor or Batch, got {type(value).__name__}. Ask before `.torch()` or `.numpy()`"
+        )
+    span = recorder.made_by.get(value._value())
+    if span is None:
+        raise RuntimeError(
+            "ndd.explain: this value was made while no profile was on, or is data of your own: make it within "
+            "`with ndd.profile():`"
+        )
+    spans = list(_chain(span, 0))
+    whole = sum([max(each.own, 0) for each, _ in spans if each.kind != "reader"]) or 1
+    return "\n".join([line for each, depth in spans for line in _lines(each, depth, whole)])
+
+
+def _chain(span: Span, depth: int) -> Iterator[tuple[Span, int]]:
+    """A span and those that made its inputs, each once."""
+    told: set[int] = set()
+    waiting = [(span, depth)]
+    while waiting:
+        each, level = waiting.pop()
+        if id(each) not in told:
+            told.add(id(each))
+            yield each, level
+            waiting.extend([(before, level + 1) for before in reversed(each.inputs)])
+
+
+def _lines(span: Span, depth: int, whole: int) -> Iterator[str]:
+    indent = "  " * depth
+    place = "CPU" if span.device is None else f"GPU {span.device}"
+    size = f"{span.samples:,} sample{'' if span.samples == 1 else 's'}, {span.nbytes / 1e6:.2f} MB"
+    if span.kind == "reader":
+        yield f"{indent}{span.name}: {size}; the loop waited {span.own / 1e6:.2f} ms for it"
+        return
+    share = round(100 * max(span.own, 0) / whole)
+    device = f", {span.timing.measured()[1] * 1e3:.2f} ms on the GPU" if span.timing is not None else ""
+    yield f"{indent}{span.name}: {size}, {place}; {span.own / 1e6:.2f} ms{device} ({share} %) on thread {span.thread_name}"
+    if span.ahead:
+        yield f"{indent}  made ahead, before the loop asked"
+    for note in dict.fromkeys(span.notes):
+        yield f"{indent}  {note}"
+    for decoder, samples in span.pictures.items():
+        named = ", ".join(map(str, sorted(samples)[:_TOLD])) + (", ..." if len(samples) > _TOLD else "")
+        yield f"{indent}  decoded by {_NAMES.get(decoder, decoder)}: {len(samples)} (samples {named})"

@@ -1,0 +1,228 @@
+"""`ndd.profile`: where the time of a loop goes."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+from ndd.profiling import report, trace
+from ndd.profiling.device_times import has_gpu
+from ndd.profiling.explanation import explain
+from ndd.profiling.recorder import recorder
+from ndd.profiling.spans import Span
+
+_MOST_SPANS = 200_000  # that are kept for the trace: an hour of a loop, 60 MB
+
+
+class OperatorTimes(NamedTuple):
+    """What an operator, or a reader, took in all."""
+
+    name: str
+    calls: int
+    """How often the loop called it; of a reader, how many batches it took."""
+    ahead: int
+    """How many of these results had been made before the loop asked for them."""
+    host: float
+    """Seconds of work on any thread of the CPU; what other operators do within it is theirs."""
+    device: float | None
+    """Seconds between the beginning and the end of its work on a GPU's stream; None without a GPU."""
+    waited: float
+    """Seconds that the loop's thread worked on it or waited for it."""
+    nbytes: int
+    """Bytes that came out."""
+
+
+class Profile:
+    """What happened within `with ndd.profile() as p`. It may be printed meanwhile.
+
+    Attributes:
+        nvtx: whether operators are ranges in Nsight Systems.
+        spans: what happened, at most 200,000 things; `dropped` is how many more there were.
+        dropped: see `spans`.
+    """
+
+    def __init__(self, nvtx: bool = False, keeps_spans: bool = True):
+        self.nvtx = nvtx and has_gpu()
+        self.spans: list[Span] = []
+        self.dropped = 0
+        self.began = self._ended = 0
+        self._keeps_spans = keeps_spans
+        self._lock = threading.Lock()
+        self._thread = 0
+        self._own: dict[tuple[str, int], int] = {}  # nanoseconds by name and thread
+        self._sums: dict[str, list[int]] = {}  # by name: calls, taken, nanoseconds of work, bytes
+        self._samples: dict[Any, int] = {}  # by reader or by place of a call
+        self._takers: dict[int, int] = {}  # batches that each thread took
+        self._timed: list[Span] = []
+        self._device: dict[str, float] = {}
+
+    def __enter__(self) -> Profile:
+        if self.began:
+            raise RuntimeError("ndd.profile: this profile has been used: make another one for another loop")
+        self._thread = threading.get_native_id()
+        self.began = perf_counter_ns()
+        recorder.add(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        recorder.remove(self)
+        self._ended = perf_counter_ns()
+
+    # What the recorder tells.
+
+    def called(self, name: str, samples: int, place: Any) -> None:
+        """The loop called an operator."""
+        with self._lock:
+            self._sums_of(name)[0] += 1
+            key = name, place
+            self._samples[key] = self._samples.get(key, 0) + samples
+
+    def add(self, span: Span) -> None:
+        """Something has happened."""
+        with self._lock:
+            if self._keeps_spans and len(self.spans) < _MOST_SPANS:
+                self.spans.append(span)
+            else:
+                self.dropped += self._keeps_spans
+            if span.kind == "stream":
+                self._timed.append(span)
+                return
+            key = span.name, span.thread
+            self._own[key] = self._own.get(key, 0) + span.own
+            sums = self._sums_of(span.name)
+            if span.kind == "reader" and not span.failed and span.samples:
+                sums[0] += 1
+                self._samples[span.name] = self._samples.get(span.name, 0) + span.samples
+                self._takers[span.thread] = self._takers.get(span.thread, 0) + 1
+            sums[1] += span.taken
+            if span.kind != "wait":
+                sums[2] += 0 if span.kind == "reader" or span.taken else span.own
+                sums[3] += 0 if span.taken else span.nbytes
+            if span.timing is not None:
+                self._timed.append(span)
+
+    def _sums_of(self, name: str) -> list[int]:
+        return self._sums.setdefault(name, [0, 0, 0, 0])
+
+    # What there is to know.
+
+    @property
+    def seconds(self) -> float:
+        """How long it was on, or has been on until now."""
+        return ((self._ended or perf_counter_ns()) - self.began) / 1e9 if self.began else 0.0
+
+    @property
+    def loop_thread(self) -> int:
+        """The thread of the loop, by the system's number: the one that took most batches; without readers the one that entered
+        the profile."""
+        takers = self._takers
+        return max(takers, key=takers.__getitem__) if takers else self._thread
+
+    @property
+    def waited(self) -> float:
+        """Seconds that the loop's thread waited for data, or worked on them itself."""
+        thread = self.loop_thread
+        with self._lock:
+            return sum([own for (_, of), own in self._own.items() if of == thread]) / 1e9
+
+    @property
+    def waiting(self) -> float:
+        """The share of the time that the loop waited for data, 0 to 1; the rest is the loop's own."""
+        seconds = self.seconds
+        return min(self.waited / seconds, 1.0) if seconds else 0.0
+
+    @property
+    def stream_waited(self) -> float | None:
+        """Seconds that torch's streams waited on GPUs for work of ndd; None without a GPU. Waits for the GPU."""
+        return self._device_times().get("")
+
+    @property
+    def images(self) -> int:
+        """How many samples the loop had: of the reader that gave most; without readers of the call that had most."""
+        with self._lock:
+            readers = [count for key, count in self._samples.items() if isinstance(key, str)]
+            return max(readers or self._samples.values(), default=0)
+
+    @property
+    def images_per_second(self) -> float:
+        """`images` by `seconds`."""
+        seconds = self.seconds
+        return self.images / seconds if seconds else 0.0
+
+    @property
+    def operators(self) -> list[OperatorTimes]:
+        """The readers and operators, those first that the loop waited for longest. Waits for the GPU."""
+        device, thread = self._device_times(), self.loop_thread
+        with self._lock:
+            rows = [
+                OperatorTimes(
+                    name, calls, min(taken, calls), host / 1e9, device.get(name),
+                    self._own.get((name, thread), 0) / 1e9, nbytes,
+                )
+                for name, (calls, taken, host, nbytes) in self._sums.items()
+            ]  # fmt: skip
+        return sorted(rows, key=lambda row: (-row.waited, -row.host))
+
+    def _device_times(self) -> dict[str, float]:
+        """Seconds by the name of the operator; "" for torch's own streams."""
+        with self._lock:
+            timed, self._timed = self._timed, []
+        for span in timed:
+            name = "" if span.kind == "stream" else span.name
+            self._device[name] = self._device.get(name, 0.0) + span.timing.measured()[1]
+        return self._device
+
+    # What is made of it.
+
+    def __str__(self) -> str:
+        return report.text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return report.html(self)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the trace to a file, in the format of Chrome's traces: https://ui.perfetto.dev opens it. Waits for the GPU."""
+        trace.write(self, Path(path))
+
+    def explain(self, value: Any) -> str:
+        """The same as `ndd.explain(value)`."""
+        return explain(value)
+
+
+def mark_ranges() -> None:
+    """Ranges in Nsight Systems for the life of the process."""
+    Profile(nvtx=True, keeps_spans=False).__enter__()
+
+
+def profile(*, nvtx: bool | None = None) -> Profile:
+    """Says where the time of a loop goes: `with ndd.profile() as p:` around it, then `print(p)`.
+
+    Args:
+        nvtx: operators are ranges in Nsight Systems, if there is a GPU. With NDD_NVTX=1 in the environment they are so without a
+            profile as well.
+
+    The table has a line for each operator and reader: how often the loop called it; how many results had been made ahead;
+    milliseconds of work on the CPU, on whatever thread, and on the GPU; milliseconds that the loop's thread waited for it, or
+    worked on it itself; bytes that came out. Above it stands which share of the time the loop waited for data, and the images
+    (samples) per second. The rest is the loop's own: the network, or what it asks of torch. The loop's thread is the one that
+    takes the batches. On a GPU "waited" is that of the thread; the time that torch's stream waited stands beside it.
+
+    `p.operators`, `p.waiting`, `p.seconds`, `p.images_per_second` are the numbers, `p.save("trace.json")` writes a trace for
+    https://ui.perfetto.dev, and `p.explain(value)` tells the story of one value. In torch.profiler each call, wait and piece of
+    work of the profiled thread is a range named after its operator ("ndd.resize"); those of ndd's own threads are there with
+    `profile_all_threads`. Profiles may be nested; each sees what happens while it is on. An error in the loop leaves it usable.
+    What worker processes do is not in it: open one in the worker. A profile costs about 20 us for each call and each wait;
+    without one nothing is measured.
+
+    >>> import ndd
+    >>> with ndd.profile() as p:
+    ...     for jpegs, labels in ndd.readers.File(file_root=ndd.demo.photos()).next_epoch(batch_size=8):
+    ...         images = ndd.resize(ndd.decoders.image(jpegs), size=[64, 64]).torch()
+    >>> sorted(row.name for row in p.operators if row.calls)
+    ['decoders.image', 'readers.File', 'resize']
+    """
+    return Profile(True if nvtx is None else nvtx)

@@ -1,0 +1,240 @@
+"""`Recorder`: the observer that makes spans while a profile is on."""
+
+# What is private to users, such as `Handle._store`, is the library's own.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ndd._execution import observation
+from ndd._execution.invocation import Invocation, serving
+from ndd._operator.registry import public_path
+from ndd._tensor import stream_waits
+from ndd._tensor.handle import Handle
+from ndd.profiling.device_times import Timing, has_gpu
+from ndd.profiling.spans import Kind, Span
+
+if TYPE_CHECKING:
+    from ndd.profiling.loop_profile import Profile
+
+Result = TypeVar("Result")
+_DEEPEST = 64  # inputs of inputs that are remembered: a running mean would be a chain without end
+_AHEAD = "ndd-lookahead"  # threads that begin so
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.inner: list[int] = []  # of each open span of this thread: nanoseconds of the spans within it
+
+
+class Recorder:
+    """Makes a `Span` of all that happens, for every profile that is on.
+
+    Attributes:
+        made_by: the span that made a store.
+    """
+
+    def __init__(self) -> None:
+        self.profiles: tuple[Profile, ...] = ()
+        self.made_by: weakref.WeakKeyDictionary[Any, Span] = weakref.WeakKeyDictionary()
+        self._lock = threading.RLock()
+        self._local = _Local()
+        self._working: dict[int, Span] = {}  # by the invocation that runs
+        self._paths: dict[str, str] = {}  # the public paths of operators by their short names
+
+    def add(self, profile: Profile) -> None:
+        """A profile is on from now on."""
+        with self._lock:
+            self.profiles += (profile,)
+            observation.active = self
+            stream_waits.begins = self.stream_waits
+
+    def remove(self, profile: Profile) -> None:
+        """It is off again."""
+        with self._lock:
+            self.profiles = tuple([other for other in self.profiles if other is not profile])
+            if not self.profiles:
+                observation.active = stream_waits.begins = None
+
+    # The methods of `Observer`.
+
+    def called(self, invocation: Invocation, operator_call: Any) -> None:
+        """Counts a call of the loop."""
+        if serving.now or threading.current_thread().name.startswith(_AHEAD):
+            return  # an operator that an operator calls, and expected calls
+        samples = 0 if operator_call is None else operator_call.n
+        name = self._name_of(invocation)
+        for profile in self.profiles:
+            profile.called(name, samples, invocation.call)
+        with _range(f"ndd.{name} (call)", self.profiles):
+            pass
+
+    def run(self, invocation: Invocation) -> list[Any]:
+        """A span of the work of an operator."""
+        work, call, key = invocation.work, _call_of(invocation), id(invocation)
+        with self._span(self._name_of(invocation), "operator") as span:
+            self._working[key] = span
+            timing = _timing(invocation, call)
+            try:
+                results = work(invocation)  # type: ignore[misc]
+                span.taken = _was_made_ahead(work, results)
+            finally:
+                del self._working[key]
+                if timing is not None and invocation.stream is not None:
+                    span.device, span.timing = invocation.stream.device_id, timing
+                    timing.end(invocation.stream._torch)
+            self._register(span, call, results)
+        return results
+
+    def wait(self, invocation: Invocation, function: Callable[[Invocation], None]) -> None:
+        """A span of a wait for an operator."""
+        with self._span(self._name_of(invocation), "wait"):
+            function(invocation)
+
+    def take(self, name: str, function: Callable[..., Result], *arguments: Any) -> Result:
+        """A span of a wait for a reader."""
+        with self._span(name, "reader") as span:
+            result = function(*arguments)
+            stores = [handle._store for handle in _handles(getattr(result, "value", result))]
+            for store in stores:
+                if store is not None:
+                    self.made_by[store] = span
+                    span.nbytes += store.nbytes()
+                    span.samples = max(span.samples, store.n)
+        return result
+
+    def was_read(self, count: int, begun: float) -> None:
+        """A span of what a thread has read."""
+        thread = threading.current_thread()
+        span = Span("reading", "reading", int(begun * 1e9), thread.native_id or 0, thread.name, ahead=True)
+        span.ended, span.samples = perf_counter_ns(), count
+        span.own = span.ended - span.begun
+        for profile in self.profiles:
+            profile.add(span)
+
+    def stream_waits(self, stream: Any) -> Timing:
+        """Torch's stream is about to wait for data: the caller ends what this gives."""
+        thread, now = threading.current_thread(), perf_counter_ns()
+        span = Span("data", "stream", now, thread.native_id or 0, thread.name, ended=now, device=stream.device_index)
+        timing = span.timing = Timing(stream)
+        for profile in self.profiles:
+            profile.add(span)
+        return timing
+
+    def note(self, text: str) -> None:
+        """Puts it into the span of the work that this thread does."""
+        span = self._current()
+        if span is not None:
+            span.notes.append(text)
+
+    def pictures(self, samples: Sequence[int], decoder: str) -> None:
+        """Puts them into the span of the work that this thread does."""
+        span = self._current()
+        if span is not None:
+            with self._lock:
+                span.pictures.setdefault(decoder, []).extend(samples)
+
+    # Spans.
+
+    def _name_of(self, invocation: Invocation) -> str:
+        """The public path of the operator, as far as it is known: an invocation that has ended knows its short name alone."""
+        call = _call_of(invocation)
+        if call is None:
+            return self._paths.get(invocation.name, invocation.name)
+        found = self._paths[invocation.name] = public_path(call.op)
+        return found
+
+    def _current(self) -> Span | None:
+        """The span of the work that this thread does."""
+        return next((found for i in reversed(serving.now) if (found := self._working.get(id(i)))), None)
+
+    @contextlib.contextmanager
+    def _span(self, name: str, kind: Kind) -> Iterator[Span]:
+        thread, inner = threading.current_thread(), self._local.inner
+        span = Span(name, kind, 0, thread.native_id or 0, thread.name, ahead=thread.name.startswith(_AHEAD))
+        inner.append(0)
+        profiles = self.profiles
+        said = f"ndd.{name}" if kind == "operator" else f"ndd: wait for {name}"
+        try:
+            with _range(said, profiles):
+                span.begun = perf_counter_ns()
+                try:
+                    yield span
+                finally:
+                    span.ended = perf_counter_ns()
+        except BaseException as error:
+            span.failed = not isinstance(error, StopIteration)
+            raise
+        finally:
+            seconds = span.ended - span.begun
+            span.own = seconds - inner.pop()
+            if inner:
+                inner[-1] += seconds
+            for profile in profiles:
+                profile.add(span)
+
+    def _register(self, span: Span, call: Any, results: list[Any]) -> None:
+        for store in results:
+            span.nbytes += store.nbytes()
+            span.samples = max(span.samples, store.n)
+            made = self.made_by.setdefault(store, span)
+            if span.taken:
+                made.ahead = True
+        if call is not None and not span.taken:
+            stores = [handle._store for handle in call.handles if handle is not None]
+            inputs = [made for store in stores if store is not None and (made := self.made_by.get(store))]
+            span.depth = 1 + max([made.depth for made in inputs], default=0)
+            span.inputs = tuple(inputs) if span.depth < _DEEPEST else ()
+
+
+def _call_of(invocation: Invocation) -> Any:
+    """The call of an operator that an invocation stands for; None for other work, and after the work."""
+    work: Any = invocation.work
+    call = getattr(work, "__self__", None) or getattr(work, "call", None)  # `Call.run`, or to take what is made ahead
+    return call if hasattr(call, "settled") else None
+
+
+def _was_made_ahead(work: Any, results: list[Any]) -> bool:
+    """Whether the work was to take results that lookahead had made, and took them."""
+    made = getattr(work, "result", None)  # see `_lookahead/matching.py`
+    whole = getattr(made, "whole", None)
+    return made is not None and (results is made.stores or (whole is not None and results is whole.invocation.results))
+
+
+def _handles(value: Any) -> list[Handle]:
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
+    return [one for one in values if isinstance(one, Handle)]
+
+
+def _timing(invocation: Invocation, call: Any) -> Timing | None:
+    """Begins to measure the work of a call on a GPU; None on the CPU."""
+    if call is None or call.device.device_id is None:
+        return None
+    if not has_gpu():
+        return None
+    return Timing(invocation.context.stream_on(call.device.device_id)._torch)
+
+
+@contextlib.contextmanager
+def _range(name: str, profiles: tuple[Profile, ...]) -> Iterator[None]:
+    """A range in torch.profiler (of this thread, unless that one profiles all) and, where it was asked for, in NVTX."""
+    import torch
+
+    marks = any([profile.nvtx for profile in profiles])
+    if marks:
+        torch.cuda.nvtx.range_push(name)
+    try:
+        with torch.profiler.record_function(name):
+            yield
+    finally:
+        if marks:
+            torch.cuda.nvtx.range_pop()
+
+
+recorder = Recorder()

@@ -1,0 +1,58 @@
+"""A profile as a file for Perfetto: the "Trace Event Format" of Chrome, in JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ndd.atomic_file import atomic_file
+
+if TYPE_CHECKING:
+    from ndd.profiling.loop_profile import Profile
+    from ndd.profiling.spans import Span
+
+_GPUS = 1 << 22  # beyond all numbers of processes: GPU k is shown as process `_GPUS + k`
+
+
+def write(profile: Profile, path: Path) -> None:
+    """Writes the file, whole or not at all."""
+    with atomic_file(path) as file:
+        file.write(json.dumps({"traceEvents": events(profile), "displayTimeUnit": "ms"}).encode())
+
+
+def events(profile: Profile) -> list[dict[str, Any]]:
+    """The spans as complete events ("X"), in microseconds since the profile began, and the names of threads and GPUs ("M")."""
+    process, found, names = os.getpid(), [], {}
+    for span in profile.spans:
+        if span.kind != "stream":
+            names[process, span.thread] = span.thread_name
+            found.append(_event(span, process, span.thread, span.begun - profile.began, span.seconds))
+        if span.timing is not None:
+            begun, seconds = span.timing.measured()
+            place = _GPUS + (span.device or 0), span.timing.stream
+            names[place] = f"stream {span.timing.stream:#x}"
+            found.append(_event(span, *place, begun - profile.began, seconds))
+    titles = {process: "ndd"} | {number: f"GPU {number - _GPUS}" for number, _ in names if number >= _GPUS}
+    told = [_name("process_name", number, 0, title) for number, title in titles.items()]
+    return told + [_name("thread_name", *place, name) for place, name in names.items()] + found
+
+
+def _event(span: Span, process: int, thread: int, begun: int, seconds: float) -> dict[str, Any]:
+    told: dict[str, Any] = {"samples": span.samples, "bytes": span.nbytes}
+    if span.notes:
+        told["notes"] = span.notes
+    if span.pictures:
+        told["pictures"] = {decoder: len(samples) for decoder, samples in span.pictures.items()}
+    if span.failed:
+        told["failed"] = True
+    waits = {"wait": "wait for ", "reader": "wait for ", "stream": "wait for "}
+    return {
+        "name": waits.get(span.kind, "") + span.name, "cat": span.kind, "ph": "X", "ts": begun / 1e3,
+        "dur": seconds * 1e6, "pid": process, "tid": thread, "args": told,
+    }  # fmt: skip
+
+
+def _name(kind: str, process: int, thread: int, name: str) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}

@@ -1,0 +1,92 @@
+"""`SeekableFile`: a file or object for libraries that want a file of Python."""
+
+from __future__ import annotations
+
+import bisect
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd.io.object_store import is_remote
+from ndd.readers.files.file_reading import OpenFiles, RegularFile
+
+_PART = 1 << 21  # the longest request of an object; several run at once
+
+
+class SeekableFile(io.RawIOBase):
+    """A file or object that can be read and sought like a file of Python. Some ranges are read at once, in large requests that
+    run side by side; others when they are asked for. ValueError for ranges beyond the end."""
+
+    def __init__(self, path: str, offsets: Sequence[int] = (), sizes: Sequence[int] = ()):
+        super().__init__()
+        self.name, self._at, self._file = path, 0, RegularFile(path)
+        longest = _PART if is_remote(path) else max([*sizes, 1])
+        parts = sorted(
+            (offset + begin, min(longest, size - begin))
+            for offset, size in zip(offsets, sizes, strict=True)
+            for begin in range(0, size, longest)
+        )
+        self._starts = [start for start, _ in parts]
+        self._parts: list[Any] = []
+        if parts:
+            if any(offset < 0 or offset > self._file.size - size for offset, size in parts):
+                raise ValueError(f"a column lies beyond the {self._file.size} bytes of the file: is it cut off?")
+            with OpenFiles([path]) as files:
+                self._parts = files.read_joined(np.zeros(len(parts), np.int64), *np.array(parts, np.int64).T)
+        for part in self._parts:
+            if isinstance(part, Exception):
+                raise part
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def size(self) -> int:
+        """In bytes."""
+        return self._file.size
+
+    def tell(self) -> int:
+        """The place that is read next."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Goes to a place."""
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
+        if self._at < 0:
+            raise ValueError("expected a place within the file, got one before its beginning")
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """Bytes from the place on; fewer where the file ends."""
+        left = max(self._file.size - self._at, 0)
+        size = left if size < 0 else min(size, left)
+        pieces: list[Any] = []
+        while size > 0:
+            piece = self._piece(size)
+            if not len(piece):
+                break
+            pieces.append(piece)
+            self._at, size = self._at + len(piece), size - len(piece)
+        return b"".join(pieces)
+
+    def _piece(self, size: int) -> Any:
+        """Bytes from here on, at most `size`."""
+        number = bisect.bisect_right(self._starts, self._at) - 1
+        if number >= 0:
+            inside = self._at - self._starts[number]
+            if inside < len(self._parts[number]):
+                return memoryview(self._parts[number])[inside : inside + size]
+        following = self._starts[number + 1] if number + 1 < len(self._starts) else self._at + size
+        return self._file.read(self._at, min(size, following - self._at))
+
+    def close(self) -> None:
+        """Closes the file."""
+        if not self.closed:
+            self._file.__exit__()
+        super().close()

@@ -1,0 +1,265 @@
+"""Columns of Apache Arrow, and Parquet files. This is the only importer of pyarrow.
+
+Numbers become arrays `[1]`, lists of numbers arrays, bytes and encoded media (a struct with a field `bytes`, as Hugging Face
+stores pictures and sound) u8 arrays; texts and everything else Python objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._execution.memoize import Memoized
+from ndd._tensor import Packed
+from ndd._tensor.memory import host_empty
+from ndd.installation import install_command
+from ndd.readers.files.file_reading import read_slowly
+from ndd.readers.output import Column
+from ndd.readers.stores.records import Records
+
+
+def _imported() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError as error:
+        raise RuntimeError(f"Arrow and Parquet are read with pyarrow: {install_command('parquet')} ({error})") from None
+    return pyarrow
+
+
+arrow = Memoized(_imported)
+"""`arrow()` is pyarrow."""
+
+
+def rows_of(table: Any, rows: np.ndarray, folder: str = "") -> Records:
+    """Some rows of a table: a column for each of its columns. A file that a row names in place of bytes lies in `folder`."""
+    columns: list[Column] = []
+    faults: dict[int, Exception] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        values, wrong = _column(name, column, rows, folder)
+        columns.append(values)
+        faults = {**wrong, **faults}
+    return Records.found(columns, faults)
+
+
+Found = tuple[Column, dict[int, Exception]]
+
+
+def _column(name: str, column: Any, rows: np.ndarray, folder: str) -> Found:
+    types = arrow().types
+    kind = column.type
+    while isinstance(kind, arrow().BaseExtensionType):
+        column, kind = _storage(column), kind.storage_type
+    if types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+        return _media(name, column, rows, folder)
+    if _is_binary(kind):
+        return _bytes(name, column, rows)
+    taken = _taken(column, rows)
+    if types.is_dictionary(kind):
+        taken = taken.dictionary_decode()
+        kind = taken.type
+        if _is_binary(kind):
+            return _bytes(name, arrow().chunked_array([taken]), np.arange(len(rows)))
+    if types.is_integer(kind) or types.is_boolean(kind) or types.is_floating(kind):
+        return _numbers(name, taken, kind)
+    inner, depth = kind, 0
+    while types.is_list(inner) or types.is_large_list(inner) or types.is_fixed_size_list(inner):
+        inner, depth = inner.value_type, depth + 1
+    if depth and (types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner)):
+        return _lists(name, taken, inner, depth)
+    return taken.to_pylist(), {}
+
+
+def _taken(column: Any, rows: np.ndarray) -> Any:
+    """Rows of a chunked array as one array, whose offsets are checked: those of an Arrow file come as they are."""
+    for chunk in column.chunks:
+        chunk.validate()
+    taken = column.take(arrow().array(rows))
+    taken = taken.combine_chunks() if isinstance(taken, arrow().ChunkedArray) else taken
+    taken.validate(full=True)
+    return taken
+
+
+def _storage(column: Any) -> Any:
+    return arrow().chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+
+
+def _is_binary(kind: Any) -> bool:
+    types = arrow().types
+    return types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind) or _is_view(kind)
+
+
+def _is_view(kind: Any) -> bool:
+    return arrow().types.is_binary_view(kind)
+
+
+def _null(name: str) -> ValueError:
+    return ValueError(f"expected a value in column {name!r}, got null")
+
+
+def _numbers(name: str, taken: Any, kind: Any) -> Found:
+    """`[N, 1]`. A null is NaN where there is one."""
+    wrong: dict[int, Exception] = {}
+    if taken.null_count:
+        if not arrow().types.is_floating(kind):
+            wrong = {place: _null(name) for place in np.flatnonzero(_nulls(taken)).tolist()}
+        taken = taken.fill_null(np.nan if arrow().types.is_floating(kind) else False if kind == arrow().bool_() else 0)
+    return np.array(taken.to_numpy(zero_copy_only=False)).reshape(-1, 1), wrong
+
+
+def _lists(name: str, taken: Any, inner: Any, depth: int) -> Found:
+    """Lists of numbers as arrays of `depth` dimensions; lists in lists that are of unequal lengths stay lists."""
+    wrong: dict[int, Exception] = {place: _null(name) for place in np.flatnonzero(_nulls(taken)).tolist()}
+    kind = np.dtype(inner.to_pandas_dtype())
+    samples: list[Any] = []
+    for place, row in enumerate(taken):
+        values = None
+        if place not in wrong and depth == 1:
+            values = row.values
+            if values.null_count and kind.kind != "f":
+                wrong[place], values = _null(name), None
+            values = np.array([] if values is None else values.to_numpy(zero_copy_only=False), kind)
+        elif place not in wrong:
+            listed = row.as_py()
+            try:
+                values = np.array(listed, kind)
+                values = values if values.ndim == depth else listed
+            except (ValueError, TypeError):
+                values = listed
+        samples.append(values)
+    return samples, wrong
+
+
+def _nulls(array: Any) -> np.ndarray:
+    return array.is_null().to_numpy(zero_copy_only=False)
+
+
+def _bytes(name: str, column: Any, rows: np.ndarray) -> Found:
+    """Bytes of some rows, in pooled memory: rows of a batch must not keep all of their row group."""
+    views = _views(column, rows)
+    wrong: dict[int, Exception] = {place: _null(name) for place, view in enumerate(views) if view is None}
+    return _packed(views), wrong
+
+
+def _packed(views: list[Any]) -> Packed:
+    sizes = np.array([0 if view is None else len(view) for view in views], np.int64)
+    starts = np.add.accumulate(sizes) - sizes
+    buffer = host_empty(int(sizes.sum()), np.uint8)
+    for view, start, size in zip(views, starts.tolist(), sizes.tolist(), strict=True):
+        if size:
+            buffer[start : start + size] = view
+    return Packed.of(buffer, starts, sizes)
+
+
+def _views(column: Any, rows: np.ndarray) -> list[Any]:
+    """The bytes of some rows as u8 views of a chunked array; None for null. ValueError for offsets that lie outside."""
+    firsts = np.concatenate([[0], np.cumsum([len(chunk) for chunk in column.chunks], dtype=np.int64)])
+    chunks = np.searchsorted(firsts, rows, "right") - 1
+    opened = {number: _opened(column.chunk(number)) for number in set(chunks.tolist())}
+    views: list[Any] = []
+    for number, row in zip(chunks.tolist(), (rows - firsts[chunks]).tolist(), strict=True):
+        data, offsets, nulls = opened[number]
+        if nulls is not None and nulls[row]:
+            views.append(None)
+            continue
+        start, end = int(offsets[row]), int(offsets[row + 1])
+        if not 0 <= start <= end <= len(data):
+            raise ValueError(f"expected bytes within {len(data)}, got {start} to {end}: is the file damaged?")
+        views.append(data[start:end])
+    return views
+
+
+def _opened(chunk: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The data of an array of bytes, the offsets of its rows in them, and which are null."""
+    pa = arrow()
+    if _is_view(chunk.type) or pa.types.is_fixed_size_binary(chunk.type):
+        chunk = chunk.cast(pa.large_binary())
+    chunk.validate()
+    _, offsets, data = chunk.buffers()
+    kind = np.int64 if pa.types.is_large_binary(chunk.type) else np.int32
+    listed = np.zeros(len(chunk) + 1, kind)
+    if len(chunk):
+        listed = np.frombuffer(offsets, kind, len(chunk) + 1, chunk.offset * np.dtype(kind).itemsize)
+    content = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return content, listed, _nulls(chunk) if chunk.null_count else None
+
+
+def _media(name: str, column: Any, rows: np.ndarray, folder: str) -> Found:
+    """Pictures and the like as Hugging Face stores them: bytes, or a file's path where these are null."""
+    import os
+
+    inner = arrow().chunked_array([_child(chunk, "bytes") for chunk in column.chunks], _type_of(column.type, "bytes"))
+    views = _views(inner, rows)
+    wrong: dict[int, Exception] = {}
+    missing = [place for place, view in enumerate(views) if view is None]
+    if missing:
+        has_paths = column.type.get_field_index("path") >= 0
+        paths = [None] * len(rows)
+        if has_paths:
+            chunks = [_child(chunk, "path") for chunk in column.chunks]
+            paths = _taken(arrow().chunked_array(chunks, _type_of(column.type, "path")), rows).to_pylist()
+        for place in missing:
+            path = paths[place]
+            content = _null(name) if not path else read_slowly(os.path.join(folder, path))
+            if isinstance(content, Exception):
+                wrong[place] = content
+            else:
+                views[place] = content
+    return _packed(views), wrong
+
+
+def _type_of(struct: Any, field: str) -> Any:
+    return struct.field(struct.get_field_index(field)).type
+
+
+def _child(chunk: Any, field: str) -> Any:
+    """A field of a struct; null where the struct is."""
+    return arrow().compute.struct_field(chunk, chunk.type.get_field_index(field))
+
+
+def check_columns(reader: str, path: str, columns: Sequence[str], there: Sequence[str]) -> None:
+    """RuntimeError for a column that is not there."""
+    missing = [name for name in columns if name not in there]
+    if missing:
+        raise RuntimeError(f"{reader}: columns: {path} has no column {missing[0]!r}; it has {', '.join(there)}")
+
+
+_CODECS = {"zstd": "zstd", "br": "brotli", "gz": "gzip", "bz2": "bz2", "snappy": "snappy"}
+_MOST_SAVED = 1 << 13  # times that data may grow: a size in a damaged index must not ask for all memory
+
+
+def inflated(codec: str, data: np.ndarray, size: int) -> np.ndarray:
+    """Data that a codec has compressed from `size` bytes. ValueError if it is not that."""
+    if codec not in _CODECS:
+        raise ValueError(f"expected one of the compressions {', '.join(_CODECS)}, got {codec!r}")
+    if not 0 <= size <= _MOST_SAVED * (len(data) + 8):
+        raise ValueError(f"expected data that grows to {size} bytes, got {len(data)} bytes of {codec}")
+    pa = arrow()
+    try:
+        if codec == "snappy":
+            content = pa.Codec("snappy").decompress(pa.py_buffer(data), size)
+        else:
+            with pa.CompressedInputStream(pa.BufferReader(data), _CODECS[codec]) as stream:
+                content = stream.read_buffer(size + 1)
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(f"the compressed data ({codec}) is damaged: {error}") from None
+    if content.size != size:
+        raise ValueError(
+            f"expected {codec} data of {size} bytes, got {'more' if content.size > size else content.size}"
+        )
+    return np.frombuffer(content, np.uint8)
+
+
+def frame_size(frame: np.ndarray) -> int:
+    """The size that the header of a frame of zstd says its content has. ValueError if it does not say it."""
+    described = int(frame[4]) if len(frame) > 4 else 0
+    single, form = described >> 5 & 1, described >> 6
+    at = 5 + (not single) + (0, 1, 2, 4)[described & 3]
+    width = (single, 2, 4, 8)[form]
+    if not width or len(frame) < at + width:
+        raise ValueError("expected a frame of zstd that says its size")
+    return int.from_bytes(frame[at : at + width].tobytes(), "little") + (256 if width == 2 else 0)

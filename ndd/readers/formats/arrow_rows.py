@@ -1,0 +1,69 @@
+"""Rows of a data set of Hugging Face, and of the record batches of Arrow files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd.io.object_store import is_remote
+from ndd.readers.formats.arrow import rows_of
+from ndd.readers.formats.arrow_file import read_batch
+from ndd.readers.output import Record
+from ndd.readers.stores.pieces import PieceStore
+from ndd.readers.stores.records import Records, RecordStore
+
+
+class DatasetRows(RecordStore):
+    """The rows of a data set in memory, or mapped by the library."""
+
+    def __init__(self, dataset: Any, columns: list[str]):
+        self._table = dataset.with_format("arrow").select_columns(columns)
+        self._columns = columns
+        files = getattr(dataset, "cache_files", None) or [{"filename": "data set"}]
+        self._name = files[0]["filename"]
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def source(self, number: int) -> str:
+        """The first file of the data set, and the row."""
+        return f"{self._name} row {number}"
+
+    def record(self, number: int) -> Record:
+        """One row."""
+        record = self.records([number])[0]
+        if isinstance(record, BaseException):
+            raise record
+        return record
+
+    def records(self, numbers: Any) -> Records:
+        """Several rows."""
+        count, first = len(numbers), numbers[0]
+        together = list(numbers) == list(range(first, first + count))
+        table = self._table[slice(first, first + count) if together else list(numbers)]
+        return rows_of(table.select(self._columns), np.arange(count))
+
+
+class RecordBatches(PieceStore):
+    """The record batches of Arrow files."""
+
+    def __init__(self, paths: list[str], schemas: list[Any], batches: np.ndarray, columns: list[str]):
+        super().__init__(batches[:, 3], int(batches[:, 2].max()), any(map(is_remote, paths)))
+        self._paths, self._schemas, self._table, self._columns = paths, schemas, batches, columns
+
+    def load(self, piece: int) -> tuple[Any, str]:
+        """A record batch as a table, and the folder of its file."""
+        place, offset, size, rows = self._table[piece].tolist()
+        table = read_batch(self._paths[place], self._schemas[place], offset, size, rows)
+        return table.select(self._columns), self._paths[place].rpartition("/")[0]
+
+    def rows(self, loaded: tuple[Any, str], rows: np.ndarray) -> Records:
+        """Some of its rows."""
+        return rows_of(loaded[0], rows, loaded[1])
+
+    def source(self, number: int) -> str:
+        """ "data-00000-of-00001.arrow row 17": the row's place in its file."""
+        place = int(self._table[self.piece_of(number)[0], 0])
+        first = int(np.searchsorted(self._table[:, 0], place))
+        return f"{self._paths[place]} row {number - int(self.firsts[first])}"

@@ -1,0 +1,191 @@
+"""Shards of MDS and LitData: a count, the offset of each sample as u32, and the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd._execution.memoize import Memoized
+from ndd._tensor.memory import host_empty
+from ndd.io.object_store import connections, is_remote
+from ndd.readers.files.file_reading import OpenFiles, read_slowly
+from ndd.readers.formats.arrow import inflated
+from ndd.readers.formats.encoded_fields import Layout
+from ndd.readers.output import Record
+from ndd.readers.stores.pieces import PieceStore
+from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
+
+_KEPT_OFFSETS = 1 << 22  # of samples: 16 MB
+
+
+class Shard(NamedTuple):
+    """One file."""
+
+    path: str
+    count: int
+    """The number of its samples."""
+    codec: str
+    """What has compressed it as a whole; "" for nothing."""
+    size: int
+    """In bytes, once it is decompressed; about, if nothing has compressed it."""
+
+
+def shard_store(shards: Sequence[Shard], layout: Layout, unpack: Unpack | None = None) -> RecordStore:
+    """The samples of all shards. Those of shards that are compressed, or that `unpack` opens, are read shard by shard."""
+    if unpack is not None or any(shard.codec for shard in shards):
+        return _WholeShards(shards, layout, unpack or _plain)
+    return _Shards(shards, layout)
+
+
+def offsets_in(head: np.ndarray, count: int, size: int) -> np.ndarray:
+    """Where the samples of a shard begin, and the end of the last, of its first bytes. ValueError if that cannot be."""
+    if len(head) < 4 * (count + 2):
+        raise ValueError(f"expected a shard of {count} samples, got {size} bytes")
+    numbers = np.frombuffer(head[: 4 * (count + 2)].tobytes(), "<u4")
+    offsets = numbers[1:]
+    if numbers[0] != count:
+        raise ValueError(f"expected a shard of {count} samples, as the index says, got one of {numbers[0]}")
+    if offsets[0] < 4 * (count + 2) or offsets[-1] > size or (offsets[1:] < offsets[:-1]).any():
+        raise ValueError(f"expected samples within the {size} bytes of the shard, got wrong offsets")
+    return offsets
+
+
+class _Shards(RecordStore):
+    """Samples are read one by one; the offsets of the shards that were used last are kept."""
+
+    def __init__(self, shards: Sequence[Shard], layout: Layout):
+        self._paths = [shard.path for shard in shards]
+        self._counts = np.array([shard.count for shard in shards], np.int64)
+        self.firsts = np.concatenate([[0], np.cumsum(self._counts)])
+        self._layout = layout
+        limit = min(max(_KEPT_OFFSETS // max(int(self._counts.max(initial=1)), 1), 16), 4096)
+        self._heads = Memoized(_Head, limit=limit)
+        if any(map(is_remote, self._paths)):
+            self.at_once, self.threads = connections(), THREADS_OF_STORES
+
+    def __len__(self) -> int:
+        return int(self.firsts[-1])
+
+    def source(self, number: int) -> str:
+        """ "shard.00000.mds sample 17": the sample's place in its shard."""
+        shard = int(np.searchsorted(self.firsts, number, "right")) - 1
+        return f"{self._paths[shard]} sample {number - int(self.firsts[shard])}"
+
+    def record(self, number: int) -> Record:
+        """One sample."""
+        record = self.records([number])[0]
+        if isinstance(record, BaseException):
+            raise record
+        return record
+
+    def records(self, numbers: Sequence[int]) -> Records:
+        """Several samples, whose ranges are read together, whatever their shards."""
+        listed = np.asarray(numbers, np.int64)
+        shards = np.searchsorted(self.firsts, listed, "right") - 1
+        order = np.lexsort((listed, shards))
+        used, which = np.unique(shards[order], return_inverse=True)
+        heads = self._filled(used.tolist())
+        begins, sizes = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
+        faults: dict[int, Exception] = {}
+        rows = (listed - self.firsts[shards])[order]
+        for k, head in enumerate(heads):
+            places = np.flatnonzero(which == k)
+            if isinstance(head, Exception):
+                faults.update(dict.fromkeys(places.tolist(), head))
+                continue
+            begins[places] = head[rows[places]]
+            sizes[places] = head[rows[places] + 1] - begins[places]
+        good = np.array([place for place in range(len(order)) if place not in faults], np.int64)
+        if not len(good):
+            return Records.of([faults[place] for place in range(len(order))]).picked(np.argsort(order))
+        with OpenFiles([self._paths[shard] for shard in used.tolist()]) as files:
+            data, starts, failed = files.read_packed(which[good], begins[good], sizes[good])
+        sizes[good[list(failed)]] = 0
+        records = self._layout.records(data, starts, sizes[good])
+        records = records.without({place: error for place, error in failed.items()})
+        return _with_faults(records, good, faults, len(order)).picked(np.argsort(order))
+
+    def _filled(self, shards: list[int]) -> list[Any]:
+        """The offsets of some shards, or the errors of reading them. Those that are not known are requested together."""
+        heads = [self._heads(shard) for shard in shards]
+        missing = [k for k, head in enumerate(heads) if head.offsets is None]
+        if missing:
+            paths = [self._paths[shards[k]] for k in missing]
+            counts = self._counts[[shards[k] for k in missing]]
+            with OpenFiles(paths) as files:
+                totals = files.sizes.tolist()
+                wanted = np.where(files.sizes < 0, -1, np.minimum(4 * (counts + 2), files.sizes))
+                found = files.read(range(len(paths)), np.zeros(len(paths), np.int64), wanted)
+            for k, piece, count, total in zip(missing, found, counts.tolist(), totals, strict=True):
+                try:
+                    if isinstance(piece, Exception):
+                        raise piece
+                    heads[k].offsets = offsets_in(piece, count, total)
+                except (OSError, ValueError) as error:  # of these records only: the file may be there the next time
+                    heads[k] = _Head(shards[k], error)
+        return [head.offsets for head in heads]
+
+    def close(self) -> None:
+        """Forgets the offsets."""
+        self._heads.clear()
+
+
+class _Head:
+    """The offsets of a shard, once they have been read."""
+
+    __slots__ = ("offsets",)
+
+    def __init__(self, shard: int, offsets: Any = None):
+        self.offsets = offsets
+
+
+def _with_faults(records: Records, places: np.ndarray, faults: dict[int, Exception], count: int) -> Records:
+    """Records that stand at some of `count` places; the others are faults."""
+    if not faults:
+        return records
+    every: dict[int, BaseException] = {**faults, **{int(places[k]): error for k, error in records.faults.items()}}
+    return Records(count, records.columns, dict(sorted(every.items())))
+
+
+Unpack = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+"""The samples of a whole shard, and the offset of each and of the end of the last, of its bytes and count."""
+
+
+def _plain(data: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    return data, offsets_in(data, count, len(data))
+
+
+class _WholeShards(PieceStore):
+    def __init__(self, shards: Sequence[Shard], layout: Layout, unpack: Unpack):
+        counts = np.array([shard.count for shard in shards], np.int64)
+        super().__init__(
+            counts, max((shard.size for shard in shards), default=1), any(is_remote(shard.path) for shard in shards)
+        )
+        self._shards, self._layout, self._unpack = list(shards), layout, unpack
+
+    def source(self, number: int) -> str:
+        """As above."""
+        piece, row = self.piece_of(number)
+        return f"{self._shards[piece].path} sample {row}"
+
+    def load(self, piece: int) -> tuple[np.ndarray, np.ndarray]:
+        shard = self._shards[piece]
+        data: Any = read_slowly(shard.path)
+        if isinstance(data, Exception):
+            raise data
+        if shard.codec:
+            data = inflated(shard.codec, data, shard.size)
+        return self._unpack(data, shard.count)
+
+    def rows(self, loaded: tuple[np.ndarray, np.ndarray], rows: np.ndarray) -> Records:
+        """Copies: samples of a batch must not keep all of their shard."""
+        data, offsets = loaded
+        begins = offsets[rows].astype(np.int64)
+        sizes = offsets[rows + 1] - begins
+        starts = np.add.accumulate(sizes) - sizes
+        buffer = host_empty(int(sizes.sum()), np.uint8)
+        for start, begin, size in zip(starts.tolist(), begins.tolist(), sizes.tolist(), strict=True):
+            buffer[start : start + size] = data[begin : begin + size]
+        return self._layout.records(buffer, starts, sizes)

@@ -1,0 +1,97 @@
+"""`readers.LitData`: chunks of Lightning's LitData."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from ndd._tensor.secrets import without_secrets
+from ndd.readers.files.columns import cannot_open, column_names
+from ndd.readers.files.file_reading import whole_file
+from ndd.readers.files.file_tree import FilePath, listed_names
+from ndd.readers.formats.encoded_fields import Layout
+from ndd.readers.formats.litdata_chunks import chunk_of, leaves_of, unpacked
+from ndd.readers.formats.litdata_fields import litdata_field
+from ndd.readers.formats.shards import Shard, shard_store
+from ndd.readers.output import Output
+from ndd.readers.reader import Reader
+from ndd.readers.stores.records import RecordStore
+
+
+class LitData(Reader):
+    """Reads chunks that LitData's `optimize` wrote and gives a tuple with one output for each of `columns`.
+
+    * Bytes, files and encoded media (`bytes`, `jpeg`, `image`, `video`, ...) are u8 `[size]`: encoded pictures for
+      `decoders.image`. So are pickles: nothing is unpickled.
+    * `int`, `float` and `bool` are arrays `[1]`, arrays and tensors arrays, and `pil` HWC u8.
+    * `str` and `json` are Python objects, a list of them for a batch, as are lists of pictures.
+
+    Samples come in the order of `index.json`. Of chunks that are not compressed only the samples are read that are asked for,
+    whatever the order; others are read and decompressed whole, and those used last are kept (256 MB).
+
+    Args:
+        path: the folder with `index.json`, of a local copy or a URL, or a list of folders.
+        columns: the leaves of the samples, in the order of the outputs; a name for one. Samples that are dicts have
+            their keys ("image"; "box.left" in a dict in a dict), tuples and lists "0", "1" and so on, others "0".
+
+    Raises (when the first sample is asked for): RuntimeError for a missing or broken index, a column that is not there, chunks
+    that are encrypted or were not written by LitData's `PyTreeLoader`, no samples, more shards than samples; at its batch for
+    a sample that cannot be read.
+
+    >>> import json, ndd, pathlib, struct, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> sample = struct.pack("<II", 4, 8) + b"JPEG" + struct.pack("<q", 7)
+    >>> _ = (folder / "chunk-0-0.bin").write_bytes(struct.pack("<III", 1, 12, 12 + len(sample)) + sample)
+    >>> leaf = {"type": None, "context": None, "children_spec": []}
+    >>> spec = [1, {"type": "builtins.tuple", "context": "null", "children_spec": [leaf, leaf]}]
+    >>> config = {"compression": None, "data_format": ["jpeg", "int"], "data_spec": json.dumps(spec)}
+    >>> chunk = {"chunk_bytes": 12 + len(sample), "chunk_size": 1, "filename": "chunk-0-0.bin"}
+    >>> _ = (folder / "index.json").write_text(json.dumps({"chunks": [chunk], "config": config}))
+    >>> reader = ndd.readers.LitData(path=folder, columns=["0", "1"])
+    >>> for image, label in reader.next_epoch():
+    ...     print(image.shape, label.torch().item())
+    (4,) 7
+    """
+
+    _permutes_first = False
+
+    @classmethod
+    def _outputs(cls, *, columns: Any = (), **arguments: Any) -> tuple[Output, ...]:
+        return tuple(Output(name) for name in column_names(cls._display, columns))
+
+    def _open(self, *, path: FilePath | Sequence[FilePath], columns: str | Sequence[str]) -> RecordStore:
+        names = column_names(self._display, columns)
+        shards: list[Shard] = []
+        leaves: dict[str, str] = {}
+        framed = False
+        for folder in listed_names(self._display, "path", path):
+            folder = folder.removesuffix("index.json")
+            index = os.path.join(folder, "index.json")
+            try:
+                described = json.loads(whole_file(index))
+                config = described["config"]
+                here = leaves_of(config)
+                leaves = leaves or here
+                if here != leaves:
+                    raise ValueError("its samples are of other types than those of the first folder")
+                framed = framed or config.get("compression_level") in ("batch", "sample")
+                shards += [chunk_of(folder, chunk, config) for chunk in described["chunks"]]
+            except OSError as error:
+                raise cannot_open(self._display, error) from error
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                told = f"{type(error).__name__}: {error}"
+                raise RuntimeError(
+                    f"{self._display}: {without_secrets(index)}: expected an index of LitData, got {told}"
+                ) from error
+        missing = [name for name in names if name not in leaves]
+        if missing:
+            raise RuntimeError(f"{self._display}: columns: there is no {missing[0]!r}, but {', '.join(leaves)}")
+        try:
+            layout = Layout([litdata_field(name, kind) for name, kind in leaves.items()], names)
+        except ValueError as error:
+            raise RuntimeError(f"{self._display}: {error}") from error
+        if not sum(shard.count for shard in shards):
+            raise RuntimeError(f"{self._display}: path: the chunks hold no samples")
+        return shard_store(shards, layout, unpacked if framed else None)

@@ -1,0 +1,138 @@
+"""`readers.Parquet`: columns of Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ndd._execution.memoize import Memoized
+from ndd._tensor.secrets import without_secrets
+from ndd.io.object_store import is_remote
+from ndd.readers.files.columns import column_names, container_files
+from ndd.readers.files.file_tree import FilePath
+from ndd.readers.formats.arrow import check_columns, rows_of
+from ndd.readers.formats.parquet_file import COMPARISONS, bytes_of, footers, may_hold, read_group
+from ndd.readers.output import Output
+from ndd.readers.reader import Reader
+from ndd.readers.stores.pieces import PieceStore
+from ndd.readers.stores.records import Records
+
+_KEPT_FOOTERS = 256  # files: a footer of many row groups takes a MB
+_ASKED_AT_ONCE = 1024  # footers
+
+
+class Parquet(Reader):
+    """Reads columns of Parquet files and gives a tuple with one output for each of `columns`.
+
+    * Bytes, and structs with a field `bytes` (as Hugging Face stores pictures and sound), are u8 `[size]`: encoded
+      pictures for `decoders.image`. Where `bytes` is null, the file that `path` names is read; it lies beside the Parquet file.
+    * Numbers are arrays `[1]` of their type; a missing float is NaN. Lists of numbers are arrays, of one dimension for each
+      level; lists in lists of unequal lengths stay Python lists.
+    * Texts and everything else are Python objects: a `str` for a sample, a list of them for a batch.
+
+    Rows come in the order of the files and row groups. A row group is read whole, in large ranges and ahead of its use; the row
+    groups that were used last stay decoded (256 MB). So `random_shuffle=True` reads each once, but with `shuffle="global"` a row
+    costs its row group if there are more than that: write small row groups (`row_group_size=100` for pictures), as
+    `datasets` does.
+
+    Args:
+        path: a file, a folder (its `*.parquet`, and those one level below, sorted by name), or a list of them; URLs as well.
+        columns: the names of the columns, in the order of the outputs; a name for one.
+        predicate: conditions such as `("year", ">=", 2020)`, with ==, !=, <, <=, >, >= or in. Row groups whose statistics
+            exclude that a row fulfils all of them are not read; of the others all rows come.
+
+    Raises (when the first sample is asked for): RuntimeError for a missing or broken file, a column that is not there, no
+    rows, more shards than rows; at its batch for a row group that cannot be read, and for a null that is neither text nor
+    float.
+
+    >>> import ndd, pathlib, tempfile
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.parquet"
+    >>> pq.write_table(pa.table({"image": [b"JPEG", b"..."], "label": [3, 1], "caption": ["a cat", "a dog"]}), path)
+    >>> reader = ndd.readers.Parquet(path=path, columns=["image", "label", "caption"])
+    >>> for image, label, caption in reader.next_epoch():
+    ...     print(image.shape, label.torch().item(), caption)
+    (4,) 3 a cat
+    (3,) 1 a dog
+    """
+
+    _permutes_first = False
+
+    @classmethod
+    def _outputs(cls, *, columns: Any = (), **arguments: Any) -> tuple[Output, ...]:
+        return tuple(Output(name) for name in column_names(cls._display, columns))
+
+    def _open(
+        self,
+        *,
+        path: FilePath | Sequence[FilePath],
+        columns: str | Sequence[str],
+        predicate: Sequence[tuple[str, str, object]] | None = None,
+    ) -> PieceStore:
+        names = column_names(self._display, columns)
+        conditions = _checked(self._display, predicate or ())
+        paths = container_files(self._display, "path", path, "*.parquet")
+        groups: list[tuple[int, int]] = []
+        counts: list[int] = []
+        largest = 0
+        for place, footer in enumerate(_all_footers(paths)):
+            if isinstance(footer, Exception):
+                raise RuntimeError(
+                    f"{self._display}: Cannot open: {without_secrets(paths[place])}: {footer}"
+                ) from footer
+            check_columns(self._display, without_secrets(paths[place]), names, footer.schema.to_arrow_schema().names)
+            for number in range(footer.num_row_groups):
+                group = footer.row_group(number)
+                if group.num_rows > 0 and may_hold(group, conditions):
+                    groups.append((place, number))
+                    counts.append(group.num_rows)
+                    largest = max(largest, bytes_of(group, names))
+        if not groups:
+            raise RuntimeError(f"{self._display}: no rows in {', '.join(map(without_secrets, paths[:3]))}")
+        return _RowGroups(paths, np.array(groups, np.int32), np.array(counts, np.int64), names, largest)
+
+
+def _all_footers(paths: Sequence[str]) -> Any:
+    for start in range(0, len(paths), _ASKED_AT_ONCE):
+        yield from footers(paths[start : start + _ASKED_AT_ONCE])
+
+
+def _checked(reader: str, predicate: Any) -> list[tuple[str, str, Any]]:
+    """The conditions; ValueError for what is none."""
+    for condition in predicate:
+        if not isinstance(condition, tuple | list) or len(condition) != 3 or condition[1] not in COMPARISONS:
+            raise ValueError(
+                f'{reader}: predicate: expected conditions such as ("year", ">=", 2020) with one of '
+                f"{', '.join(COMPARISONS)}, got {condition!r}"
+            )
+    return [(name, comparison, value) for name, comparison, value in predicate]
+
+
+class _RowGroups(PieceStore):
+    def __init__(self, paths: list[str], groups: np.ndarray, counts: np.ndarray, columns: list[str], largest: int):
+        super().__init__(counts, largest, any(map(is_remote, paths)))
+        self._paths, self._groups, self._columns = paths, groups, columns
+        self._footers = Memoized(_footer, limit=_KEPT_FOOTERS)
+
+    def load(self, piece: int) -> tuple[Any, str]:
+        place, group = self._groups[piece].tolist()
+        path = self._paths[place]
+        return read_group(path, self._footers(path), group, self._columns), path.rpartition("/")[0]
+
+    def rows(self, loaded: tuple[Any, str], rows: np.ndarray) -> Records:
+        return rows_of(loaded[0], rows, loaded[1])
+
+    def source(self, number: int) -> str:
+        """ "a.parquet row group 3 row 17": the row's place in its row group."""
+        piece, row = self.piece_of(number)
+        place, group = self._groups[piece].tolist()
+        return f"{self._paths[place]} row group {group} row {row}"
+
+
+def _footer(path: str) -> Any:
+    (footer,) = footers([path])
+    if isinstance(footer, Exception):
+        raise footer
+    return footer

@@ -1,0 +1,360 @@
+"""`ndd.Targets`: images with their masks, boxes, labels and points, through the same geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ndd import random
+from ndd._tensor import Batch, Tensor
+from ndd.ops.boxes.following import (
+    boxes_moved,
+    flip_motion,
+    points_moved,
+    resize_motion,
+    rows_left,
+    turn_motion,
+    window_motion,
+)
+from ndd.ops.boxes.random_bbox_crop import random_bbox_crop
+from ndd.ops.image.flip import flip
+from ndd.ops.image.resize import resize
+from ndd.ops.image.rotate import rotate
+from ndd.ops.image.slice import slice as window
+from ndd.ops.image.warp_affine import warp_affine
+from ndd.ops.tensor.transpose import transpose
+from ndd.picture import picture
+from ndd.targets import coco, tv_tensors
+from ndd.targets.checks import FORMATS, checked_masks, checked_objects, image_layout
+from ndd.targets.mask_ids import moved_ids
+from ndd.targets.tv_tensors import received
+from ndd.types import DALIInterpType
+
+__all__ = ["Targets"]
+
+Value = Tensor | Batch
+_NEAREST = DALIInterpType.INTERP_NN
+# What an operator is told of the values of pixels: those of masks stay what they are.
+_OF_PIXELS = ("antialias", "dtype", "fill_value", "interp_type", "mag_filter", "min_filter", "output_dtype")
+_OF_LAYOUTS = ("bbox_layout", "crop_shape", "ltrb", "output_bbox_indices")
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Targets:
+    """Images with their masks, boxes, labels and points. Each method applies one geometry to all of them and returns new `Targets`.
+
+    Random values are drawn by you and passed, or drawn once by the method. A missing part stays None.
+
+    Args:
+        images: HWC, CHW or HW; without a layout HWC. Video, FHWC or FCHW, moves as one image.
+        boxes: (N, 4), as `format` and `normalized` say; of any type, float32 after the first method.
+        labels: (N,) numbers, which go with their boxes.
+        masks: labels of pixels, HW or HWC, or [N, H, W], one mask of each object, as torchvision has them. Of any element
+            type: they are moved without mixing neighbours, and what comes in is 0. Without a layout three axes are HWC if
+            the last one is 1, else NHW. NHW masks that are as many as the boxes are dropped with their boxes; masks of
+            layout "CHW" belong to the image.
+        points: (P, 2): x, y, of the image; or (N, K, 2), K of each box, which go with their boxes.
+        semantic: labels of pixels, HW or HWC, beside `masks` of objects.
+        point_labels: (P,) or (N, K) numbers. Points (P, 2) with labels are dropped with these where they leave the image;
+            without labels their order says which is which, and they stay, beyond its border.
+        format: of boxes: "xyxy" (left, top, right, bottom; default), "xywh" (left, top, width, height) or "cxcywh" (middle,
+            width, height).
+        normalized: boxes and points are fractions of the image's width and height (default), as
+            `readers.COCO(ltrb=True, ratio=True)` gives them; False: pixels.
+        extra: more values by name, or as arguments of names of their own: `Targets(..., area=areas, iscrowd=crowds)`. They
+            have a row for each box and are dropped with it; one number (no axes) belongs to the image. `targets.area` gives
+            it back.
+
+    Values of `torchvision.tv_tensors` are taken as what they say they are: images CHW, boxes of their format in pixels;
+    lists of them as a batch. (Places are between pixels: of W columns x goes to W - x in a flip, where torchvision moves key
+    points to W - 1 - x.) `from_tv_tensors` and `from_coco` take what data sets give, `to_tv_tensors` and `to_coco` give it
+    back. In a notebook it shows its images with all the rest drawn over them (`ndd.picture`).
+
+    Raises ValueError for other layouts and formats, and for masks that are not as large as their image; RuntimeError for
+    another number of labels, rows or points than of boxes: at once if both are there, else when the values are asked for.
+
+    >>> import ndd, numpy as np
+    >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
+    >>> boxes, points = ndd.tensor([[0.0, 0.5, 0.25, 1.0]]), ndd.tensor([[0.125, 0.75]])
+    >>> turned = ndd.Targets(image, boxes, points=points).flip(horizontal=1).rotate(angle=90)
+    >>> turned.images.shape, turned.boxes.torch().round(decimals=3).tolist(), turned.points.torch().round(decimals=3).tolist()
+    ((60, 40, 3), [[0.5, 0.0, 1.0, 0.25]], [[0.75, 0.125]])
+    >>> pixels = ndd.Targets(image, [[0, 20, 15, 20], [50, 0, 10, 10]], format="xywh", normalized=False, area=[300, 100])
+    >>> left = pixels.crop(start=[0, 0], shape=[0.5, 1])
+    >>> left.boxes.torch().tolist(), left.area.torch().tolist()
+    ([[0.0, 20.0, 15.0, 20.0]], [300])
+    """
+
+    images: Value
+    boxes: Value | None
+    labels: Value | None
+    masks: Value | None
+    points: Value | None
+    semantic: Value | None
+    point_labels: Value | None
+    format: str
+    normalized: bool
+    extra: Mapping[str, Value]
+
+    def __init__(
+        self,
+        images: Any,
+        boxes: Any = None,
+        labels: Any = None,
+        masks: Any = None,
+        points: Any = None,
+        *,
+        semantic: Any = None,
+        point_labels: Any = None,
+        format: str | None = None,
+        normalized: bool | None = None,
+        extra: Mapping[str, Any] | None = None,
+        **named: Any,
+    ):
+        more = {**(extra or {}), **named}
+        for name in more.keys() & _RESERVED:
+            raise TypeError(f"Targets: extra: {name!r} is the name of a part or a method: take another one")
+        said, normalized = tv_tensors.agreed(boxes, points, format, normalized)
+        if said not in FORMATS:
+            raise ValueError(f"Targets: format: expected one of {', '.join(map(repr, FORMATS))}, got {said!r}")
+        pixels = received(images)
+        layout = image_layout(pixels)
+        objects = {"boxes": boxes, "labels": labels, "points": points, "point_labels": point_labels}
+        values = {name: None if value is None else received(value) for name, value in objects.items()}
+        rest = {name: received(value) for name, value in more.items()}
+        self._set(format=said, normalized=normalized, images=pixels)
+        self._set(**checked_objects(values, rest))
+        for name, value in (("masks", masks), ("semantic", semantic)):
+            self._set(**{name: None if value is None else checked_masks(name, received(value), pixels, layout)})
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _with(self, **changes: Any) -> Targets:
+        """The same with other parts, which have been checked."""
+        made = object.__new__(Targets)
+        made._set(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        extra = self.__dict__.get("extra", {})
+        if name in extra:
+            return extra[name]
+        raise AttributeError(f"Targets has no {name!r}, and no extra value of this name")
+
+    def _repr_html_(self) -> str:
+        return picture(self)._repr_html_()
+
+    @classmethod
+    def from_tv_tensors(cls, samples: Any, targets: Any = None) -> Targets:
+        """Of samples of a torchvision data set: `(image, target)`, or a list of these, or images and targets apart.
+
+        A target is a dict of `tv_tensors` and tensors, as `torchvision.datasets.wrap_dataset_for_transforms_v2` gives it, or a
+        `Mask`, the labels of pixels. Boxes and points are in pixels. Further entries become extra values: those of one number,
+        and those with a row for each box; others are left away.
+
+        Raises TypeError for other samples, ValueError for samples that have not the same entries.
+        """
+        return cls(**tv_tensors.parts_of(samples, targets))
+
+    def to_tv_tensors(self) -> Any:
+        """A pair (Image, dict) of `torchvision.tv_tensors` for each sample: a list of a batch. The dict has "boxes" in the
+        targets' format and in pixels, "masks", "semantic", "points" and tensors of the rest, by their names. Needs torchvision."""
+        return tv_tensors.samples_of(self.convert(normalized=False))
+
+    @classmethod
+    def from_coco(
+        cls, images: Any, annotations: Any, *, image_ids: Sequence[int] | None = None, masks: bool = True
+    ) -> Targets:
+        """Of annotations in the form of COCO's files.
+
+        Args:
+            images: a batch, or one image.
+            annotations: for each image (for one: alone) a list of dictionaries with "bbox" (x, y, width, height) and
+                "category_id", or a dictionary {"annotations": list}; or the dictionary of a whole file, with `image_ids`.
+            image_ids: of a whole file: which image each is.
+            masks: make masks [N, H, W] of "segmentation": polygons and compressed runs need pycocotools.
+
+        Boxes stay in pixels, "xywh"; labels are the category ids (int64). "keypoints" become `points` (N, K, 2) with
+        `point_labels` (N, K), 0 to 2 as COCO has it. Further numbers that all of the dictionaries have become extra values.
+
+        >>> import ndd, numpy as np
+        >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
+        >>> cat = {"id": 7, "bbox": [10, 10, 20, 10], "category_id": 17, "iscrowd": 0}
+        >>> whole = ndd.Targets.from_coco(image, [cat]).flip()
+        >>> whole.to_coco()[0]["bbox"], whole.labels.torch(), whole.id.torch()
+        ([30.0, 10.0, 20.0, 10.0], tensor([17]), tensor([7]))
+        """
+        return cls(**coco.parts_of(received(images), annotations, image_ids, masks))
+
+    def to_coco(self) -> Any:
+        """A list of COCO's dictionaries for each sample: a list of lists of a batch. "area" is that of the mask, or of the box;
+        masks are runs {"size", "counts"}, not compressed, down the columns."""
+        return coco.annotations_of(self.convert(format="xywh", normalized=False))
+
+    def convert(self, *, format: str | None = None, normalized: bool | None = None) -> Targets:
+        """Boxes of another format, and boxes and points as fractions or in pixels. None leaves it."""
+        if format is not None and format not in FORMATS:
+            raise ValueError(
+                f"Targets.convert: format: expected one of {', '.join(map(repr, FORMATS))}, got {format!r}"
+            )
+        made = self.format if format is None else format, self.normalized if normalized is None else normalized
+        if made == (self.format, self.normalized) or (self.boxes is None and self.points is None):
+            return self._with(format=made[0], normalized=made[1])
+        return self._following(flip_motion(self.images), None, made=made)
+
+    def sanitize(self, *, min_size: float = 1.0, min_area: float = 1.0) -> Targets:
+        """Boxes cut off at the border of the image, and dropped with what belongs to them where a side is below `min_size`, or
+        the area below `min_area`, in pixels; and labelled points that are outside dropped. As torchvision's
+        `SanitizeBoundingBoxes` and `SanitizeKeyPoints`."""
+        return self._following(flip_motion(self.images), 0.0, min_size=float(min_size), min_area=float(min_area))
+
+    def flip(self, *, horizontal: Any = 1, vertical: Any = 0) -> Targets:
+        """Mirrored, as `ndd.flip`: `horizontal=ndd.random.coin_flip(batch_size=n)` for some of them. What is left and right of an
+        object is not told by its points: their labels stay."""
+        how = {"horizontal": horizontal, "vertical": vertical}
+
+        def move(value: Any) -> Any:
+            return flip(value, **how)
+
+        return self._moved(lambda: flip_motion(self.images, **how), move, move, None)
+
+    def crop(self, *, start: Any, shape: Any, normalized: bool = True, remove_threshold: float = 0.1) -> Targets:
+        """A window, given as fractions (with `normalized=False` in pixels): `start` (x, y) and `shape` (w, h); as in `ndd.slice`
+        it begins and ends at whole pixels. Boxes of which less than `remove_threshold` is inside are dropped with their
+        labels."""
+        names = ("rel_start", "rel_shape") if normalized else ("start", "shape")
+        where = dict(zip(names, (start, shape), strict=True))
+
+        def cut(value: Any) -> Any:
+            return window(value, axis_names="WH", **where)
+
+        return self._moved(lambda: window_motion(self.images, **where), cut, cut, remove_threshold)
+
+    def random_crop(self, *, rng: random.RNG | None = None, **how: Any) -> Targets:
+        """A random window that keeps boxes: `how` are the arguments of `ndd.random_bbox_crop` but those of layouts and
+        `crop_shape`. Boxes are cut off at the border of the image before."""
+        if self.boxes is None:
+            raise TypeError("Targets.random_crop: it chooses windows by `boxes`, which these have not: use `crop`")
+        _refuse(
+            "random_crop", how, _OF_LAYOUTS, "boxes are left, top, right, bottom, in fractions, and so is the window"
+        )
+        inside = self._following(flip_motion(self.images), 0.0)
+        boxes = inside.convert(format="xyxy", normalized=True).boxes
+        start, shape, _, kept = random_bbox_crop(boxes, rng=rng, output_bbox_indices=True, **how)
+        left = inside._with(**inside._left(kept, rows_left(inside.boxes, kept, inside.boxes)))
+        return left.crop(start=start, shape=shape, remove_threshold=0.0)
+
+    def resize(self, *, remove_threshold: float = 0.1, **how: Any) -> Targets:
+        """Resized, as `ndd.resize`. Fractions stay as they are, unless there is a region, `roi_start` to `roi_end`, or a
+        negative size, which mirrors. Boxes of which less than `remove_threshold` is in the region are dropped with their
+        labels."""
+        _refuse("resize", how, ("save_attrs",), "it gives images and what belongs to them: read their shapes before")
+        where = {k: v for k, v in how.items() if k in _RESIZES}
+        return self._moved(
+            lambda: resize_motion(self.images, **where),
+            lambda v: resize(v, **how),
+            lambda v: resize(v, **_of_masks(how)),
+            0.0 if how.get("roi_start") is None else remove_threshold,
+        )
+
+    def rotate(
+        self, *, angle: Any, keep_size: bool = False, size: Any = None, remove_threshold: float = 0.1, **how: Any
+    ) -> Targets:
+        """Turned, as `ndd.rotate`; boxes become the least upright ones that hold the turned ones, are cut off at the
+        border, and dropped with their labels if less than `remove_threshold` is left."""
+        where: dict[str, Any] = {"angle": angle, "keep_size": keep_size, "size": size}
+        return self._turned(rotate, where, how, remove_threshold)
+
+    def warp_affine(
+        self,
+        *,
+        matrix: Any,
+        size: Any = None,
+        inverse_map: bool = False,
+        remove_threshold: float = 0.1,
+        **how: Any,
+    ) -> Targets:
+        """Moved by `matrix`, 2 x 3, from pixels (x, y) of the input to pixels of the output (from those of the output to
+        those of the input with `inverse_map`, which is what `ndd.warp_affine` does by itself); boxes as in `rotate`."""
+        where: dict[str, Any] = {"matrix": matrix, "size": size, "inverse_map": inverse_map}
+        return self._turned(warp_affine, where, how, remove_threshold)
+
+    def _turned(self, move: Any, where: dict[str, Any], how: dict[str, Any], remove_threshold: float) -> Targets:
+        """Through `rotate` or `warp_affine`, which take images HWC."""
+        layout = self.images.layout or ""
+        last = [i for i, c in enumerate(layout) if c != "C"] + [i for i, c in enumerate(layout) if c == "C"]
+
+        def images(value: Any) -> Any:
+            if last == sorted(last):
+                return move(value, **where, **how)
+            return transpose(move(transpose(value, perm=last), **where, **how), perm=np.argsort(last).tolist())
+
+        of_masks = {"fill_value": 0, **where, **_of_masks(how)}
+        return self._moved(
+            lambda: turn_motion(self.images, **where), images, lambda v: move(v, **of_masks), remove_threshold
+        )
+
+    def _moved(
+        self,
+        motion_of: Callable[[], Any],
+        images: Callable[[Any], Any],
+        masks: Callable[[Any], Any],
+        remove_threshold: float | None,
+    ) -> Targets:
+        """Images and masks through functions, boxes and points through the motion. Nothing is dropped without a threshold."""
+        left = self
+        if self.boxes is not None or self.points is not None:
+            left = self._following(motion_of(), remove_threshold)
+        moved = {name: moved_ids(getattr(left, name), masks) for name in ("masks", "semantic")}
+        return left._with(images=images(self.images), **moved)
+
+    def _following(
+        self, motion: Any, remove_threshold: float | None, made: tuple[str, bool] | None = None, **least: float
+    ) -> Targets:
+        """Boxes and points after a motion, without those that have left, and what belongs to the ones that stay."""
+        format, normalized = made or (self.format, self.normalized)
+        left, how = self, {"normalized": self.normalized, "made_normalized": normalized}
+        if self.boxes is not None:
+            formats = {"format": self.format, "made_format": format, "remove_threshold": remove_threshold}
+            boxes, kept = boxes_moved(self.boxes, motion, **how, **formats, **least)
+            left = self._with(**({"boxes": boxes} if remove_threshold is None else self._left(kept, boxes)))
+        if left.points is not None:
+            drop = remove_threshold is not None and left.point_labels is not None and left.points.ndim == 2
+            points, kept = points_moved(left.points, motion, **how, drop=drop)
+            labels = rows_left(left.point_labels, kept, left.points) if drop else left.point_labels
+            left = left._with(points=points, point_labels=labels)
+        return left._with(format=format, normalized=normalized)
+
+    def _left(self, kept: Any, boxes: Any) -> dict[str, Any]:
+        """The boxes that are left, and what belongs to them; what belongs to the image stays as it is."""
+
+        def rows(value: Any) -> Any:
+            return None if value is None else rows_left(value, kept, self.boxes)
+
+        changes = {"boxes": boxes, "labels": rows(self.labels)}
+        changes["extra"] = {name: rows(value) if value.ndim else value for name, value in self.extra.items()}
+        if self.masks is not None and self.masks.layout == "NHW":
+            changes["masks"] = rows(self.masks)
+        if self.points is not None and self.points.ndim > 2:
+            changes |= {"points": rows(self.points), "point_labels": rows(self.point_labels)}
+        return changes
+
+
+_RESIZES = tuple(a.name for a in resize_motion.operator.arguments)
+_RESERVED = {name for name in dir(Targets) if not name.startswith("__")} | {field.name for field in fields(Targets)}
+
+
+def _refuse(method: str, how: dict[str, Any], names: tuple[str, ...], why: str) -> None:
+    for name in how:
+        if name in (*names, "batch_size"):
+            raise TypeError(f"Targets.{method}: does not take `{name}`: {why}")
+
+
+def _of_masks(how: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that masks are moved by."""
+    return {**{k: v for k, v in how.items() if k not in _OF_PIXELS}, "interp_type": _NEAREST}

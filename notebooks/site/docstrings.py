@@ -1,0 +1,145 @@
+"""Docstrings as Markdown: text, a table of arguments, errors, an example."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+import types
+from dataclasses import dataclass, field
+from typing import Any
+
+_HEADS = ("Args:", "Attributes:")
+# What `@operator` adds to every operator, where a docstring does not say more.
+_ADDED = {
+    "batch_size": "the number of samples, where no input is a batch; each input is then the same for all of them.",
+    "device": 'where the operator runs, "cpu" or "gpu"; default: where its first input is.',
+    "rng": "an `ndd.random.RNG`; without it the thread's default one.",
+}
+
+
+@dataclass
+class Docstring:
+    """The parts of a docstring."""
+
+    text: str = ""
+    arguments: dict[str, str] = field(default_factory=dict)
+    errors: str = ""
+    example: str = ""
+
+
+def parsed(thing: Any) -> Docstring:
+    """The docstring of a function, class or module, taken apart."""
+    doc = Docstring()
+    paragraphs = re.split(r"\n\s*\n", inspect.getdoc(thing) or "")
+    text, examples = [], []
+    for paragraph in paragraphs:
+        first = paragraph.lstrip().split("\n", 1)[0]
+        if first in _HEADS:
+            doc.arguments.update(_arguments(paragraph))
+        elif first.startswith(">>>") or (examples and paragraph.startswith("    ")):
+            examples.append(paragraph)
+        elif first.startswith("Raises "):
+            doc.errors = _lists_apart(paragraph)
+        else:
+            text.append(_lists_apart(paragraph))
+    doc.text, doc.example = "\n\n".join(text), "\n\n".join(examples)
+    return doc
+
+
+def _arguments(section: str) -> dict[str, str]:
+    """Name (or names with commas) and text of each entry of an `Args:` section."""
+    entries: dict[str, str] = {}
+    name = ""
+    for line in section.split("\n")[1:]:
+        entry = re.match(r"^    ([\w*`]+(?:, [\w*`]+)*)(?: \([^)]*\))?: (.*)", line)
+        if entry:
+            name = entry[1].replace("`", "")
+            entries[name] = entry[2]
+        elif name:
+            entries[name] += "\n" + line.strip()
+    return entries
+
+
+def _lists_apart(paragraph: str) -> str:
+    """An empty line before a list, as Markdown wants it."""
+    return re.sub(r"(?m)^(?!\s*[*-] )(.+)\n(?=\* |- |\d\. )", r"\1\n\n", paragraph)
+
+
+def signature_text(name: str, function: Any) -> str:
+    """The signature, on one line where that is short, else with a line for each parameter."""
+    signature = signature_of(function)
+    if signature is None:
+        return name
+    parameters = list(signature.parameters.values())
+    if parameters and parameters[0].name in ("self", "cls"):
+        parameters = parameters[1:]
+    words: list[str] = []
+    for i, parameter in enumerate(parameters):
+        before = parameters[i - 1].kind if i else None
+        if parameter.kind is parameter.KEYWORD_ONLY and before not in (
+            parameter.KEYWORD_ONLY,
+            parameter.VAR_POSITIONAL,
+        ):
+            words.append("*")
+        words.append(_parameter(parameter))
+        last = i + 1 == len(parameters)
+        if parameter.kind is parameter.POSITIONAL_ONLY and (last or parameters[i + 1].kind is not parameter.kind):
+            words.append("/")
+    line = f"{name}({', '.join(words)})"
+    return line if len(line) <= 88 else f"{name}(\n" + "".join(f"    {word},\n" for word in words) + ")"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    default = "" if parameter.default is parameter.empty else f"={value_text(parameter.default)}"
+    return f"{stars}{parameter.name}{default}"
+
+
+def signature_of(function: Any) -> inspect.Signature | None:
+    """The signature; None of what has none."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def value_text(value: Any) -> str:
+    """A default as one writes it."""
+    if isinstance(value, enum.Enum):
+        return value.name
+    text = repr(value)
+    return text if len(text) <= 60 and "<" not in text else "..."
+
+
+def _type_text(annotation: Any) -> str:
+    if annotation is inspect.Parameter.empty:
+        return ""
+    if isinstance(annotation, str):
+        text = annotation
+    elif isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        text = annotation.__name__
+    else:
+        text = str(annotation)
+    text = re.sub(r"ForwardRef\('([\w.]+)'\)", r"\1", text)
+    text = re.sub(r"\b(?:collections\.abc|typing|numpy|ndd(?:\.\w+)+)\.(?=\w)", "", text)
+    return text.replace(" | None", "")
+
+
+def argument_table(function: Any, doc: Docstring) -> str:
+    """Every parameter with type, default and text, as a Markdown table; "" where there are none."""
+    signature = signature_of(function)
+    if signature is None:
+        return ""
+    meanings = {name: text for names, text in doc.arguments.items() for name in names.replace("*", "").split(", ")}
+    rows = []
+    for parameter in signature.parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        meaning = meanings.get(parameter.name) or _ADDED.get(parameter.name, "")
+        default = "" if parameter.default is parameter.empty else f"`{value_text(parameter.default)}`"
+        kind = _type_text(parameter.annotation)
+        cells = (f"`{parameter.name}`", f"`{kind}`" if kind else "", default, " ".join(meaning.split()))
+        rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
+    head = "| argument | type | default | |\n| --- | --- | --- | --- |\n"
+    return head + "\n".join(rows) + "\n" if rows else ""

@@ -1,0 +1,140 @@
+"""PNGs of a batch, which compiled code hands to libpng: every kind, in every output type, gives what it gives alone."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from encoded import KINDS
+from picture_writers import png
+from picture_writers.png import CHANNELS, DEPTHS, PALETTE, RGB, RGBA, Chunk
+
+import ndd
+from ndd._compiled.background import background
+from ndd.decoders import picture_batch
+from ndd.decoders.png import libpng
+
+COLOURS = np.random.default_rng(1).integers(0, 256, (256, 3), np.uint8)
+AROUND = {
+    "plain": [],
+    "gamma": [png.gamma(0.5), png.srgb(), Chunk(b"tEXt", b"a\0b")],
+    "turned": [png.orientation(6)],
+    "unknown": [Chunk(b"ABCD", b"what is this")],
+}
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch):
+    monkeypatch.setattr(background, "allowed", False)
+    if libpng.library() is None:
+        pytest.skip("no wheel here has libpng")
+
+
+def file(colour, depth, interlaced=False, before=(), size=(19, 23)):
+    pixels = np.random.default_rng(depth).integers(0, 1 << depth, (*size, CHANNELS[colour])).astype(np.uint16)
+    palette = COLOURS[: 1 << depth] if colour == PALETTE else None
+    return png.png(pixels, colour, depth, interlaced=interlaced, palette=palette, before=before)
+
+
+def files():
+    every = [(c, d, i) for c in CHANNELS for d in DEPTHS[c] for i in (False, True)]
+    found = [file(*kind, size=(5 + 3 * k, 30 - k)) for k, kind in enumerate(every)]
+    return found + [
+        file(c, 8, before=AROUND[name]) for c in (RGB, RGBA, PALETTE) for name in AROUND if name != "unknown"
+    ]
+
+
+def alone(data, **given):
+    try:
+        return np.asarray(ndd.decoders.image(ndd.tensor(data), **given)).copy()
+    except RuntimeError as error:
+        return str(error).split("sample 0: ", 1)[1]
+
+
+def counted(monkeypatch):
+    """The pictures that Python decodes one by one, as they come."""
+    found, decode = [], picture_batch.decode
+
+    def noted(data, *rest):
+        found.append(data)
+        return decode(data, *rest)
+
+    monkeypatch.setattr(picture_batch, "decode", noted)
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_as_alone(kind, threads, monkeypatch):
+    data, given = files(), {"output_type": getattr(ndd.types, kind)}
+    expected, by_python = [alone(one, **given) for one in data], counted(monkeypatch)
+    with ndd.EvalContext(num_threads=threads):
+        found = [np.asarray(image) for image in ndd.decoders.image(ndd.batch(data), **given).tensors]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    rare = [one for one in data if one[24] == 16 or b"eXIf" in one.tobytes()]
+    assert len(by_python) == (len(data) if kind == "YCbCr" else len(rare))
+
+
+@pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
+def test_windows_as_alone(kind):
+    data = [file(c, 8, size=(20 + k, 30 - k)) for k, c in enumerate(CHANNELS)]
+    given: dict[str, Any] = {"output_type": getattr(ndd.types, kind)}
+    place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
+    windows = ndd.decoders.image_slice(ndd.batch(data), [3, 2], [9, 11], **place, **given)
+    for one, window in zip(data, windows.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(window), alone(one, **given)[3:12, 2:13])
+
+
+def test_large_ones_among_jpegs():
+    """One block of memory has the pixels of both formats."""
+    from encoded import encode, photo
+
+    rgb = np.ascontiguousarray(photo(300, 200)[..., :3])
+    data = [encode(rgb, "JPEG"), encode(rgb, "PNG"), encode(photo(100, 90), "PNG"), encode(rgb[:50], "JPEG")]
+    found = ndd.decoders.image(ndd.batch(data)).tensors
+    for one, image in zip(data, found, strict=True):
+        np.testing.assert_array_equal(np.asarray(image), alone(one))
+
+
+def damaged_files():
+    whole = file(RGB, 8, before=[png.gamma(0.5)])
+    text = whole.tobytes()
+    idat, iend = text.index(b"IDAT"), text.index(b"IEND")
+    yield from (whole[:k] for k in (0, 7, 20, 32, 33, 40, idat, idat + 20, iend, iend + 4, len(text) - 1))
+    for k in (9, 17, 21, 24, 25, 26, 28, 30, idat - 2, idat + 5, idat + 30, iend - 6, iend - 1, iend + 5):
+        changed = whole.copy()
+        changed[k] ^= 0x41
+        yield changed
+    for name, body in ((b"ABCD", b"x"), (b"IHDR", text[16:29]), (b"PLTE", b"\1\2\3\4"), (b"IDAT", b"behind the end")):
+        yield np.frombuffer(text[: iend - 4] + Chunk(name, body).packed() + text[iend - 4 :], np.uint8)
+    short = struct.pack(">IIBBBBB", 23, 19, 8, 2, 0, 0, 0), zlib.compress(bytes(300))
+    chunks = Chunk(b"IHDR", short[0]), Chunk(b"IDAT", short[1]), Chunk(b"IEND")
+    yield np.frombuffer(png.SIGNATURE + b"".join(c.packed() for c in chunks), np.uint8)
+
+
+def test_damage_is_what_it_is_alone():
+    data = [one for bad in damaged_files() for one in (bad, file(PALETTE, 4))]
+    each = [alone(one) for one in data]
+    bad = [i for i, one in enumerate(each) if isinstance(one, str)]
+    result = ndd.decoders.image(ndd.batch(data), on_error="skip")
+    good = [one for one in each if not isinstance(one, str)]
+    assert len(bad) >= 20
+    for one, image in zip(good, result.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(image), one)
+    assert [(d.index, d.error) for d in result.dropped] == [(i, each[i]) for i in bad]
+
+
+def test_a_few_bytes_do_not_claim_gigabytes(monkeypatch):
+    """A header of 16,000 x 16,000 with no pixels behind it: no memory is asked for before libpng has seen them."""
+    lies = file(RGB, 8).copy()
+    lies[16:24] = np.frombuffer(struct.pack(">II", 16000, 16000), np.uint8)
+    lies[29:33] = np.frombuffer(struct.pack(">I", zlib.crc32(lies[12:29].tobytes())), np.uint8)
+    asked, room = [], picture_batch.host_empty
+    monkeypatch.setattr(picture_batch, "host_empty", lambda shape, dtype: asked.append(shape[0]) or room(shape, dtype))
+    result = ndd.decoders.image(ndd.batch([lies, file(RGB, 8), file(RGB, 8)]), on_error="skip")
+    assert result.batch_size == 2
+    assert max(asked) < 10_000

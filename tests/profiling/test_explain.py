@@ -1,0 +1,98 @@
+"""`ndd.explain`: what made a value, and how."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from encoded import encode, photo
+
+import ndd
+from ndd._compiled.background import background
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch):
+    monkeypatch.setattr(background, "allowed", False)
+
+
+def story(value):
+    return ndd.explain(value).splitlines()
+
+
+def test_from_the_reader_to_the_value():
+    with ndd.profile() as p:
+        jpegs, _ = next(ndd.readers.File(file_root=ndd.demo.photos()).next_epoch(batch_size=4))
+        images = ndd.decoders.image(jpegs, device="cpu")
+        small = ndd.resize(images, size=[32, 32])
+        lines = story(small)
+    names = [line.strip().split(":")[0] for line in lines if re.match(r" *[a-zA-Z.]+: \d", line)]
+    assert names == ["resize", "decoders.image", "readers.File"]
+    assert "4 samples" in lines[0]
+    shares = [int(found) for line in lines for found in re.findall(r"\((\d+) %\)", line)]
+    assert 98 <= sum(shares) <= 101
+    assert p.explain(small) == "\n".join(story(small))  # after the profile as well
+
+
+def test_which_decoder_took_which_picture():
+    rgb = np.ascontiguousarray(photo(40, 50)[..., :3])
+    turned = encode(rgb, "JPEG", orientation=6)
+    data = [
+        encode(rgb, "JPEG"),
+        encode(rgb, "PNG"),
+        encode(rgb, "WEBP"),
+        turned,
+        encode(rgb, "BMP"),
+        encode(rgb, "PNG"),
+    ]
+    data.append(encode(rgb, "GIF"))
+    with ndd.profile():
+        images = ndd.decoders.image(ndd.batch(data), device="cpu")
+        lines = story(images)
+    found = dict(
+        re.match(r" *decoded by (.*): \d+ \(samples (.*)\)", line).groups() for line in lines if "decoded" in line
+    )
+    assert found == {
+        "ndd's JPEG kernel": "0, 3", "libpng": "1, 5", "OpenCV": "2", "ndd's BMP reader": "4", "Pillow": "6",
+    }  # fmt: skip
+
+
+def test_what_was_fused():
+    with ndd.profile(), ndd.EvalMode.deferred:
+        jpegs, _ = next(ndd.readers.File(file_root=ndd.demo.photos()).next_epoch(batch_size=4))
+        crops = ndd.random_resized_crop(ndd.decoders.image(jpegs, device="cpu"), size=[16, 16])
+        sound = ndd.batch([np.random.default_rng(k).random(80_000).astype(np.float32) for k in range(4)])
+        bands = ndd.mel_filter_bank(ndd.spectrogram(sound, nfft=512, window_step=128), nfilter=20, sample_rate=16000.0)
+        lines, others = story(crops), story(bands)
+    assert "    fused: only what random_resized_crop looks at was decoded" in lines
+    assert any("fused: made together with mel_filter_bank" in line for line in others)
+
+
+def test_a_value_without_a_story():
+    before = ndd.flip(np.zeros((4, 4, 3), np.uint8)).evaluate()
+    with ndd.profile():
+        with pytest.raises(RuntimeError, match="no profile was on"):
+            ndd.explain(before)
+        with pytest.raises(TypeError, match="expected a Tensor or Batch, got ndarray"):
+            ndd.explain(np.zeros(3))
+        with pytest.raises(ZeroDivisionError):  # the error of the value itself
+            ndd.explain(_failing(np.zeros(3)))
+
+
+@ndd.operator
+def _failing(x, /):
+    return ndd.like(x)
+
+
+@_failing.cpu
+def _(x, out):
+    raise ZeroDivisionError
+
+
+def test_a_mean_that_runs_on_has_an_end():
+    with ndd.profile():
+        mean = ndd.as_tensor(np.zeros(3, np.float32)) + 1
+        for _ in range(200):
+            mean = mean * 0.9 + 0.1
+        assert len(story(mean)) < 200
