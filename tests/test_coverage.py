@@ -46,7 +46,8 @@ def test_torchvisions_names(capsys):
     *lines, counts = capsys.readouterr().out.splitlines()
     assert len(lines) == len(torchvision.names())
     assert re.fullmatch(r"\d+ of \d+ transforms and functionals of torchvision, \d+ of \d+ signatures equal", counts)
-    assert [line for line in lines if line.startswith("functional.resize ")][0].endswith("ndd: here  signature: equal")
+    line = next(line for line in lines if line.startswith("functional.resize "))
+    assert line.endswith("ndd: here  signature: equal")
     assert main(["coverage", "--torchvision", "--missing"]) == 0
     assert not [line for line in capsys.readouterr().out.splitlines() if line.startswith("functional.")]
 

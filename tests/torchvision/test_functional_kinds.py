@@ -73,7 +73,9 @@ def test_normalize(mean, std):
     torch.testing.assert_close(picture, oracle.normalize(images(torch.float32), mean, std))
 
 
-@pytest.mark.parametrize("v", [torch.tensor(3.0), torch.tensor([1.0, 2.0, 3.0])[:, None, None], torch.rand(3, 5, 6) * 255])
+@pytest.mark.parametrize(
+    "v", [torch.tensor(3.0), torch.tensor([1.0, 2.0, 3.0])[:, None, None], torch.rand(3, 5, 6) * 255]
+)
 def test_erase(v):
     for dtype in (torch.uint8, torch.float32):
         for picture in (images(dtype), images(dtype, 3, (2,))):
@@ -148,7 +150,13 @@ def test_pil_images(name, case, bound, mode):
 
 def test_pictures_of_other_libraries():
     picture = images(torch.uint8)
-    for pic in (picture, picture[:1], images(torch.float32), torch.zeros(4, 3, 3, dtype=torch.uint8), torch.zeros(1, 2, 2)):
+    for pic in (
+        picture,
+        picture[:1],
+        images(torch.float32),
+        torch.zeros(4, 3, 3, dtype=torch.uint8),
+        torch.zeros(1, 2, 2),
+    ):
         made, wanted = both("to_pil_image", pic)
         assert (made.mode, made.tobytes()) == (wanted.mode, wanted.tobytes())
     image = oracle.to_pil_image(picture)
@@ -165,7 +173,10 @@ def test_pictures_of_other_libraries():
 
 def test_metadata():
     video = tv_tensors.Video(images(torch.uint8, 3, (4,)))
-    mask, rows = tv_tensors.Mask(torch.zeros(4, 5)), tv_tensors.BoundingBoxes([[0, 0, 1, 1]], format="XYXY", canvas_size=(4, 5))
+    mask, rows = (
+        tv_tensors.Mask(torch.zeros(4, 5)),
+        tv_tensors.BoundingBoxes([[0, 0, 1, 1]], format="XYXY", canvas_size=(4, 5)),
+    )
     for value in (images(torch.uint8), video, oracle.to_pil_image(images(torch.uint8))):
         for name in ("get_dimensions", "get_size", "get_num_channels"):
             ours, theirs = both(name, value)
@@ -189,7 +200,9 @@ def test_formats_of_boxes(old, new, dtype):
     assert made.format == wanted.format
     assert torch.equal(torch.Tensor(made), torch.Tensor(wanted))
     for mode in ("soft", None):
-        assert torch.equal(*both("clamp_bounding_boxes", rows, getattr(tv_tensors.BoundingBoxFormat, old), (15, 20), mode))
+        assert torch.equal(
+            *both("clamp_bounding_boxes", rows, getattr(tv_tensors.BoundingBoxFormat, old), (15, 20), mode)
+        )
     made, wanted = both("sanitize_bounding_boxes", value, min_size=3, min_area=20)
     assert torch.equal(made[1], wanted[1])
     assert torch.equal(torch.Tensor(made[0]), torch.Tensor(wanted[0]))
@@ -252,7 +265,8 @@ def test_targets_follow(name, case):
     ("resize", "picture", {"size": 4, "max_size": 4}), ("resize", "picture", {"size": 4, "interpolation": "best"}),
     ("resize", "picture", {"size": 4, "interpolation": "lanczos", "antialias": False}), ("pad", "picture", {"padding": [1, 2, 3]}),
     ("pad", "picture", {"padding": "1"}), ("pad", "picture", {"padding": 1, "padding_mode": "wrap"}),
-    ("pad", "picture", {"padding": 1, "fill": [1, 2, 3], "padding_mode": "edge"}), ("pad", "picture", {"padding": 30, "padding_mode": "reflect"}),
+    ("pad", "picture", {"padding": 1, "fill": [1, 2, 3], "padding_mode": "edge"}),
+    ("pad", "picture", {"padding": 30, "padding_mode": "reflect"}),
     ("affine", "picture", {"angle": 0, "translate": [1], "scale": 1.0, "shear": 0}),
     ("affine", "picture", {"angle": 0, "translate": [1, 1], "scale": 0.0, "shear": 0}),
     ("affine", "picture", {"angle": 0, "translate": [1, 1], "scale": 1.0, "shear": 0, "interpolation": "bicubic"}),
@@ -261,10 +275,15 @@ def test_targets_follow(name, case):
     ("posterize", "picture", {"bits": 9}), ("solarize", "picture", {"threshold": 256}),
     ("gaussian_blur", "picture", {"kernel_size": 4}), ("gaussian_blur", "picture", {"kernel_size": 3, "sigma": -1.0}),
     ("normalize", "picture", {"mean": [0.5], "std": [0.5]}), ("rgb_to_grayscale", "picture", {"num_output_channels": 2}),
-    ("perspective", "picture", {"startpoints": None, "endpoints": None}), ("elastic", "picture", {"displacement": torch.zeros(1, 2, 2, 2)}),
+    ("perspective", "picture", {"startpoints": None, "endpoints": None}),
+    ("elastic", "picture", {"displacement": torch.zeros(1, 2, 2, 2)}),
 ])  # fmt: skip
 def test_errors_are_torchvisions(name, value, case):
-    value = images(torch.uint8) if value == "picture" else tv_tensors.BoundingBoxes([[0, 0, 1, 1]], format="XYXY", canvas_size=(4, 5))
+    value = (
+        images(torch.uint8)
+        if value == "picture"
+        else tv_tensors.BoundingBoxes([[0, 0, 1, 1]], format="XYXY", canvas_size=(4, 5))
+    )
     with pytest.raises(Exception) as theirs:
         getattr(oracle, name)(value, **case)
     with pytest.raises(Exception) as ours:
