@@ -204,6 +204,22 @@ def exact_taps(n_out, n_in, start, end, kind, radius):
 
 
 @kernel
+def quantise(weights):
+    """Weights as torch has them for bytes: 16 bits, of which as many behind the point as the largest one leaves."""
+    largest, precision = np.float32(0), 0
+    for i in range(weights.shape[0]):
+        for k in range(weights.shape[1]):
+            largest = max(largest, weights[i, k])
+    while precision < 22 and np.int64(0.5 + np.float64(largest) * (1 << (precision + 1))) < 1 << 15:
+        precision += 1
+    unit = np.float64(1 << precision)
+    for i in range(weights.shape[0]):
+        for k in range(weights.shape[1]):
+            weight = np.float64(weights[i, k]) * unit
+            weights[i, k] = np.trunc(weight + np.copysign(0.5, weight)) / unit
+
+
+@kernel
 def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
     """First source index `[n_out]` and weights `[n_out, taps]` of each output pixel; taps may lie outside the image.
 

@@ -33,6 +33,7 @@ from ndd._cpu.filter_taps import (
     exact_taps,
     fused_nearest_taps,
     nearest_taps,
+    quantise,
     reach,
     tap_count,
 )
@@ -195,22 +196,6 @@ def even_run(first, taps, low, high, channels, lanes):
 
 
 @kernel
-def _quantise(weights):
-    """Weights as torch has them for bytes: 16 bits, of which as many behind the point as the largest one leaves."""
-    largest, precision = np.float32(0), 0
-    for i in range(weights.shape[0]):
-        for k in range(weights.shape[1]):
-            largest = max(largest, weights[i, k])
-    while precision < 22 and np.int64(0.5 + np.float64(largest) * (1 << (precision + 1))) < 1 << 15:
-        precision += 1
-    unit = np.float64(1 << precision)
-    for i in range(weights.shape[0]):
-        for k in range(weights.shape[1]):
-            weight = np.float64(weights[i, k]) * unit
-            weights[i, k] = np.trunc(weight + np.copysign(0.5, weight)) / unit
-
-
-@kernel
 def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, lanes):
     """How an image is resampled along y and x: the order, the taps of both axes, and the run of elements in a row of the
     result whose ties are rounded to even (`put_row`)."""
@@ -234,8 +219,8 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     if kind[0] > NN_CENTRE or kind[1] > NN_CENTRE:
         order, even, behind = ACROSS_IN_BYTES, 0, 0
         if lanes == REGISTER:  # bytes
-            _quantise(y[1])
-            _quantise(x[1])
+            quantise(y[1])
+            quantise(x[1])
     return order, y[0], y[1], x[0], x[1], even, behind
 
 
@@ -534,8 +519,7 @@ def _pick(image, out, axes, start, end, kind) -> None:
     if kind[0] == NN_FUSED:
         picked = [fused_nearest_taps(*place) for place in zip(sizes, extents, start, end, strict=True)]
     elif kind[0] > NN_FUSED:
-        places = zip(sizes, extents, start, end, kind, strict=True)
-        picked = [exact_taps(*place, F32(0.5))[0] for place in places]
+        picked = [exact_taps(*place, F32(0.5))[0] for place in zip(sizes, extents, start, end, kind, strict=True)]
     elif len(axes) == 2:
         picked = nearest_plane(*extents, *sizes, start, end)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 
 import numpy as np
@@ -314,3 +315,33 @@ def test_a_batch_that_is_dropped_lets_what_was_made_of_it_go(folder, emulated_gp
     del made, store
     reader.reset()
     assert [reference() for reference in alive] == [None] * len(alive)
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_what_the_loop_has_done_with_goes_without_the_garbage_collector(folder, emulated_gpu, monkeypatch, at_once):
+    """Beside a network of torch it hardly ever runs: 33 batches of 256 images, 10 GiB, were alive."""
+    monkeypatch.setattr(decision, "_MAX_BATCHES", at_once)
+    monkeypatch.setattr(decision, "_MAX_SECONDS", 1e9)
+    alive = weakref.WeakSet()
+    real = prefetch.PrefetchedCall.__init__
+
+    class Watched(prefetch.PrefetchedCall):
+        __slots__ = ("__weakref__",)
+
+        def __init__(self, *arguments):
+            real(self, *arguments)
+            alive.add(self)
+
+    monkeypatch.setattr(prefetch, "PrefetchedCall", Watched)
+    gc.collect()
+    gc.disable()
+    try:
+        reader = ndd.readers.File(files=folder * 6)
+        most = 0
+        for encoded, _ in reader.next_epoch(batch_size=4):
+            ndd.resize(ndd.decoders.image(encoded, device="gpu"), size=[8, 8]).torch()
+            let_read_on(reader)
+            most = max(most, len(alive))
+    finally:
+        gc.enable()
+    assert 2 < most <= 2 * (threads.DEPTH + 2)  # two calls an iteration

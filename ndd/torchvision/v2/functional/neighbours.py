@@ -33,7 +33,7 @@ def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None =
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.gaussian_blur(torch.tensor([[[0.0, 1.0, 0.0]]]).expand(1, 3, 3), 3, 0.5)[0, 0]
-    tensor([0.2131, 0.7869, 0.2131])
+    tensor([0.2130, 0.7870, 0.2130])
     """
     count = count_of(inpt)
     sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
