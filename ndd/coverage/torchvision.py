@@ -57,7 +57,9 @@ def report(missing: bool) -> list[str]:
     from ndd.torchvision import v2
 
     # `same_on_batch` of random transforms is ours, and comes by name alone.
-    ours = {line.split(" ")[0]: re.sub(r"(, )?same_on_batch=0\b|(, )?same_on_batch=False", "", line) for line in listed(v2)}
+    ours = {
+        line.split(" ")[0]: re.sub(r"(, )?same_on_batch=0\b|(, )?same_on_batch=False", "", line) for line in listed(v2)
+    }
     lines, there, equal = [], 0, 0
     theirs = names()
     for line in theirs:

@@ -27,7 +27,9 @@ LABELS = [np.arange(count) + 1 for count in COUNTS]
 
 def targets(layout="HWC", numbers=(0, 1, 2)):
     chosen = [[values[i] for i in numbers] for values in (IMAGES, BOXES, LABELS)]
-    return ndd.Targets(batch_of(chosen[0], layout), ndd.batch(chosen[1]), ndd.batch(chosen[2]), area=ndd.batch(chosen[2]))
+    return ndd.Targets(
+        batch_of(chosen[0], layout), ndd.batch(chosen[1]), ndd.batch(chosen[2]), area=ndd.batch(chosen[2])
+    )
 
 
 def as_tv_tensors(i):
