@@ -22,11 +22,10 @@ def site():
     """The modules that build the site; nothing but ndd is needed for these."""
     sys.path.insert(0, str(SITE))
     try:
+        import build
         import docstrings
         import gallery
         import reference
-
-        import build
 
         yield {"build": build, "docstrings": docstrings, "gallery": gallery, "reference": reference}
     finally:
