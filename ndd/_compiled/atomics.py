@@ -4,7 +4,7 @@ Each operation is sequentially consistent: a thread that sees its result also se
 contiguous int64 array, `k` an index.
 """
 
-# What numba keeps private is not in its types.
+# numba's private names are not in its types.
 # pyright: reportPrivateImportUsage=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def _without_references() -> Any:
     from numba import types
 
     def without(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-        """The value with arrays that count no references: several threads share it, and counting takes no lock (`linking.py`)."""
+        """The value, with arrays that do not count references: several threads share it, and counting is not atomic
+        (`linking.py`)."""
         if isinstance(kind, types.BaseTuple):
             for k, one in enumerate(kind.types):
                 item = without(context, builder, one, builder.extract_value(value, k))
@@ -135,7 +136,7 @@ def _thread_entry() -> Any:
             builder.store(value, cgutils.gep_inbounds(builder, memory, 0, 0))
             builder.store(ir.IntType(32)(0), cgutils.gep_inbounds(builder, memory, 0, 1))
 
-            # Numba's way of calling, so that what numba makes for `loop` may leave it by an error.
+            # numba's calling convention, so that code that numba makes for `loop` may raise an error.
             convention = context.call_conv
             kind = convention.get_function_type(types.int32, (types.int64,))
             inside = ir.Function(builder.module, kind, builder.module.get_unique_name("joined"))

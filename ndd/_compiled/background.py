@@ -1,15 +1,15 @@
-"""Kernels that take seconds to compile: a thread does so while something slower computes the same numbers.
+"""Compiles kernels in a thread, while fallbacks compute the same numbers more slowly.
 
 A call for which a kernel is neither compiled nor on disk is answered by the kernel's fallback, and the kernel is compiled
-when no call has had to wait for another one for a moment: of several the one whose fallback has taken the longest, or is
-taking. (A JPEG is decoded by another library nearly as fast; resampling takes twenty times as long.) While another process of
-the machine compiles a kernel, others are compiled here.
+when no call has waited for another kernel for a moment. Of several kernels the one whose fallback has taken longest comes first.
+(A JPEG is decoded by another library nearly as fast; resampling takes twenty times as long.) While another process of the machine
+compiles a kernel, others are compiled here.
 
-A fork does not wait, nor does a call that needs another kernel, nor one whose fallback takes much longer: at the next step of
-the compiler (0.6 s at most on a quiet machine) it is broken off, and begun again later. What only that kernel calls, and is
-compiled already, is kept. The end of the program waits as long as the kernel has taken by then, 1.4 s at most, so that what
-is nearly done is not lost; it drops the rest. Processes that were forked compile at the call: they come late, and end without
-being asked. So does everybody where NDD_COMPILE_IN_BACKGROUND is 0.
+A fork, a call that needs another kernel, and a kernel whose fallback takes much longer interrupt the thread at the compiler's next
+step (after 0.6 s at most on a quiet machine); it starts that kernel again later. Inner kernels that are compiled by then are
+stored. The end of the program waits as long as the kernel has taken by then, 1.4 s at most, so that nearly finished work is not
+lost, and drops the rest. Forked processes compile at the call: they start late and end without notice. All processes do if
+NDD_COMPILE_IN_BACKGROUND is 0.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from ndd._execution.signal_safe import start
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
 _QUIET = 0.3  # seconds since something was compiled at a call
 _LAST = 1.4  # seconds that the end of the program waits, and then for a step of the compiler
-_SOON = 2.0  # seconds of compiling that are lost for a kernel that is waited for longer
-_LATER = 0.1  # seconds after which it is looked again whether another process has compiled something
+_SOON = 2.0  # seconds of compiling that may be lost to a kernel with a longer wait
+_LATER = 0.1  # seconds between checks of whether another process has compiled something
 
 
-class _BrokenOff(BaseException):  # numba makes errors of kernels of any `Exception`
-    """Goes through the compiler when somebody waits."""
+class _BrokenOff(BaseException):  # numba wraps any `Exception` in an error of its own
+    """Interrupts the compiler when somebody waits."""
 
 
 class _Elsewhere(BaseException):
-    """Goes through the compiler where another process compiles the same."""
+    """Interrupts the compiler where another process compiles the same kernel."""
 
 
 class Job:
-    """Something to be compiled.
+    """A kernel to be compiled.
 
     Attributes:
         compile: does so.
-        spent: seconds of what has answered meanwhile.
-        later: when it may be begun.
+        spent: seconds that the fallback has taken.
+        later: the time before which it is not started.
     """
 
     def __init__(self, compile_now: Callable[[], None]):
@@ -59,7 +59,7 @@ class Job:
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """Around what answers."""
+        """Measures a call of the fallback."""
         call, begun = object(), time.monotonic()
         self._answering[call] = begun
         try:
@@ -69,7 +69,7 @@ class Job:
             self.spent += time.monotonic() - begun
 
     def waited(self) -> float:
-        """Seconds of what has answered, and is answering."""
+        """Seconds that the fallback has taken, with calls that still run."""
         now = time.monotonic()
         return self.spent + sum([now - begun for begun in list(self._answering.values())])
 
@@ -84,7 +84,7 @@ class Background:
     def __init__(self) -> None:
         self.allowed = os.environ.get(_VARIABLE) != "0"
         self._begin()
-        # Workers are often forked one after the other: none of them finds the next kernel begun.
+        # Workers are often forked one after the other: none of them should find the next kernel started.
         around_fork(in_parent=self.busy, in_child=self._in_child)
 
     def _begin(self) -> None:
@@ -105,11 +105,11 @@ class Background:
         os.environ[_VARIABLE] = "0"
 
     def busy(self) -> None:
-        """Something was compiled at a call."""
+        """Notes that something was compiled at a call."""
         self._busy_at = time.monotonic()
 
     def do(self, job: Job) -> None:
-        """Compiles it when it is quiet."""
+        """Compiles the job when no call compiles."""
         self.busy()
         with self._lock:
             self._jobs.append(job)
@@ -119,7 +119,7 @@ class Background:
                 self._thread = thread
 
     def count(self) -> int:
-        """How many kernels are to be compiled, with the one that is."""
+        """How many kernels wait or are being compiled."""
         return len(self._jobs) + 1
 
     def _run(self) -> None:
@@ -155,14 +155,14 @@ class Background:
         return fork_lock.wanted or time.monotonic() - self._busy_at < _QUIET
 
     def step(self) -> None:
-        """The compiler begins a step: the last moment to break it off, if it works in the background."""
+        """Called before each step of the compiler: interrupts it if somebody waits and it runs in the background."""
         if threading.current_thread() is not self._thread:
             return
         if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
             raise _BrokenOff
 
     def _is_outranked(self) -> bool:
-        """Soon after the beginning: whether the program waits much longer for another kernel, which it has asked for since."""
+        """Whether, soon after the start, the program waits much longer for a kernel that it has asked for since."""
         now, job = time.monotonic(), self._job
         if job is None or now - self._begun > _SOON:
             return False
@@ -170,14 +170,14 @@ class Background:
         return any([each.later <= now and each.waited() > much for each in list(self._jobs)])
 
     def _is_nearly_done(self) -> bool:
-        """Of what was begun before the program came to its end, when that is first asked; for a while."""
+        """Whether the program has reached its end while this kernel is being compiled, and may wait a while longer."""
         now = time.monotonic()
         self._ending = self._ending or now
         return now - self._ending < min(_LAST, self._ending - self._begun)
 
     def elsewhere(self, inner: bool) -> None:
-        """Another process compiles what is to be compiled here. In the background something else is done meanwhile, unless it is
-        a part of what is being compiled."""
+        """Called where another process compiles the same kernel. In the background another kernel comes first, unless this is an
+        inner kernel of the one being compiled."""
         self.step()
         if not inner and threading.current_thread() is self._thread:
             raise _Elsewhere
@@ -190,7 +190,7 @@ class Background:
 
 
 def _goes_on() -> bool:
-    """Whether the program has not come to its end."""
+    """Whether the program has not reached its end."""
     return threading.main_thread().is_alive()
 
 
@@ -210,11 +210,11 @@ def with_fallback(
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
         job = waiting.get(kinds)
         if job is None:
-            if kinds in failed or not background.allowed or cache.kept(kinds, dispatcher.targetctx):
+            if kinds in failed or not background.allowed or cache.has_file(kinds, dispatcher.targetctx):
                 return compile_for(*args)
             job = waiting[kinds] = Job(lambda: compile_now(kinds))
             background.do(job)
-        elif not background.allowed:  # forked meanwhile
+        elif not background.allowed:  # forked since
             return compile_for(*args)
 
         def silent(*args: Any) -> Any:
@@ -226,8 +226,8 @@ def with_fallback(
     def compile_now(kinds: tuple[Any, ...]) -> None:
         try:
             dispatcher.compile(kinds)
-        except Exception:  # the next call meets it too, on the thread of who wants to know
+        except Exception:  # the next call raises it again, on the caller's thread
             failed.add(kinds)
-        waiting.pop(kinds, None)  # not if it was broken off
+        waiting.pop(kinds, None)  # not if it was interrupted
 
     return guarded

@@ -1,6 +1,6 @@
-"""C functions for a library to call back, written in LLVM's instructions.
+"""Callbacks for C libraries, written in LLVM IR.
 
-Numba makes such functions by `cfunc`, which takes 0.4 s in each process; this takes 10 ms.
+numba's `cfunc` takes 0.4 s for such a function in each process; this takes 10 ms.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from ndd._execution.fork import fork_lock
 
-_engines: dict[Callable[[Any, Any], None], Any] = {}  # they hold the machine code: for the life of the process
+_engines: dict[Callable[[Any, Any], None], Any] = {}  # they own the machine code, for the life of the process
 
 
 def c_functions(write: Callable[[Any, Any], None], *names: str) -> tuple[int, ...]:

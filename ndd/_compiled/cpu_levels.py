@@ -26,6 +26,6 @@ def environment(level: str) -> dict[str, str]:
 
 
 def runs_on(target: dict[str, str], machine: dict[str, str]) -> bool:
-    """Whether the code that was made for one target runs where code for the other one does."""
+    """Whether code for one target runs wherever code for the other one does."""
     needed, there = target["features"].split(","), machine["features"].split(",")
     return target["triple"].split("-")[0] == machine["triple"].split("-")[0] and set(needed) <= set(there)

@@ -1,13 +1,13 @@
-"""Numba's dispatcher of a kernel, changed in five places; nothing else touches what numba keeps private of one.
+"""numba's dispatcher of a kernel, changed in five places. No other file uses its private names.
 
 A dispatcher is what Python calls: it looks up the types of the arguments and calls the machine code for them. Changed are
 
-1. `_cache`: compiled code is kept by `kernel_cache.py`; numba's own cache breaks when its index is damaged.
-2. `typeof_pyval`: the type of a plain array is told without `numpy.ma`, which takes 8 ms to import.
-3. `_compile_for_args`, called for types that are new: one thread at a time, without garbage collection, or a fallback.
-4. `_compiler.compile`, called for what is not on disk either: whoever waits is told.
-5. `get_call_template`, called where a kernel calls it: a number that is written in the call is an argument like any other, so
-   that `little_endian(data, 0, 4)` and `little_endian(data, 8, 2)` are one compilation, not two.
+1. `_cache`: `kernel_cache.py` stores compiled code; numba's own cache breaks when its index is damaged.
+2. `typeof_pyval`: finds the type of a plain array without `numpy.ma`, which takes 8 ms to import.
+3. `_compile_for_args`, called for new types: compiles in one thread at a time, without garbage collection, or calls a fallback.
+4. `_compiler.compile`, called for what is not on disk either: tells the user why the call takes long.
+5. `get_call_template`, called where a kernel calls it: treats a literal number as an argument like any other, so that
+   `little_endian(data, 0, 4)` and `little_endian(data, 8, 2)` are one compilation, not two.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def make_dispatcher(
         function: the text of a kernel; its globals already have numba's own things in place of other kernels.
         options: those of `jit.kernel`.
         inner: whether only kernels call it.
-        cache: keeps what is compiled; None: nothing does.
+        cache: stores what is compiled; None: nothing is stored.
         around_compile: wraps the function that compiles for new types.
         fallback: answers while the kernel is compiled in the background.
     """
@@ -79,14 +79,14 @@ def _typed(dispatcher: Any) -> Callable[[Any], Any]:
         if type(value) is not np.ndarray or value.dtype.kind not in "biuf" or not value.dtype.isnative:
             return of_others(value)
         kind = types.Array(from_dtype(value.dtype), value.ndim, map_layout(value), not value.flags.writeable)
-        dispatcher._types_active_call.add(kind)  # it lives until the call is over, as numba has it
+        dispatcher._types_active_call.add(kind)  # keeps it alive until the call is over, as numba does
         return kind
 
     return type_of
 
 
 def _without_literals(template_for: Callable[..., Any]) -> Callable[..., Any]:
-    """How a call is typed, of arguments without integers that are known. (Known booleans choose between two texts.)"""
+    """Types a call without literal integers. (Literal booleans stay: they choose between two code paths.)"""
     from numba.core import types
 
     def plain(kind: Any) -> Any:
@@ -99,14 +99,14 @@ def _without_literals(template_for: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _one_at_a_time(dispatcher: Any, cache: KernelCache | None) -> Callable[..., Any]:
-    """The slow way of a dispatcher, taken for types that it has not seen."""
+    """The slow path of a dispatcher, for types that it has not seen."""
     compile_now = dispatcher._compile_for_args
 
     def guarded(*args: Any) -> Any:
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
         with fork_lock, without_collection():
-            if cache is not None and cache.kept(kinds, dispatcher.targetctx):
-                return dispatcher.compile(kinds)  # the other way looks for numba's extensions in all packages, for 4 ms
+            if cache is not None and cache.has_file(kinds, dispatcher.targetctx):
+                return dispatcher.compile(kinds)  # numba's own path searches all packages for extensions, for 4 ms
             background.busy()
             try:
                 return compile_now(*args)
@@ -118,7 +118,7 @@ def _one_at_a_time(dispatcher: Any, cache: KernelCache | None) -> Callable[..., 
 
 @contextlib.contextmanager
 def without_collection() -> Iterator[None]:
-    """Numba makes so many objects that looking for garbage among them takes a fifth of the time."""
+    """numba makes so many objects that garbage collection takes a fifth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

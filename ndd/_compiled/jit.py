@@ -1,6 +1,6 @@
-"""`@kernel`: numba's nopython compiler, imported at the first call (0.2 s), compiled once a machine.
+"""`@kernel`: numba's nopython compiler, imported at the first call (0.2 s). A kernel is compiled once a machine.
 
-A kernel releases the GIL and is kept on disk (`kernel_cache.py`). Kernels may call kernels, C functions (`External`), and
+A kernel releases the GIL and is stored on disk (`kernel_cache.py`). Kernels may call kernels, C functions (`External`), and
 what `intrinsics.py` has. One thread at a time imports numba and compiles, whoever asks; a fork waits for it. A kernel with a
 `fallback` is compiled by a thread in the background, while something slower answers (`background.py`).
 """
@@ -29,46 +29,46 @@ from ndd._execution.fork import fork_lock
 
 
 class Compiled:
-    """What kernels may call: gives numba the thing to call when the caller is compiled."""
+    """What kernels may call. It gives numba the object to call when the caller is compiled."""
 
     def inner(self) -> Any:
         """A numba dispatcher or intrinsic."""
         raise NotImplementedError
 
     def in_python(self) -> Callable[..., Any]:
-        """What does the same where a kernel's text is run by Python's interpreter."""
+        """A Python function that does the same, for kernels that the interpreter runs."""
         raise NotImplementedError
 
     def described(self) -> bytes:
-        """What tells it from others in the machine code of a kernel that calls it."""
+        """What identifies it in the key of a kernel that calls it."""
         return source_digest(sys.modules[type(self).__module__].__file__ or "")
 
 
 REPLACED: dict[str, Compiled] = {}
-"""What stands in kernels for Python's functions of these names; `intrinsics.py` puts them here."""
+"""Replacements, in kernels, of Python's functions of these names; `intrinsics.py` puts them here."""
 
 
 class Intrinsic(Compiled):
-    """What numba is told by hand.
+    """A function whose code numba gets from us.
 
     Args:
-        make: gives numba's function for it, when a kernel that uses it is compiled.
-        python: what does the same in Python; None where nothing does.
+        make: returns numba's function for it, when a kernel that uses it is compiled.
+        python: does the same in Python; None if there is no such function.
     """
 
     def __init__(self, make: Callable[[], Any], python: Callable[..., Any] | None = None):
         self._make, self._python = make, python
 
     def inner(self) -> Any:
-        """What `make` gives."""
+        """The function that `make` returns."""
         return self._make()
 
     def in_python(self) -> Callable[..., Any]:
-        """See above."""
+        """The Python function."""
         return self._python or super().in_python()
 
     def described(self) -> bytes:
-        """The file that tells numba."""
+        """A hash of the file that defines it."""
         return source_digest(sys.modules[self._make.__module__].__file__ or "")
 
     def __call__(self, *args: Any) -> Any:
@@ -90,45 +90,51 @@ class Kernel(Compiled):
         self._text_run: Callable[..., Any] | None = None
 
     def fallback(self, function: Callable[..., Any] | None = None) -> Any:
-        """Declares what is called while this is compiled in the background (`background.py`): `function`, else the
-        kernel's own text, by Python's interpreter. It computes the same to the last bit."""
+        """Declares what is called while this kernel is compiled in the background (`background.py`): `function`, by default the
+        kernel's own text in the interpreter. It computes the same to the last bit.
+
+        Fallbacks are for kernels that take more than 0.3 s to compile: decoders, whose work another library does until then;
+        filters and warps, which NumPy or OpenCV computes; and plans and draws for few numbers, whose text the interpreter runs.
+        The inner kernels of an interpreted text have one where a loop over elements would be too slow.
+        `tests/operator/test_fallbacks.py` compares all of them with the compiled kernels."""
         self._written, self._fallback = function, function or self.interpreted
         return function or self
 
     def has_fallback(self) -> bool:
-        """Whether there is one."""
+        """Whether a fallback is declared."""
         return self._fallback is not None
 
     def run_fallback(self, *args: Any) -> Any:
-        """What is called while this is compiled."""
+        """Calls the fallback, or the kernel if it has none."""
         return (self._fallback or self)(*args)
 
     def fallback_if(self, short: Callable[..., bool]) -> None:
-        """Declares the same of its own text, for calls of whose arguments `short` holds: others wait until it is compiled."""
+        """Declares the kernel's own text as the fallback for calls whose arguments are `short`. Other calls wait for the
+        compiler."""
         self._fallback = lambda *args: (self.interpreted if short(*args) else self.waited_for)(*args)
 
     def never_interpreted(self) -> None:
-        """Declares that it is compiled by itself where the text of a kernel that calls it is interpreted: Python's last bit,
-        or time, is another one."""
+        """Declares that this kernel stays compiled where a kernel that calls it is interpreted: Python would give other last
+        bits, or take too long."""
         self._written = self
 
     def interpreted_as(self, function: Callable[..., Any]) -> None:
-        """Declares what is called where the text of a kernel that calls it is interpreted."""
+        """Declares what is called where a kernel that calls it is interpreted."""
         self._written = function
 
     def interpreted(self, *args: Any) -> Any:
-        """Answers by Python's interpreter, which is for few numbers."""
+        """Runs the text in Python's interpreter, for few numbers."""
         if self._text_run is None:
             self._text_run = _silent(self._by_python())
         return self._text_run(*args)
 
     def waited_for(self, *args: Any) -> Any:
-        """Answers when it is compiled: for a fallback that would take longer than that."""
+        """Waits for the compiler and calls the kernel: for calls whose fallback would take longer."""
         dispatcher.compile_for(self.compiled(), args)
         return self.compiled()(*args)
 
     def in_python(self) -> Callable[..., Any]:
-        """Its text, and that of the kernels that it calls, for Python's interpreter; or what was declared instead."""
+        """Its text, with those of the kernels that it calls, for the interpreter; or what was declared in its place."""
         return self._written or self._by_python()
 
     def _by_python(self) -> Callable[..., Any]:
@@ -143,8 +149,8 @@ class Kernel(Compiled):
         return self._compiled
 
     def _choose(self) -> Callable[..., Any]:
-        """What answers Python's calls: the dispatcher. With NDD_COMPILE=0 in the environment, for a debugger to step through,
-        what Python's interpreter can run; kernels that call C stay compiled, but for `External.connect`."""
+        """Returns what Python calls: the dispatcher. With NDD_COMPILE=0 in the environment it is the text, which a debugger can
+        step through; kernels that call C stay compiled, except for functions of `External.connect`."""
         answers = None
         if os.environ.get("NDD_COMPILE") == "0":
             with contextlib.suppress(NotImplementedError):
@@ -161,8 +167,8 @@ class Kernel(Compiled):
         return self._inner
 
     def compile_for_target(self) -> None:
-        """Compiles and keeps what was called here, for the processor that numba compiles for: another one than this, where
-        the package's kernels answer the calls."""
+        """Compiles and stores what was called here, for the processor that numba compiles for. It differs from this one where the
+        package's kernels answer the calls."""
         if self._compiled is not None:
             own = self._dispatcher(inner=False, packaged=False)
             for kinds in list(self._compiled.overloads):
@@ -196,7 +202,7 @@ class Kernel(Compiled):
     def _said_aloud(
         self, compile_new: Callable[..., Any], scope: dict[str, Any], cache: KernelCache | None
     ) -> Callable[..., Any]:
-        """What a numba dispatcher does for types that are not on disk either: only now what it calls is looked for."""
+        """Compiles for types that are not on disk either. Only now the kernels that it calls are looked up."""
 
         def compiled(kinds: Any, *more: Any) -> Any:
             scope.update(self._inner_ones())
@@ -214,7 +220,7 @@ class Kernel(Compiled):
         return watched
 
     def _copied(self, called: dict[str, Any]) -> Any:
-        """The function, with other things in place of the kernels that it calls."""
+        """A copy of the function with other objects in place of the kernels that it calls."""
         original: Any = self.function
         scope = original.__globals__ | called
         name, defaults, closure = original.__name__, original.__defaults__, original.__closure__
@@ -223,13 +229,13 @@ class Kernel(Compiled):
         return copy
 
     def _called(self) -> list[tuple[str, Compiled]]:
-        """What it calls that must be compiled before, by name."""
+        """The kernels and intrinsics that it calls, by name."""
         scope = REPLACED | self.function.__globals__  # type: ignore[attr-defined]
         names = sorted(_names(self.function.__code__))  # type: ignore[attr-defined]
         return [(name, found) for name in names if isinstance(found := scope.get(name), Compiled)]
 
     def _text(self) -> bytes | None:
-        """All that its machine code follows from beside the types of its arguments; None if that is not known."""
+        """All that its machine code depends on beside the types of its arguments; None if that is unknown."""
         import numba
 
         if self.function.__closure__:  # type: ignore[attr-defined]
@@ -244,8 +250,8 @@ class Kernel(Compiled):
                 parts.append(source_digest(code.co_filename))
             except OSError:  # typed into an interpreter
                 return None
-            parts.append(code.co_code)  # the file can be another one since it was imported
-            # Sets of words are printed in another order in each process.
+            parts.append(code.co_code)  # the file may have changed since it was imported
+            # Sets print in another order in each process.
             options = sorted((name, sorted(v) if isinstance(v, set) else v) for name, v in one.options.items())
             parts.append(f"{one.function.__qualname__} {code.co_firstlineno} {options}".encode())
             parts += [name.encode() + described(scope.get(name)) for name in sorted(_names(code))]
@@ -253,11 +259,11 @@ class Kernel(Compiled):
         return b"\0".join(parts)
 
     def _inner_ones(self) -> dict[str, Any]:
-        """The same as numba calls them."""
+        """What it calls, as numba objects."""
         return {name: called.inner() for name, called in self._called()}
 
     def _reached(self, found: dict[int, Kernel]) -> list[Kernel]:
-        """This kernel and all that it calls, directly or not."""
+        """This kernel and all kernels that it calls, directly or not."""
         found[id(self)] = self
         for _, called in self._called():
             if isinstance(called, Kernel) and id(called) not in found:
@@ -283,7 +289,7 @@ def from_template(template: Callable[..., Any], of: Any, suffix: str, options: d
 
 
 def _silent(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compiled kernels do not warn of infinities."""
+    """Suppresses NumPy's warnings: compiled kernels do not warn of infinities."""
 
     def silent(*args: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -307,7 +313,7 @@ class External(Compiled):
         self._python: Callable[..., Any] | None = None
 
     def connect(self, function: Any) -> None:
-        """Says which one it is, by a function of ctypes: for compiled code, and for Python where that runs the text of a kernel."""
+        """Sets the function, from one of ctypes, for compiled code and for kernels that the interpreter runs."""
         from llvmlite import binding
 
         address = ctypes.cast(function, ctypes.c_void_p).value or 0
@@ -315,10 +321,10 @@ class External(Compiled):
         result, _, arguments = self.signature.rstrip(")").partition("(")
         kinds = [_C_TYPES[name.strip()] for name in (result, *arguments.split(","))]
         typed = ctypes.CFUNCTYPE(*kinds)(address)
-        self._python = lambda *given: typed(*[int(one) for one in given])  # NumPy's integers are none to ctypes
+        self._python = lambda *given: typed(*[int(one) for one in given])  # ctypes does not take NumPy's integers
 
     def in_python(self) -> Callable[..., Any]:
-        """The function itself, if it is known where that is."""
+        """The function itself, if it is connected."""
         return self._python or super().in_python()
 
     def inner(self) -> Any:
@@ -347,8 +353,8 @@ def _names(code: types.CodeType) -> set[str]:
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Marks a function as a numba kernel: `@kernel`, or `@kernel(fastmath=True)` with numba's options.
 
-    `light=True` is for text that runs once a call or once a sample: headers, plans, what only calls other kernels. It is
-    optimised a little, which takes half of the time. The kernels that it calls are optimised as they say themselves. It is the
+    `light=True` is for code that runs once a call or once a sample: headers, plans, loops that only call other kernels. It is
+    optimised less, which halves the time to compile. The kernels that it calls are optimised by their own options. It is the
     default with `nogil=False`, which is for few numbers.
     """
     if function is None:

@@ -79,7 +79,7 @@ class KernelCache:
         folder = writable_folder()
         return None if folder is None else str(folder)
 
-    def kept(self, sig: Any, target_context: Any) -> bool:
+    def has_file(self, sig: Any, target_context: Any) -> bool:
         """Whether there is code for a signature."""
         codegen = target_context.codegen()
         name = self._file_name(sig, _target(codegen))
@@ -111,10 +111,10 @@ class KernelCache:
                 yield data, target
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Part of the interface: it is kept already."""
+        """Part of the interface: the code is stored already."""
 
     def compiled_once(self, sig: Any, target_context: Any, compile_now: Callable[[], Any]) -> Any:
-        """What `compile_now` gives, which is kept; or what another process of this machine has compiled meanwhile."""
+        """What `compile_now` returns, which is stored; or what another process of this machine has compiled."""
         name = self._file_name(sig, _target(target_context.codegen()))
         with alone(writable_folder(), name, functools.partial(background.elsewhere, self._inner)) as waited:
             made = self.load_overload(sig, target_context) if waited else None

@@ -1,8 +1,8 @@
-"""For kernels that work on many samples: the next one by a counter that all threads share.
+"""Compiled loops over samples, whose threads share a counter of the samples taken.
 
-Such a kernel is called once for a batch, and threads join in (`thread_team.py`), each of which takes samples until none is
-left. A call for each sample made threads wait for the interpreter: 64 photographs through decode, resample and normalise were
-256 calls, each of which lets go of it and asks for it again.
+Such a loop is called once for a batch. Threads join it (`thread_team.py`) and take samples until none is left. With a call for each
+sample, threads waited for the interpreter: 64 photographs through decode, resample and normalise were 256 calls, each of which
+released the GIL and took it again.
 """
 
 # What numba keeps private is not in its types.
@@ -21,7 +21,7 @@ from ndd._tensor.memory import memory_at
 
 
 def _counted_in_python(counter: np.ndarray) -> int:
-    """Two threads may get the same number, which is no harm: they make the same of it."""
+    """Two threads may get the same number, which does no harm: they compute the same."""
     found = int(counter[0])
     counter[0] = found + 1
     return found

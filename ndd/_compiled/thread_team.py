@@ -43,12 +43,12 @@ _FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platfo
 _WAIT, _WAKE = 128, 129  # of memory that no other process has
 _PLACES = 16  # loops at a time: one more is worked on by its own thread alone
 _SIGNAL, _ASLEEP, _STOPPED, _HEAD = 0, 8, 16, 24  # a line of the cache each
-_WANTED = 1 << 32  # one thread more to join in; below it is how many have
+_WANTED = 1 << 32  # added for one more thread that may join; below it is the number of those that have joined
 _WORD, _TAKEN, _ENTRY, _ADDRESS, _SIZE = 0, 1, 2, 3, 8  # of a place
-_WOKEN_AT_ONCE = 4  # threads that are woken by one, which wake others
-_SPINS = 200  # looks at the end of a loop before it is waited for: 40 ns each
+_WOKEN_AT_ONCE = 4  # threads that one thread wakes; these wake others
+_SPINS = 200  # polls before a thread sleeps: 40 ns each
 ALONE = np.zeros(1, np.int64)
-"""In place of a board, where nobody is to join in."""
+"""Stands for a board where no thread may join."""
 BY_FALLBACK = "by a fallback"
 """See `joined`."""
 _ENDED = np.ones(_HEAD, np.int64)  # a board whose threads are over
@@ -58,7 +58,7 @@ if not _FUTEX:
 
     @kernel
     def _syscall(number, place, what, value, timeout, other, bits):
-        """There is no team to wake."""
+        """There are no helpers to wake."""
         return 0
 
 
@@ -132,7 +132,7 @@ def _serve(board, end):
 
 @_serve.fallback
 def _(board, end):
-    return BY_FALLBACK  # nobody waits: to compile it takes 0.7 s
+    return BY_FALLBACK  # nobody waits for it: it takes 0.7 s to compile
 
 
 def _join(board, helpers, counter, limit, arguments):
@@ -187,15 +187,15 @@ class ThreadTeam:
 
     def _begin(self) -> None:
         room = np.zeros(_HEAD + _SIZE * _PLACES + _SIZE, np.int64)
-        first = -(room.ctypes.data // 8) % _SIZE  # no place lies in two lines of the cache
+        first = -(room.ctypes.data // 8) % _SIZE  # no slot crosses a cache line
         self.board = room[first : first + _HEAD + _SIZE * _PLACES]
         self._threads: list[threading.Thread] = []
-        self._lock = threading.RLock()  # a signal's handler may take it again
+        self._lock = threading.RLock()  # a signal handler may take it again
         weakref.finalize(self, _end, self.board, self._threads).atexit = False
 
     def ensure(self, wanted: int) -> bool:
-        """Starts threads until there are `wanted`, or as many as the system allows. Returns whether there are any. There are none
-        until their loop is compiled."""
+        """Starts threads until there are `wanted`, or as many as the system allows. Returns whether there are any: not before
+        their loop is compiled."""
         if len(self._threads) >= wanted:
             return True
         if not self._threads and _serve(_ENDED, False) is BY_FALLBACK:

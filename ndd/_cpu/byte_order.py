@@ -1,4 +1,4 @@
-"""Whole numbers of several bytes, as files have them, for kernels. Those of eight bytes are signed."""
+"""Reads integers of several bytes from a file's bytes, for kernels. Integers of eight bytes are signed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ndd._compiled.jit import kernel
 
 @kernel
 def count_plane(x, runs):
-    """Reads 8 numbers at once; four runs of counters in turn: a number that follows itself does not wait for its own."""
+    """Counts bytes, 8 at a time, in four sets of counters: a repeated value need not wait for its own counter."""
     a, b, c, d = runs[0], runs[1], runs[2], runs[3]
     head = min(-x.ctypes.data % 8, x.size)
     words = x[head : head + (x.size - head) // 8 * 8].view(np.uint64)
@@ -37,7 +37,7 @@ def count_plane(x, runs):
 
 @kernel
 def count_pixels(x, runs):
-    """Two runs of counters for each channel in turn."""
+    """Two sets of counters for each channel."""
     pixels, channels = x.shape
     start = 0
     if channels == 3:

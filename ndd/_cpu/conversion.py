@@ -39,7 +39,8 @@ def _(array, out, low, high):
 
 @kernel
 def int_to_float(array, out):
-    """To the nearest, ties to even; also any numbers to a type that has all of them, and floats to other floats."""
+    """Rounds to the nearest, ties to even. It also converts any numbers to a type that holds all of them, and floats to other
+    floats."""
     for i in each(array.size):
         out[i] = array[i]
 

@@ -1,8 +1,8 @@
 """Weighted sums of neighbouring pixels: separable filters and filters given whole, with a border of any kind.
 
-Arrays are flat. Rows are worked on some at a time, as float32, each with its border beside it and the rows one behind
-the other: then a neighbour along or across the rows is a fixed distance away, and a filter is a sum of shifted slices,
-`_combine`. (What it gives for the border itself is of no use and is left behind.)
+Arrays are flat. A few rows at a time are copied as float32 into one buffer, each with its border beside it. Then a neighbour
+along or across the rows is a fixed distance away, and a filter is a sum of shifted slices, `_combine`. (Its results for the border
+itself are not used.)
 
 `store` is (low, high, even): the range of an integer output, and whether its halves are rounded to even or away from
 zero; None for a float output.
@@ -17,7 +17,7 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.sampling import BORDERS, border_index
 
 REFLECT_101 = BORDERS["reflect_101"]
-_BLOCK = 1024  # numbers at a time: sum and slices stay in the first cache
+_BLOCK = 1024  # numbers at a time: sum and slices stay in the L1 cache
 _STRIP = 8192  # numbers of the rows that are worked on together
 
 
@@ -84,7 +84,7 @@ def put_row(row, out, store):
         return
     low, high, even = store
     half = np.float32(0.49999997)
-    shift = np.float32(12582912.0)  # next to it the spacing of float32 is 1: adding it rounds
+    shift = np.float32(12582912.0)  # near it the spacing of float32 is 1, so adding it rounds
     if even:
         for j in range(out.size):
             value = row[j] if row[j] > low else low

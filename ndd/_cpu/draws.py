@@ -21,7 +21,7 @@ _U = np.uint64
 _WORD = np.float32(2.0**-32)
 _TURN = np.float32(2 * math.pi)
 PIECE = 4 * CHUNK
-"""Elements that a thread draws in one turn."""
+"""Elements that a thread draws at a time."""
 _COLUMNS = 128  # of a table of words
 _FEW = 1 << 12  # numbers that the interpreter makes one by one in less time than compiling takes
 
@@ -84,7 +84,7 @@ def fill_coin(out, streams, threshold):
 
 @kernel(nogil=False)
 def fill_coins(out, streams, threshold):
-    """The same for a number each, `out` being one-dimensional: so short that others need not be let in meanwhile."""
+    """The same for one number a sample, with `out` of one axis. It is so short that it keeps the GIL."""
     word = empty((1, 1), np.uint32)
     for n in range(len(out)):
         element_words(word, streams[n], 0)
@@ -241,8 +241,8 @@ fill_normal.fallback()
 
 @kernel
 def fill_normal_loop(counter, limit, out, starts, sizes, ends, streams, mean, stddev):
-    """The same for samples of any sizes, which begin at `starts[n]` in `out`, 1-D. A turn is PIECE elements of a sample; up to
-    sample n there are `ends[n]` of them."""
+    """The same for samples of any sizes, which begin at `starts[n]` in `out`, 1-D. Threads take pieces of PIECE elements of a
+    sample; `ends[n]` counts the pieces up to sample n."""
     for _ in range(limit):
         turn = next_index(counter)
         if turn >= ends[-1]:
@@ -299,8 +299,8 @@ def store_rounded(values, out, half, low, high, of_nan):
         out[i] = rounded if values[i] == values[i] else of_nan
 
 
-# What needs a varying number of uniform numbers per element takes the first ones from a table and the rest, seldom
-# needed, one by one.
+# Draws that need a varying number of uniform numbers an element take the first ones from a table. The rest are seldom needed and
+# made one by one.
 
 
 @kernel
@@ -331,7 +331,7 @@ def uniform_at(place, element, i, wide):
 
 
 def beta_constants(kind: type) -> np.ndarray:
-    """The numbers in these formulas in the type that they are worked out in."""
+    """The constants of these formulas in the type of the computation."""
     last = 1.0 - 2.0**-53 if kind is np.float64 else 1.0 - 2.0**-24
     return np.array([0.0, 1.0, 2.0, 1.0 / 3.0, 0.0331, 0.5, last, 9.0], kind)
 
@@ -353,8 +353,8 @@ def _(out, *given):
 
 @kernel
 def _beta_sample(out, stream, shapes, k, numbers):
-    """One sample. What makes a uniform number stands here four times: as a function it would count references of the
-    arrays for each number, which costs more than the number.
+    """One sample. The code that makes a uniform number is repeated four times: a function would count references of the arrays for
+    each number, which costs more than the number.
     """
     rows, columns = numbers.shape
     wide = numbers.itemsize == 8

@@ -1,4 +1,4 @@
-"""For kernels that only move elements: these are bytes, whatever they mean, and one compiled kernel serves all types."""
+"""Copies of elements as bytes, for kernels that only move them: one compiled kernel serves all types."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fill_line(line, fill, item, first, inner, made):
     """Fills bytes `[n]` with the elements of an array from number `first` on; element i is number `i // inner % count` of the
     `count` in `fill`, of `item` bytes each.
 
-    Gives a number that tells these lines from others of the same array and length. If that is `made`, nothing is done.
+    Returns a number that identifies these lines among others of the same array and length. If it equals `made`, nothing is done.
     """
     count = fill.size // item
     if count == 1:
@@ -55,6 +55,6 @@ def fill_line(line, fill, item, first, inner, made):
 
 
 def filled(shape, fill, item, inner):
-    """The same in Python: a whole array of these extents as bytes `[elements, item]`."""
+    """The same in Python: an array of these extents as bytes `[elements, item]`."""
     elements = np.arange(int(np.prod(shape)))
     return fill.reshape(-1, item)[elements // max(1, inner) % (len(fill) // item)]

@@ -1,7 +1,7 @@
-"""Reading files and ranges of files in calls that release the GIL: from Python each costs 45 us of it, here none.
+"""Reads files and ranges of files in calls that release the GIL. From Python each file costs 45 us under the GIL.
 
-Only regular files are read. They are opened with `O_NONBLOCK`, and what is none (a FIFO, a device, a folder) is closed
-again at once, so that no read can wait for ever.
+Only regular files are read. They are opened with `O_NONBLOCK`. Anything else (a FIFO, a device, a folder) is closed
+at once, so that no read waits for ever.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from ndd._compiled.jit import External, kernel
 from ndd._compiled.sample_loops import next_index
 
-STATUS_BYTES = 256  # room for what the kernel says of a file: 256 bytes on Linux, 144 on macOS
+STATUS_BYTES = 256  # room for `statx` (256 bytes on Linux) or `stat` (144 on macOS)
 _REGULAR, _KINDS = 0o100000, 0o170000
 
 _open = External("open", "int32(uintp, int32)")
@@ -61,7 +61,7 @@ else:
 
     @kernel
     def _regular_size(handle, status):
-        """Not known here: callers look at `AVAILABLE` first."""
+        """Not supported here: callers check `AVAILABLE` first."""
         return np.int64(-1)
 
 
@@ -123,7 +123,7 @@ def read_range(handle, address, size, offset):
 
 
 def _read(handle: int, target: memoryview, offset: int) -> int:
-    """`read_range`, by Python's interpreter."""
+    """`read_range` in Python."""
     got = 0
     try:
         while got < len(target):
@@ -186,7 +186,7 @@ def _(handles):
 
 @kernel
 def open_loop(counter, limit, paths, starts, flags, handles, sizes):
-    """As `open_files`, by threads that take the files in turn (`Call.parallel_for`)."""
+    """As `open_files`, as a loop for several threads (`Call.parallel_for`)."""
     base, status = paths.ctypes.data, np.empty(STATUS_BYTES, np.uint8)
     for _ in range(limit):
         i = next_index(counter)
@@ -204,7 +204,7 @@ def _(*given):
 
 @kernel
 def read_loop(counter, limit, order, handles, sizes, places, target, done):
-    """Reads the files `order` whole, each to `places[i]` of `target`, and closes them, by threads that take them in turn; what
+    """Reads the files `order` whole, each to `places[i]` of `target`, and closes them, as a loop for several threads. A file that
     is closed, or is being read, has the handle -1. `done`: as of `read_ranges`."""
     base = target.ctypes.data
     for _ in range(limit):

@@ -1,4 +1,4 @@
-"""Which source pixels an output pixel is made of, and with what weights: the filters of resampling.
+"""The filters of resampling: the source pixels of each output pixel, and their weights.
 
 Established against DALI 2.4.0, to the last bit: filters other than the triangle are looked up, with linear
 interpolation, in a table (65, 129 and 193 entries for GAUSSIAN, CUBIC and LANCZOS3), all in float32.
@@ -15,7 +15,7 @@ from ndd._compiled.jit import kernel
 
 F32 = np.float32
 NN, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = 0, 2, 3, 4, 5
-# The nearest pixel as CV-CUDA finds it: another one than NN where two are equally near.
+# The nearest pixel as CV-CUDA finds it. It differs from NN where two pixels are equally near.
 NN_FUSED = 6
 # As torch and torchvision resample: weights by formula, of pixels of the region alone (see `exact_taps`). The nearest pixel
 # by its corner or by its centre; three filters that are widened where an axis shrinks; two that are not.
@@ -37,7 +37,7 @@ def _lanczos_table() -> np.ndarray:
     t = ((np.arange(97) - 96) / 32).astype(F32)
     half = _sinc(t) * _sinc(t / F32(3))
     half[0] = 0
-    # The sine of the C library is not the nearest number everywhere: it is what DALI's table was made with.
+    # The C library's sine, which is not correctly rounded everywhere: DALI's table was made with it.
     for entry, towards in ((61, -1), (79, 0), (86, 1), (87, 1), (93, 1)):
         half[entry] = np.nextafter(half[entry], F32(towards))
     return np.concatenate([half, half[-2::-1]])

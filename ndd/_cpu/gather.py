@@ -1,4 +1,4 @@
-"""Bytes that lie apart, copied behind each other: threads take pieces of the result in turn, whatever the samples' sizes."""
+"""Copies scattered bytes into one buffer. Threads take pieces of the result, whatever the samples' sizes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
 from ndd._cpu.element_copies import copy_bytes
 
-PIECE = 1 << 17  # bytes of a turn
+PIECE = 1 << 17  # bytes of a piece
 
 
 @kernel
 def gather_loop(counter, limit, sources, ends, target):
-    """Copies the bytes at the addresses `sources` to the address `target`. A turn is a piece of what is there then.
+    """Copies the bytes at the addresses `sources` to the address `target`, a piece of the result at a time.
 
     `ends`: where each sample ends there, in bytes from `target` on. Both are int64 `[N]`, of one sample at least.
     """
@@ -31,7 +31,7 @@ def gather_loop(counter, limit, sources, ends, target):
             size, begin = min(ends[k], stop) - at, ends[k - 1] if k else np.int64(0)
             copy_bytes(target + at, sources[k] + at - begin, size)
             at, k = at + size, k + 1
-        k -= 1  # the next piece may begin inside of the same sample
+        k -= 1  # the next piece may begin inside the same sample
     return True
 
 

@@ -28,9 +28,9 @@ _FLOAT, _BYTE = np.dtype(np.float32), np.dtype(np.uint8)
 
 @kernel
 def _made(value, limits, small):
-    """The element of the output: rounded, halves away from zero, and cut to its range."""
+    """A number as an element of the output: rounded, halves away from zero, and clamped."""
     if small is not None:
-        # Integers are cut faster than floats. What is below zero becomes zero, however it is rounded.
+        # Integers are clamped faster than floats. Numbers below zero become zero, however they are rounded.
         return np.uint8(min(max(np.int32(value + np.float32(0.49999997)), np.int32(0)), np.int32(255)))
     return element(value, limits, None)
 
@@ -81,8 +81,8 @@ def merge_channels(x, out, matrix, limits, small):
 def grey(x, out, reverse):
     """`(9798 * R + 19235 * G + 3735 * B) / 2**15`, rounded: OpenCV's weights; `reverse` if B comes first.
 
-    16-bit numbers do, and are the fastest: the weights are divided into their upper 8 bits and their lower 7, and the
-    sum of the products with either fits.
+    16-bit arithmetic is enough, and fastest: the weights are split into their upper 8 bits and their lower 7, and the sum of the
+    products with either part fits.
     """
     channels = empty((3, _RUN), np.uint16)
     first, g, last = channels[0], channels[1], channels[2]

@@ -2,9 +2,9 @@
 
 The arrays are flat. The rows of `geometry` are about the axes F, D, H, W, C: size of the output, where its window
 starts in the input, extent of the input, steps in the input, steps in the output. Outside the input the output is
-`fill`, by channel, and so are its channels that the input has not. `limits` are the lowest and highest integer of an
-integer output, else None; `half` is True if the output holds float16 bits, False if bfloat16 bits, else None: numba compiles
-what they say.
+`fill`, by channel, and so are channels that the input lacks. `limits` are the lowest and highest integer of an
+integer output, else None; `half` is True if the output holds float16 bits, False if bfloat16 bits, else None. numba compiles
+a kernel for each of these.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _fill(out, start, step, value, first, last):
 
 @kernel
 def _channel(row, step, out, step_out, n, mean, gain, shift, limits, half):
-    """One channel of a row. Loops with constant steps are those that the compiler turns into vector code."""
+    """One channel of a row. The compiler vectorises loops with constant steps."""
     if step_out != 1 or step not in (1, 3):
         for x in range(n):
             out[x * step_out] = element((np.float32(row[x * step]) - mean) * gain + shift, limits, half)

@@ -1,6 +1,6 @@
 """Philox 4x32-10 for kernels: the words of many elements at once, or of one element in order.
 
-A *stream* is what a sample draws from: uint64 `[key, counter, sequence, phase]` (see `ndd.random.philox`). Element
+A sample draws from a *stream*: uint64 `[key, counter, sequence, phase]` (see `ndd.random.philox`). Element
 `e` of a sample reads on from word `STRIDE * e` of the stream, so it depends on no other element. `philox.cuh` has the
 same for GPU kernels.
 """
@@ -40,7 +40,8 @@ def philox_block(key, counter, sequence):
 
 @kernel(inline="always")
 def _two_blocks(key, counter, sequence, counter2, sequence2):
-    """The words of two blocks, made side by side: a step of one waits for the step before, which the other one fills."""
+    """The words of two blocks, interleaved: each step of one block waits for its step before, and the other block uses that
+    time."""
     low, half = _U(0xFFFFFFFF), _U(32)
     k0, k1 = key & low, key >> half
     a, b, c, d = counter & low, counter >> half, sequence & low, sequence >> half
@@ -116,7 +117,7 @@ def _(out, stream, first, skip=0):
 
 @kernel
 def stream_words(out, stream, first):
-    """out[i] = word `first + i` of a sample's first element, uint32: for who needs few words, one after the other."""
+    """out[i] = word `first + i` of a sample's first element, uint32, one after the other, for callers that need few words."""
     position = stream[3] + _U(first)
     counter = stream[1] + (position >> _U(2))
     sequence = stream[2] + _U(counter < stream[1])
@@ -135,7 +136,7 @@ def stream_words(out, stream, first):
 
 @kernel
 def new_cursor():
-    """A cursor that stands nowhere; `seek` before reading."""
+    """A cursor without a position; call `seek` before reading."""
     return empty(8, np.uint64)
 
 
@@ -181,7 +182,7 @@ def sample_streams(place, out):
     """The streams of samples for an operator call whose generator stands at `place` (itself such a row).
 
     The next seven words are read as a key (2), a counter (2), a sequence (2) and a phase; sample i then has the
-    sequence `SAMPLE_STRIDE * i` further on. One word after the other: this is compiled for every operator that draws.
+    sequence `SAMPLE_STRIDE * i` further on. One word after the other, so that it compiles fast: every operator that draws needs it.
     """
     stream = place[0], place[1], place[2], place[3]
     key = counter = sequence = phase = _U(0)

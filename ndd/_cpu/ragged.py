@@ -1,6 +1,7 @@
-"""Where the samples of a ragged batch lie: small loops over int64 `[N]`, a fifth of the time of NumPy's calls for 64 samples.
+"""The places of the samples of a ragged batch: small loops over int64 `[N]`, in a fifth of the time of NumPy's calls for 64
+samples.
 
-Without letting go of the interpreter (see `_tensor/small_arrays.py`).
+They keep the GIL (see `_tensor/small_arrays.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ _MOST = 2.0**60  # elements that can be counted
 
 @kernel(nogil=False)
 def count_elements(shapes, counted):
-    """Of samples of `shapes` `[N, ndim]`: the elements of each in `counted[0]`, those before it in `counted[1]`.
+    """Counts the elements of samples of `shapes` `[N, ndim]`: those of each sample in `counted[0]`, those before it in
+    `counted[1]`.
 
-    Gives how many there are in all and in the largest; -1 and -1 if they are too many to be counted.
+    Returns the total and the largest number; -1 and -1 if they do not fit.
     """
     total, largest, about = 0, 0, 0.0
     for n in range(len(shapes)):

@@ -19,7 +19,7 @@ from ndd._compiled.jit import kernel
 COMPILED_FROM = 1 << 13
 _LINE = 512  # elements
 _LINES = 1 << 14  # that a 32-bit sum of 16-bit numbers, or of squares of 8-bit ones, holds
-_SHORT = 32  # elements that are summed one after the other
+_SHORT = 32  # elements that are summed one by one
 _STEPS = 1 << 14  # that the interpreter makes in 30 ms, in less time than compiling takes
 
 
@@ -276,7 +276,7 @@ KERNELS: dict[str, Any] = {
 }  # fmt: skip
 
 FINISHES = ("plain", "mean", "root")
-"""What is made of a sum: it stays, is divided by a number, or is divided and the square root is taken. In float64."""
+"""How a sum becomes the result: unchanged, divided by a number, or divided with the square root taken. In float64."""
 
 
 def is_short(outer: int, rows: int, inner: int) -> bool:

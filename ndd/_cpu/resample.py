@@ -197,7 +197,7 @@ def even_run(first, taps, low, high, channels, lanes):
 
 @kernel
 def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, lanes):
-    """How an image is resampled along y and x: the order, the taps of both axes, and the run of elements in a row of the
+    """The plan of resampling an image along y and x: the order, the taps of both axes, and the run of elements in a row of the
     result whose ties are rounded to even (`put_row`)."""
     top, bottom = reach(height, start[0], end[0], kind[0], radius[0])
     left, right = reach(width, start[1], end[1], kind[1], radius[1])
@@ -299,7 +299,7 @@ def _bound_row(row, low, high):
 
 
 @filter_planes.fallback
-@np.errstate(invalid="ignore")  # infinite pixels, at which the loops are silent
+@np.errstate(invalid="ignore")  # infinite pixels: the compiled loops do not warn of them
 def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     rows = image.reshape(*image.shape[:2], -1, channels)
     for axis in (1, 2) if order == DOWN else (2, 1):
@@ -324,7 +324,7 @@ def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even,
 def filter_loop(
     counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, lanes, low, high
 ):  # fmt: skip
-    """Resamples up to `limit` of the images `order`, taken in turn with other threads; True.
+    """Resamples up to `limit` of the images `order`, shared with other threads. Returns True.
 
     Args:
         sources, targets: the addresses of the images and of the results, int64 `[N]`.
@@ -354,7 +354,7 @@ filter_loop.fallback(lambda *args: False)
 
 @kernel
 def _repeat_edges(line, channels, begin, behind):
-    """The pixels before `begin` and from `behind` on become those of the edges."""
+    """Sets the pixels before `begin` and from `behind` on to those of the edges."""
     for x in range(begin):
         for c in range(channels):
             line[x * channels + c] = line[begin * channels + c]
@@ -551,7 +551,7 @@ def _one_by_one(image, out, axes, changes, start, end, kind, radius, lanes) -> t
         i: axis_taps(sizes[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], i < len(axes) - 1)
         for i in {*moved, last}
     }
-    # What is resampled last decides how ties are rounded, even where it stays as it is.
+    # The last pass decides how ties are rounded, even where it changes nothing.
     channels = math.prod(out.shape[axes[-1] + 1 :])
     period = math.prod(sizes[-2:] if last == len(axes) - 3 else sizes[-1:]) * channels
     even, behind = 0, period // lanes * lanes
@@ -593,7 +593,7 @@ MADE = (np.dtype(np.uint8), np.dtype(F32))
 
 
 def range_of(dtype: np.dtype) -> tuple[np.float32, np.float32]:
-    """To what results are clamped, after they were rounded; floats are neither."""
+    """The range of results, which are rounded and then clamped; floats are neither."""
     if dtype.kind == "f":
         return F32(0), F32(0)
     info = np.iinfo(dtype)

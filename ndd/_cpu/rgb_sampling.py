@@ -1,4 +1,4 @@
-"""Rows of RGB pixels in bytes read between them: the part of `ndd._cpu.sampling` for the commonest images.
+"""Rows of RGB pixels in bytes, sampled between pixels: the part of `ndd._cpu.sampling` for the most common images.
 
 A pixel is fetched as a word of 32 bits, whose fourth byte belongs to the next one.
 """
@@ -11,7 +11,7 @@ from ndd._compiled.intrinsics import empty, multiply_add
 from ndd._compiled.jit import kernel
 
 LEAST = 9
-"""Bytes of an image that has words."""
+"""The least bytes of an image whose pixels are read as words."""
 
 
 @kernel
@@ -58,7 +58,7 @@ def _fetch_inside(words, left, right, top, bottom, a, b, c, d):
 
 @kernel
 def fetch_words(flat, words, place, fill, tap, begin, end):
-    """The four pixels of each point as words: without a question to each of them between the ends of the row."""
+    """The four pixels of each point as words, without bounds checks between the ends of the row."""
     left, right, top, bottom = place[0], place[1], place[2], place[3]
     first, last, limit = begin, end, np.int32(words.size)
     while first < last and not _has_words(left[first], right[first], top[first], bottom[first], limit):

@@ -1,4 +1,4 @@
-"""Images read between their pixels: rows of points, with what lies outside filled, repeated or mirrored.
+"""Samples images between pixels: rows of points; pixels outside are filled, repeated or mirrored.
 
 A point is (x, y) from the corner of the image: the middle of pixel 0 is at 0.5. A row is done in steps, each of them a
 simple loop: where its pixels lie, fetching them, mixing them, and storing the numbers in the type of the output.
@@ -51,7 +51,7 @@ def border_index(i, n, border):
 
 @kernel
 def _bounded(value):
-    """A coordinate that a place can be made of; NaN lies outside."""
+    """A coordinate within the range of a place; NaN lies outside."""
     value = value if value > -_FAR else -_FAR
     return value if value < _FAR else _FAR
 
@@ -98,7 +98,7 @@ def nearest_taps(at, n, step, border, outside, place, pixel):
 
 @kernel
 def rounded(value):
-    """To a whole number; halves away from zero, as DALI's warps do it."""
+    """Rounds to an integer, halves away from zero, as DALI's warps do."""
     whole = np.trunc(value)
     rest = value - whole
     half = np.float32(0.5)
@@ -156,8 +156,8 @@ def sample_rows(
 
     `place` [4, width] is room for a row, `outside` a place that stands for the fill value, also when another place is
     added to it; both are of 32 bits, which is faster, wherever those hold all places. `fill` holds float32 numbers to be mixed
-    with pixels, `stored_fill` the same in the output's type. `nearest` and `words` are None or not: of a question
-    whether an argument is None numba compiles one answer only.
+    with pixels, `stored_fill` the same in the output's type. `nearest` and `words` are None or True: numba compiles only
+    one branch for an argument that is None.
     """
     height, width, channels = image.shape
     flat, wide = image.reshape(height * width * channels), out.shape[1]

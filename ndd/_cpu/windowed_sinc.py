@@ -107,7 +107,7 @@ def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
             out[block + o] = total
 
 
-@kernel(fastmath=False)  # else numba takes what its caller has, and adds up in another order
+@kernel(fastmath=False)  # else numba inherits the caller's option, and sums in another order
 def _placed(fraction, step, coarse, found):
     """For each output of a block, the first of which lies at `fraction`, in the rows of `found` `[5 * BLOCK]`: how far it is
     behind a whole sample, in phases; that sample; the phase; how far it is behind that, as the table has it in its lower and in

@@ -1,5 +1,5 @@
-"""Where the windows of a batch lie: small loops over int64 arrays `[N, axes]`, a tenth of the time of NumPy's calls; and
-taking one out of an array, `cut_bytes`."""
+"""The windows of a batch: small loops over int64 arrays `[N, axes]`, in a tenth of the time of NumPy's calls; and `cut_bytes`,
+which copies a window out of an array."""
 
 from __future__ import annotations
 

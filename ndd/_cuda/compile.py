@@ -65,8 +65,8 @@ def _function(module: Any, code: bytes, text: str, name: str) -> Kernel:
 
 
 def packaged(text: str, capability: int) -> Iterator[bytes]:
-    """Code of the package's for a text that runs on a GPU, such as 86: machine code of its generation, of its own number or a
-    smaller one; else portable code, which the driver translates."""
+    """The package's code for a kernel text on a GPU of this capability, such as 86: machine code for the same generation and the
+    same or a smaller number; otherwise portable code, which the driver translates."""
     there = {target: int(target.partition("_")[2]) for target in targets() if target.startswith(("sm_", "compute_"))}
     older = sorted((number, target) for target, number in there.items() if number <= capability)
     of_generation = [t for number, t in older if t.startswith("sm_") and number // 10 == capability // 10]
@@ -77,12 +77,12 @@ def packaged(text: str, capability: int) -> Iterator[bytes]:
 
 
 def packaged_name(text: str) -> str:
-    """Of a text's code in an archive: no compiler is asked for its version."""
+    """The key of a text's code in an archive. It does not depend on the compiler's version."""
     return hashlib.sha256("\0".join((text, *OPTIONS)).encode()).hexdigest()
 
 
 def compiler() -> str:
-    """The version of what compiles."""
+    """The version of the compiler."""
     return ".".join(map(str, _nvrtc().getVersion()))
 
 
@@ -93,7 +93,7 @@ def function(text: str, name: str, device_id: int) -> Kernel:
     if found is None:
         with _lock:
             own = _loading.setdefault(key, threading.Lock())
-        with own:  # other kernels are compiled meanwhile, if other threads ask for them
+        with own:  # other threads may compile other kernels
             found = _loaded.get(key)
             if found is None:
                 found = _loaded[key] = _load(text, name, device_id)
@@ -151,12 +151,12 @@ def _kept(name_of_file: str) -> bytes | None:
 
 
 def _checksum(name_of_file: str, content: bytes) -> bytes:
-    """Of a file: what is damaged, or was kept under another name, is compiled anew."""
+    """The code in a file; None if the file is damaged or belongs to another name: it is compiled again."""
     return hashlib.sha256(name_of_file.encode() + content).digest()
 
 
 def cache_folder() -> Path | None:
-    """Where compiled kernels are kept: `gpu-kernels` in `NDD_CACHE_DIR`, else where cupy keeps its own, else in the user's
+    """The folder of compiled kernels: `gpu-kernels` in `NDD_CACHE_DIR`, else where cupy keeps its own, else in the user's
     cache folder or among the temporary files; None if none of these can be used."""
     return folder_to_write(chosen_folder("gpu-kernels"), _other_folders(), _KERNELS)
 

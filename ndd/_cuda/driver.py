@@ -1,5 +1,5 @@
-"""Functions of the CUDA driver that are called with the GIL. They take 1 to 5 us; a thread that let go of the GIL for that had
-to wait for it again, 0.2 to 0.5 ms beside the others of a loop with lookahead."""
+"""Functions of the CUDA driver, called with the GIL held. They take 1 to 5 us. A thread that releases the GIL for such a call waits
+0.2 to 0.5 ms to get it back beside the other threads of a loop with lookahead."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _check(name: str, status: int) -> None:
 
 
 def _again(status: int, name: str, arguments: tuple[Any, ...], device_id: int | None) -> int:
-    """What a function says that is called once more, if it only lacked a context. In a new thread torch's current GPU is the first
-    one: its context would take half a gigabyte of a GPU that nobody asked for."""
+    """Calls a function again if it failed for lack of a context. In a new thread torch's current GPU is the first one: its context
+    would take half a gigabyte of a GPU that nobody asked for."""
     if status != _NO_CONTEXT:
         return status
     if device_id is None:

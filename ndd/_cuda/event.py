@@ -1,4 +1,4 @@
-"""CUDA events by the driver, for where torch's would let go of the interpreter (see `driver`)."""
+"""CUDA events made by the driver, for places where torch's events would release the GIL (see `driver`)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Event:
         self._handle = found.value
 
     def record(self, stream: Any) -> None:
-        """From here on it stands for what is queued on a torch stream now."""
+        """Records the event behind what is queued on a torch stream now."""
         driver.call("cuEventRecord", self._handle, stream.cuda_stream, device_id=self.device_id)
 
     def wait(self, stream: Any) -> None:
-        """What is queued on a torch stream later waits for it."""
+        """Makes what is queued on a torch stream later wait for the event."""
         driver.call("cuStreamWaitEvent", stream.cuda_stream, self._handle, 0, device_id=self.device_id)
 
     def query(self) -> bool:
-        """Whether the GPU has passed it."""
+        """Whether the GPU has passed the event."""
         return driver.is_done("cuEventQuery", self._handle, device_id=self.device_id)
 
     def synchronize(self) -> None:
-        """Waits for the GPU to pass it; other threads go on meanwhile."""
+        """Waits for the GPU to pass the event. Other threads keep running."""
         cupy().cuda.runtime.eventSynchronize(self._handle)
 
     def __del__(self) -> None:

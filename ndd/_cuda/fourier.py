@@ -1,4 +1,4 @@
-"""Fourier transforms of the rows of a whole ragged batch in one call of cuFFT, by torch."""
+"""Fourier transforms of all rows of a ragged batch in one call of cuFFT, through torch."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Spectra(Memory):
     def make(self, call: Any) -> None:
         import torch
 
-        self.hold(torch.fft.rfft(self.rows.tensor.view(-1, self.rows.n)))  # with `out=` it would be copied
+        self.hold(torch.fft.rfft(self.rows.tensor.view(-1, self.rows.n)))  # `out=` would copy it
 
     def anew(self, held: dict[int, Memory]) -> Memory:
         return _Spectra(held[id(self.rows)])  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Launches over a ragged batch: a record for each sample (pointers, shapes, the plan's numbers) and a kernel.
 
-What an operator launches is written down as it happens. If nothing in it came from data, a later batch of the same shapes
-makes the same launches again, with its own addresses, and does not ask the operator (`replay`).
+The launches of an operator are recorded. If nothing in them came from data, a later batch of the same shapes repeats them with
+its own addresses, without calling the operator (`replay`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ndd._tensor.store import Volumes, bind_volumes
 
 _BLOCK = 256
 _MAX_BLOCKS = 1 << 16  # a grid row; kernels stride over what is left
-# Samples differ in size and each gets as many blocks as the largest wants, so most blocks of a ragged batch would start,
-# read their sample's record and end: on an H200 70,000 of them took half of the time of `rotate`. A GPU is full with some
+# Samples differ in size, and each gets as many blocks as the largest needs. So most blocks of a ragged batch would start, read
+# their sample's record and end: on an H200 70,000 of them took half of the time of `rotate`. A GPU is full with some
 # thousand blocks; a block goes round up to 16 times where the largest sample has work for more.
 _ENOUGH_BLOCKS = 4096
 _ROUNDS = 16
@@ -39,7 +39,7 @@ _SMALL_TABLE = (
 
 
 class _Form:
-    """What launches of a kernel share whose records have the same fields; kept with the call (`CachedCall.kernels`).
+    """What launches of a kernel share if their records have the same fields. Cached with the call (`CachedCall.kernels`).
 
     Attributes:
         struct: the record type of a sample.
@@ -56,7 +56,7 @@ class _Form:
 
 
 class _Start(NamedTuple):
-    """One launch, written down: its record without the addresses, and where these come from."""
+    """One recorded launch: its records without the addresses, and where the addresses come from."""
 
     functions: list[Any]
     blocks: tuple[int, int]
@@ -70,11 +70,11 @@ class _Start(NamedTuple):
 class Memory:
     """GPU memory of one call, a part for each sample: the value of a field of `Sample`, where it is an address."""
 
-    __slots__ = ("base", "count", "dtype", "kept", "offsets", "step", "tensor", "values", "zeros")
+    __slots__ = ("base", "cached", "count", "dtype", "offsets", "step", "tensor", "values", "zeros")
 
     def __init__(
         self, count: int, dtype: Any, offsets: np.ndarray | None, step: int = 1, values: np.ndarray | None = None,
-        zeros: bool = False, kept: np.ndarray | None = None,
+        zeros: bool = False, cached: np.ndarray | None = None,
     ):  # fmt: skip
         self.count = count
         self.dtype = dtype  # of torch
@@ -82,13 +82,13 @@ class Memory:
         self.step = step  # bytes from one place to the next
         self.values = values  # what is in it; None: nothing yet
         self.zeros = zeros
-        self.kept = kept  # the array with these values, if it may stay on the GPU
+        self.cached = cached  # the array with these values, if it may stay on the GPU
         self.tensor: Any = None
         self.base = 0  # its address
 
     def make(self, call: Any) -> None:
         """Memory for it, on the call's stream."""
-        if self.kept is not None and (base := _staying(self.kept, call)):
+        if self.cached is not None and (base := _staying(self.cached, call)):
             self.base = base
             return
         if self.values is not None:
@@ -102,11 +102,11 @@ class Memory:
         self.hold(made.zero_() if self.zeros else made)
 
     def anew(self, held: dict[int, Memory]) -> Memory:
-        """The same for another call, in which `held` has, by the `id` of the first call's, what was made so far."""
-        return Memory(self.count, self.dtype, self.offsets, self.step, self.values, self.zeros, self.kept)
+        """The same memory for another call. `held` has what this call has made so far, by the `id` of the first call's memory."""
+        return Memory(self.count, self.dtype, self.offsets, self.step, self.values, self.zeros, self.cached)
 
     def hold(self, tensor: Any) -> None:
-        """Takes a tensor as the memory."""
+        """Uses a tensor as the memory."""
         self.tensor = tensor
         self.base = tensor.data_ptr()
 
@@ -123,16 +123,16 @@ _tables: dict[tuple[int, int], tuple[int, Any, np.ndarray]] = {}
 
 
 class Launch:
-    """What a CUDA function of an operator calls to start kernels; also gives scratch memory on the GPU.
+    """What an operator's CUDA function calls to start kernels and to get scratch memory on the GPU.
 
     `launch("name")` starts kernel `name` of the operator's `.cu` file over all samples. Every field of the plan's
     `per_sample` and `shared` is in the structs `Sample` and `Shared`; more may be given here.
     """
 
-    def __init__(self, call: Any, plan: Any, inputs: list[Any], outputs: list[Any], n: int, kept: bool = False):
+    def __init__(self, call: Any, plan: Any, inputs: list[Any], outputs: list[Any], n: int, cached: bool = False):
         self.call = call
         self.plan = plan
-        self.steps: list[Any] | None = [] if kept else None  # Memory and _Start, in their order
+        self.steps: list[Any] | None = [] if cached else None  # Memory and _Start, in their order
         self.inputs = inputs
         self.outputs = outputs
         self.results = [o._store_ for o in outputs]
@@ -191,7 +191,7 @@ class Launch:
                 kernel, form.struct, shared_kind, macros or {}, file
             )
         n = self.n
-        octets = np.empty(n * form.struct.itemsize, np.uint8)  # not `zeros`, which lets go of the interpreter
+        octets = np.empty(n * form.struct.itemsize, np.uint8)  # not `zeros`, which releases the GIL
         records = np.frombuffer(octets, form.struct)  # `view` takes three times as long
         for name, values in zip(form.names, columns, strict=True):
             if values.__class__ is int or values.size <= FEW:
@@ -220,26 +220,26 @@ class Launch:
             volumes = counted(sizes.reshape(-1, 1))
         return self.made(Memory(max(1, volumes.total), kind, volumes.offsets, kind.itemsize, zeros=zeros))
 
-    def table(self, values: np.ndarray, each: bool = False, kept: bool = False) -> Memory:
+    def table(self, values: np.ndarray, each: bool = False, cached: bool = False) -> Memory:
         """A small constant array, on the GPU.
 
         Args:
             each: its first axis is the samples, and each is shown its own row.
-            kept: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
+            cached: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
         """
         places = np.arange(self.n, dtype=np.int64) if each else None
         step = values[0].nbytes if each and len(values) else 0
-        return self.made(Memory(0, None, places, step, values, kept=values if kept else None))
+        return self.made(Memory(0, None, places, step, values, cached=values if cached else None))
 
     def made(self, memory: Memory) -> Memory:
-        """Makes memory that somebody else describes, here and when these launches are made again."""
+        """Makes memory that somebody else describes, now and when these launches are repeated."""
         memory.make(self.call)
         if self.steps is not None:
             self.steps.append(memory)
         return memory
 
     def written_down(self) -> list[Any]:
-        """The launches of this call, to be made again by `replay`; without the memory that they used."""
+        """The launches of this call, for `replay`, without the memory that they used."""
         steps = self.steps or []
         for step in steps:
             if isinstance(step, Memory):
@@ -291,7 +291,7 @@ class Launch:
         return form, columns, addresses
 
     def _own_columns(self) -> tuple[Any, list[np.ndarray], list[str], list[tuple[str, Any]]]:
-        """What every launch says of inputs and outputs: the numbers of their axes, their extents `[N, ndim]` (of those on
+        """What every launch knows of inputs and outputs: the numbers of their axes, their extents `[N, ndim]` (of those on
         the GPU), the names of these, and which have an address."""
         shapes = []
         for operand in (*self.inputs, *self.outputs):
@@ -359,13 +359,13 @@ class Launch:
 
 
 class Joined(Launch):
-    """The launches of an operator whose output another one takes and nobody else: the last of them does what that one does
-    with each element as soon as it is made (`JOINED`, see resize.cu)."""
+    """The launches of an operator whose output only one other operator takes: the last launch also does the other operator's work
+    on each element (`JOINED`, see resize.cu)."""
 
     type_between: Any = None  # of the elements that the other operator takes
 
     def __call__(self, kernel: str, work: Any = None, *, macros: dict[str, Any] | None = None, **more: Any) -> None:
-        """As `Launch` does; the launch that makes the output is the one without a target of its own."""
+        """As `Launch` does. The launch without a target of its own makes the output."""
         macros = macros or {}
         if "TARGET" not in macros:
             types = source.ELEMENT_TYPES
@@ -382,7 +382,7 @@ def _count(n: int) -> Any:
 
 @functools.cache
 def _torch_kind(dtype: Any) -> Any:
-    """The torch.dtype of a type of ndd's or NumPy's."""
+    """The torch.dtype of an ndd or NumPy type."""
     import torch
 
     return torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
@@ -406,9 +406,11 @@ def _run(functions: list[Any], grid: tuple[int, int], octets: np.ndarray, count:
 def _address(
     records: np.ndarray, fields: list[tuple[str, Any]], call: Any, inputs: list[Any], outputs: list[Store]
 ) -> None:
-    """Writes the addresses of this call: where each sample's part is."""
+    """Writes the addresses of each sample's parts in this call."""
     n = len(records)
-    write = write_addresses if n > 1 else _write_one  # a column of one is contiguous: to a compiler another type
+    write = (
+        write_addresses if n > 1 else _write_one
+    )  # a column of one element is contiguous, which is another type to the compiler
     for name, origin in fields:
         if origin.__class__ is not tuple:
             if origin.offsets is None:
@@ -450,13 +452,13 @@ def _uploaded(store: Store, call: Any) -> np.ndarray:
 
 
 def _octets(values: np.ndarray) -> np.ndarray:
-    """The bytes of an array, one at least."""
+    """The bytes of an array, at least one."""
     flat = np.ascontiguousarray(values).reshape(-1)
     return flat.view(np.uint8) if flat.size else few_zeros(1, np.uint8)
 
 
 def _sent(call: Any, values: np.ndarray) -> int:
-    """The address on the GPU of a copy that lives until the launches after this one."""
+    """The GPU address of a copy that lives until the launches after this one."""
     stream = call.stream
     ring = stream.ring
     if ring is None:
@@ -469,7 +471,7 @@ def _sent(call: Any, values: np.ndarray) -> int:
 
 
 def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -> None:
-    """The launches of an earlier call again, with the addresses of this one."""
+    """Repeats the launches of an earlier call with the addresses of this one."""
     held: dict[int, Memory] = {}
     for step in steps:
         if isinstance(step, Memory):
@@ -485,7 +487,7 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
 
 
 def _staying(values: np.ndarray, call: Any) -> int:
-    """Where a table is that was copied to the GPU once and for all; 0 if it was not, since there are too many."""
+    """The address of a table that stays on the GPU; 0 if too many tables are there already."""
     key = id(values), call.device.device_id
     found = _tables.get(key)
     if found is None:
@@ -513,7 +515,7 @@ def upload(values: np.ndarray, device: Any) -> Any:
 
 
 class Room:
-    """What the memory of an output follows from: its shapes, worked out."""
+    """The shapes of an output, from which its memory follows."""
 
     __slots__ = ("form", "shapes", "volumes")
 

@@ -32,8 +32,8 @@ def resample_batch(
     """Input 0 to output 0 along `axes` (ascending) by the kernels of resize.cu; launches do not grow with the batch.
     `moved` has the numbers of those axes that need a pass, if not all do.
 
-    The last two axes are done at once where that is cheap; what is left are passes along one axis each, those that
-    shrink most first, with float32 scratch memory in between.
+    The last two axes are done at once where that is cheap; the other passes are along one axis each, the one that
+    shrinks most first, with float32 scratch memory in between.
     """
     shapes, out_shapes = input.shapes, out.shapes
     if kind.size and kind.max() > NN_FUSED:
@@ -82,7 +82,7 @@ def _exact_passes(launch: Launch, input: Operand, out: Operand, axes: tuple[int,
 
 
 def _plane_macros(kind: np.ndarray, across: int) -> dict[str, str]:
-    """Nothing if the kernel for NN and narrow triangles, of `across` taps along x, does both axes; another one does every
+    """Empty if the kernel for NN and narrow triangles, with `across` taps along x, does both axes; another kernel does every
     filter."""
     kinds = int(kind.min()), int(kind.max())
     narrow = kinds == (TRIANGULAR, TRIANGULAR) and across <= _FEW_TAPS

@@ -1,9 +1,9 @@
-"""What kernels are told about each sample, on its way to the GPU: a ring of memory for each stream.
+"""The records of samples on their way to the GPU: a ring buffer for each stream.
 
 A launch over 64 samples carries some 6 kB. Through torch's allocators (a pinned block, a device block, a copy) these cost
 12 us of the host's time; here one copy between two long-lived buffers costs 4. Copies and kernels of one stream run in
-order, so memory on the GPU may be written again at any time; pinned memory when the copy that reads it has run, which
-an event tells for each half of the ring.
+order, so GPU memory may be overwritten at any time. Pinned memory may be overwritten when the copy that reads it has run; an
+event for each half of the ring shows that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Ring:
         self._handle = stream.handle
         self._half = nbytes // 2
         self._host = torch.empty(nbytes, dtype=torch.uint8, pin_memory=pinned)
-        self._host.zero_()  # touched now: page by page the process would seem to grow, by 3 kB an iteration of a loop
+        self._host.zero_()  # touched now: otherwise the process would seem to grow page by page, by 3 kB an iteration of a loop
         self._memory = memoryview(self._host.numpy())  # type: ignore[arg-type]
         self._there = torch.empty(nbytes, dtype=torch.uint8, device=device)
         self._source = self._host.data_ptr()
@@ -41,7 +41,7 @@ class Ring:
         self._lock = threading.Lock()  # two contexts may work on one stream
 
     def fits(self, nbytes: int) -> bool:
-        """Whether an array of this size may go by this way."""
+        """Whether an array of this size fits the ring."""
         return nbytes <= self._half // 4
 
     def send(self, values: np.ndarray) -> int:
@@ -49,12 +49,12 @@ class Ring:
         nbytes = len(values)
         with self._lock:
             start = self._place(nbytes)
-            self._memory[start : start + nbytes] = values.data  # NumPy would let go of the interpreter
+            self._memory[start : start + nbytes] = values.data  # NumPy would release the GIL
             compile.copy_to_gpu(self._target + start, self._source + start, nbytes, self._handle)
         return self._target + start
 
     def _place(self, nbytes: int) -> int:
-        if self._used + nbytes > self._half:  # the other half's turn
+        if self._used + nbytes > self._half:  # go on with the other half
             self._read[self._now] = self._torch.record_event()
             self._now, self._used = 1 - self._now, 0
             if self._read[self._now] is not None:

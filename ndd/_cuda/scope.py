@@ -1,4 +1,4 @@
-"""Working on a GPU: the current device and stream of torch, and waiting for memory that another stream writes."""
+"""Sets torch's current device and stream, and waits for memory that another stream writes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ndd._tensor import Store
 class on_stream:
     """Makes torch allocate and copy on `stream` of GPU `device_id`: a context manager (torch's two cost 25 us).
 
-    By the functions that `torch.cuda.set_stream` and `current_stream` call, which know a stream by three numbers: to make
-    objects of these, and to compare them, takes three times as long as all else.
+    It calls the functions below `torch.cuda.set_stream` and `current_stream`, which identify a stream by three numbers. Making and
+    comparing stream objects would take three times as long as everything else.
     """
 
     __slots__ = ("_before", "_device_id", "_ours", "_there")
@@ -41,14 +41,12 @@ class _Functions(NamedTuple):
     device: Any
     current: Any
     set: Any
-    back_to: (
-        Any  # a GPU that was current, without making a context there: `set` would, and takes half a gigabyte for it
-    )
+    back_to: Any  # back to the GPU that was current. `set` would make a context there, which takes half a gigabyte
 
 
 @functools.cache
 def _functions() -> _Functions:
-    """torch's, or the same by what it has for everybody."""
+    """torch's own function, or the same through torch's public ones."""
     import torch
 
     try:

@@ -1,4 +1,4 @@
-"""The structs that a launch carries: `Sample`, a record for each sample, and `Shared`, what goes for all of them."""
+"""The structs of a launch: `Sample`, a record for each sample, and `Shared`, with what holds for all samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ndd._cuda import source
 from ndd._tensor.cache_keys import exact_key
 
-_NUMBERS = (float, np.generic, int, list, tuple)  # `|` would make a type of them each time that it is asked
+_NUMBERS = (float, np.generic, int, list, tuple)  # `|` would make a new union type at each call
 _KEPT_STRUCTS = 1024
 
 _shared: dict[Any, Any] = {}
@@ -33,10 +33,10 @@ def by_value(values: dict[str, Any]) -> tuple[Any, np.dtype]:
         if kind is int or kind is bool:
             named += name, kind, value
         elif kind is float or kind is np.float32:
-            named += name, kind, value or str(value)  # -0.0 is another number than 0.0
+            named += name, kind, value or str(value)  # -0.0 and 0.0 have different bits
         elif kind is np.ndarray or isinstance(value, _NUMBERS):
             named += name, kind, exact_key(value)
-        # no other thing gets into the struct
+        # nothing else goes into the struct
     key = tuple(named)
     found = _shared.get(key)
     if found is None:

@@ -76,7 +76,7 @@ def _flat(store: Store) -> Any:
     whole = store.dense()
     if whole is not None:
         flat = whole.contiguous().reshape(-1)
-        return flat.as_strided(flat.shape, (1,))  # to torch one element is contiguous whatever its stride says
+        return flat.as_strided(flat.shape, (1,))  # to torch a single element is contiguous whatever its stride
     parts = [t.reshape(-1) for t in store.arrays()]
     return (
         torch.cat(parts) if parts else torch.empty(0, dtype=torch_dtype(store.dtype), device=torch_device(store.device))

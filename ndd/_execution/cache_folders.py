@@ -1,4 +1,4 @@
-"""Where compiled kernels and indexes are cached between runs, and whose files are trusted.
+"""The folders in which compiled kernels and indexes are cached between runs, and the rules for trusting their files.
 
 `NDD_CACHE_DIR` moves all of them. If it cannot be used, a warning names it and the reason, and other folders serve.
 Compiled code is run, and an index says which bytes are a record. So a file is read only if nobody can have written it but this
@@ -153,7 +153,7 @@ def unwritable(folder: Path, make: bool = True) -> str:
 
 
 def folders_to_read(chosen: Path | None, others: Iterable[Path], things: str) -> list[Path]:
-    """Where to look for files: in `chosen` alone, if files can be stored there."""
+    """The folders to look for files in: only `chosen`, if files can be stored there."""
     if chosen is not None and not unwritable(chosen, make=False):
         return [chosen]
     folders = list(others) if chosen is None else [chosen, *others]
@@ -161,7 +161,7 @@ def folders_to_read(chosen: Path | None, others: Iterable[Path], things: str) ->
 
 
 def folder_to_write(chosen: Path | None, others: Iterable[Path], things: str) -> Path | None:
-    """Where to store files: the first usable folder, or None. A warning says why it is not the one that the user has chosen."""
+    """The folder to store files in: the first usable one, or None. A warning says why it is not the one that the user chose."""
     problem = "" if chosen is None else unwritable(chosen)
     if chosen is not None and not problem:
         return chosen

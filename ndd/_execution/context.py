@@ -70,7 +70,7 @@ class InvocationQueue:
                 self.thread = thread
 
     def retired(self) -> bool:
-        """Lets the idle background thread end, unless something has come meanwhile."""
+        """Lets the idle background thread end, unless new work has come."""
         with _starting:
             ending = self.asleep and not self.waiting
             self.asleep = False
@@ -286,7 +286,7 @@ _own_streams = Memoized(_new_stream, per="owner")
 
 
 class EvalContext:
-    """What operators run with: a background thread, a thread pool, a device and a CUDA stream.
+    """The resources that operators run with: a background thread, a thread pool, a device and a CUDA stream.
 
     Each thread has a default context; within `with EvalContext(...)` another one is in force. An operator uses the context
     that is in force at its call. A context serves one thread at a time; a second one gets a RuntimeError.

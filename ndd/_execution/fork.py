@@ -1,4 +1,4 @@
-"""What a fork waits for, and what a forked child forgets. Only this module registers hooks of `os.fork`.
+"""Hooks of `os.fork`: what a fork waits for, and what a forked child resets. Only this module registers such hooks.
 
 A child has one thread. Whatever another thread of the parent held or had half done at the fork stays that way for ever: a
 lock, a library half imported, a kernel half compiled. So before a fork

@@ -150,7 +150,7 @@ class Invocation:
         return self.results[index]  # type: ignore[index]
 
     def raise_now(self) -> None:
-        """For synchronous modes: the operator's own error, at the call."""
+        """Raises the operator's own error at the call, for synchronous modes."""
         if self.state == _FAILED:
             error = self.error
             try:

@@ -29,7 +29,7 @@ _refused: dict[str, None] = {}
 
 
 class KernelArchive:
-    """What an archive holds.
+    """The contents of an archive.
 
     Attributes:
         header: see above.
@@ -63,7 +63,7 @@ def archive(target: str) -> KernelArchive | None:
 
 @functools.cache
 def targets() -> list[str]:
-    """What there are archives for."""
+    """The targets that have archives."""
     return sorted(path.stem for path in folder.glob(f"*{_SUFFIX}"))
 
 
@@ -83,5 +83,5 @@ def refuse(reason: str) -> None:
 
 
 def refused() -> str:
-    """The reasons, for who is told that something is compiled; "" if there are none."""
+    """The reasons why packaged kernels are not used, for the notice of compiling; "" if there are none."""
     return "; ".join(_refused)

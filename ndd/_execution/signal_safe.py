@@ -8,7 +8,7 @@ from ndd._execution.errors import raise_signalled
 
 
 def start(thread: threading.Thread) -> None:
-    """Starts a thread. A Ctrl-C meanwhile is raised as KeyboardInterrupt; Python's own `start`, which waits for the thread,
+    """Starts a thread. A Ctrl-C during the start is raised as KeyboardInterrupt; Python's own `start`, which waits for the thread,
     sometimes raises "release unlocked lock" instead. The thread may then run or not, so register it after this call, and make
     sure that a second one does no harm."""
     try:

@@ -165,7 +165,7 @@ class ThreadPool:
             self._tasks.put(share)
         _take_all(take, function, errors)
         with guard:
-            # Do not wait for helpers that have not begun: their threads may work for an operator that waits for this one.
+            # Do not wait for helpers that have not started: their threads may work for an operator that waits for this one.
             over = True
             wait = working > 0
         if wait:

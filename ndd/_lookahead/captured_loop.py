@@ -27,7 +27,7 @@ def current_loop() -> CapturedLoop | None:
 
 
 class CapturedLoop:
-    """What the first iteration of a captured loop did. The object goes on over all epochs of its reader.
+    """The recording of the first iteration of a captured loop. It serves all epochs of its reader.
 
     Args:
         size: the batch size.
@@ -232,7 +232,7 @@ def _place(device: Any, inputs: Any) -> str:
 
 
 def _call_site(body: CodeType) -> tuple[tuple[CodeType, int], ...]:
-    """Where the user's program called into ndd, and which calls led there from the body of the loop: a function that is
+    """The line at which the user's program called ndd, and the calls that led there from the body of the loop: a function that is
     called twice in it makes two sites. Of a body that is not among the callers (a generator of the user's has the loop),
     the first place."""
     frame: FrameType | None = user_frame()

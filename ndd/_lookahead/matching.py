@@ -90,10 +90,11 @@ class _TakePrefetched:
         # Not for a call of the loop, which may do without it next time.
         if len(serving.now) < 2 or serving.now[-2].loop_position is None:
             self.loop.requested.add(self.number)
-        # What is done for merged batches is not given up for the first of them; but in a forked child nobody does it.
+        # Work for merged batches goes on even if the first of them is not taken. In a forked child no thread does it.
         may_cancel = self.result.whole is not None or self.process != os.getpid()
         if not (may_cancel and self.future.cancel()) and self.future.exception() is None:
             results = self.result.results()
+            self.loop.pace.arrived()
             if results is not None and not any([store.partial for store in results]):
                 return results
         return None

@@ -51,7 +51,7 @@ class SingleBatch(_Arrived):
         return store
 
     def draws(self, places: Sequence[Any]) -> Any:
-        """What a random operator draws for it, at the only one of `places`."""
+        """The draws of a random operator for this batch, at the only one of `places`."""
         return places[0]
 
 
@@ -75,7 +75,7 @@ class MergedBatches(_Arrived):
         return self._store
 
     def draws(self, places: Sequence[Any]) -> Any:
-        """What a random operator draws for all of them: for each batch at one of `places`."""
+        """The draws of a random operator for all batches, each at one of `places`."""
         return None if places[0] is None else MergedDraws(places, self._counts)
 
     def split(self, merged: Store, stream: Any) -> list[Store] | None:
@@ -99,7 +99,7 @@ class MergedBatches(_Arrived):
 
 
 class MergedDraws:
-    """What a call draws for merged batches: for each as a call for it alone."""
+    """The draws of a call for merged batches: each batch gets what a call for it alone would draw."""
 
     __slots__ = ("_counts", "_places")
 
@@ -114,7 +114,7 @@ class MergedDraws:
 
 
 class _Sources(Sequence[Any]):
-    """Where the samples of merged batches came from; read in errors alone."""
+    """The sources of the samples of merged batches, for errors."""
 
     def __init__(self, parts: Sequence[Sequence[Any]]):
         self._parts = parts

@@ -29,12 +29,12 @@ def times_written(store: Store) -> int:
 
 
 def kind_of(store: Store) -> Any:
-    """What a cached call is valid for: its plans and recorded launches would take the bytes of another kind for its own."""
+    """The key of a cached call's inputs: its plans and recorded launches would misread values of another kind."""
     return store.dtype, store.ndim, store.layout, store.device
 
 
 class LoopConstant:
-    """A value from outside the loop that each iteration uses. It equals itself alone, as long as nobody writes to it."""
+    """A value from outside the loop that each iteration uses. It equals only itself, as long as nobody writes to it."""
 
     __slots__ = ("handle", "writes")
 
@@ -94,7 +94,7 @@ class RecordedCall:
 
 
 class LoopRecording:
-    """What a loop does with the batches of one output of a reader.
+    """The calls that a loop makes with the batches of one output of a reader.
 
     Attributes:
         expected: the calls that the next iterations are expected to make.
@@ -127,7 +127,7 @@ class LoopRecording:
         if last is None:
             return
         if iteration.future is not None and self.gpu is not None:
-            ahead = self.pace.is_ahead_of_gpu(self.gpu, last.ready)
+            ahead = self.pace.begin(self.gpu, last.ready)
             self.pace.took(iteration.finished, perf_counter(), ahead)
         last.prefetched = ()
         self.kind = last.kind

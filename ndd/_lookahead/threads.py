@@ -47,7 +47,7 @@ cpu_thread = Memoized(lambda: ThreadPoolExecutor(1, thread_name_prefix="ndd-look
 
 
 def is_ahead() -> bool:
-    """Whether this thread works on what the loop has not asked for yet, beside others that do."""
+    """Whether this thread computes ahead of the loop, beside threads that the loop waits for."""
     return _local.ahead
 
 

@@ -10,7 +10,7 @@ The life of a call
       |
     Operator.call                       one path for every operator                   operator.py
       |  inputs are handles: nothing is computed, nothing is waited for
-      |  constants are converted and checked once, and found again at the next call   arguments.py, call_cache.py
+      |  constants are converted and checked once, and cached for the next call       arguments.py, call_cache.py
       |  the operator's own function says what comes out: `like(images)`              plan.py
       |  errors of arguments rise here, at the user's line
       v
@@ -27,7 +27,7 @@ The life of a call
       |                                   |  values of the inputs                        inputs.py, _tensor/store.py
       |                                   |  videos become frames                        frames.py
       |                                   |  .plan: shapes of the outputs, numbers       plan.py, values.py
-      |                                   |    (kept for the next batch of these shapes)
+      |                                   |    (cached for the next batch of these shapes)
       |                                   |
       |                     CPU           |            GPU
       |                      +------------+------------+
@@ -56,35 +56,41 @@ What an operator's author sees
     @grid_mask.cuda("grid_mask.cu")
     def _(launch, images, out, grid): ...  # for the batch: one launch
 
-and never: threads, streams, evaluation modes, `Batch` against `Tensor`, stores, pointers, where a value came from, defaults that
-were left out. How a batch is divided is the framework's choice, from what the plan says may be cut (`cut`).
+They never see threads, streams, evaluation modes, `Batch` against `Tensor`, stores, pointers, where a value came from, or
+defaults that were left out. How a batch is divided is the framework's choice, from what the plan says may be cut (`cut`).
 
-**The concepts**, all of them:
+**The eight concepts of a CPU operator** are `@operator`, `PerSample` arguments with their `Values`, `like` (or `output`), `.plan`,
+`Operand`, `Plan`, `View`, and `.cpu` with a `@kernel`.
 
-* `@operator` with `layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`, `cut`, `masks`, `paths`, `register`.
-* What the declaring function returns: `like`, `output`, `Samples`.
-* The roles: `.plan` (once a batch, the same for CPU and GPU), `.cpu`, `.cuda`; `.batch`, for work that exists only for a whole
-  batch, such as a decoder's or an FFT's; `.views`, for results that are the memory of the input; `.fuses`, for what can be made
-  together with input 0, so that this is made in part, or in pieces, or by the same launch (`fusion.py`); `.scale`, for what the
-  axes of the result stand for (seconds, hertz).
-* What the roles see: `PerSample` and its `Values`, `Operand`, `Plan` with `View`, on a GPU the launch with `scratch` and `table`,
-  or `computed_on_host`; `bad_sample`; and, in `.batch`, `.views` and plans that ask for it, the `Call`.
+**The six roles** are
 
-A plan that looked at shapes only is kept for the next batch with the same ones; one that touched data is not
-(`Operand.touched`). Where shapes follow from data on a GPU, `.cuda(computed_on_host)` copies what `.batch` gives.
+* `.plan`: shapes, numbers and views, once a batch, the same for CPU and GPU;
+* `.cpu`: one sample on the CPU;
+* `.cuda`: the launches on a GPU, with a `launch` that has `scratch` and `table`, or `computed_on_host`;
+* `.batch`: a whole batch at once, where that is the only way, such as a decoder's or an FFT's. A comment at each use says why;
+* `.views`: results that are views of the input's memory;
+* `.fuses`: work that can be done together with the operator that makes input 0, so that this input is made in part, in pieces, or
+  by the same launch (`fusion.py`).
 
-**To step through a call**, in a debugger or by prints: `with ndd.EvalMode.sync_full, ndd.EvalContext(num_threads=1):` runs all
-of it on the caller's thread, at the call. With `NDD_COMPILE=0` in the environment Python runs the kernels too (what stands
-in for one until it is compiled, else its own text; those that call C stay compiled, unless Python can call it too): slow, and
-the same to the last bit. GPU kernels: the fixture `emulated_gpu` of the tests builds them as C++, where a `printf` prints.
+Few operators need more: options of `@operator` (`layouts`, `types`, `dtypes`, `frames`, `random`, `reads`, `outputs`, `cut`,
+`masks`, `paths`, `register`), `Samples` where their number changes, `Rows` in `.batch`, `bad_sample` for errors, and the `Call`,
+which `.batch`, `.views` and plans that ask for it get.
+
+A plan that read only shapes is cached for the next batch with the same shapes; one that touched data is not (`Operand.touched`).
+Where shapes follow from data on a GPU, `.cuda(computed_on_host)` copies what `.batch` gives.
+
+**To step through a call** with a debugger or prints, use `with ndd.EvalMode.sync_full, ndd.EvalContext(num_threads=1):`, which runs
+all of it on the caller's thread, at the call. With `NDD_COMPILE=0` in the environment Python runs the kernels too (their fallbacks
+or their own text; kernels that call C stay compiled, unless Python can call it too). That is slow, and the same to the last bit.
+GPU kernels: the fixture `emulated_gpu` of the tests builds them as C++, where a `printf` prints.
 
 **To add one**, copy the nearest file: `ops/image/grid_mask.py` for pixels that keep their places, `ops/image/flip.py` for pixels
-that move, `ops/image/mixup.py` for two outputs, `ops/color/brightness.py` for what is a matrix for each pixel, `ops/tensor/cast.py`
+that move, `ops/image/mixup.py` for two outputs, `ops/color/brightness.py` for a matrix on each pixel, `ops/tensor/cast.py`
 for elementwise work, `reductions/max.py`, `random/coin_flip.py`, `ops/boxes/bbox_transform.py` where shapes follow from data.
 
-The rest of the package: `structural.py` has what is no operator (picking samples, indexing inside them, stacking), `registry.py`
-lists the operators for the tests, stubs, benchmarks and tables that walk them, `empty_batch.py` gives results without samples,
-`name_hints.py` and `unit_warnings.py` say what may have been meant, `deprecated.py` keeps old names.
+The rest of the package: `structural.py` picks samples, indexes inside them and stacks them, which are no operators. `registry.py`
+lists the operators for tests, stubs, benchmarks and tables. `empty_batch.py` gives results without samples. `name_hints.py` and
+`unit_warnings.py` suggest what the user may have meant. `deprecated.py` has old names.
 """
 
 from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values) # pyright: ignore[reportUnusedImport]

@@ -1,4 +1,4 @@
-"""What an operator's parameters accept, and the conversion of what the user wrote."""
+"""The types that an operator's parameters accept, and the conversion of the user's values."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def _same(value: Any) -> Any:
 
 
 def _converter(kind: Any) -> Callable[[Any], Any]:
-    """What makes the operator's value of a user's, by the argument's annotation."""
+    """The converter from a user's value to the operator's, by the argument's annotation."""
     if typing.get_origin(kind) is Literal:
         return _one_of(typing.get_args(kind))
     if _CALLABLE in (kind, typing.get_origin(kind)):
@@ -366,7 +366,7 @@ def _converted(values: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def _whole(values: Any) -> Any:
-    """What is a tensor to DALI, arrays and NumPy's numbers, is rounded; of Python's numbers the fraction is cut off."""
+    """Rounds arrays and NumPy's numbers, which are tensors to DALI, and truncates Python's numbers."""
     array = np.asarray(values)
     return np.trunc(array + np.copysign(0.5, array))[()] if array.dtype.kind == "f" else values
 

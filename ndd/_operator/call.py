@@ -76,7 +76,7 @@ class Call:
 
     @property
     def sources(self) -> list[Any]:
-        """Where each sample came from, None where nobody knows."""
+        """The source of each sample, None where it is unknown."""
         info = source_info_of(self.stores)
         return info if info is not None and len(info) == self.n else [None] * self.n
 
@@ -108,7 +108,7 @@ class Call:
         return parallel_for(self.context, loop, fields, count, nbytes, held, self.pace(loop))
 
     def pace(self, of: Any) -> Pace:
-        """How long a loop or kernel of this operator takes with values of these types."""
+        """The measured pace of a loop or kernel of this operator for values of these types."""
         specs = self.settled.specs
         key = (of, specs[0] and specs[0].dtype if specs else None, self.outs[0].dtype)
         return self.op.paces.get(key) or self.op.paces.setdefault(key, Pace())
@@ -120,7 +120,7 @@ class Call:
             return make()
         return self.settled.once(self.n, make)
 
-    def kept(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
+    def once_for_shapes(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
         """What `make` gives, for a plan in which the values of argument `aside` have no part: made once for all calls with
         the same constants and with samples of this one shape, if they have one. Nobody may write to it."""
         named = self.settled.named
@@ -166,7 +166,7 @@ class Call:
             return self._view(stores)
         if op.batch is not None and not op.batch_takes_plan and (op.plan is None or self.device.device_id is None):
             return self._batch(stores)
-        # Kernels read samples without gaps: what is strided is copied, for this call.
+        # Kernels read samples without gaps: strided samples are copied for this call.
         stores = [None if s is None else s.contiguous() for s in stores]
         constant = not (op.random or self.settled.handles)
         key = shapes_key(stores, self.n, self.device.device_id is not None) if constant else None
@@ -207,7 +207,7 @@ class Call:
         return found
 
     def _view(self, stores: list[Any]) -> list[Store]:
-        """Outputs that are the inputs' memory, seen in another way."""
+        """Outputs that are views of the inputs' memory."""
         op = self.op
         try:
             args = self.arguments()
@@ -308,7 +308,7 @@ class _GpuRooms(NamedTuple):
 
 @functools.cache
 def _gpu_rooms() -> _GpuRooms:
-    """What only work on a GPU needs; `import` within functions takes 0.5 us each time."""
+    """What only GPU work needs. An `import` inside a function takes 0.5 us each time."""
     from ndd._cuda import scope
     from ndd._operator import on_gpu
 
@@ -316,7 +316,7 @@ def _gpu_rooms() -> _GpuRooms:
 
 
 def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
-    """What the axes of a result stand for. A sound of the same shape is one of the same rate."""
+    """The units of the axes of a result. A sound of the same shape has the same rate."""
     known = source.scales or []
     if call.op.scale is not None:
         made = {one: call.op.scale(one, **call.settled.named) for one in set(known)}  # recordings have few rates
@@ -326,7 +326,7 @@ def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
 
 
 def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:
-    """For an operator without a plan: the shapes of input 0; what may differ between samples is per sample."""
+    """The plan of an operator without `.plan`: the shapes of input 0, and its arguments."""
     per_sample: dict[str, Any] = {}
     shared: dict[str, Any] = {}
     for name, value in args.items():

@@ -1,4 +1,4 @@
-"""What of a call serves the next ones too: what its constants settle, and plans for inputs of certain shapes."""
+"""The call cache: what the constants of a call settle, and plans for inputs of certain shapes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ndd._operator.plan import Plan
 from ndd._tensor import Batch, Spec, Tensor
 from ndd._tensor.cache_keys import seen_before
 
-FEW = 64  # plans kept for one call, and samples compared one by one to find a batch uniform
-_FEW_RAGGED = 256  # samples of different shapes for which what a GPU is told is kept: 100 bytes each and launch
-_CHURN = 8  # calls in a row with shapes that are not kept, from which on shapes are kept when they come again
+FEW = 64  # plans cached for one call, and samples compared one by one to find a batch uniform
+_FEW_RAGGED = 256  # samples of different shapes whose GPU records are cached: 100 bytes each and launch
+_CHURN = 8  # calls in a row with shapes that are not cached; from then on shapes are cached when they come again
 _HANDLES = (Tensor, Batch)
 
 
 class CachedCall:
-    """What the constants and the specs of the inputs settle of a call; shared by all calls that agree in these."""
+    """All that follows from the constants and the specs of a call's inputs. Calls that agree in these share it."""
 
     __slots__ = (
         "assumed", "batch_only", "by_name", "came_once", "columns", "constants", "device", "fewer", "handles", "kernels",
@@ -51,10 +51,10 @@ class CachedCall:
         self.assumed = False  # input 0 has no layout, and is taken as HWC
         self.constants: Any = None  # to be compared with those of a call whose key is equal
         self.plans: dict[Any, CachedPlan] = {}
-        self.made_once: dict[Any, Any] = {}  # see `Call.once` and `Call.kept`
+        self.made_once: dict[Any, Any] = {}  # see `Call.once` and `Call.once_for_shapes`
         self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
         self.columns: dict[Any, Any] = {}  # GPU: what all launches say of inputs and outputs
-        self.missed = 0  # calls in a row for which no plan was kept
+        self.missed = 0  # calls in a row for which no plan was cached
         self.came_once: set[int] = set()  # hashes of shapes that came once
         # A number of samples, and what `Call.arguments` gives for it.
         self.by_name: tuple[int, dict[str, Any]] = (-1, {})
@@ -68,10 +68,10 @@ class CachedCall:
         if len(self.plans) > FEW:
             self.plans.clear()
         self.plans[key] = planned
-        planned.kept = True
+        planned.cached = True
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` gives, made once for all calls with these constants and this key."""
+        """The result of `make`, computed once for all calls with these constants and this key."""
         made = self.made_once
         try:
             return made[key]
@@ -80,7 +80,7 @@ class CachedCall:
         if len(made) > FEW:
             made.clear()
         made[key] = found
-        return found  # not `made[key]`: another thread may have cleared it meanwhile
+        return found  # not `made[key]`: another thread may have cleared it
 
     def given(self, values: Sequence[Any], keep: bool = True) -> CachedCall:
         """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
@@ -97,9 +97,9 @@ class CachedCall:
 
 
 class CachedPlan:
-    """A plan worked out for inputs of certain shapes, with what follows from it; kept if no data went into it."""
+    """A plan for inputs of certain shapes, with what follows from it. It is cached if it depends on no data."""
 
-    __slots__ = ("columns", "kept", "kernels", "plan", "recorded", "rooms", "shapes")
+    __slots__ = ("cached", "columns", "kernels", "plan", "recorded", "rooms", "shapes")
 
     def __init__(self, plan: Plan, shapes: list[Any]):
         self.plan = plan
@@ -108,11 +108,11 @@ class CachedPlan:
         self.kernels: list[Any] | None = None  # CPU: the kernels, with what they get of the plan
         self.rooms: Any = None  # GPU: what the outputs need
         self.recorded: Any = None  # GPU: the launches, to be made again without asking the operator
-        self.kept = False  # whether it serves later batches of these shapes
+        self.cached = False  # whether it serves later batches of these shapes
 
 
 def shapes_key(stores: list[Any], n: int, on_gpu: bool) -> Any:
-    """What a plan depends on beside the constants: the shapes. None if it is not worth keeping or depends on more."""
+    """The key of a plan beside the constants: the shapes. None if the plan is not worth caching or depends on more."""
     if not stores:
         return None
     key: list[Any] = [n]

@@ -9,7 +9,7 @@ from ndd._tensor import Device, Spec
 
 
 def computed_on_host(launch: Any, *operands: Any, **arguments: Any) -> Any:
-    """What `.batch` gives, computed on the CPU and copied to the GPU: `op.cuda(computed_on_host)`.
+    """The results of `.batch`, computed on the CPU and copied to the GPU: `op.cuda(computed_on_host)`.
 
     The operator is declared with `reads="cpu"`, so that its inputs are in host memory.
     """

@@ -10,7 +10,7 @@ from typing import Any
 from ndd._execution.dynamo import OPERATOR_FILE, leave_alone
 from ndd._operator import registry
 from ndd._operator.arguments import Argument
-from ndd._operator.operator import LONGEST_KEPT, Operator
+from ndd._operator.operator import LONGEST_CACHED, Operator
 
 
 def operator(
@@ -137,7 +137,6 @@ def wrapper_of(found: Operator) -> Any:
     wrapper.plan = partial(_set_plan, found)
     wrapper.views = partial(_set, found, "views")
     wrapper.batch = partial(_set_batch, found)
-    wrapper.scale = partial(_set, found, "scale")
     wrapper.cpu = partial(_set_kernel, found, "cpu")
     wrapper.cuda = partial(_set_cuda, found)
     wrapper.fuses = partial(_set_fusion, found)
@@ -150,7 +149,7 @@ def _value_of(argument: Argument) -> str:
     name = argument.name
     if not argument.vector:
         return name
-    return f"tuple({name}) if type({name}) is list and len({name}) <= {LONGEST_KEPT} else {name}"
+    return f"tuple({name}) if type({name}) is list and len({name}) <= {LONGEST_CACHED} else {name}"
 
 
 def _set(found: Operator, role: str, function: Any) -> Any:

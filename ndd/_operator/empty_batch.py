@@ -1,4 +1,4 @@
-"""What an operator gives for a batch of no samples: nothing is computed, but the known extents of its results are worked out."""
+"""Results for batches without samples: nothing is computed, but the known extents of the results are worked out."""
 
 # What is private to users, such as `Handle._value`, is this package's own.
 # pyright: reportPrivateUsage=false
@@ -84,7 +84,7 @@ def _extents(call: Call, inputs: list[Store | None]) -> list[Shape] | None:
 
 
 def _known(store: Store | None, spec: Spec | None, sequences: bool) -> tuple[Shape, str | None] | None:
-    """What is known of an input without samples; None for one that has some."""
+    """The known properties of an input without samples; None for an input with samples."""
     if store is None or spec is None or store.n:
         return None
     extents, layout = extents_of(store, spec.ndim), spec.layout

@@ -1,11 +1,12 @@
-"""Fusion: what is made for one call alone is made only as that call needs it (the role `.fuses`).
+"""Fusion: a result that only one call takes is computed only as far as that call needs it (the role `.fuses`).
 
-One question decides: *does one waiting call alone hold my output, and can it plan from shapes?* `waiting` answers it, and
+One question decides: *does one waiting call alone hold my output, and can it plan from shapes?* `_can_take` and `_holds_alone`
+answer it, for the maker (`waiting`) as for the call that waits (`joined`), and
 
-* a decoder makes no more of its images than the call looks at (`window`);
-* a spectrogram is worked on in pieces of some hundred columns, while these lie in the cache, and is never whole
-  (`continuation`): of 64 recordings it is 19 MB, three times the mel bands that are made of it, and to write and read it took more
-  time than all its Fourier transforms;
+* a decoder decodes only the part of its images that the call reads (`window`);
+* a spectrogram is handed over in pieces of some hundred columns, while these lie in the cache, and is never stored
+  (`continuation`): for 64 recordings it has 19 MB, three times the mel bands that are made of it, and writing and reading it took
+  more time than all its Fourier transforms;
 * on a GPU the kernels that resample images normalise the pixels that they make (`joined`).
 
 It is the same arithmetic, so the same bits, as one operator after the other. `.fuses` of the waiting operator names the operator
@@ -49,8 +50,8 @@ class Waiting(NamedTuple):
 
 
 def announce(call: Call, pending: Any) -> bool:
-    """Tells the call that makes input 0, while it has not begun, that this one will take it. Gives whether this one is to make
-    both, as on a GPU, where the other has not been queued yet."""
+    """Tells the call that makes input 0, if it has not started, that this call will take its output. Returns whether this call is
+    to compute both, as on a GPU where the other call is not queued yet."""
     maker, fuses = _maker_of(pending), call.op.fuses
     if maker is None:
         return False
@@ -65,17 +66,30 @@ def announce(call: Call, pending: Any) -> bool:
     return False
 
 
+def _can_take(maker: Call, taker: Call, key: str | None) -> bool:
+    """Whether `taker` says what it does with the output of `maker`, and they work on the same batch in the same place."""
+    return (
+        key in taker.op.fuses
+        and (maker.device, maker.n, maker.batched) == (taker.device, taker.n, taker.batched)
+        and maker.settled.single
+        and not maker.settled.fewer
+    )
+
+
+def _holds_alone(taker: Call) -> bool:
+    """Whether nobody else can ask for input 0 of a call."""
+    return sys.getrefcount(taker.handles[0]) <= _HELD_HERE
+
+
 def waiting(call: Call, shapes: np.ndarray, key: str) -> Waiting | None:
     """The one call that takes the output of this one, if that has these shapes; None if somebody else holds it, if nobody waits for
     it, or if what does would fail."""
     taker = call.taker
-    if taker is None or key not in taker.op.fuses or taker.n != call.n or taker.batched != call.batched or not call.n:
+    if taker is None or not call.n or not (_can_take(call, taker, key) and _holds_alone(taker)):
         return None
-    settled = taker.settled
-    alone = sys.getrefcount(taker.handles[0]) <= _HELD_HERE and not call.settled.fewer and call.settled.single
     # The values of arguments and further inputs may have to wait for this call.
-    known = all([h._store is not None for h in settled.handles]) and all([h is None for h in taker.handles[1:]])
-    if not (alone and known and taker.device == call.device):
+    settled = taker.settled
+    if any([h._store is None for h in settled.handles]) or any([h is not None for h in taker.handles[1:]]):
         return None
     try:
         spec = settled.specs[0]
@@ -96,13 +110,13 @@ def _asked(taker: Call, operand: Operand, key: str) -> Waiting:
 
 
 def window(call: Call, shapes: np.ndarray) -> np.ndarray | None:
-    """What will ever be looked at of the images HWC that this call makes, if these are their `shapes`: int64 `[N, 4]`, y0, x0, y1,
-    x1 of each. None for all of them. The rest may hold anything."""
+    """The part of each image HWC of this call that somebody will read, for images of these `shapes`: int64 `[N, 4]`, y0, x0, y1,
+    x1. None for whole images. Pixels outside may hold anything."""
     found = waiting(call, shapes, DECODERS)
     if found is None or found.input.layout != "HWC":
         return None
     starts, ends = found.answer
-    # Where all lies outside, it is the pixels at the edge that count.
+    # A window outside of the image reads the pixels at its edge.
     starts = np.clip(starts, 0, shapes[:, :2] - 1)
     return np.concatenate((starts, np.clip(ends, starts + 1, shapes[:, :2])), axis=1).astype(np.int64)
 
@@ -111,14 +125,14 @@ def window(call: Call, shapes: np.ndarray) -> np.ndarray | None:
 
 
 class Continuation(NamedTuple):
-    """What the waiting call does with a piece, and where its output lies."""
+    """The function of the waiting call for a piece, and the store of its output."""
 
     work: Callable[..., None]
     store: Store
 
 
 def continuation(call: Call, shapes: np.ndarray) -> Continuation | None:
-    """What to do with pieces of the output of this call, of these shapes, in place of making it."""
+    """The function that takes pieces of the output of this call, which has these shapes, in place of storing it."""
     found = waiting(call, shapes, call.op.name)
     if found is None or found.answer is None:
         return None
@@ -126,8 +140,8 @@ def continuation(call: Call, shapes: np.ndarray) -> Continuation | None:
 
 
 def hand_over(call: Call, made: Continuation, shapes: np.ndarray) -> Store:
-    """Gives the waiting call its output, complete now. Returns what stands for the output of this one, which nobody looks at: it
-    has the shapes, and no numbers."""
+    """Gives the waiting call its complete output. Returns a placeholder for the output of this call, which nobody reads: it has the
+    shapes, and NaN for numbers."""
     spec = call.outs[0]
     # Views of one array: to broadcast each by itself took 0.3 ms of a batch of 64.
     nothing = np.broadcast_to(np.full(1, np.nan, spec.dtype.numpy), tuple(np.maximum.reduce(shapes).tolist()))
@@ -146,12 +160,11 @@ def joined(call: Call, launch: Callable[..., Store]) -> tuple[Store, Store] | No
     if that has begun, if somebody else holds the input, or if it would fail. `launch`: see `on_gpu.joined`."""
     pending = call.handles[0]._pending
     maker = _maker_of(pending)
-    alone = sys.getrefcount(call.handles[0]) <= _HELD_HERE
-    if maker is None or pending.queued or not alone or not _fits(maker, call):
+    if maker is None or pending.queued or not (_fits(maker, call) and _holds_alone(call)):
         return None
     try:
         maker.context, maker.stream = call.context, call.stream
-        for handle in call.settled.handles:  # before a decoder, say, is waited for
+        for handle in call.settled.handles:  # before the wait for a decoder, for example
             stored(handle)
         stores = [None if s is None else s.contiguous() for s in maker._inputs()]
         operands = maker._operands(stores)
@@ -166,22 +179,18 @@ def joined(call: Call, launch: Callable[..., Store]) -> tuple[Store, Store] | No
         if observation.active is not None:
             observation.active.note(f"fused: made by the kernels of {maker.op.name}, which has no result of its own")
         return result, between
-    except Exception as error:  # the way step by step says what is wrong, and whose fault it is
+    except Exception as error:  # one call after the other raises the right error
         raise_signalled(error)
         return None
 
 
 def _fits(maker: Call, call: Call) -> bool:
     """Whether the kernels of `maker` can make what `call` makes of its output, on a GPU."""
-    source = maker.op.cuda_source
     return (
         call.device.device_id is not None
         and maker.op.ours
-        and source in call.op.fuses
         and maker.op.cuda is not None
-        and maker.settled.single
-        and not maker.settled.fewer
-        and (maker.device, maker.n, maker.batched) == (call.device, call.n, call.batched)
+        and _can_take(maker, call, maker.op.cuda_source)
         and maker.outs[0].layout == call.settled.specs[0].layout
         and (maker.op.frames is False or "F" not in (maker.outs[0].layout or ""))
     )

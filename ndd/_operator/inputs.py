@@ -1,4 +1,4 @@
-"""The values of a call's inputs, which other calls may have to make first."""
+"""The values of a call's inputs. Other calls may have to compute them first."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""How large the numbers may be that say how much an operator does for each element: not those of a use, those of a mistake.
+"""Limits of arguments that say how much work an operator does for each element. They lie far above any use and refuse mistakes.
 
-The size of a result needs no limit of its own: memory has one, and the error tells the bytes. These make work without memory.
+The size of a result needs no limit of its own: memory has one, and the error tells the bytes. These arguments cost time without
+memory.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ RISE = 1 << 12  # how many times more samples than before a sound may have at an
 
 
 def excess(name: str, values: Any) -> tuple[int, str] | None:
-    """The first row of an argument's values that is too large, and what to say of it."""
+    """The first row of an argument's values that is too large, and the error's text."""
     most = MOST.get(name)
     if most is None or isinstance(values, list):
         return None

@@ -1,4 +1,4 @@
-"""What to write here for names of torchvision, albumentations, OpenCV and Pillow that users guess."""
+"""Hints for names of torchvision, albumentations, OpenCV and Pillow that users try here."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _OF_NAME = {name: text for names, text in _NAMES.items() for name in names}
 
 
 def keyword_hint(operator: str, name: str, value: object, known: list[str]) -> str:
-    """What to add to the error for an argument that an operator does not have."""
+    """The hint in the error for an argument that an operator does not have."""
     if name in _CHANCE and name not in known:
         return f": {_BY_CHANCE.format(value=value if isinstance(value, float) else 0.5)}"
     here = next((other for other in _ARGUMENTS.get(name, ()) if other in known and other != name), None)
@@ -85,7 +85,7 @@ def keyword_hint(operator: str, name: str, value: object, known: list[str]) -> s
 
 
 def position_hint(operator: str, value: object, arguments: list[str], required: list[str]) -> str:
-    """What to add to the error for an argument without its name."""
+    """The hint in the error for an argument without its name."""
     first = next((a for a in (operator, "size", *required) if a in arguments), next(iter(arguments), ""))
     text = _FIRST.get(operator, f"{first}=" if required or first in (operator, "size") else "")
     value = list(value) if is_tuple(value) else value

@@ -59,13 +59,13 @@ def _too_little_memory(stores: list[Any]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """What to add to an error about an unknown name: ": did you mean 'size'?", or nothing."""
+    """The end of an error about an unknown name: ": did you mean 'size'?", or ""."""
     found = get_close_matches(name, list(known), 1)
     return f": did you mean {found[0]!r}?" if found else ""
 
 
 def source_info_of(stores: list[Any]) -> list[Any] | None:
-    """Where the samples came from, by the first input that knows."""
+    """The sources of the samples, from the first input that knows them."""
     for store in stores:  # a generator in `next` takes three times as long
         if store is not None and store.source_info:
             return store.source_info

@@ -186,7 +186,7 @@ def _column(values: Any, n: int) -> list[Any]:
 
 
 def _nothing(returned: Any) -> None:
-    """What a user's kernel returns would be lost, and the output hold anything."""
+    """Refuses a value that a user's kernel returns: it would be lost, and the output would stay unwritten."""
     if returned is not None:
         raise TypeError(
             f"the CPU kernel is to write the result into its output (`out[...] = ...`), it returned {type(returned).__name__}"
@@ -205,10 +205,10 @@ def _all_done(call: Call, kernel: Any, rows: list[tuple[Any, ...]]) -> bool:
 
 
 def store_of(value: Any, spec: Spec) -> Store:
-    """What `.batch` returns for an output, as a store: a list of arrays, one array `[N, ...]`, or a store."""
+    """The store of an output that `.batch` returned as a list of arrays, one array `[N, ...]`, or a store."""
     if isinstance(value, Store):
         return value
-    if isinstance(value, list):
+    if value.__class__ is list:
         return Store(spec.dtype, spec.layout, spec.device, [tuple(p.shape) for p in value], parts=value)
     shapes = [tuple(value.shape[1:])] * len(value)
     return Store(spec.dtype, spec.layout, spec.device, shapes, whole=value)
@@ -216,7 +216,7 @@ def store_of(value: Any, spec: Spec) -> Store:
 
 def _both(shapes: Any) -> tuple[list[tuple[int, ...]], np.ndarray | None]:
     """The shapes that a plan gives as tuples, and as an array of their own where they were an array."""
-    if isinstance(shapes, np.ndarray):
+    if shapes.__class__ is np.ndarray:
         return [tuple(s) for s in shapes.tolist()], shapes.astype(np.int64)
     return [tuple(int(e) for e in s) for s in shapes], None
 

@@ -28,14 +28,14 @@ def computed(call: Call, planned: CachedPlan, operands: list[Any], n: int) -> li
         replay(planned.recorded, call, operands, results)
         return results
     outputs = [Operand(r, spec, n) for r, spec in zip(results, call.outs, strict=True)]
-    launch = Launch(call, plan, operands, outputs, n, planned.kept)
+    launch = Launch(call, plan, operands, outputs, n, planned.cached)
     if op.cuda is not None:
         op.cuda(launch, *operands, *outputs, **_named_values(op, plan))
     elif op.cuda_source is not None:
         launch(op.name)
     else:
         raise RuntimeError("there is no GPU variant")
-    if planned.kept and not any([o is not None and o.touched for o in (*operands, *outputs)]):
+    if planned.cached and not any([o is not None and o.touched for o in (*operands, *outputs)]):
         planned.recorded = launch.written_down()
     return results
 

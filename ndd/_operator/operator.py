@@ -33,7 +33,7 @@ from ndd._tensor.type_guards import is_list
 from ndd._tensor.warn_once import warn_once
 
 _KEPT_CALLS = 256
-LONGEST_KEPT = 256  # of a list: to compare the 34,928 numbers of SSD's anchors took 36 ms, to convert them takes 4
+LONGEST_CACHED = 256  # of a list: to compare the 34,928 numbers of SSD's anchors took 36 ms, to convert them takes 4
 _HANDLES = (Tensor, Batch)
 _PLAIN = frozenset({type(None), bool, int, float, str, DType, InterpType})  # hashable, and never changed
 _UNKNOWN_LAYOUT = object()
@@ -53,6 +53,7 @@ class Operator:
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
     scale: Callable[..., Any] | None = None
+    """The units of the result's axes (seconds, hertz), from those of input 0 and the arguments."""
     plan_takes_call = False
     # Whether what a sample becomes depends on that sample alone; or a function of the arguments that says so.
     independent_samples: bool | Callable[..., bool] = True
@@ -242,7 +243,7 @@ class Operator:
     def _settled_call(
         self, inputs: tuple[Any, ...], values: tuple[Any, ...], device: Any, specs: list[Any]
     ) -> CachedCall:
-        """What is kept of a call with the same constants and the same specs, or worked out now."""
+        """The cached call with the same constants and specs, or a new one."""
         key = values
         try:
             settled = self._settled.get((key, device, *specs))
@@ -307,7 +308,7 @@ class Operator:
     def _declared(
         self, seen: list[Any], named: dict[str, Any], handles: list[Any], target: Device, moves: bool
     ) -> CachedCall:
-        """What the operator's own function says comes out."""
+        """The outputs that the operator's own function declares."""
         self._check_types(seen, named)
         sequences = self.frames and not is_video(seen[0]) and any(map(is_video, seen))
         try:
@@ -395,7 +396,7 @@ class Operator:
         return n
 
     def check_arguments(self, given: dict[str, Any]) -> None:
-        """What a call would raise for these arguments alone, and for `device`, whatever its inputs are."""
+        """The error that a call would raise for these arguments and `device`, whatever its inputs are."""
         for argument in self.arguments:
             if argument.name in given:
                 self._accepted(argument, given[argument.name])
@@ -422,7 +423,7 @@ class Operator:
         return Device.CPU
 
     def _place(self, i: int, spec: Any, target: Device) -> Any:
-        """Where input `i` is read: see `reads` of `operator`."""
+        """The place where input `i` is read: see `reads` of `operator`."""
         if spec is None:
             return None
         where = self.reads[min(i, len(self.reads) - 1)]
@@ -470,20 +471,20 @@ class Operator:
 
 
 def _cache_key(value: Any) -> Any:
-    """What an argument's value is found again by. For a handle of one number for each sample: all that an operator's own
-    function can know of it. Other handles have shapes that count too, so they stand for themselves, and nothing is kept."""
+    """The cache key of an argument's value. For a handle of one number for each sample it has all that an operator's own function
+    can know of it. Other handles have shapes that matter too, so they are keys themselves, and the call is not cached."""
     if value.__class__ in _HANDLES:
         return (value.__class__, value._spec) if value._spec.ndim == 0 else value
     if value.__class__ is np.ndarray:
         return array_key(value) or value
-    if value.__class__ in (tuple, list) and len(value) <= LONGEST_KEPT:
+    if value.__class__ in (tuple, list) and len(value) <= LONGEST_CACHED:
         return _hashable(value)
     return value
 
 
 def _hashable(values: Any) -> tuple[Any, ...]:
     """A matrix, say, as tuples: one that is not found again takes `warp_affine` on a GPU 190 of 260 us at every call."""
-    most = LONGEST_KEPT // max(len(values), 1)
+    most = LONGEST_CACHED // max(len(values), 1)
     return tuple([_hashable(v) if v.__class__ is list and len(v) <= most else v for v in values])
 
 
@@ -492,7 +493,7 @@ def _first(op: Operator) -> str:
 
 
 def _reads(given: Any, op: Operator) -> tuple[str, ...]:
-    """Where each input is read, the last one standing for all further ones."""
+    """The place where each input is read; the last one holds for all further inputs."""
     names = [*op.inputs, op.variadic] if op.variadic else op.inputs
     if isinstance(given, str):
         return (given,)
@@ -506,7 +507,7 @@ _random_source: list[Callable[[str, Any], Any]] = []
 
 
 def bind_random(source: Callable[[str, Any], Any]) -> None:
-    """Where random operators take their position from: `source(operator, rng)` advances `rng` (or the thread's default)."""
+    """Sets the source of random operators' positions: `source(operator, rng)` advances `rng` (or the thread's default)."""
     _random_source[:] = [source]
 
 

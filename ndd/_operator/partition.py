@@ -51,7 +51,7 @@ _RUN_BYTES = 1 << 17  # of a run of samples, at least
 
 
 class Pace:
-    """How long a loop works for each byte of a batch, on one thread.
+    """The measured time of a loop for each byte of a batch, on one thread.
 
     Args:
         seconds: if that is known.
@@ -64,12 +64,12 @@ class Pace:
         self._calls = 0 if seconds is None else _FIRST_CALLS
 
     def is_due(self) -> bool:
-        """Whether the time of this call is to be taken. As long as none was, it is: loops that are being compiled leave all."""
+        """Whether this call is to be timed. All calls are until one was: loops that are being compiled do nothing."""
         self._calls += 1
         return not self.seconds or self._calls <= _FIRST_CALLS or self._calls % _CALLS == 0
 
     def note(self, seconds: float) -> None:
-        """What a byte took at a call; the first one may have compiled, and a fallback have answered before."""
+        """Notes the seconds a byte of one call. The first call may have compiled, and earlier ones may have used a fallback."""
         known = self.seconds
         if not known or seconds < known / 4:
             self.seconds = seconds
@@ -212,7 +212,7 @@ class Memory(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where `Memory` goes among the fields of a loop, and all of it that is known before the addresses are."""
+    """The place of a `Memory` among the fields of a loop, with all that is known before its addresses."""
 
     slot: int
     number: int
@@ -248,13 +248,14 @@ class SampleLoop:
                 extents = np.ascontiguousarray(extents)
                 like = np.empty((0,) * extents.shape[1], dtype)
                 self._places.append(_Place(slot, field.number, extents, like, None))
-                field = None
-            self.fields.append(np.ascontiguousarray(field.values) if field.__class__ is Rows else (field,))
+                self.fields.append((None,))
+            else:
+                self.fields.append(np.ascontiguousarray(field.values) if field.__class__ is Rows else (field,))
         used = [stores[place.number] for place in self._places]
         if work is None:
             self.nbytes = sum([store.nbytes() for store in used])
         else:
-            self.nbytes = int(work.sum() if isinstance(work, np.ndarray) else work)
+            self.nbytes = int(work.sum() if work.__class__ is np.ndarray else work)
         if order is None:  # which matters to threads
             order = np.arange(n) if self.nbytes < _ALONE else _largest_first(n, used, work)
         self._order = order
@@ -279,7 +280,7 @@ class SampleLoop:
             piece = np.repeat(np.arange(len(counts)), parts)
             begin = (np.arange(len(piece)) - np.repeat(np.cumsum(parts) - parts, parts)) * length
             of, counts, rows = of[piece], np.minimum(counts[piece] - begin, length), [r[piece] for r in rows]
-        places = []
+        places: list[_Place] = []
         for place, width in zip(self._places, rows, strict=True):
             extents = place.extents[of].copy()
             extents[:, 0] = counts
@@ -311,13 +312,13 @@ class SampleLoop:
 
 def bits_of(value: Any) -> Any:
     """Numbers as compiled kernels take them: those of float16 as their bits."""
-    half = isinstance(value, np.ndarray | np.generic) and value.dtype == np.float16
+    half = getattr(value, "dtype", None) == np.float16
     return value.view(np.uint16) if half else value
 
 
 def _largest_first(n: int, stores: list[Any], work: Any) -> np.ndarray:
     """The numbers of the samples in this order, by their work or of the largest of the stores."""
-    if isinstance(work, np.ndarray):
+    if work.__class__ is np.ndarray:
         return np.argsort(-work, kind="stable")
     if all([store.uniform() for store in stores]):
         return np.arange(n)
@@ -459,7 +460,7 @@ def _parts(arrays: list[Any], wide: list[bool], length: int, context: Any) -> li
 
 def _flat(stores: list[Store], out: Store) -> list[Any] | None:
     """Every operand as a 1-D array (or one number), if all have the shapes of the output."""
-    found = []
+    found: list[Any] = []
     for store in (*stores, out):
         if store.shapes != out.shapes:
             number = len(store.shapes) == 1 and store.arrays()[0]
@@ -484,7 +485,7 @@ def _stretched(stores: list[Store], out: Store) -> list[Any] | None:
     """Operands `[N, ...]` that broadcast as they are to the output `[N, ...]`."""
     if out.whole is None or len(out.shapes) == 1:
         return None
-    found = []
+    found: list[Any] = []
     for store in stores:
         if len(store.shapes) == 1:
             found.append(store.arrays()[0])
@@ -515,7 +516,8 @@ def each_run(call: Call, stores: list[Any], work: Callable[..., None]) -> None:
             store have one shape, a run is what a thread gets; else it is one sample. A store of one sample serves all.
     """
     out = stores[-1]
-    n, wholes = out.n, [_dense(store) for store in stores[:-1]] + [out.dense()]
+    n = out.n
+    wholes: list[Any] = [*map(_dense, stores[:-1]), out.dense()]
     if all([whole is not None for whole in wholes]):
         wholes = [w if len(w) == n else np.broadcast_to(w, (n, *w.shape[1:])) for w in wholes]
         parts = max(1, min(call.threads, n, out.nbytes() // _RUN_BYTES))

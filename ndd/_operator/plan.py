@@ -1,4 +1,4 @@
-"""What an operator's own functions give: what comes out, and the plan of it."""
+"""The return values of an operator's functions: descriptions of its outputs, and plans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def like(
     ndim: int | None = None,
     layout: str | None = "same",
 ) -> Spec:
-    """What comes out is as `source`, except for what is given. `layout=None` means that the result has none."""
+    """Describes an output like `source`, except for the arguments given. `layout=None` means that the result has none."""
     if dtype is None and ndim is None and layout == "same":
         return source
     return Spec.of(
@@ -35,13 +35,13 @@ def like(
 
 
 def output(dtype: DTypeLike | None, ndim: int | None, layout: str | None = None) -> Spec:
-    """What comes out, in full. `ndim=None`, and with it `dtype=None`: known only when it has run. The device is filled in
+    """Describes an output in full. `ndim=None`, and with it `dtype=None`: known only when it has run. The device is filled in
     for you."""
     return Spec.of(None if dtype is None else to_dtype(dtype), ndim, layout, None)  # type: ignore[arg-type]
 
 
 class Samples(NamedTuple):
-    """What comes out of an operator whose samples are not simply those that go in.
+    """Describes the outputs of an operator whose samples differ in number from those of its inputs.
 
     `fewer`: some may be left out, so that the size of the batch is known when it has run. `batch_only`: the operator
     makes batches, a call without a batch size is an error.
@@ -97,7 +97,7 @@ class Plan:
         return [view_of(self.view.get(name)) for name in names[:count]]
 
     def field(self, name: str) -> tuple[Any, bool]:
-        """What a kernel's parameter of this name gets, and whether it has a value for each sample."""
+        """The value of a kernel's parameter of this name, and whether it has a row for each sample."""
         if name in self.per_sample:
             return self.per_sample[name], True
         if name in self.shared:

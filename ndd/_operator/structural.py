@@ -1,4 +1,4 @@
-"""What methods of values stand for: picking samples, indexing inside them, stacking a batch to one tensor.
+"""Operations behind methods of values: picking samples, indexing inside them, stacking a batch to one tensor.
 
 These change what a handle is (Batch -> Tensor) or only how memory is seen, so they have no kernels; they are scheduled
 like any operator.

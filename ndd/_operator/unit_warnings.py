@@ -19,7 +19,8 @@ _CHANNELS = 4  # images that have more are rare enough to ask
 
 
 def warn_of_unit_range(operator: str, input: Any, centre: Any, spread: Any, scale: float = 1.0, **names: str) -> None:
-    """Of a mean and a deviation for pixels of 0 to 1, as torchvision has them, beside bytes. `names`: those of the arguments."""
+    """Warns of a mean and a deviation for pixels of 0 to 1, as torchvision has them, beside bytes. `names`: those of the
+    arguments."""
     if input.dtype.name != "u8":
         return
     mean, std = _numbers(centre), _numbers(spread)
@@ -43,7 +44,7 @@ def warn_of_unit_range(operator: str, input: Any, centre: Any, spread: Any, scal
 
 
 def warn_of_hue(operator: str, hue: Any) -> None:
-    """Of a share of the circle where degrees are expected."""
+    """Warns of a share of the circle where degrees are expected."""
     values = _numbers(hue)
     if values is not None and 0 < np.abs(values).max() <= _SHARE:
         _warn(
@@ -56,7 +57,7 @@ def warn_of_hue(operator: str, hue: Any) -> None:
 
 
 def warn_of_factors(operator: str, input: Any, **factors: Any) -> None:
-    """Of numbers from 0 to 255 where a factor of bytes is expected."""
+    """Warns of numbers from 0 to 255 where a factor of bytes is expected."""
     for name, given in factors.items():
         values = _numbers(given)
         if input.dtype.name == "u8" and values is not None and np.abs(values).max() >= _FACTOR:
@@ -66,7 +67,7 @@ def warn_of_factors(operator: str, input: Any, **factors: Any) -> None:
 
 
 def warn_of_range(operator: str, input: Any, *, shift: Any = None, center: Any = None) -> None:
-    """Of a `brightness_shift` in units of the pixels, and a `contrast_center` as a share of their range."""
+    """Warns of a `brightness_shift` in units of the pixels, and a `contrast_center` as a share of their range."""
     values = _numbers(shift)
     if values is not None and np.abs(values).max() > 1 and input.dtype.name in ("u8", "i16", "i32"):
         text = f"is a share of the range of {input.dtype}: all pixels saturate"
@@ -79,7 +80,7 @@ def warn_of_range(operator: str, input: Any, *, shift: Any = None, center: Any =
 
 
 def warn_of_noise(operator: str, input: Any, mean: Any, stddev: Any) -> None:
-    """Of noise that rounding takes away."""
+    """Warns of noise that rounding removes."""
     values, moved = _numbers(stddev), _numbers(mean)
     if values is None or moved is None or input.dtype.name == "f32":
         return
@@ -91,7 +92,7 @@ def warn_of_noise(operator: str, input: Any, mean: Any, stddev: Any) -> None:
 
 
 def warn_of_part_of_pixel(operator: str, instead: str, **sizes: Any) -> None:
-    """Of a size below one pixel. `instead`: what comes out, and what takes fractions."""
+    """Warns of a size below one pixel. `instead`: the result, and the argument that takes fractions."""
     for name, given in sizes.items():
         values = _numbers(given)
         if values is not None and ((np.abs(values) > 0) & (np.abs(values) < 1)).any():
@@ -99,7 +100,7 @@ def warn_of_part_of_pixel(operator: str, instead: str, **sizes: Any) -> None:
 
 
 def warn_of_whole_extent(operator: str, **sizes: Any) -> None:
-    """Of the size of a window that keeps the whole extent: a fraction, a negative number, or nothing but 0."""
+    """Warns of a window size that keeps the whole extent: a fraction, a negative number, or only zeros."""
     for name, given in sizes.items():
         values = None if is_list(given) and any(isinstance(v, Handle) for v in given) else _numbers(given)
         if values is None:

@@ -80,7 +80,7 @@ class Values:
 
     @property
     def numbers(self) -> Any:
-        """For arithmetic that broadcasts: the number that goes for all samples, or an array `[n]`."""
+        """The number for all samples, or an array `[n]`, for arithmetic that broadcasts."""
         return self._given
 
     def _row(self, row: np.ndarray, k: int | None, repeat: bool, what: str, sample: int | None) -> np.ndarray:
@@ -105,7 +105,7 @@ class Values:
         return bad_sample(sample, text) if self.varies else RuntimeError(text)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        """What NumPy sees: `rows()` of an argument that is a list of numbers, else `each()`."""
+        """The array that NumPy gets: `rows()` of an argument that is a list of numbers, else `each()`."""
         found = self.rows() if self.vector else self.each()
         return found if dtype is None else found.astype(dtype, copy=False)
 

@@ -275,7 +275,7 @@ def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
     value = from_pipeline(data)
     if isinstance(value, Tensor):
         return value, False
-    if isinstance(data, bytes):  # nobody can write to them: to be shared without care
+    if isinstance(data, bytes):  # immutable, so they can be shared
         return make_tensor(np.frombuffer(data, np.uint8)), False
     if _is_array_like(data):
         return _over_array_like(data), False

@@ -20,7 +20,7 @@ def numpy_type(name: str) -> np.dtype:
 
 
 def limits_of_int(source: np.dtype, target: np.dtype) -> tuple[Any, Any]:
-    """What integers are cut to, lowest and highest, as numbers of their own type; None where all of them fit."""
+    """The range that integers are clamped to, as numbers of their own type; None where all of them fit."""
     have, want = np.iinfo(source), np.iinfo(target)
     low = source.type(want.min) if want.min > have.min else None
     high = source.type(want.max) if want.max < have.max else None
@@ -28,7 +28,7 @@ def limits_of_int(source: np.dtype, target: np.dtype) -> tuple[Any, Any]:
 
 
 def of_nan(target: np.dtype) -> int:
-    """What NaN becomes in an integer type."""
+    """The integer that stands for NaN in a type."""
     if target.name == "uint64":
         return 1 << 63
     return int(np.iinfo(target).min) if target.name in ("int32", "int64") else 0

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class Spec:
-    """What a value is, apart from its numbers and extents. Equal specs are the same object (`Spec.of`), so that a call can be
-    looked up by the identity of its inputs' specs."""
+    """The description of a value without its numbers and extents. Equal specs are the same object (`Spec.of`), so that a call can
+    be looked up by the identity of its inputs' specs."""
 
     __slots__ = ("device", "dtype", "layout", "ndim")
     is_immutable = True  # it may be part of a cache key
@@ -270,7 +270,7 @@ class Handle:
 
 
 def _wrong_state(state: Any) -> str:
-    """What is wrong with a pickled state, which may be cut off, forged or of another version; "" if nothing is."""
+    """The fault of a pickled state, which may be cut off, forged or of another version; "" if it has none."""
     if not is_tuple(state) or len(state) != 6:
         return f"expected six fields, got {type(state).__name__}"
     dtype, ndim, layout, parts, batched, info = state

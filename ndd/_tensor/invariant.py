@@ -143,7 +143,7 @@ def invariant(value: T) -> T:
 
 
 def shown(name: str, inputs: Any, values: Any, batch_size: Any, device: Any, rng: Any) -> tuple[Any, ...]:
-    """What an operator is called with, without marks; the captured loops that run see it with them."""
+    """The arguments of a call without marks; captured loops see them with marks."""
     for loop in tuple(watched):
         if loop is not None:
             loop.called(name, inputs, values, batch_size, device)

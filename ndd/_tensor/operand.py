@@ -126,7 +126,7 @@ class Operand:
 
     @property
     def source_info(self) -> list[Any] | None:
-        """Where each sample came from."""
+        """The source of each sample."""
         info = self._store.source_info
         return info if info is None or len(info) == self.n else info * self.n
 

@@ -1,4 +1,5 @@
-"""What values do by functions of modules above them: a method looks its function up by name, which that module has bound."""
+"""Methods of values whose functions belong to higher modules. A method looks its function up by a name that the module has
+bound."""
 
 from __future__ import annotations
 

@@ -72,6 +72,6 @@ class Packed:
         return [array.reshape(shape) for array, shape in zip(flat, self.shapes.tolist(), strict=True)]
 
     def addresses(self) -> np.ndarray:
-        """Where each sample begins in memory, int64 `[N]`."""
+        """The address of each sample, int64 `[N]`."""
         bases = np.array([address(buffer) for buffer in self.buffers], np.int64)
         return bases[self.which] + self.starts * self.dtype.itemsize

@@ -63,7 +63,7 @@ def _end(value: str) -> str:
 
 
 def without_secrets_of(url: str, text: str) -> str:
-    """What another library says about a URL, also where it quotes parts of it, encoded or decoded."""
+    """Another library's message about a URL, without secrets, even where it quotes parts of the URL, encoded or decoded."""
     parts = urlsplit(url)
     secrets = [field.partition("=")[2] or field for field in re.split("[&;]", parts.query)] + [parts.fragment]
     user = parts.netloc.rpartition("@")[0]
@@ -77,7 +77,7 @@ def without_secrets_of(url: str, text: str) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """What an error says, without secrets. Errors of others may not be able to say anything."""
+    """An error's message, without secrets. The `__str__` of foreign errors may fail."""
     try:
         return without_secrets(str(error))
     except Exception as failure:

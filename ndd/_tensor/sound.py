@@ -23,7 +23,7 @@ _STEPS = 80.0  # decibels of a spectrogram that are shown
 
 
 class Scale(NamedTuple):
-    """What the axes of a sample stand for; `decoders.audio` knows it, what keeps the shape of a value keeps it."""
+    """The units of the axes of a sample. `decoders.audio` sets them, and operators that keep the shape keep them."""
 
     seconds: float  # a step along time
     hz: float | None = None  # a step along the frequencies of a spectrogram; None: it is a signal

@@ -65,7 +65,7 @@ class Volumes:
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where each sample begins in a flat buffer, int64 `[N]`."""
+        """The first element of each sample in a flat buffer, int64 `[N]`."""
         if self._offsets is None:
             self._offsets = self._ends - self.sizes
         return self._offsets
@@ -398,7 +398,7 @@ def is_contiguous(array: Any) -> bool:
 
 
 def address(array: Any) -> int:
-    """Where the elements of a NumPy array or torch tensor begin."""
+    """The address of the first element of a NumPy array or torch tensor."""
     return array.ctypes.data if isinstance(array, np.ndarray) else array.data_ptr()
 
 

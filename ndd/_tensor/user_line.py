@@ -1,4 +1,4 @@
-"""Where the user's program called this package: what errors name and warnings point at."""
+"""The line of the user's program that called this package: errors name it and warnings point at it."""
 
 from __future__ import annotations
 

@@ -52,6 +52,17 @@ def names() -> list[str]:
     return [line for line in _NAMES.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
 
 
+def _compared(own: str, theirs: str) -> str:
+    """ "equal", "equal, and same_on_batch=False" where ndd takes more behind, or ndd's parameters."""
+    if own == theirs:
+        return "equal"
+    more = own[:-1].removeprefix(theirs[:-1])
+    added = more.removeprefix(", ")
+    if more != own[:-1] and all("=" in part for part in added.split(", ")):
+        return f"equal, and {added}"
+    return own.partition(" (")[2][:-1]
+
+
 def report(missing: bool) -> list[str]:
     """A line for each name (with `missing` for those that ndd lacks or that differ), and the counts."""
     from ndd.torchvision import v2
@@ -63,18 +74,13 @@ def report(missing: bool) -> list[str]:
     lines, there, equal = [], 0, 0
     theirs = names()
     for line in theirs:
-        name = line.split(" ")[0]
+        name, kind = line.split(" ")[:2]
         own = ours.get(name)
+        state = "-" if own is None else f"here  signature: {_compared(own, line)}"
         there += own is not None
-        equal += own == line
-        state = (
-            "-"
-            if own is None
-            else "here  signature: equal"
-            if own == line
-            else f"here  signature: {own.partition(' (')[2]}"
-        )
-        if not missing or own != line:
-            lines.append(f"{name:<44} torchvision: {line.split(' ')[1]:<8}  ndd: {state}")
+        alike = state.startswith("here  signature: equal")
+        equal += alike
+        if not missing or not alike:
+            lines.append(f"{name:<44} torchvision: {kind:<8}  ndd: {state}")
     counts = f"{there} of {len(theirs)} transforms and functionals of torchvision, {equal} of {there} signatures equal"
     return [*lines, counts]

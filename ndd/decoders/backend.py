@@ -1,4 +1,4 @@
-"""What every backend is asked, and how it answers.
+"""The interface of a backend: the questions it gets, and its answers.
 
 A backend turns the bytes of a picture into pixels. `registry.py` lists the backends of each format, `picture.py` calls them
 for one picture, `picture_batch.py` for a batch.

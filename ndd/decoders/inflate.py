@@ -93,7 +93,7 @@ def _extents(shape: Values) -> np.ndarray:
 def _chunks(
     totals: np.ndarray, offsets: Values | None, lengths: Values | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the chunks of all samples begin, each in its sample, and their sizes; and how many each sample has."""
+    """The offsets of the chunks of all samples within their samples, their sizes, and the number of chunks of each sample."""
     if offsets is None and lengths is None:
         return np.zeros(len(totals), np.int64), totals, np.ones(len(totals), np.int64)
     begins, counts = _flat(offsets or lengths)  # type: ignore[arg-type]

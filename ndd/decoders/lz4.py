@@ -57,7 +57,7 @@ def inflate_lz4(source, out):
 
 @kernel
 def inflate_loop(counter, limit, sources, sizes, targets, rooms, made):
-    """Inflates blocks; threads take them in turn (`Call.parallel_for`).
+    """Inflates blocks, as a loop for several threads (`Call.parallel_for`).
 
     Args:
         sources, sizes: address and bytes of each block, int64 like all that follow.

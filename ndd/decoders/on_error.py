@@ -21,9 +21,9 @@ class BadSample(NamedTuple):
     index: int
     """Its number in the input batch."""
     source: Any
-    """Where it comes from (a reader says the file), without the secrets of a URL; or None."""
+    """The source of the sample (from a reader, the file), without the secrets of a URL; or None."""
     error: str
-    """What is wrong with it."""
+    """The message of the error."""
 
 
 def resolve(

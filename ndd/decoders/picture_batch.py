@@ -232,7 +232,7 @@ class PictureBatch:
         return store
 
     def _extents_of_any(self) -> tuple[int, ...]:
-        """What is known of the shape of any picture where none could be decoded: (H, W, C), 0 for unknown extents."""
+        """The known extents of pictures if none could be decoded: (H, W, C), 0 for unknown ones."""
         channels = 1 if self.options.output_type == DALIImageType.GRAY else 3
         if self.options.output_type == DALIImageType.ANY_DATA:
             channels = 0
@@ -258,7 +258,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
             batch.windows_of = lambda extents: chosen(batch.call, extents, *further, **arguments)
             batch.cut(*batch.windows_of(batch.extents()))
 
-    # A batch at once: kernels take pictures in turn from all threads, with no step of Python for each.
+    # A batch at once: threads share the pictures inside one compiled call, without Python for each picture.
     @op.batch
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
         batch = PictureBatch(call, operand, arguments)

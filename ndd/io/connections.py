@@ -61,7 +61,7 @@ class Connections:
             self._work.put(None)
 
     def end(self) -> None:
-        """Drops the requests that have not begun, and waits a little for the others."""
+        """Drops the requests that have not started, and waits briefly for the others."""
         threads = self._threads
         while not self._work.empty():
             try:

@@ -183,7 +183,7 @@ def local_name(path: str) -> str:
 
 
 def from_where(path: str) -> str:
-    """For errors about a file that is not there: the working directory, where the path is relative to it; and what the
+    """The end of an error about a missing file: the working directory, where the path is relative to it; and what the
     user may have taken for more than a name."""
     if is_remote(path):
         return ""

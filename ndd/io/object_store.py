@@ -48,7 +48,7 @@ Environment = tuple[tuple[str, str], ...]
 
 
 class Status(NamedTuple):
-    """What a store says of an object."""
+    """The facts that a store gives about an object."""
 
     size: int
     version: str
@@ -162,7 +162,7 @@ def read_object_ranges(
 
     Args:
         versions: of the objects, where they are known, so that nothing of another one comes from the cache, or from a
-            store that says by ETags which one it has: an object that was replaced meanwhile is an error.
+            store that says by ETags which one it has: an object that was replaced since is an error.
     """
     said = versions or [""] * len(urls)
     return _asked(_kept, list(zip(urls, map(int, offsets), map(int, sizes), said, strict=True)))
@@ -331,9 +331,9 @@ def _told(error: Exception) -> str:
 
 
 def _environment() -> Environment:
-    """What settings and credentials depend on. With another environment other settings and stores are made."""
+    """The variables that settings and credentials depend on. Another environment gets other settings and stores."""
     names = [n for n in os.environ if n.startswith(("AWS_", "GOOGLE_", "AZURE_", "NDD_OBJECT_"))]
-    return tuple([(n, os.environ.get(n, "")) for n in names])  # another thread may unset one meanwhile
+    return tuple([(n, os.environ.get(n, "")) for n in names])  # another thread may unset one
 
 
 def _made_settings(environment: Environment) -> dict[str, Any]:

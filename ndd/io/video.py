@@ -252,7 +252,7 @@ class _OnGpu:
 
 
 class _Sources(list[str]):
-    """Where sequences come from, and the videos, which live as long as these may still be decoded."""
+    """The sources of sequences, and the videos, which live as long as they may still be decoded."""
 
     videos: Any
 

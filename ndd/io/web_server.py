@@ -61,7 +61,7 @@ class Zone(IntEnum):
 
 
 class _Refused(OSError):
-    """What no other attempt mends."""
+    """An error that a retry does not mend."""
 
 
 class _TryAgain(OSError):
@@ -178,7 +178,7 @@ def _asked(target: _Target, headers: dict[str, str], take: Any, deadline: float)
 
 
 def _followed(target: _Target, location: str | None) -> _Target:
-    """Where an answer sends us. What it says of users does not count."""
+    """The target of a redirect, without user names in it."""
     if not location:
         raise _Refused(errno.EIO, "The web server hands the request on without saying where to")
     here = f"{target.server.scheme}://{_bracketed(target.server.host)}:{target.server.port}{target.path}"
@@ -203,7 +203,7 @@ def _warn(host: str, other: str) -> None:
 def _answered(
     target: _Target, headers: dict[str, str], origin: Zone | None, deadline: float
 ) -> Iterator[tuple[_Connection, http.client.HTTPResponse]]:
-    """The answer to one request. A connection that was kept may have been closed by the server meanwhile: then a new one is
+    """The answer to one request. The server may have closed a connection that was kept open: then a new one is
     made. It is kept again where the answer has been read to its end."""
     kept: dict[_Server, _Connection] = _local.__dict__.setdefault("kept", {})
     sent = {"User-Agent": "ndd", **headers}
@@ -241,7 +241,7 @@ def _answered(
 
 
 def _body(answer: http.client.HTTPResponse, limit: int | None) -> bytearray:
-    """What an answer holds, up to a limit."""
+    """The body of an answer, up to a limit."""
     data = bytearray()
     while limit is None or len(data) < limit:
         piece = answer.read(_PIECE if limit is None else min(_PIECE, limit - len(data)))
@@ -254,7 +254,7 @@ def _body(answer: http.client.HTTPResponse, limit: int | None) -> bytearray:
 
 
 def _range(answer: http.client.HTTPResponse) -> tuple[int | None, int | None]:
-    """Where the part of a file that an answer holds begins, and how large the file is."""
+    """The offset of the part of a file in an answer, and the size of the file."""
     stated = _RANGE.match(answer.getheader("Content-Range", ""))
     if stated is None:
         return None, None

@@ -25,7 +25,7 @@ _UNDEFINED = object()
 
 
 class PipelineBody(PipelineOptions):
-    """What a `Pipeline` knows of its function; `pipeline.py` runs it."""
+    """The function of a `Pipeline` and its trace; `pipeline.py` runs it."""
 
     def _prepare(self) -> None:
         self._returned: Any = _UNDEFINED  # what the traced function returned
@@ -37,7 +37,7 @@ class PipelineBody(PipelineOptions):
         self._states: OperatorStates | None = None
         self._readers: dict[str, Any] = {}
         self._sources: list[ExternalSource] = []
-        self._early: dict[str, list[Any]] = {}  # fed to sources of a body that has not run yet
+        self._early: dict[str, list[Any]] = {}  # fed to sources before the first run
         self._read: dict[int, Any] = {}
         self._built = False
         self._context: Any = None
@@ -171,7 +171,7 @@ class PipelineBody(PipelineOptions):
 
     @property
     def states(self) -> OperatorStates:
-        """What the calls keep between runs."""
+        """The state that calls keep between runs."""
         if self._states is None:
             self._states = OperatorStates(self._seed, self._restored)
         return self._states
@@ -192,7 +192,7 @@ class PipelineBody(PipelineOptions):
         return source
 
     def generator(self, name: str, seed: int | None) -> Callable[[], ndd.random.RNG]:
-        """What gives a generator in every run, of a call of that name that draws by itself."""
+        """The source of a generator in each run, for a call of that name that draws without one."""
         kept = OperatorState(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
         return kept if self.tracing else self.states.known_here(kept)
 
@@ -297,7 +297,7 @@ class PipelineBody(PipelineOptions):
 
 
 def _as_tuple(outputs: Any) -> tuple[Any, ...]:
-    """What a body returned, as a tuple of outputs. NotImplementedError, DALI's, if these are none."""
+    """The outputs that a body returned, as a tuple. NotImplementedError, as DALI raises it, if it returned none."""
     if isinstance(outputs, dict):
         outputs = tuple(outputs.values())
     elif isinstance(outputs, list) and any(isinstance(o, DataNode) for o in outputs):

@@ -117,7 +117,7 @@ def split(value: Any, *, predicate: Any, **_: Any) -> Any:
 
 
 def merge(true: Any, false: Any, *, predicate: Any, **_: Any) -> Any:
-    """What `split` gave, after other steps, in the order that it had before."""
+    """Joins the parts of `split`, after other steps, in their order before the split."""
 
     def merged(run: Any) -> Any:
         flags = run.flags(predicate)

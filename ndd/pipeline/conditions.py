@@ -133,7 +133,7 @@ class Place:
         self._owner, self._name, self._item = owner, name, item
 
     def value(self) -> Any:
-        """What is there, or an `Undefined`."""
+        """The value, or an `Undefined`."""
         try:
             return self._owner[self._name] if self._item else getattr(self._owner, self._name)
         except (AttributeError, KeyError):

@@ -1,4 +1,4 @@
-"""Where a thread is: in which pipeline, in which branch of an `if` on a node, and at which line of the user's program."""
+"""The position of a thread: its pipeline, its branch of an `if` on a node, and its line of the user's program."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _STEP = (lambda step, run, *kept: step(run, *kept)).__code__
 
 
 def user_frame() -> types.FrameType:
-    """Where the user's program called into `ndd`."""
+    """The line at which the user's program called `ndd`."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""What made the nodes of a pipeline: the calls, and the names that DALI gives their nodes.
+"""The calls that made the nodes of a pipeline, and the names that DALI gives their nodes.
 
 Functions of `fn` and the operators of nodes are `noted`: recorded nodes know the call that made them. A call inside another
 (`fn.readers.sequence` calls `fn.readers.file`) is a part of it.
@@ -33,7 +33,7 @@ _serials = itertools.count()
 
 
 class Node:
-    """What calls see of a `DataNode`.
+    """The part of a `DataNode` that calls see.
 
     Attributes:
         name: as DALI names it: "images", "__Flip_0"; with its place "reader[1]", if it is one of several.
@@ -106,7 +106,7 @@ class FunctionCall:
 
     @property
     def device(self) -> str:
-        """Where its result is, as far as the graph tells: "cpu" or "gpu"."""
+        """The device of its result, as far as the graph tells: "cpu" or "gpu"."""
         if self.path in MOVES:
             return self.path.removeprefix("DataNode.")
         given = self.arguments.get("device")

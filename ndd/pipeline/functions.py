@@ -86,7 +86,7 @@ class Namespace:
 
 
 def lookup(home: Any, path: str, name: str) -> Any:
-    """What `fn.<path>` stands for; AttributeError if ndd has no such operator."""
+    """The function or package behind `fn.<path>`; AttributeError if ndd has no such operator."""
     if path in OWN:
         return OWN[path]
     if path in OLD_NAMES:
@@ -221,7 +221,7 @@ class CallForm:
         self.most = None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(by_place)
 
     def check(self, inputs: int, arguments: dict[str, Any]) -> None:
-        """What DALI raises: KeyError for an unknown argument, ValueError for other inputs, RuntimeError for what lacks."""
+        """Raises DALI's errors: KeyError for an unknown argument, ValueError for wrong inputs, RuntimeError for missing ones."""
         least = sum(name not in arguments for name in self.first)
         if inputs < least or (self.most is not None and inputs > self.most):
             most = "" if self.most is None else f" and at most {self.most}"

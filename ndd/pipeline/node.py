@@ -18,7 +18,7 @@ from ndd.types import Constant
 
 
 class NewAxis:
-    """What stands in an index for an axis to be added: `newaxis`, or `newaxis("C")` with its letter in the layout."""
+    """Stands in an index for an axis to be added: `newaxis`, or `newaxis("C")` with its letter in the layout."""
 
     def __init__(self, name: str | None = None):
         if name is not None and (not isinstance(name, str) or len(name) != 1):
@@ -119,7 +119,7 @@ class DataNode(Node):
 
     @property
     def device(self) -> str:
-        """Where the value is: "cpu" or "gpu"; of a recorded step, where it will be as far as the calls before it tell."""
+        """The device of the value, "cpu" or "gpu"; for a recorded step, the device as far as the calls before it tell."""
         if self.call is not None:
             return self.call.device
         return "cpu" if self.step is not None else self._value.device.device_type
@@ -147,7 +147,7 @@ class DataNode(Node):
 
     @_noted
     def source_info(self, *, device: str = "cpu") -> DataNode:
-        """Where every sample came from, as a tensor of characters."""
+        """The source of every sample, as a tensor of characters."""
         return self.property("source_info", device=device)
 
     @_noted

@@ -1,4 +1,4 @@
-"""What the calls of a pipeline keep between runs (readers, random generators, sources), and their seeds.
+"""The state that calls of a pipeline keep between runs (readers, random generators, sources), and their seeds.
 
 A pipeline's `seed` gives each reader and random operator that has no `seed` of its own one of the words that
 `std::seed_seq{seed}` makes, in the order in which DALI meets them (`Trace.kept`). So the orders of readers and the numbers
@@ -19,7 +19,7 @@ _WORDS = 1024  # the length of the sequence decides its words
 
 
 class OperatorState:
-    """What one call keeps; each pipeline that the call belongs to makes an object of its own, with `make(pipeline, seed)`.
+    """The state of one call; each pipeline that the call belongs to makes an object of its own, with `make(pipeline, seed)`.
 
     Args:
         kind: of the call, for checkpoints.
@@ -95,7 +95,7 @@ class OperatorStates:
         self._words = {**words, **self._words}
 
     def known_here(self, kept: OperatorState) -> OperatorState:
-        """What the same call kept in an earlier run, where the body runs for every batch: it is known by its name, else by
+        """The state of the same call in an earlier run, where the body runs for every batch: it is known by its name, else by
         its place in the program, so that calls that are left out in some runs do not shift the others."""
         frame = current.user_frame()
         site = (kept.kind, kept.name) if kept.name is not None else (kept.kind, frame.f_code, frame.f_lasti)

@@ -59,7 +59,7 @@ def _is_type(value: Any) -> bool:
 
 
 def _expected(name: str, given: Any, kind: str, is_one: Callable[[Any], bool]) -> Any:
-    """What the outputs must be, if it is of the right kind."""
+    """The required property of outputs, if it is of the right kind."""
     for value in given if isinstance(given, list | tuple) else [given]:
         none_of_a_kind = name == "output_dtype" and value == ndd.types.NO_TYPE
         if none_of_a_kind or (name == "output_ndim" and isinstance(value, int) and value < 0):

@@ -1,4 +1,4 @@
-"""What a pipeline's `run()` gives: lists of tensors with the methods of DALI's `TensorList` and `Tensor`."""
+"""The results of a pipeline's `run()`: lists of tensors with the methods of DALI's `TensorList` and `Tensor`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class PipelineTensor:
         return self._tensor.torch().data_ptr()
 
     def source_info(self) -> str:
-        """Where the sample came from, "" if unknown."""
+        """The source of the sample, "" if unknown."""
         return str(self._tensor.source_info or "")
 
     def squeeze(self, dim: int | None = None) -> bool:

@@ -232,7 +232,7 @@ class Pipeline(PipelineBody):
         return found
 
     def checkpoint(self, filename: str | None = None, iterator: dict[str, Any] | None = None) -> bytes:
-        """Where the readers, random generators and sources stand after the outputs given last, as text in bytes.
+        """The state of the readers, random generators and sources after the last outputs returned, as text in bytes.
 
         `Pipeline(..., checkpoint=that)` goes on from there, if its body makes the same readers, generators and sources in
         the same order. Needs `enable_checkpointing=True`. (DALI's own checkpoints are of another format.)

@@ -51,7 +51,7 @@ def python_function(
 
 
 def _called(function: Any, *given: Any) -> Any:
-    """What a function of the user's returns."""
+    """The return value of a user's function."""
     try:
         return function(*given)
     except StopIteration as error:
@@ -62,7 +62,7 @@ def _called(function: Any, *given: Any) -> Any:
 
 
 def _returned(given: Any, num_outputs: int) -> Any:
-    """What a function returned, by output. A tuple holds outputs, even if it is one."""
+    """The outputs that a function returned. A tuple holds outputs, even if it has one element."""
     if num_outputs < 2:
         return [given[0] if isinstance(given, tuple) else given] if num_outputs else []
     if not isinstance(given, tuple | list) or len(given) != num_outputs:

@@ -54,7 +54,7 @@ class Run:
             raise ended
 
     def compute(self, step: Step) -> Any:
-        """What a step gives. Where an input has no samples, as in a branch that nobody takes, it gives none either."""
+        """The results of a step. Without samples in an input, as in a branch that is not taken, the results have none either."""
         if not step.joins and self.batch_size:
             for batch in map(self.of, step.nodes):
                 if isinstance(batch, ndd.Batch) and not batch.batch_size:

@@ -152,7 +152,7 @@ def _is_alone(node: DataNode) -> bool:
 
 
 def _read(value: Any, made: list[Any]) -> Any:
-    """What `_written` wrote; `made` is what the calls so far gave."""
+    """Reads what `_written` wrote; `made` has the results of the calls so far."""
     if isinstance(value, list):
         return [_read(v, made) for v in value]
     if not isinstance(value, dict):

@@ -75,7 +75,7 @@ class ExternalSource:
         return {"iteration": self.iteration, "epoch": self.epoch}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Goes on after as many batches: a function is told the numbers, an iterable is gone through up to there."""
+        """Skips so many batches: a function gets the later numbers, an iterable is consumed up to there."""
         skipped = 0 if self._call is not None and self._takes_argument else state["iteration"]
         for _ in range(0 if self.fed_by_hand else skipped):
             self._from_call() if self._call is not None else self._from_iterator()

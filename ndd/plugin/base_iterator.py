@@ -1,4 +1,4 @@
-"""What classic iterators share, knowing no framework: the policy for the last batch, and the arithmetic of epochs."""
+"""The part of classic iterators that depends on no framework: the policy for the last batch, and the arithmetic of epochs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CountedEpochs", "Epochs", "LastBatchPolicy", "ReaderEpochs", "ceil_d
 
 
 class LastBatchPolicy(Enum):
-    """What becomes of the last batch of an epoch when the samples do not fill it.
+    """The policy for the last batch of an epoch, if the samples do not fill it.
 
     * `FILL`: it is filled up, by the samples that follow (or by the last one, if the reader pads).
     * `DROP`: it is left out.
@@ -39,7 +39,7 @@ class Epochs:
     _PLACE: tuple[str, ...] = ("counter",)
 
     def place(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """The state for a checkpoint."""
         return {name: copy.copy(getattr(self, name)) for name in self._PLACE}
 
     def restore(self, place: dict[str, Any]) -> None:
@@ -151,7 +151,7 @@ class CountedEpochs(Epochs):
         self.counter = 0
 
     def set_batch_size(self, batch_size: int) -> None:
-        """For batches whose size is known only when the first has come."""
+        """Sets the size of batches when the first one has come."""
         self.batch_size, self.step = batch_size, batch_size * self.pipelines
 
     def __len__(self) -> int:

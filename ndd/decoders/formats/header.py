@@ -11,13 +11,13 @@ from ndd.types import DALIImageType
 
 
 class Header(NamedTuple):
-    """What a decoder must know of a picture before it touches a pixel."""
+    """The facts about a picture that a decoder needs before it touches a pixel."""
 
     height: int
     """As stored, before the picture is turned upright; so is `width`."""
     width: int
     channels: int
-    """Of the file, with alpha."""
+    """The channels of the file, with alpha."""
     orientation: int = 1
     """EXIF's number, 1 to 8."""
     dtype: Any = np.uint8

@@ -40,7 +40,7 @@ NUMBERS = PLACE + 8
 
 @kernel
 def decode_loop(counter, limit, order, pictures, scratch, taken, done):
-    """Decodes up to `limit` of the pictures `order`, taken in turn with other threads. Gives True.
+    """Decodes up to `limit` of the pictures `order`, shared with other threads. Returns True.
 
     Args:
         pictures: int64 `[N, NUMBERS]`: address and bytes of the encoded picture, address and bytes of `out`, and `window`,
@@ -224,7 +224,7 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     low, right = min(units_down, (y0 + rows + 1) // high + 1), min(units_across, (x0 + columns + 1) // wide + 1)
     stride = (right - left) * wide + 2 * BORDER
     chroma_stride = (right - left) * 8 + 2 * BORDER
-    # The rows of two units, in turn: the L1 cache holds them.
+    # The rows of two units alternate, so that the L1 cache holds them.
     luma_size, chroma_size = 2 * high * stride + 2 * BORDER, 16 * chroma_stride + 2 * BORDER
     luma = scratch[:luma_size]
     blue = scratch[luma_size : luma_size + chroma_size]

@@ -66,7 +66,7 @@ def has_sane_scans(data: memoryview, header: Header) -> bool:
 
 
 def first_scan(data: memoryview) -> tuple[int, bool]:
-    """Where the pixels of a JPEG begin (0 if its segments are unusual), and whether the file is sequential with all components
+    """The offset of the pixels of a JPEG (0 if its segments are unusual), and whether the file is sequential with all components
     in its first scan: decoders then stop behind that scan, whatever follows.
 
     A photograph has ten segments before its pixels; counting all scan markers takes 5 % of the time of decoding it.

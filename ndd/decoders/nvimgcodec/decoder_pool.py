@@ -1,4 +1,4 @@
-"""What GPU decodes reuse: decoders by batch size, and memory and handles for the batches under way."""
+"""Objects that GPU decodes reuse: decoders by batch size, and memory and handles for running batches."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _take = loop_over_samples(batch_headers.take)
 
 
 class Decoders:
-    """Decoders of one kind, each for one thread at a time. They are made when they are needed, and made anew for a batch that is
+    """Decoders of one kind, each for one thread at a time. They are created when they are needed, and again for a batch that is
     larger than all before: a decoder's first batch fixes how many pictures of any batch go to the engines. One that began with
     192 pictures decodes batches of 256 at 19,400 images/s, one that began with 256 at 25,700 (H200).
 
@@ -213,7 +213,7 @@ class Staging:
 
 
 class Place:
-    """What the decode of one batch needs beside a decoder: memory for the encoded bytes, and handles of the pictures."""
+    """The resources of one batch beside a decoder: memory for the encoded bytes, and handles of the pictures."""
 
     def __init__(self, codec: Library):
         self.staging = Staging()

@@ -106,7 +106,7 @@ def _allocated(batch: PictureBatch, count: int) -> Any:
 
 
 def _output_type(batch: PictureBatch) -> DALIImageType:
-    """What the library makes: `_converted` makes YCbCr of RGB."""
+    """The color format of the library's output: `_converted` makes YCbCr of RGB."""
     kind = batch.options.output_type
     return DALIImageType.RGB if kind == DALIImageType.YCbCr else kind
 

@@ -149,7 +149,7 @@ def _decoded(data: np.ndarray, header: Header, options: Options, window: Window 
     if source is None:
         return None
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
-    # Our memory is reused: the library's own costs a page fault for every 4 kB. What it may leave out is zero.
+    # Our memory is reused: the library's own costs a page fault for every 4 kB. Pixels that it may skip are zero.
     out = host_empty((y1 - y0, x1 - x0, channels), header.dtype)
     out.fill(0)
     try:

@@ -352,7 +352,7 @@ def _exact(channels: int, rate: float, floats: bool, wanted: Wanted) -> bool:
 
 
 def _seekable(how: int, first: int, frames: int, source: np.ndarray | str) -> int:
-    """Where libsndfile is to begin so that it gives the samples from `first` on as if it had decoded all before."""
+    """The frame at which libsndfile must begin to give the samples from `first` on as if it had decoded all before."""
     if how == ANYWHERE:
         return first
     if how == NEAR:

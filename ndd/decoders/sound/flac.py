@@ -121,7 +121,7 @@ def _numbers(data, at, end, order, size, line, weights, shift):
             _predicted(line, np.int64(first), np.int64(last), order, weights, shift)
             continue
         least, behind = np.uint64(k + 1), np.uint64(63 - k)
-        # The highest `left` bits of `window` have not been taken; byte `place` comes behind them. What is below is right too.
+        # The highest `left` bits of `window` are unread; byte `place` follows them. The bits below are valid too.
         window, place, left = _peek(data, at), np.uint64((at >> 3) + 7), np.uint64(56 - (at & 7))
         limit, near = np.uint64((end >> 3) + 8), line[o - _1]
         while o < last:

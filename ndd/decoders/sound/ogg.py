@@ -30,7 +30,7 @@ _CRC = _crc_tables()
 
 @kernel
 def _crc(data, first, last):
-    """Of the bytes from `first` to `last`, those of the checksum of the page (22 to 26) taken as 0."""
+    """The checksum of the bytes from `first` to `last`, with those of the page's own checksum (22 to 26) taken as 0."""
     crc = np.int64(0)
     at = first
     while at < first + 26:

@@ -108,7 +108,7 @@ def _strided(words, at, end, table, values, book, lines, first, count):
 
 @kernel
 def _interleaved(words, at, end, table, values, book, lines, stride, bundle, channels, first, count):
-    """As `_partition`, of a residue of type 2: numbers of several channels in turn."""
+    """As `_partition`, for a residue of type 2, which interleaves the channels."""
     dim, i, last, c = np.int64(table[book + DIM]), first // channels, (first + count) // channels, 0
     while i < last:
         entry, length = entry_of(words, at, table, book)

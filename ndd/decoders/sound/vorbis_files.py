@@ -1,4 +1,4 @@
-"""What Ogg files of Vorbis bring for their decoder (`decoders/sound/vorbis.py`): facts, and the tables of their setup headers.
+"""Facts about Ogg files of Vorbis, and the tables of their setup headers, for the decoder (`decoders/sound/vorbis.py`).
 
 Files of one encoder have the same setup header, of 3 to 8 kB: its tables take 0.2 ms to build, and are kept.
 """

@@ -58,7 +58,7 @@ def _width(value):
 
 @kernel(light=True)
 def _float(word):
-    """Of 21 bits of mantissa, 10 of exponent and a sign."""
+    """A number of 21 bits of mantissa, 10 of exponent and a sign."""
     value = np.float64(word & 0x1FFFFF) * 2.0 ** np.float64((word >> 21 & 0x3FF) - 788)
     return np.float32(-value if word >> 31 else value)
 

@@ -107,7 +107,7 @@ class VideoFile:
         return (np.searchsorted(self._times, ticks, "right") - 1).clip(0)
 
     def key_before(self, frame: int) -> int:
-        """Where decoding must begin for a frame."""
+        """The frame at which decoding must begin for a frame."""
         return key_before(self._keys, frame)
 
     def read(self, frames: np.ndarray, out: np.ndarray) -> None:

@@ -44,7 +44,7 @@ def scan(source: str | np.ndarray) -> Index:
 
 
 def key_before(keys: Sequence[int] | np.ndarray, frame: int) -> int:
-    """Where decoding must begin for a frame."""
+    """The frame at which decoding must begin for a frame."""
     # NumPy's search takes 5 us, longer than all else of a frame's bookkeeping.
     at = bisect.bisect_right(keys, frame) - 1
     return int(keys[at]) if at >= 0 else 0
@@ -226,7 +226,7 @@ class _Bytes:
 
 
 def faults() -> tuple[type[Exception], ...]:
-    """What PyAV raises for a broken file: FFmpeg's errors, some of which are Python's too, and its own."""
+    """The errors of PyAV for a broken file: FFmpeg's, some of which are Python's too, and its own."""
     return (library().error.FFmpegError, OSError, ValueError, EOFError, MemoryError, NotImplementedError)
 
 

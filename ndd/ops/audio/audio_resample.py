@@ -166,7 +166,7 @@ def rounded(values: np.ndarray, out: np.ndarray) -> None:
 
 @functools.lru_cache(maxsize=64)
 def _numbers(quality: float, source: DType, target: DType) -> dict[str, Any]:
-    """What the kernel is told of all samples."""
+    """The numbers of the kernel for all samples."""
     split, coarse = rounded_places(lobes_of(quality))
     (before, one), (after, full) = full_range(source.numpy), full_range(target.numpy)
     if source is target:
@@ -180,7 +180,7 @@ def _numbers(quality: float, source: DType, target: DType) -> dict[str, Any]:
 @audio_resample.cuda("audio_resample.cu")
 def _(launch, signal, out, step, quality):
     numbers = _numbers(quality, signal.dtype, out.dtype)
-    taps = launch.table(taps_across(numbers["lobes"]), kept=True)
+    taps = launch.table(taps_across(numbers["lobes"]), cached=True)
     channels = signal.shapes[:, 1] if signal.ndim == 2 else _ONE
     threads = np.empty(out.n, np.int64)
     whole_blocks(out.shapes, BLOCK, threads)

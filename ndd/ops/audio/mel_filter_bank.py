@@ -173,7 +173,7 @@ def along_on_gpu(launch, x, axis: int, kinds: np.ndarray, weights_of: Callable[[
     `kinds`, `[N]`, of which each sample has one."""
     first = kinds[0].item()
     if equal_rows(kinds):
-        table = launch.table(weights_of(first).table, kept=True)
+        table = launch.table(weights_of(first).table, cached=True)
     else:
         names = kinds.tolist()
         tables = {kind: weights_of(kind).table for kind in set(names)}

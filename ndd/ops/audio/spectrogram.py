@@ -198,9 +198,11 @@ def _own(counts: np.ndarray, first: int, last: int) -> Iterator[tuple[int, int, 
         before += count
 
 
-@spectrogram.scale
-def _(scale: Scale, *, nfft, window_length, window_step, **_):
+def _scale_of(scale: Scale, *, nfft, window_length, window_step, **_):
     return Scale(scale.seconds * window_step, 1 / (scale.seconds * (nfft or window_length)))
+
+
+spectrogram.operator.scale = _scale_of
 
 
 @kernel
@@ -334,7 +336,7 @@ def _(launch, signal, out, frames, layout, power):
     from ndd._cuda import fourier
 
     rows = fourier.memory(launch, frames.counts, frames.nfft)
-    window = launch.table(frames.window, kept=True)
+    window = launch.table(frames.window, cached=True)
     fields = {"n": frames.lengths, "windows": frames.counts, "window": window, "rows": rows}
     numbers = {
         "first": frames.first, "step": frames.step, "length": frames.length, "nfft": frames.nfft, "bins": frames.bins,

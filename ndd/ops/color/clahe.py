@@ -166,7 +166,7 @@ def _fill_tables(plane, tables, tile_h, tile_w, limit):
             for i in range(row * tile_h, (row + 1) * tile_h):
                 line = plane[i if i < height else _reflected(i, height)]
                 part = line[left : min(right, width)]
-                # Four counters in turn: a value that follows itself does not wait for its own.
+                # Four sets of counters: a repeated value need not wait for its own counter.
                 fours = part.size // 4 * 4
                 for x in range(0, fours, 4):
                     counts[part[x]] += 1

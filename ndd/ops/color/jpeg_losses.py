@@ -76,7 +76,7 @@ def lose_as_jpeg(image, out, quality, factors):
     if out.size == 0:
         return
     rgb, pixels, steps = image.reshape(image.size), out.reshape(out.size), factors[quality]
-    # The rows of two units, in turn: the processor's nearest memory holds them.
+    # The rows of two units alternate, so that the L1 cache holds them.
     columns, halved = (width + _SIZE - 1) // _SIZE * _SIZE, (width + 1) // 2
     stride, chroma_stride = columns + _MARGIN, columns // 2 + _HALF + _MARGIN
     planes = empty(2 * _SIZE * (stride + chroma_stride) + _MARGIN, np.uint8)

@@ -74,7 +74,7 @@ def _is_safe(array: np.ndarray, weights: np.ndarray, as_bytes: bool) -> bool:
 
 
 def lines_of(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The column and the row whose product the weights are; None if there are none."""
+    """The column and the row whose product gives the weights; None if no such pair exists."""
     i, j = divmod(int(np.abs(weights).argmax()), weights.shape[1])
     peak = weights[i, j]
     if peak == 0 or not np.isfinite(peak):

@@ -106,7 +106,9 @@ def crop_mirror_normalize(
 
 @crop_mirror_normalize.plan
 def _(call, input, *, mirror, **arguments):
-    shapes, per_sample, shared = call.kept("mirror", input.shapes, lambda: _without_mirror(input, **arguments))
+    shapes, per_sample, shared = call.once_for_shapes(
+        "mirror", input.shapes, lambda: _without_mirror(input, **arguments)
+    )
     made = arguments["dtype"] or arguments["output_dtype"] or float32
     out = View("flat", "bits") if made is float16 else "flat"
     per_sample = {**per_sample, "mirror": mirror.each() != 0}

@@ -1,4 +1,4 @@
-"""Resampling of a batch on the CPU by threads that take its samples in turn, inside one compiled call for each."""
+"""Resampling of a batch on the CPU: threads share its samples inside one compiled call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an iterator takes its batches from: pipelines, or any iterable of tuples or dicts of batches."""
+"""The sources of an iterator's batches: pipelines, or any iterable of tuples or dicts of batches."""
 
 from __future__ import annotations
 

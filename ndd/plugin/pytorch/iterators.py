@@ -16,7 +16,7 @@ _READER_FACTS = ("epoch_size", "number_of_shards", "pad_last_batch", "stick_to_s
 
 
 class TorchIterator:
-    """What the iterators share; see `DALIGenericIterator`."""
+    """The base of the iterators; see `DALIGenericIterator`."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class TorchIterator:
         )
 
     def checkpoints(self) -> list[bytes]:
-        """Where each pipeline stands after the batch given last, with the place of this iterator in the epoch.
+        """The position of each pipeline after the last batch returned, with that of this iterator in the epoch.
 
         A new iterator over pipelines made with `checkpoint=` goes on from there. ValueError unless all were made with
         `enable_checkpointing=True`.

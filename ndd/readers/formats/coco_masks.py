@@ -14,7 +14,7 @@ _LONGEST = 1 << 22  # pixels of a polygon's outline: pycocotools keeps all of th
 
 
 class Run(NamedTuple):
-    """A mask as run lengths: of 0 and 1 in turns, down the columns.
+    """A mask as run lengths of alternating 0 and 1, down the columns.
 
     Attributes:
         place: which box of the image it belongs to.

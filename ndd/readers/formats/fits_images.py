@@ -256,7 +256,7 @@ def _image(handle, head, begin, have, offset, said, scratch, room, facts):
         facts[SHAPE + axis] = said[_AXES + axes - 1 - axis]
     place = (room[USED] + width - 1) // width * width
     if place + nbytes > room[LIMIT]:
-        # Where the last byte is not there the header may claim anything, and nobody is to make room for that.
+        # If the last byte is missing, the header may claim any size: no memory is allocated for it.
         last = offset + nbytes - 1
         is_there = _pread(handle, scratch.ctypes.data, 1, last) == 1
         facts[STATE], facts[BYTES] = CROWDED if is_there else LEFT, nbytes if is_there else 0

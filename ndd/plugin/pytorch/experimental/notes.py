@@ -1,4 +1,4 @@
-"""What a proxied transform returns in a worker: notes of outputs that do not exist yet, and how they are collated."""
+"""The return values of a proxied transform in a worker: notes of outputs that do not exist yet, and how they are collated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BatchCall:
 
 
 class DALIOutputSampleRef:
-    """What the transform returns for a sample: a note of output `output_idx` of a call that has not run yet.
+    """The transform's return value for a sample: a note of output `output_idx` of a call that has not run yet.
 
     Attributes:
         sample_idx: the place of the sample in its batch: how many calls of the transform there were since the last batch.
