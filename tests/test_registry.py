@@ -94,6 +94,7 @@ def test_documentation(path):
 BEYOND = {
     "on_error": "decoders: what becomes of bad samples",
     "max_pixels": "decoders: refuses header bombs",
+    "rule": "resize, random_resized_crop, resize_crop_mirror, equalize: the numbers of torchvision and Pillow",
     "times": "decoders.video: frames by the moment when they are shown",
     "start": "decoders.audio: a part of a long recording",
     "duration": "decoders.audio: a part of a long recording",

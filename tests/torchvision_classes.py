@@ -68,7 +68,7 @@ OF_PILLOW = {
 }  # fmt: skip
 # What mixes pixels by other sums: how far bytes may be off, and which share of them by more than that.
 FAR = {
-    "AugMix": (2, 0.02), "RandomAffine": (1, 0.004), "RandomRotation": (1, 0.004),
+    "AugMix": (2, 0.02), "Resize": (1, 0.0005), "RandomAffine": (1, 0.004), "RandomRotation": (1, 0.004),
     "RandomPerspective": (1, 0.004), "ElasticTransform": (1, 0.004), "RandAugment": (1, 0.01), "AutoAugment": (1, 0.01),
     "TrivialAugmentWide": (1, 0.01),
 }  # fmt: skip

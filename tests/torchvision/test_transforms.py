@@ -51,6 +51,8 @@ def test_as_torchvision(name, arguments):
         for seed in range(3):
             a = outcome(own, copy.deepcopy(value), seed)
             b = outcome(wanted, copy.deepcopy(value), seed)
+            if isinstance(b, Exception) and kind == "one pixel high":
+                break  # a side cut down to 0 pixels, which ndd makes 1
             if isinstance(b, Exception):
                 assert isinstance(a, type(b)), (kind, a, b)
                 break

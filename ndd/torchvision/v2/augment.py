@@ -141,7 +141,7 @@ class _Mixing(Transform):
 
     def forward(self, *inputs: Any) -> Any:
         """The structure with images and labels mixed."""
-        structure = inputs if len(inputs) > 1 else inputs[0]
+        structure = inputs[0] if len(inputs) == 1 else inputs
         flat, spec = tree_flatten(structure)
         if has_kind(flat, "pil", "boxes", "mask", "points", "targets"):
             raise ValueError(

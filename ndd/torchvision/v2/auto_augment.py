@@ -43,7 +43,7 @@ class _AutoAugment(Transform):
 
     def forward(self, *inputs: Any) -> Any:
         """The structure with its image changed."""
-        flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+        flat, spec = tree_flatten(inputs[0] if len(inputs) == 1 else inputs)
         number = self._number_of_image(flat)
         flat[number] = self._changed(flat[number])
         return tree_unflatten(flat, spec)

@@ -93,7 +93,7 @@ class _Sanitize(Transform):
 
     def forward(self, *inputs: Any) -> Any:
         """The structure without what is removed."""
-        structure = inputs if len(inputs) > 1 else inputs[0]
+        structure = inputs[0] if len(inputs) == 1 else inputs
         flat, spec = tree_flatten(structure)
         if any(kind_of(x) == "targets" for x in flat):
             return tree_unflatten([self._without(x) if kind_of(x) == "targets" else x for x in flat], spec)

@@ -53,12 +53,12 @@ class _RandomContainer(Transform):
 
     def forward(self, *inputs: Any) -> Any:
         """The structure, through the transforms that are drawn."""
-        flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+        flat, spec = tree_flatten(inputs[0] if len(inputs) == 1 else inputs)
         n = count_of(flat)
         if n is None or self._same_on_batch:
             return self._alone_through(inputs)
         if not n:
-            return inputs if len(inputs) > 1 else inputs[0]
+            return inputs[0] if len(inputs) == 1 else inputs
 
         def through(transforms: Sequence[Callable]) -> Callable[[list[Any], np.ndarray], list[Any]]:
             def work(some: list[Any], _: np.ndarray) -> list[Any]:
@@ -125,14 +125,13 @@ class RandomChoice(_RandomContainer):
         self, transforms: Sequence[Callable], p: list[float] | None = None, *, same_on_batch: bool = False
     ) -> None:
         check_transforms(transforms)
-        if p is None:
-            p = [1] * len(transforms)
-        elif len(p) != len(transforms):
-            raise ValueError(f"Length of p doesn't match the number of transforms: {len(p)} != {len(transforms)}")
+        shares = [1.0] * len(transforms) if p is None else p
+        if len(shares) != len(transforms):
+            raise ValueError(f"Length of p doesn't match the number of transforms: {len(shares)} != {len(transforms)}")
         super().__init__()
         self.transforms = transforms
-        total = sum(p)
-        self.p = [each / total for each in p]
+        total = sum(shares)
+        self.p = [each / total for each in shares]
         self._same_on_batch = same_on_batch
 
     def _drawn(self) -> int:

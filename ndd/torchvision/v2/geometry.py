@@ -200,4 +200,5 @@ class Pad(Transform):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, padded."""
-        return F.pad(inpt, padding=self.padding, fill=fill_for(self._fill, inpt), padding_mode=self.padding_mode)
+        padding: Any = self.padding
+        return F.pad(inpt, padding=padding, fill=fill_for(self._fill, inpt), padding_mode=self.padding_mode)

@@ -154,7 +154,7 @@ def _listed(found: set[Any]) -> str:
     return f"{', '.join(map(str, others))} and {last}"
 
 
-def _chw(x: Any) -> list[tuple[int, int, int]]:
+def _chw(x: Any) -> list[Any]:
     """Channels, height and width of an image, or those of a batch's, which may be several."""
     if isinstance(x, SampleOf):
         return [x.chw()]

@@ -76,7 +76,7 @@ class _Normalised:
         self.steps = steps
 
     def __call__(self, *inputs: Any) -> Any:
-        flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+        flat, spec = tree_flatten(inputs[0] if len(inputs) == 1 else inputs)
         number = self._number_of_images(flat)
         if number is not None:
             flat[number] = self._normalised(flat[number])

@@ -329,7 +329,7 @@ class RandomIoUCrop(Transform):
             inpt = _with_boxes(inpt, kept if isinstance(kept, list) else [kept])
         made = F.crop(inpt, **{name: params[name] for name in _WINDOW})
         if kind_of(made) == "boxes":
-            made[~kept] = 0
+            made[~torch.as_tensor(kept)] = 0
         return made
 
 

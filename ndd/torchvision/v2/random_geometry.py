@@ -257,7 +257,7 @@ class _RandomSize(Transform):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, resized."""
-        size = params["size"]
+        size: Any = params["size"]
         if isinstance(size, np.ndarray) and size.ndim == 2 and size.shape[1] == 1:
             size = size[:, 0]  # the shorter side of each sample
         return F.resize(inpt, size, interpolation=self.interpolation, antialias=self.antialias)

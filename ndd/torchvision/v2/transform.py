@@ -96,7 +96,7 @@ class Transform(nn.Module):
 
     def forward(self, *inputs: Any) -> Any:
         """The structure with its values transformed. Override `transform` instead."""
-        flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+        flat, spec = tree_flatten(inputs[0] if len(inputs) == 1 else inputs)
         self.check_inputs(flat)
         return tree_unflatten(self._over(flat), spec)
 
