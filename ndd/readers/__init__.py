@@ -9,7 +9,7 @@ What is where
     file.py, ...     the readers, a file each
     epochs/          what happens between `next_epoch` and a batch
     sampling/        the order of the samples
-    formats/         parsers of containers, archives and annotations
+    formats/         parsers of containers, archives and annotations, and the stores of some
     stores/          how many records there are, and record i of them
     files/           bytes, folders, list files, indexes on disk
 

@@ -105,8 +105,8 @@ class Mix(Reader):
 
     def __init__(self, *positional: Any, **arguments: Any):
         super().__init__(*positional, **arguments)
-        options, weights = self._options, self._arguments.get("weights")
-        assert isinstance(options, MixOptions)
+        options: Any = self._options
+        weights = self._arguments.get("weights")
         options.shares = None if weights is None else tuple(map(float, weights))
         options.epoch_size = self._arguments.get("epoch_size")
 

@@ -57,7 +57,7 @@ class Output:
         expected = (dtype if self.dtype is None else self.dtype.numpy, ndim if self.ndim is None else self.ndim)
         for place, kind in enumerate(kinds):
             if kind != expected:
-                got = f"{kind[0]} of shape {_shape_of(column, place)}" if kind[0] else type(column[place]).__name__
+                got = f"{kind[0]} of shape {_shape_of(column, place)}" if kind[0] else _type_of(column, place)
                 wanted = f"{expected[0]} with {expected[1]} dimension(s)" if expected[0] else "a Python object"
                 difference = f"expected {self.name!r} as {wanted}, got {got}"
                 return place, difference if self.told else f"{difference} (Inconsistent data: a batch holds one kind)"
@@ -67,6 +67,10 @@ class Output:
 def _kind_of(sample: Any) -> tuple[Any, Any]:
     """Element type and number of dimensions of an array; None for another object."""
     return (sample.dtype, sample.ndim) if isinstance(sample, np.ndarray) else (None, None)
+
+
+def _type_of(column: Any, place: int) -> str:
+    return type(column[place]).__name__
 
 
 def _shape_of(column: Any, place: int) -> tuple[int, ...]:

@@ -86,7 +86,7 @@ def _by_name(reader: str, data: Any, names: list[str]) -> list[Any]:
     """The columns that are wanted."""
     there = data if isinstance(data, Mapping) else getattr(data, "columns", getattr(data, "column_names", None))
     if hasattr(data, "column_names"):  # in pyarrow `columns` are the data
-        there = data.column_names
+        there = getattr(data, "column_names")
     if there is not None and not callable(there):
         known = [str(name) for name in there]
         missing = [name for name in names if name not in known]

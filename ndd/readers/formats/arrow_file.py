@@ -117,7 +117,7 @@ def _bytes(path: str, offset: int, size: int) -> np.ndarray:
     begins = np.arange(offset, offset + size, longest)
     sizes = np.minimum(offset + size - begins, longest)
     with OpenFiles([path]) as files:
-        parts = files.read_joined(np.zeros(len(begins), np.int64), begins, sizes)
+        parts: list[Any] = files.read_joined(np.zeros(len(begins), np.int64), begins, sizes)
     for part in parts:
         if isinstance(part, Exception):
             raise part

@@ -67,7 +67,7 @@ def unpacked(data: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     ends = np.frombuffer(data[_FRAMED.size : table].tobytes(), "<u4").astype(np.int64)
     parts: list[np.ndarray] = []
     for k in range(frames):
-        _, _, start, size, plain = _FRAME.unpack_from(data, table + k * _FRAME.size)
+        _, _, start, size, plain = _FRAME.unpack_from(data.data, table + k * _FRAME.size)
         if start > len(data) - size:
             raise ValueError(f"expected a frame of {size} bytes at {start}, got {len(data)} bytes")
         parts.append(inflated("zstd", data[start : start + size], plain))

@@ -36,9 +36,8 @@ class Numbers:
         return int(self._at(np.array([self._places[index]], np.int64))[0])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return self._at(np.arange(self._places.start, self._places.stop, self._places.step, np.int64)).astype(
-            dtype or np.int64, copy=False
-        )
+        places = np.arange(self._places.start, self._places.stop, self._places.step)
+        return self._at(places).astype(dtype or np.int64, copy=False)
 
     def taken(self, start: int, stop: int) -> np.ndarray:
         """Some numbers that follow each other; the next ones are computed with them."""

@@ -50,7 +50,7 @@ class ZipMembers(ContainerStore):
         content = data[begin : begin + packed]
         if method == zipfile.ZIP_DEFLATED:
             content = _inflated(content, plain)
-        if len(content) != plain or zlib.crc32(content) != self._crcs[number]:
+        if len(content) != plain or zlib.crc32(content.data) != self._crcs[number]:
             raise ValueError(f"expected {plain} bytes with the CRC in the archive, got {len(content)}: it is damaged")
         return content, self._labels[number : number + 1]
 
@@ -59,6 +59,6 @@ def _inflated(data: np.ndarray, size: int) -> np.ndarray:
     if size > _MOST_SAVED * len(data) + 64:
         raise ValueError(f"expected data that grows to {size} bytes, got {len(data)} bytes")
     try:
-        return np.frombuffer(bytearray(zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, size + 1)), np.uint8)
+        return np.frombuffer(bytearray(zlib.decompressobj(-zlib.MAX_WBITS).decompress(data.data, size + 1)), np.uint8)
     except zlib.error as error:
         raise ValueError(f"the member is damaged: {error}") from None
