@@ -56,7 +56,7 @@ def ndd_loop(script: ModuleType, args: Any) -> Callable[[], Iterable[Any]]:
     """What gives the batches of an epoch, by ndd."""
     import ndd
 
-    loop = getattr(script, args.loop, None)
+    loop: Any = getattr(script, args.loop, None)
     if not callable(loop):
         raise AttributeError(
             f"bench mine: expected a function `{args.loop}` in {args.script} that gives the batches of an epoch, got "

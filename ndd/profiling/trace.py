@@ -24,7 +24,8 @@ def write(profile: Profile, path: Path) -> None:
 
 def events(profile: Profile) -> list[dict[str, Any]]:
     """The spans as complete events ("X"), in microseconds since the profile began, and the names of threads and GPUs ("M")."""
-    process, found, names = os.getpid(), [], {}
+    process, found = os.getpid(), []
+    names: dict[tuple[int, int], str] = {}
     for span in profile.spans:
         if span.kind != "stream":
             names[process, span.thread] = span.thread_name
@@ -33,10 +34,10 @@ def events(profile: Profile) -> list[dict[str, Any]]:
             begun, seconds = span.timing.measured()
             place = _GPUS + (span.device or 0), span.timing.stream
             names[place] = f"stream {span.timing.stream:#x}"
-            found.append(_event(span, *place, begun - profile.began, seconds))
+            found.append(_event(span, place[0], place[1], begun - profile.began, seconds))
     titles = {process: "ndd"} | {number: f"GPU {number - _GPUS}" for number, _ in names if number >= _GPUS}
     told = [_name("process_name", number, 0, title) for number, title in titles.items()]
-    return told + [_name("thread_name", *place, name) for place, name in names.items()] + found
+    return told + [_name("thread_name", number, thread, name) for (number, thread), name in names.items()] + found
 
 
 def _event(span: Span, process: int, thread: int, begun: int, seconds: float) -> dict[str, Any]:

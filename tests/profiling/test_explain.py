@@ -50,9 +50,8 @@ def test_which_decoder_took_which_picture():
     with ndd.profile():
         images = ndd.decoders.image(ndd.batch(data), device="cpu")
         lines = story(images)
-    found = dict(
-        re.match(r" *decoded by (.*): \d+ \(samples (.*)\)", line).groups() for line in lines if "decoded" in line
-    )
+    told: list[tuple[str, str]] = re.findall(r"decoded by (.*): \d+ \(samples (.*)\)", "\n".join(lines))
+    found = dict(told)
     assert found == {
         "ndd's JPEG kernel": "0, 3", "libpng": "1, 5", "OpenCV": "2", "ndd's BMP reader": "4", "Pillow": "6",
     }  # fmt: skip

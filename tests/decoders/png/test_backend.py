@@ -47,7 +47,7 @@ def files():
     ]
 
 
-def alone(data, **given):
+def alone(data, **given) -> Any:
     try:
         return np.asarray(ndd.decoders.image(ndd.tensor(data), **given)).copy()
     except RuntimeError as error:
@@ -95,8 +95,8 @@ def test_large_ones_among_jpegs():
 
     rgb = np.ascontiguousarray(photo(300, 200)[..., :3])
     data = [encode(rgb, "JPEG"), encode(rgb, "PNG"), encode(photo(100, 90), "PNG"), encode(rgb[:50], "JPEG")]
-    found = ndd.decoders.image(ndd.batch(data)).tensors
-    for one, image in zip(data, found, strict=True):
+    found: Any = ndd.decoders.image(ndd.batch(data))
+    for one, image in zip(data, found.tensors, strict=True):
         np.testing.assert_array_equal(np.asarray(image), alone(one))
 
 
@@ -120,7 +120,7 @@ def test_damage_is_what_it_is_alone():
     data = [one for bad in damaged_files() for one in (bad, file(PALETTE, 4))]
     each = [alone(one) for one in data]
     bad = [i for i, one in enumerate(each) if isinstance(one, str)]
-    result = ndd.decoders.image(ndd.batch(data), on_error="skip")
+    result: Any = ndd.decoders.image(ndd.batch(data), on_error="skip")
     good = [one for one in each if not isinstance(one, str)]
     assert len(bad) >= 20
     for one, image in zip(good, result.tensors, strict=True):
@@ -135,6 +135,6 @@ def test_a_few_bytes_do_not_claim_gigabytes(monkeypatch):
     lies[29:33] = np.frombuffer(struct.pack(">I", zlib.crc32(lies[12:29].tobytes())), np.uint8)
     asked, room = [], picture_batch.host_empty
     monkeypatch.setattr(picture_batch, "host_empty", lambda shape, dtype: asked.append(shape[0]) or room(shape, dtype))
-    result = ndd.decoders.image(ndd.batch([lies, file(RGB, 8), file(RGB, 8)]), on_error="skip")
+    result: Any = ndd.decoders.image(ndd.batch([lies, file(RGB, 8), file(RGB, 8)]), on_error="skip")
     assert result.batch_size == 2
     assert max(asked) < 10_000
