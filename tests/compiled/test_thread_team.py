@@ -15,7 +15,7 @@ import pytest
 import ndd
 from ndd._compiled import thread_team as room
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_index
+from ndd._compiled.sample_loops import loop_over_samples, next_index
 from ndd._compiled.thread_team import ALONE, BY_FALLBACK, ThreadTeam, joined, team_of
 from ndd._execution.threads import ThreadPool
 from ndd._operator.partition import Pace, parallel_for
@@ -114,6 +114,27 @@ def test_many_loops_at_a_time():
     assert not wrong
     words = team.board[room._HEAD :].reshape(room._PLACES, room._SIZE)
     assert not words[:, [room._WORD, room._TAKEN]].any()
+
+
+@kernel
+def add_up(row, out, *numbers):
+    if numbers[0] < 0:
+        raise ValueError("this one cannot be added")
+    out[0] = row.sum() + numbers[0] + numbers[1]
+
+
+@pytest.mark.parametrize("helpers", [0, 3])
+def test_a_loop_over_samples_is_compiled_with_what_joins_it(helpers):
+    """Of a kernel with any number of arguments, in any order of samples; its errors come through."""
+    team, loop = ThreadTeam(), loop_over_samples(add_up)
+    team.ensure(3)
+    rows, out, firsts = np.arange(12.0).reshape(4, 3), np.zeros((4, 1)), np.arange(4)
+    joined(loop)(team.board, helpers, np.array([0]), 10, (np.array([3, 0, 2]), (rows, out, firsts, (100,))))
+    assert out.ravel().tolist() == [103, 0, 123, 133]
+    assert loop._compiled is None
+    assert loop._inner is None
+    with pytest.raises(ValueError, match="this one cannot be added"):
+        joined(loop)(team.board, helpers, np.array([0]), 10, (np.arange(4), (rows, out, firsts - 1, (100,))))
 
 
 def living():

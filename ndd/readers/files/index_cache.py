@@ -17,6 +17,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -194,6 +195,7 @@ def _save(file: Path, state: dict[str, int | str], index: Index) -> None:
     said = json.dumps({**state, "digest": _digest(index)}).encode()
     try:
         with atomic_file(file, private=True) as out:
-            np.savez(out, _state=np.frombuffer(said, np.uint8), **index)
+            arrays: dict[str, Any] = {"_state": np.frombuffer(said, np.uint8), **index}
+            np.savez(out, **arrays)  # NumPy before 2.3 stores any other argument that has a name as an array
     except OSError:  # a full disk: the next run builds it again
         pass
