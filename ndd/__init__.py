@@ -144,6 +144,7 @@ if _TYPE_CHECKING:  # `names.py` imports these when they are asked for
         backend as backend,
         data_node as data_node,
         fn,
+        recipes,
         tensors as tensors,
         torchvision as torchvision,
     )
@@ -278,6 +279,7 @@ __all__ = [
     "random_erasing",
     "random_resized_crop",
     "readers",
+    "recipes",
     "reductions",
     "reinterpret",
     "reshape",

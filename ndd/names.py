@@ -16,7 +16,7 @@ from ndd.installation import version
 
 _OF_PIPELINES = ("OperatorConcurrency", "Pipeline", "StreamPolicy", "newaxis", "pipeline_def")
 _OF_PROFILING = ("explain", "profile", "progress")
-_MODULES = ("auto_aug", "backend", "data_node", "fn", "pipeline", "tensors", "torchvision")
+_MODULES = ("auto_aug", "backend", "data_node", "fn", "pipeline", "recipes", "tensors", "torchvision")
 
 
 def mark_ranges_if_asked() -> None:

@@ -94,6 +94,7 @@ class _TakePrefetched:
         may_cancel = self.result.whole is not None or self.process != os.getpid()
         if not (may_cancel and self.future.cancel()) and self.future.exception() is None:
             results = self.result.results()
+            self.loop.pace.arrived()
             if results is not None and not any([store.partial for store in results]):
                 return results
         return None

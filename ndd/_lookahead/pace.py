@@ -1,8 +1,8 @@
 """Pacing: whether a loop takes batches more slowly than they are made, so that they may be made with fewer cores.
 
 Two things say so: batches that are finished well before the loop asks for them, where its own Python is the bound; and a GPU
-that has a batch but has not come to the work on it, where the network is. In the second case the loop may well wait for the
-next batch: its Python runs ahead of the GPU.
+that still works for the batches before when one arrives, where the network is. In the second case the loop may well wait for
+batches: its Python runs ahead of the GPU.
 """
 
 from __future__ import annotations
@@ -24,30 +24,38 @@ class Pace:
         relaxed: batches wait for the loop, which therefore needs no more than the GPU's own engines give.
     """
 
-    __slots__ = ("_last", "_needed", "_place", "_run", "relaxed")
+    __slots__ = ("_ahead", "_last", "_needed", "_place", "_ready", "_run", "relaxed")
 
     def __init__(self) -> None:
         self.relaxed = False
         self._last = 0.0
         self._needed = _STEADY
         self._run = 0  # iterations in a row that speak for a change; below zero the grace after one
-        self._place: Any = None  # an event on torch's stream, where the loop took the last batch
+        self._place: Any = None  # an event on torch's stream, where the loop came to the batch
+        self._ready: Any = None  # the event behind all that made the batch before
+        self._ahead: bool | None = None
 
-    def is_ahead_of_gpu(self, device_id: int, ready: Any) -> bool:
-        """Whether the last batch has been there before the GPU came to where the loop took it.
+    def begin(self, device_id: int, ready: Any) -> bool:
+        """The loop comes to its next batch. Gives whether the GPU had still work of the loop before it when the last batch
+        arrived.
 
         Args:
-            ready: the event behind all that made that batch; None if it was not made ahead.
+            ready: the event behind all that made the last batch; None if it was not made ahead.
         """
         import torch
 
-        if not torch.cuda.is_available():
-            return False
-        from ndd._cuda.event import recorded_on
+        ahead, self._ahead = self._ahead, None
+        if torch.cuda.is_available():
+            from ndd._cuda.event import recorded_on
 
-        ahead = ready is not None and self._place is not None and ready.query() and not self._place.query()
-        self._place = recorded_on(torch.cuda.current_stream(device_id), device_id, self._place)
-        return ahead
+            self._ready, self._place = ready, recorded_on(torch.cuda.current_stream(device_id), device_id, self._place)
+        return bool(ahead)
+
+    def arrived(self) -> None:
+        """What was made ahead is there, as far as the CPU goes."""
+        if self._ahead is None and self._place is not None:
+            # The loop's stream waits for the last batch as well, which would say nothing of the loop.
+            self._ahead = self._ready is not None and self._ready.query() and not self._place.query()
 
     def took(self, finished: float | None, now: float, ahead_of_gpu: bool = False) -> None:
         """The loop takes a batch.
@@ -55,7 +63,7 @@ class Pace:
         Args:
             finished: when the batch was made; None if it is still being made.
             now: in the same seconds.
-            ahead_of_gpu: see `is_ahead_of_gpu`.
+            ahead_of_gpu: see `begin`.
         """
         period, self._last = now - self._last, now
         if self.relaxed:

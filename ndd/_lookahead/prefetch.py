@@ -81,7 +81,6 @@ class Prefetched:
         self.draws = draws
         self.whole, self.n = (call, call.n) if count is None else (None, count)
         self.stores: list[Store] | None = None
-        call.split.append(self)
 
     def results(self) -> list[Store] | None:
         """The results; None if the call failed or, for merged batches, was not expected to be asked for."""
@@ -100,6 +99,12 @@ def prefetch(loop: LoopRecording, batches: list[Store], distance: int, context: 
     requested = [call for k, call in enumerate(calls) if call is not None and _is_requested(loop, k)]
     for j, iteration in enumerate(iterations):
         iteration.prefetched = [call and call.split[j] for call in calls]
+    if len(batches) == 1:
+        for call in calls:
+            if call is not None:
+                # It has nothing to split, and its part knows it: a cycle, which Python's collector would let go of results
+                # too late. Beside a ResNet-50 10 GiB of a GPU's memory waited for it.
+                call.split = []
     workers = cpu_thread() if gpu is None else gpu_threads()
     references = [weakref.ref(store) for store in batches]
     stream = None if gpu is None else own.stream_on(gpu)
@@ -145,8 +150,10 @@ def expected_calls(
             # Made before the call runs, which on a GPU may make them itself (`fusion.joined`).
             invocation.inputs = inputs
         prefetched = PrefetchedCall(call, invocation, source)
-        for store, place in zip(batches, places, strict=True):
+        prefetched.split = [
             Prefetched(prefetched, place, None if len(batches) == 1 else store.n)
+            for store, place in zip(batches, places, strict=True)
+        ]
         calls.append(prefetched)
     return calls
 

@@ -127,7 +127,7 @@ class LoopRecording:
         if last is None:
             return
         if iteration.future is not None and self.gpu is not None:
-            ahead = self.pace.is_ahead_of_gpu(self.gpu, last.ready)
+            ahead = self.pace.begin(self.gpu, last.ready)
             self.pace.took(iteration.finished, perf_counter(), ahead)
         last.prefetched = ()
         self.kind = last.kind

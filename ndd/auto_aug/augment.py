@@ -110,7 +110,7 @@ def _(image, out, kind, numbers, nearest, border, fill, stored):
         paint_filtered(image, numbers.reshape(3, 3), None, out, view, results, _MIDDLE, BORDERS["reflect_101"])
     elif kind == EQUALIZED:
         pixels = 1, -1, image.shape[-1]
-        equalize_planes(image.reshape(pixels), out.reshape(pixels))
+        equalize_planes(image.reshape(pixels), out.reshape(pixels), False)
     else:
         channels = image.shape[2]
         x, y = image.reshape(-1, channels), out.reshape(-1, channels)

@@ -357,4 +357,5 @@ def _refuse(method: str, how: dict[str, Any], names: tuple[str, ...], why: str) 
 
 def _of_masks(how: dict[str, Any]) -> dict[str, Any]:
     """The arguments that masks are moved by."""
-    return {**{k: v for k, v in how.items() if k not in _OF_PIXELS}, "interp_type": _NEAREST}
+    kept = {k: v for k, v in how.items() if k not in _OF_PIXELS}
+    return kept | {"interp_type": _NEAREST} | ({"antialias": False} if "rule" in how else {})  # torchvision's "nearest"

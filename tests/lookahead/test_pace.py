@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from waiting import let_read_on
 
@@ -71,6 +72,34 @@ def test_a_gpu_with_work_before_it_relaxes_the_pace_and_keeps_it_so():
     for k in range(100):
         pace.took(None, 100.0 + k, ahead_of_gpu=True)
     assert pace.relaxed
+
+
+class Passed:
+    """An event that the GPU has passed, or not."""
+
+    def __init__(self, passed):
+        self.query = lambda: passed
+
+
+@pytest.mark.parametrize(
+    ("ready", "place", "ahead"),
+    [
+        (Passed(True), Passed(False), True),  # the network is at work
+        (Passed(True), Passed(True), False),  # the GPU waits for the batch
+        (Passed(False), Passed(False), False),  # the GPU still makes the batch before: nothing but loading
+        (None, Passed(False), False),
+    ],
+)
+def test_whether_the_gpu_has_work_when_a_batch_arrives(monkeypatch, ready, place, ahead):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
+    monkeypatch.setattr("ndd._cuda.event.recorded_on", lambda stream, device, event: place)
+    pace = Pace()
+    assert not pace.begin(0, None)
+    assert not pace.begin(0, ready)
+    pace.arrived()
+    assert pace.begin(0, ready) is ahead
+    assert not pace.begin(0, ready)  # nothing has arrived since
 
 
 def test_the_engines_decode_all_for_a_slow_loop():

@@ -344,4 +344,4 @@ def test_what_the_loop_has_done_with_goes_without_the_garbage_collector(folder, 
             most = max(most, len(alive))
     finally:
         gc.enable()
-    assert 2 < most <= 2 * (threads.DEPTH + 2)  # two calls an iteration
+    assert 0 < most <= 2 * (threads.DEPTH + 2)  # two calls an iteration

@@ -75,6 +75,7 @@ def resize_motion(
     roi_end: PerSample[list[float]] = None,
     roi_relative: bool = False,
     roi_start: PerSample[list[float]] = None,
+    rule: str = "dali",
     size: PerSample[list[float]] = None,
     subpixel_scale: bool = True,
 ):

@@ -1,0 +1,112 @@
+"""`@recipe`: from a function of batches and settings to one that takes the settings and gives a `Recipe`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import textwrap
+import typing
+from collections.abc import Callable
+from typing import Any, Literal
+
+import ndd
+
+
+class Recipe:
+    """Steps with their settings, to be called with batches. `print` shows them; it can be pickled, and compared.
+
+    Attributes:
+        name: of the function that made it.
+        settings: its arguments, by name.
+        source: the text of the steps.
+    """
+
+    def __init__(self, make: Callable[..., Recipe], steps: Callable[..., Any], settings: dict[str, Any]):
+        self._make, self._steps = make, steps
+        self.name: str = steps.__name__
+        self.settings = settings
+        self._inputs = [p.name for p in _parameters(steps) if p.kind is p.POSITIONAL_ONLY]
+
+    @property
+    def source(self) -> str:
+        """The text of the steps, without the docstring."""
+        text = textwrap.dedent(inspect.getsource(self._steps))
+        lines = text[text.index("def ") :].rstrip()
+        doc = inspect.getdoc(self._steps)
+        begin = lines.index('"""') if doc else 0
+        end = lines.index('"""', begin + 3) + 3 if doc else 0
+        return lines[:begin].rstrip() + lines[end:]
+
+    def __call__(self, *batches: Any) -> Any:
+        """The results of the steps, and behind them what was passed beyond their inputs."""
+        count = len(self._inputs)
+        if len(batches) < count:
+            expected = ", ".join(self._inputs)
+            raise TypeError(f"{self.name}: expected batches of {expected}, got {len(batches)} of them")
+        for name, value in zip(self._inputs, batches, strict=False):
+            if not isinstance(value, ndd.Batch):
+                raise TypeError(
+                    f"{self.name}: {name}: expected an ndd.Batch, got {type(value).__name__}. ndd.as_batch makes one of a list"
+                )
+        made = self._steps(*batches[:count], **self.settings)
+        rest = batches[count:]
+        return (*(made if isinstance(made, tuple) else (made,)), *rest) if rest else made
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.settings.items())})"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n\n{self.source}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Recipe) and (self._steps, self.settings) == (other._steps, other.settings)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(self._make, **self.settings), ()
+
+
+def recipe(steps: Callable[..., Any]) -> Callable[..., Recipe]:
+    """Makes a recipe of a function: its parameters before `/` are batches, the others settings with their defaults.
+
+    Raises TypeError for settings that it has not, ValueError for one that is none of those that a `Literal` names: when the
+    recipe is made.
+
+    >>> import ndd, numpy as np
+    >>> @ndd.recipes.recipe
+    ... def thumbnails(images, /, size: int = 8):
+    ...     return ndd.resize(images, size=[size, size])
+    >>> small = thumbnails(4)
+    >>> small, [t.shape for t in small(ndd.batch([np.zeros((9, 7, 3), np.uint8)])).tensors]
+    (thumbnails(size=4), [(4, 4, 3)])
+    """
+    signature = inspect.signature(steps)
+    taken = [p for p in signature.parameters.values() if p.kind is not p.POSITIONAL_ONLY]
+
+    @functools.wraps(steps)
+    def make(*values: Any, **named: Any) -> Recipe:
+        try:
+            bound = inspect.Signature(taken).bind(*values, **named)
+        except TypeError as error:
+            raise TypeError(f"{steps.__name__}: {error}") from None
+        bound.apply_defaults()
+        _check(steps, bound.arguments)
+        return Recipe(make, steps, dict(bound.arguments))
+
+    make.__signature__ = inspect.Signature(taken, return_annotation=Recipe)  # type: ignore[attr-defined]
+    return make
+
+
+def _parameters(steps: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(steps).parameters.values())
+
+
+def _check(steps: Callable[..., Any], settings: dict[str, Any]) -> None:
+    """ValueError for a text that is none of those that the annotation names."""
+    hints = typing.get_type_hints(steps)
+    for name, value in settings.items():
+        options = [hints.get(name), *typing.get_args(hints.get(name))]
+        words = [w for option in options if typing.get_origin(option) is Literal for w in typing.get_args(option)]
+        if words and value is not None and value not in words:
+            raise ValueError(f"{steps.__name__}: {name}: expected one of {', '.join(map(repr, words))}, got {value!r}")

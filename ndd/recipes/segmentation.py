@@ -1,0 +1,67 @@
+"""A recipe for labels of pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ndd
+from ndd.recipes.classification import MEAN, STD
+from ndd.recipes.recipe import recipe
+
+
+@recipe
+def segmentation(
+    jpegs: Any,
+    masks: Any,
+    /,
+    size: int = 480,
+    *,
+    base: int = 520,
+    train: bool = True,
+    ignore: int = 255,
+    device: str = "cpu",
+    rng: Any = None,
+) -> Any:
+    """Encoded pictures with masks to float32 CHW of `size` x `size`, and masks HW of int64 (for evaluation of their own sizes).
+
+    Equals torchvision's references/segmentation, `SegmentationPresetTrain` and, with `train=False`, `SegmentationPresetEval`
+    (that of DeepLab and FCN): the shorter side resized to between a half and twice `base`, mirrored or not, and a random window,
+    with 0 and `ignore` where it reaches beyond the picture; for evaluation the shorter side resized to `base`.
+
+    Args:
+        masks: labels of pixels, HW or HWC with one channel: decoded, or encoded as PNG.
+        size: of the results.
+        base: see above.
+        train: False leaves out what is random, and the window.
+        ignore: the label of what lies outside.
+        device: "cpu" or "gpu".
+        rng: see `ndd.recipes`.
+
+    >>> import ndd
+    >>> ndd.recipes.segmentation(train=False)
+    segmentation(size=480, base=520, train=False, ignore=255, device='cpu', rng=None)
+    """
+    count = jpegs.batch_size
+    images = ndd.decoders.image(jpegs, device=device, jpeg_fancy_upsampling=True)
+    if masks.ndim == 1:
+        masks = ndd.decoders.image(masks, device=device, output_type=ndd.types.GRAY)
+    elif device == "gpu":
+        masks = masks.gpu()
+    both = ndd.Targets(images, semantic=masks)
+    side = ndd.random.uniform(range=[base / 2, base * 2], batch_size=count, rng=rng) if train else base
+    both = both.resize(resize_shorter=side, rule="torchvision")
+    images, masks = both.images, both.semantic
+    if both.semantic.ndim == 2:
+        masks = ndd.reinterpret(masks, src_dims=[0, 1, -1], layout="HWC")
+    if not train:
+        return ndd.crop_mirror_normalize(images, mean=MEAN, std=STD), _labels(masks)
+    across, down = (ndd.random.uniform(range=[0, 1], batch_size=count, rng=rng) for _ in range(2))
+    window = {"crop": [size, size], "crop_pos_x": across, "crop_pos_y": down, "out_of_bounds_policy": "pad"}
+    mirror = ndd.random.coin_flip(batch_size=count, rng=rng)
+    masks = ndd.flip(ndd.crop(masks, **window, fill_values=[ignore]), horizontal=mirror)
+    images = ndd.flip(ndd.crop(images, **window), horizontal=mirror)
+    return ndd.crop_mirror_normalize(images, mean=MEAN, std=STD), _labels(masks)
+
+
+def _labels(masks: Any) -> Any:
+    return ndd.cast(ndd.squeeze(masks, axis_names="C"), dtype=ndd.int64)

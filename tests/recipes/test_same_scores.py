@@ -1,0 +1,115 @@
+"""A network scores the same whether torchvision's pipeline or a recipe feeds it: trained with either, evaluated with both."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+import torch
+from torchvision_rule import torchvision
+
+import ndd
+
+Image = pytest.importorskip("PIL.Image")
+CLASSES, SIZE, RESIZE = 8, 32, 36
+TRAINED, TESTED, EPOCHS, SEEDS = 1200, 1500, 6, (0, 1, 2)
+
+
+def pictures(count, seed):
+    """Stripes of eight directions under strong noise, as JPEGs of many sizes, and their directions: too much noise to tell all."""
+    rng = np.random.default_rng(seed)
+    files, labels = [], rng.integers(0, CLASSES, count)
+    for label in labels:
+        height, width = rng.integers(38, 64, 2)
+        y, x = np.mgrid[0:height, 0:width]
+        angle = np.pi * label / CLASSES + rng.normal(0, 0.1)
+        wave = np.sin((x * np.cos(angle) + y * np.sin(angle)) * rng.uniform(0.5, 1.0) + rng.uniform(0, 6))
+        noise = rng.normal(0, 1, (height, width, 3)) * rng.uniform(30, 110)
+        pixels = np.clip(128 + 50 * wave[..., None] + noise, 0, 255).astype(np.uint8)
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, "JPEG", quality=90)
+        files.append(np.frombuffer(file.getvalue(), np.uint8))
+    return files, torch.from_numpy(labels)
+
+
+class Theirs:
+    """torchvision's presets, picture by picture. A mirrored direction is another one: nothing is mirrored."""
+
+    def __init__(self):
+        v2 = torchvision().transforms.v2
+        mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+        last = [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(mean, std)]
+        self.train = v2.Compose([v2.RandomResizedCrop(SIZE, scale=(0.08, 1.0), antialias=True), *last])
+        self.eval = v2.Compose([v2.Resize(RESIZE), v2.CenterCrop(SIZE), *last])
+
+    def __call__(self, files, training):
+        transform = self.train if training else self.eval
+        return torch.stack([transform(Image.open(io.BytesIO(f.tobytes())).convert("RGB")) for f in files])
+
+
+class Ours:
+    """The recipes; a picture that `imagenet_train` has mirrored is told by its generator, and mirrored back."""
+
+    def __init__(self, seed):
+        self.rng = ndd.random.RNG(seed)
+
+    def __call__(self, files, training):
+        jpegs = ndd.batch(files)
+        if not training:
+            return ndd.recipes.imagenet_eval(SIZE, resize=RESIZE)(jpegs).torch()
+        told = self.rng.clone()
+        images = ndd.recipes.imagenet_train(SIZE, rng=self.rng)(jpegs)
+        ndd.random_crop_generator(ndd.peek_image_shape(jpegs), rng=told)
+        return ndd.flip(images, horizontal=ndd.random.coin_flip(batch_size=len(files), rng=told)).torch()
+
+
+def network():
+    nn = torch.nn
+    layers = []
+    for before, after in ((3, 16), (16, 32), (32, 32)):
+        layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(), nn.MaxPool2d(2)]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, CLASSES))
+
+
+def trained(feed, files, labels, seed):
+    torch.manual_seed(seed)
+    model = network()
+    steps = EPOCHS * (len(files) // 50)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
+    for _ in range(EPOCHS):
+        for chosen in torch.randperm(len(files)).split(50):
+            loss = torch.nn.functional.cross_entropy(
+                model(feed([files[i] for i in chosen.tolist()], True)), labels[chosen]
+            )
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+    return model.eval()
+
+
+@torch.no_grad()
+def score(model, images, labels):
+    """Of 100."""
+    return 100 * (model(images).argmax(dim=1) == labels).float().mean().item()
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_network_scores_the_same_whoever_feeds_it():
+    files, labels = pictures(TRAINED, 0)
+    held_out, answers = pictures(TESTED, 1)
+    theirs = Theirs()
+    by_theirs, by_ours = theirs(held_out, False), Ours(0)(held_out, False)
+    scores = []
+    for seed in SEEDS:
+        for feed in (theirs, Ours(seed)):
+            model = trained(feed, files, labels, seed)
+            scores.append([score(model, images, answers) for images in (by_theirs, by_ours)])
+    table = np.reshape(scores, (len(SEEDS), 2, 2)).mean(axis=0)  # trained by, evaluated by
+    assert 60 < table.min() <= table.max() < 99, table  # neither guessing nor so easy that all pipelines do
+    assert np.abs(table[:, 0] - table[:, 1]).max() <= 0.2, table
+    assert abs(table[0, 0] - table[1, 1]) < 3, table  # other draws, other networks: their spread is some points
