@@ -96,7 +96,7 @@ class Kernel(Compiled):
         Fallbacks are for kernels that take more than 0.3 s to compile: decoders, whose work another library does until then;
         filters and warps, which NumPy or OpenCV computes; and plans and draws for few numbers, whose text the interpreter runs.
         The inner kernels of an interpreted text have one where a loop over elements would be too slow.
-        `tests/operator/test_fallbacks.py` compares all of them with the compiled kernels."""
+        `tests/operator/test_fallbacks.py` compares those of operators with the compiled kernels."""
         self._written, self._fallback = function, function or self.interpreted
         return function or self
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from calling import call, cases_of, evaluated, layouts_of, load_every_module, samples
@@ -20,9 +18,6 @@ CASES = [
     for i, case in enumerate(cases_of(path, op))
     if not path.startswith("io.")
 ]
-COMPARED: set[str] = set()
-# Fallbacks of what is no operator of the cases above, or needs large inputs; with the file that compares each.
-ELSEWHERE: dict[str, str] = {}
 
 
 @pytest.mark.long
@@ -40,7 +35,6 @@ def test_fallbacks_give_the_same_bits(path, case, monkeypatch):
         if not kernel.has_fallback():
             return compiled(kernel, *args)
         answered.append(kernel)
-        COMPARED.add(kernel.__name__)
         with np.errstate(all="ignore"):
             return kernel.run_fallback(*args)
 
@@ -52,14 +46,3 @@ def test_fallbacks_give_the_same_bits(path, case, monkeypatch):
             np.testing.assert_array_equal(a, b)
     if op.cpu.__class__ is Kernel and op.cpu.has_fallback():
         assert answered
-
-
-@pytest.mark.long
-def test_every_fallback_is_compared():
-    """Runs behind the cases above, in their process."""
-    if len(COMPARED) < 10:
-        pytest.skip("the cases did not run")
-    kernels = {v for m in list(sys.modules.values()) if m.__name__.startswith("ndd.") for v in vars(m).values()
-               if isinstance(v, Kernel) and v.has_fallback()}  # fmt: skip
-    left = sorted({k.__name__ for k in kernels} - COMPARED)
-    assert left == sorted(ELSEWHERE), left
