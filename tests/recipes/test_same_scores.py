@@ -80,7 +80,9 @@ def trained(feed, files, labels, seed):
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 4e-3, total_steps=steps)
     for _ in range(EPOCHS):
         for chosen in torch.randperm(len(files)).split(50):
-            loss = torch.nn.functional.cross_entropy(model(feed([files[i] for i in chosen.tolist()], True)), labels[chosen])
+            loss = torch.nn.functional.cross_entropy(
+                model(feed([files[i] for i in chosen.tolist()], True)), labels[chosen]
+            )
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
