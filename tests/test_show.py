@@ -94,6 +94,13 @@ def test_a_reader_shows_its_first_samples_and_stays_where_it_is():
     assert next(source.next_epoch(batch_size=3))[0].source_info != expected[0].source_info
 
 
+def test_texts_are_shown_as_they_are():
+    table = [{"path": ndd.demo.photos() + "/nature/cat.jpg", "caption": "a <cat>"}]
+    page = ndd.readers.Table(table, columns=["path", "caption"])._repr_html_()
+    assert "a &lt;cat&gt;" in page
+    assert "data:image/" in page
+
+
 def test_a_reader_of_nothing_says_so():
     assert "Failed to open" in ndd.readers.File(file_root="/nowhere")._repr_html_()
 

@@ -112,9 +112,16 @@ def _without_references() -> Any:
     return without
 
 
-def _thread_entry() -> Any:
-    """Reserves memory on the caller's stack for the arguments, a status and numba's description of an error; and makes a function
-    that calls `loop` with the arguments and writes status and error."""
+def entry_point(signature_of: Any, call: Any) -> Any:
+    """An intrinsic like `thread_entry`: it reserves memory on the caller's stack for the arguments, a status and numba's
+    description of an error; and makes a function that calls a kernel with the arguments and writes status and error.
+
+    Args:
+        signature_of: gives the signature of the kernel that is called, of the typing context, the kernel's type and those of the
+            arguments.
+        call: writes the calls, with the context, the builder, the function, its signature, the types of the arguments and the
+            arguments.
+    """
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
@@ -125,9 +132,9 @@ def _thread_entry() -> Any:
     number = ir.IntType(64)
 
     @intrinsic
-    def thread_entry(typing_context, loop, what):
-        loop_signature = loop.get_call_type(typing_context, tuple(what.types), {})
-        found = types.UniTuple(types.int64, 2)
+    def thread_entry(typing_context, called, what):
+        own_signature = signature_of(typing_context, called, what.types)
+        result = types.UniTuple(types.int64, 2)
 
         def generate(context, builder, signature, arguments):
             value = without(context, builder, what, arguments[1])
@@ -146,7 +153,7 @@ def _thread_entry() -> Any:
             place = own.inttoptr(convention.get_arguments(inside)[0], kept.as_pointer())
             given = own.load(cgutils.gep_inbounds(own, place, 0, 0))
             given = [own.extract_value(given, k) for k in range(len(what.types))]
-            context.get_function(loop, loop_signature)(own, given)
+            call(context, own, context.get_function(called, own_signature), own_signature, what.types, given)
             convention.return_value(own, ir.IntType(32)(0))
 
             outer = ir.Function(
@@ -161,11 +168,75 @@ def _thread_entry() -> Any:
                 own.store(status.excinfoptr, cgutils.gep_inbounds(own, place, 0, 2))
             own.ret_void()
             pair = [builder.ptrtoint(one, number) for one in (outer, memory)]
-            return context.make_tuple(builder, found, pair)
+            return context.make_tuple(builder, result, pair)
 
-        return found(loop, what), generate
+        return result(called, what), generate
 
     return thread_entry
+
+
+def _thread_entry() -> Any:
+    return entry_point(
+        lambda typing_context, loop, kinds: loop.get_call_type(typing_context, kinds, {}),
+        lambda context, builder, loop, signature, kinds, given: loop(builder, given),
+    )
+
+
+_FOUR = 4
+
+
+def _address_of() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def address_of(typing_context, kernel):
+        kinds = (types.int64,) * _FOUR
+        own_signature = kernel.get_call_type(typing_context, kinds, {})
+
+        def generate(context, builder, signature, arguments):
+            number = ir.IntType(64)
+            convention = context.call_conv
+            kind = convention.get_function_type(types.int32, kinds)
+            inside = ir.Function(builder.module, kind, builder.module.get_unique_name("called"))
+            inside.linkage = "internal"
+            convention.decorate_function(inside, list("abcd"), kinds)
+            own = ir.IRBuilder(inside.append_basic_block("entry"))
+            context.get_function(kernel, own_signature)(own, convention.get_arguments(inside))
+            convention.return_value(own, ir.IntType(32)(0))
+            kind = ir.FunctionType(ir.VoidType(), [number] * _FOUR)
+            outer = ir.Function(builder.module, kind, builder.module.get_unique_name("c_function"))
+            outer.linkage = "internal"
+            own = ir.IRBuilder(outer.append_basic_block("entry"))
+            convention.call_function(own, inside, types.int32, kinds, outer.args)
+            own.ret_void()
+            return builder.ptrtoint(outer, number)
+
+        return types.int64(kernel), generate
+
+    return address_of
+
+
+def _call_kept() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def call_kept(typing_context, numbers, k, a, b, c):
+        kinds = (types.Array(types.int64, 1, "C"), *[types.int64] * _FOUR)
+
+        def generate(context, builder, signature, arguments):
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * _FOUR)
+            function = builder.inttoptr(builder.load(builder.gep(data, [arguments[1]])), kind.as_pointer())
+            builder.call(function, [builder.ptrtoint(data, ir.IntType(64)), *arguments[2:]])
+            return context.get_dummy_value()
+
+        return types.void(*kinds), generate
+
+    return call_kept
 
 
 def _call_address() -> Any:
@@ -219,3 +290,11 @@ call_address: Any = Intrinsic(_call_address)
 
 reraise: Any = Intrinsic(_reraise)
 """`reraise(what, address)`: raises the error that a thread met in the entry point, if any. `what` is that of `thread_entry`."""
+
+address_of: Any = Intrinsic(_address_of)
+"""`address_of(kernel)`: of a C function of four int64 that calls the kernel, which raises nothing. It lives as long as the
+process."""
+
+call_kept: Any = Intrinsic(_call_kept)
+"""`call_kept(numbers, k, a, b, c)`: calls the function whose address of `address_of` is `numbers[k]`, with the address of
+`numbers`, and `a`, `b` and `c`."""

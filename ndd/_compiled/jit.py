@@ -283,9 +283,14 @@ def from_template(template: Callable[..., Any], of: Any, suffix: str, options: d
 
     A closure would not do: a kernel that has one is not stored on disk.
     """
+    return Kernel(template_of(template, of, suffix, **names), options)
+
+
+def template_of(template: Callable[..., Any], of: Any, suffix: str, **names: Any) -> Callable[..., Any]:
+    """The function of such a kernel."""
     function = types.FunctionType(template.__code__, template.__globals__ | names, f"{of.__name__}{suffix}")
     function.__module__, function.__qualname__ = of.__module__, f"{of.__qualname__}{suffix}"
-    return Kernel(function, options)
+    return function
 
 
 def _silent(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ import numpy as np
 
 from ndd._compiled.background import background
 
-_LARGE = 8000  # bytes of bitcode: those of a function of five lines are 3000 to 5000
+_LARGE, _LARGE_TO_LIGHT = 8000, 4000  # bytes of bitcode: those of a function of five lines are 3000 to 5000
 _COUNTS = """
 declare void @NRT_MemInfo_call_dtor(i8*)
 
@@ -220,25 +220,40 @@ def _numba() -> _Numba:
     event.register("numba:run_pass", Steps())
 
     @contextlib.contextmanager
-    def lightly(codegen: Any) -> Iterator[None]:
-        """Meanwhile numba's last pass is LLVM's first level, without vector code."""
-        full = codegen._module_pass_manager
+    def lightly(codegen: Any, passes: str) -> Iterator[None]:
+        """Meanwhile numba's passes over a module, or over each function, are LLVM's first level, without vector code."""
+        full = getattr(codegen, passes)
         few = {"opt": 1, "loop_vectorize": False, "slp_vectorize": False}
-        codegen._module_pass_manager = lambda **given: full(**(given or few))
+        setattr(codegen, passes, lambda *module, **given: full(*module, **(given or few)))
         try:
             yield
         finally:
-            del codegen._module_pass_manager
+            delattr(codegen, passes)
 
     class Stepwise(JITCodeLibrary):
         """The last pass alone takes half of the time."""
 
         light = False
+        _optimized: tuple[Any, ...] = ()
+
+        def finalize(self) -> None:
+            """Large modules that it calls are optimised already, and not to be made a part of its functions."""
+            large = [other for other in self._linking_libraries if isinstance(other, Library) and other.is_large(self)]
+            self._optimized = tuple(dict.fromkeys(large))
+            self._linking_libraries = [other for other in self._linking_libraries if other not in self._optimized]
+            super().finalize()
+
+        def _optimize_functions(self, ll_module: Any) -> None:
+            """What follows when it is linked does more for less."""
+            with lightly(self._codegen, "_function_pass_manager"):
+                super()._optimize_functions(ll_module)
 
         def _optimize_final_module(self) -> None:
             background.step()
-            with lightly(self._codegen) if self.light else contextlib.nullcontext():
+            with lightly(self._codegen, "_module_pass_manager") if self.light else contextlib.nullcontext():
                 super()._optimize_final_module()
+            for other in self._optimized:
+                self._final_module.link_in(other._get_module_for_linking(), preserve=True)
             background.step()
 
         def add_linking_library(self, library: Any) -> None:
@@ -250,23 +265,12 @@ def _numba() -> _Numba:
         """A module to be linked into others. Environments are set where it is linked in."""
 
         format = "bitcode"
-        _large: tuple[Any, ...] = ()
 
-        def finalize(self) -> None:
-            """Large modules that it calls are optimised already, and not to be made a part of its functions."""
-            self._large = tuple(
-                [other for other in self._linking_libraries if isinstance(other, Library) and other.is_large()]
-            )
-            self._linking_libraries = [other for other in self._linking_libraries if other not in self._large]
-            super().finalize()
-
-        def is_large(self) -> bool:
+        def is_large(self, caller: Stepwise) -> bool:
             """Whether LLVM would hardly make its functions a part of their callers."""
-            return len(self._final_module.as_bitcode()) > _LARGE
+            return len(self._final_module.as_bitcode()) > (_LARGE_TO_LIGHT if caller.light else _LARGE)
 
         def _finalize_final_module(self) -> None:
-            for other in dict.fromkeys(self._large):
-                self._final_module.link_in(other._get_module_for_linking(), preserve=True)
             self._finalize_dynamic_globals()
             self._finalized = True
 

@@ -10,13 +10,15 @@ released the GIL and took it again.
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
 from typing import Any
 
 import numpy as np
 
+from ndd._compiled.atomics import entry_point
 from ndd._compiled.intrinsics import array_over
-from ndd._compiled.jit import Intrinsic, Kernel, from_template
+from ndd._compiled.jit import Intrinsic, Kernel, template_of
 from ndd._tensor.memory import memory_at
 
 
@@ -58,18 +60,31 @@ def samples(places: np.ndarray, extents: np.ndarray, dtype: np.dtype) -> Samples
     return np.ascontiguousarray(places), np.ascontiguousarray(extents), like
 
 
+class SampleLoop(Kernel):
+    """What `loop_over_samples` gives.
+
+    Attributes:
+        one: works on one sample.
+    """
+
+    def __init__(self, function: Any, one: Kernel):
+        super().__init__(function, {"light": True})
+        self.one = one
+
+
 def loop_over_samples(one: Kernel) -> Kernel:
     """The kernel `f(counter, limit, order, what)` that calls `one` for samples in turn, until none is left.
 
     Args:
         one: works on one sample.
 
-    `order` has the numbers of the samples. `what` is a tuple, with for each parameter of `one` either `Samples`, or an array
-    `[N, ...]` of whose rows each sample gets its own, or a tuple of one thing that all samples get.
+    `joined` (`thread_team.py`) compiles it. `order` has the numbers of the samples. `what` is a tuple, with for each parameter of
+    `one` either `Samples`, or an array `[N, ...]` of whose rows each sample gets its own, or a tuple of one thing that all
+    samples get.
     """
     found = _made.get(one)
     if found is None:
-        found = from_template(_each, one.function, "_loop", {"light": True}, one=one)
+        found = SampleLoop(template_of(_each, one.function, "_loop", one=one), one)
         if one.has_fallback():
             found.fallback(functools.partial(_by_fallback, one))
         _made[one] = found
@@ -110,61 +125,95 @@ def _of_sample_in_python(what: tuple[Any, ...], i: int) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _of_sample() -> Any:
+def _type_of_sample(field: Any) -> Any:
+    from numba import types
+
+    if isinstance(field, types.Array):
+        return field.dtype if field.ndim == 1 else field.copy(ndim=field.ndim - 1, layout="C", readonly=False)
+    return field.types[0] if len(field) == 1 else field.types[2]
+
+
+def _row(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:
+    """Row `i` of a C-contiguous array: a number, or an array."""
+    from numba.core import cgutils
+
+    array = context.make_array(kind)(context, builder, value)
+    extents = cgutils.unpack_tuple(builder, array.shape)
+    step = i
+    for extent in extents[1:]:
+        step = builder.mul(step, extent)
+    place = builder.gep(array.data, [step])
+    if kind.ndim == 1:
+        return context.unpack_value(builder, kind.dtype, place)
+    return array_over(context, builder, _type_of_sample(kind), extents[1:], place)
+
+
+def _values_of_sample(context: Any, builder: Any, fields: Any, what: Any, i: Any) -> list[Any]:
+    """The arguments for sample `i`, of the tuple `what` of these types."""
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
-    from numba.extending import intrinsic
-    from numba.np import arrayobj
 
-    def type_of(field):
+    values = []
+    for k, field in enumerate(fields):
+        value = builder.extract_value(what, k)
         if isinstance(field, types.Array):
-            return field.dtype if field.ndim == 1 else field.copy(ndim=field.ndim - 1, layout="C", readonly=False)
-        return field.types[0] if len(field) == 1 else field.types[2]
-
-    @intrinsic
-    def of_sample(typing_context, what, i):
-        fields = what.types
-        result = types.Tuple([type_of(field) for field in fields])
-
-        def row(context, builder, kind, value, i):
-            """Row `i` of a C-contiguous array: a number, or an array."""
-            array = context.make_array(kind)(context, builder, value)
-            extents = cgutils.unpack_tuple(builder, array.shape)
-            step = i
-            for extent in extents[1:]:
-                step = builder.mul(step, extent)
-            place = builder.gep(array.data, [step])
-            if kind.ndim == 1:
-                return context.unpack_value(builder, kind.dtype, place)
-            return array_over(context, builder, type_of(kind), extents[1:], place)
-
-        def generate(context, builder, signature, arguments):
-            i, values = arguments[1], []
-            for k, field in enumerate(fields):
-                value = builder.extract_value(arguments[0], k)
-                if isinstance(field, types.Array):
-                    values.append(row(context, builder, field, value, i))
-                elif len(field) == 1:
-                    values.append(builder.extract_value(value, 0))
-                else:
-                    places, sizes, like = field.types
-                    address = row(context, builder, places, builder.extract_value(value, 0), i)
-                    table = context.make_array(sizes)(context, builder, builder.extract_value(value, 1))
-                    first = builder.mul(i, cgutils.unpack_tuple(builder, table.shape)[1])
-                    extents = [
-                        builder.load(builder.gep(table.data, [builder.add(first, ir.Constant(first.type, d))]))
-                        for d in range(like.ndim)
-                    ]
-                    data = builder.inttoptr(address, context.get_data_type(like.dtype).as_pointer())
-                    values.append(array_over(context, builder, like, extents, data))
-            found = context.make_tuple(builder, result, values)
-            return arrayobj.impl_ret_borrowed(context, builder, result, found)
-
-        return result(what, types.int64), generate
-
-    return of_sample
+            values.append(_row(context, builder, field, value, i))
+        elif len(field) == 1:
+            values.append(builder.extract_value(value, 0))
+        else:
+            places, sizes, like = field.types
+            address = _row(context, builder, places, builder.extract_value(value, 0), i)
+            table = context.make_array(sizes)(context, builder, builder.extract_value(value, 1))
+            first = builder.mul(i, cgutils.unpack_tuple(builder, table.shape)[1])
+            extents = [
+                builder.load(builder.gep(table.data, [builder.add(first, ir.Constant(first.type, d))]))
+                for d in range(like.ndim)
+            ]
+            data = builder.inttoptr(address, context.get_data_type(like.dtype).as_pointer())
+            values.append(array_over(context, builder, like, extents, data))
+    return values
 
 
-of_sample: Any = Intrinsic(_of_sample, _of_sample_in_python)
+def _samples_entry() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
+    number = ir.IntType(64)
+
+    def signature_of(typing_context: Any, one: Any, kinds: Any) -> Any:
+        *_, what = kinds
+        return one.get_call_type(typing_context, tuple([_type_of_sample(field) for field in what.types]), {})
+
+    def call(context: Any, builder: Any, one: Any, signature: Any, kinds: Any, given: Any) -> None:
+        """What `_each` does; `one` is entered with arguments that nobody counts."""
+        counter = context.make_array(kinds[0])(context, builder, given[0]).data
+        limit = context.cast(builder, given[1], kinds[1], types.int64)
+        order = context.make_array(kinds[2])(context, builder, given[2])
+        count = cgutils.unpack_tuple(builder, order.shape)[0]
+        with cgutils.for_range(builder, limit) as loop:
+            turn = builder.atomic_rmw("add", counter, number(1), "monotonic")
+            with cgutils.if_unlikely(builder, builder.icmp_signed(">=", turn, count)):
+                loop.do_break()
+            i = _row(context, builder, kinds[2], given[2], turn)
+            i = context.cast(builder, i, kinds[2].dtype, types.int64)
+            values = _values_of_sample(context, builder, kinds[3].types, given[3], i)
+            if inspect.Parameter.VAR_POSITIONAL in [each.kind for each in signature.pysig.parameters.values()]:
+                last = len(signature.args) - 1
+                values[last:] = [context.make_tuple(builder, signature.args[last], values[last:])]
+            one(builder, values)
+
+    return entry_point(signature_of, call)
+
+
+samples_entry: Any = Intrinsic(_samples_entry)
+"""`samples_entry(one, (counter, limit, order, what))`: `thread_entry` of `loop_over_samples(one)`, which then is not compiled."""
+
+
+def _only_joined() -> Any:
+    raise TypeError("`joined` of a loop over samples is compiled (`thread_team.py`), never the loop itself")
+
+
+of_sample: Any = Intrinsic(_only_joined, _of_sample_in_python)
 """`of_sample(what, i)`: the arguments for sample `i`, see `loop_over_samples`."""

@@ -180,7 +180,7 @@ def _names(kernel: Any) -> list[str]:
 
 def _column(values: Any, n: int) -> list[Any]:
     """The value of each sample."""
-    if not isinstance(values, np.ndarray):
+    if values.__class__ is not np.ndarray:
         return values
     return values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
 
@@ -194,8 +194,11 @@ def _nothing(returned: Any) -> None:
 
 
 def _all_done(call: Call, kernel: Any, rows: list[tuple[Any, ...]]) -> bool:
+    def run(i: int) -> None:
+        kernel(*rows[i])
+
     if len(rows) > 1:
-        return not call.context.thread_pool.run(lambda i: kernel(*rows[i]), len(rows))
+        return not call.context.thread_pool.run(run, len(rows))
     try:
         kernel(*rows[0])
     except Exception as error:

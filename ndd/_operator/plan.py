@@ -23,7 +23,14 @@ def like(
     ndim: int | None = None,
     layout: str | None = "same",
 ) -> Spec:
-    """Describes an output like `source`, except for the arguments given. `layout=None` means that the result has none."""
+    """Describes an output like `source`, except for the arguments given.
+
+    Args:
+        source: an input of the operator.
+        dtype: the element type.
+        ndim: the number of axes.
+        layout: a letter for each axis; None: the result has no layout.
+    """
     if dtype is None and ndim is None and layout == "same":
         return source
     return Spec.of(
@@ -35,8 +42,13 @@ def like(
 
 
 def output(dtype: DTypeLike | None, ndim: int | None, layout: str | None = None) -> Spec:
-    """Describes an output in full. `ndim=None`, and with it `dtype=None`: known only when it has run. The device is filled in
-    for you."""
+    """Describes an output in full. The device is filled in for you.
+
+    Args:
+        dtype: the element type; None: known only when it has run.
+        ndim: the number of axes; None: known only when it has run.
+        layout: a letter for each axis, if it has a layout.
+    """
     return Spec.of(None if dtype is None else to_dtype(dtype), ndim, layout, None)  # type: ignore[arg-type]
 
 
@@ -160,7 +172,13 @@ def _per_output(found: Any, outs: list[Spec], single: bool) -> Any:
 
 
 def bad_sample(index: int, message: str, kind: type[Exception] = RuntimeError) -> Exception:
-    """An error about one sample, to be raised in a plan: the caller adds operator, sample and source to it."""
+    """An error about one sample, to be raised in a plan: the caller adds operator, sample and source to it.
+
+    Args:
+        index: the number of the sample in the batch.
+        message: what was expected, and what came.
+        kind: the type of the error.
+    """
     error = kind(message)
     error.sample = index  # type: ignore[attr-defined]
     return error

@@ -30,6 +30,14 @@ class Batch(Arithmetic, Handle):
     that could mean two things: `batch.select(i)` (or `batch.tensors[i]`) picks samples, `batch.slice[i]` indexes
     inside every sample.
 
+    Args:
+        tensors: the samples: a list of arrays, tensors or numbers; or one array, whose first axis counts them.
+        dtype: the element type to convert to. Default: that of the samples.
+        device: where the samples go. Default: where they are.
+        layout: a letter for each axis of a sample. Default: that of the samples.
+        invocation_result: an invocation whose result it is; ndd's own.
+        copy: whether the samples are copied even if their memory could be shared.
+
     >>> import ndd
     >>> b = ndd.batch([[1, 2, 3], [4, 5]])
     >>> b.shape, b.batch_size

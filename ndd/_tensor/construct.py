@@ -76,6 +76,10 @@ def as_tensor(
     An operator on shared memory runs before its call returns, so that a later write to the source cannot show.
     (DALI refuses strided arrays; here they are views like any other.)
 
+    Args:
+        data: an array, tensor, number, list of numbers, bytes or text; or a Batch.
+        dtype, device, layout, pad: as for `tensor`.
+
     >>> import ndd, numpy as np
     >>> a = np.zeros(2)
     >>> t = ndd.as_tensor(a)
@@ -126,7 +130,16 @@ def as_batch(
     device: DeviceLike | None = None,
     layout: str | None = None,
 ) -> Batch:
-    """A Batch over the samples, sharing their memory when element type and device need no change. See `batch`."""
+    """A Batch over the samples, sharing their memory when element type and device need no change. See `batch`.
+
+    Args:
+        tensors: a list of arrays, tensors or numbers; or one array, whose first axis counts the samples; or a Batch.
+        dtype, device, layout: as for `batch`.
+
+    >>> import ndd, numpy as np
+    >>> ndd.as_batch(np.zeros((2, 4, 6, 3), np.uint8), layout="HWC").shape
+    [(4, 6, 3), (4, 6, 3)]
+    """
     tensors = unmarked(tensors)
     if isinstance(tensors, Batch):
         return _changed(tensors, dtype, device, layout, force_copy=False)

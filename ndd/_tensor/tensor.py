@@ -27,7 +27,14 @@ class Tensor(Arithmetic, Handle):
     (`torch()`, `np.asarray`) or printing waits for the operator behind the value; `dtype`, `ndim`, `layout` and
     `device` do not.
 
-    `batch=` with `index_in_batch=` gives sample `index_in_batch` of a Batch.
+    Args:
+        data: an array, tensor, number, list of numbers, bytes or text.
+        dtype: the element type to convert to. Default: that of the data.
+        device: where the values go. Default: where they are.
+        layout: a letter for each axis.
+        batch, index_in_batch: in place of `data`: sample `index_in_batch` of a Batch.
+        invocation_result: an invocation whose result it is; ndd's own.
+        copy: whether the data are copied even if their memory could be shared.
 
     >>> import ndd, numpy as np
     >>> t = ndd.as_tensor(np.arange(6).reshape(2, 3), layout="HW")

@@ -12,17 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from ndd.bench.libraries import Setting, make_setting
-from ndd.bench.loop_sides import PICTURES
+from ndd.bench.loop_pictures import PICTURES
 from ndd.bench.rounds import Result
 
 _SECTIONS = ("dispatch", "loop", "classic", "augment", "detection", "speech", "ops", "import")
 # an hour; gigabytes of disk; needs PyAV; 20 minutes; 2 minutes; 15 minutes on a GPU; needs torchvision
-_ON_REQUEST = ("soak", "readers", "video", "first", "cold", "train", "torchvision")
+_ON_REQUEST = ("soak", "readers", "video", "first", "cold", "train", "torchvision", "mine")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `python -m ndd bench`."""
     parser.add_argument("section", nargs="?", default="all", choices=[*_SECTIONS, *_ON_REQUEST, "all"])
+    parser.add_argument(
+        "script",
+        nargs="?",
+        type=Path,
+        help="mine: a script with `dataset` or `loader`, and `ndd_loop`: help(ndd.bench.mine)",
+    )
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument(
         "--data",
@@ -62,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         if value is not None and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}.")
     setting = make_setting(args.device, args.threads, not args.no_dali)
-    setting.rounds = args.rounds or (3 if args.section in ("train", "torchvision") else 7)
+    setting.rounds = args.rounds or (3 if args.section in ("train", "torchvision", "mine") else 7)
     machine = describe(setting)
     print(", ".join(f"{k}: {v}" for k, v in machine.items()))
     if setting.without_dali:
@@ -117,9 +123,11 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
 
         yield from operators.measure(setting, args.data, args.batch_size or 64, args.only)
     if "readers" in wanted:
-        from ndd.bench import readers
+        from ndd.bench import own_loaders, readers
 
         yield from readers.measure(setting, args.data, args.only, args.records)
+        if setting.device == "cpu":
+            yield from own_loaders.measure(readers.contents(args.data, 100_000), args.only)
     if "video" in wanted:
         from ndd.bench import video
 
@@ -134,6 +142,10 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import torchvision
 
         yield from torchvision.measure(setting, args.data, args.batch_size, args.images, args.only)
+    if "mine" in wanted:
+        from ndd.bench import mine
+
+        yield from mine.measure(setting, args.script, args.batch_size, args.images, args.only)
     if "import" in wanted:
         from ndd.bench import start
 

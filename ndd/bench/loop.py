@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from ndd.bench.libraries import Setting
+from ndd.bench.loop_pictures import made
 from ndd.bench.loop_sides import SIDES
 from ndd.bench.rounds import Result
 from ndd.demo.folder import PHOTOS, scan
@@ -25,6 +26,7 @@ _LEAST = {"cpu": 512, "gpu": 8192}
 _TITLES = {
     "random_resized_crop": "decode, random_resized_crop 224, mirror, normalise, torch",
     "resize": "decode, resize 224, normalise, torch",
+    "normalize": "decode, normalise",
     "decode": "reading and decoding",
     "read": "reading alone",
 }
@@ -41,7 +43,7 @@ def measure(
     hw_load: float | None = None,
 ) -> Iterator[Result]:
     """Images a second of each loop whose name begins with `only`, ndd beside the others; `pictures` makes files of a kind
-    first (`loop_sides.PICTURES`), `hw_load` is the decoders' `hw_decoder_load`."""
+    first (`loop_pictures.PICTURES`), `hw_load` is the decoders' `hw_decoder_load`."""
     with tempfile.TemporaryDirectory() as folder:
         root = data or PHOTOS
         if pictures:
@@ -49,7 +51,7 @@ def measure(
         scan(root)  # says what is wrong with a folder
         for batch_size in batch_sizes or ([64] if setting.device == "cpu" else [64, 256]):
             for loop, title in _TITLES.items():
-                if loop.startswith(only):
+                if loop.startswith(only) and (pictures or only or loop != "normalize"):
                     yield from _compared(setting, root, batch_size, loop, title, images, pictures, hw_load)
 
 
@@ -113,22 +115,3 @@ def _rate(
         return None, None, {}
     rates, spent, others = json.loads(done.stdout.strip().splitlines()[-1])
     return median(rates), median(spent), others
-
-
-def made(folder: Path, root: Path, kind: str) -> Path:
-    """Files of one kind, made of those below `root`: `loop_sides.PICTURES` says which there are."""
-    from PIL import Image
-
-    found = scan(root)
-    options = {"420": {"subsampling": 2}, "444": {"subsampling": 0}, "progressive": {"progressive": True}}.get(kind, {})
-    for name in found.files[: 16 if kind == "large" else None]:
-        with Image.open(root / name) as image:
-            image = image.convert("L" if kind == "gray" else "RGB")
-        if kind == "small":
-            image = image.resize((64, 64))
-        if kind == "large":
-            image = image.resize((4000, 3000))
-        target = (folder / name).with_suffix(".jpg")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        image.save(target, quality=90, **options)
-    return folder

@@ -20,9 +20,9 @@ from ndd.demo.folder import Folder, scan
 from ndd.demo.loop import MEAN, STD
 
 SIDES = ("ndd", "DALI dynamic", "DALI pipeline", "torchvision", "DataLoader")
-LOOPS = ("random_resized_crop", "resize", "decode", "read")
-PICTURES = ("420", "444", "gray", "progressive", "small", "large")
+LOOPS = ("random_resized_crop", "resize", "normalize", "decode", "read")
 _SIZE = [224, 224]
+_RAGGED = ("normalize", "decode")  # their samples differ in shape
 _MOST_WORKERS = 16  # of DataLoader, as users set it on such a machine, at most the CPUs
 
 
@@ -113,6 +113,7 @@ def operators(library: Any, loop: str, device: str, more: dict[str, Any]) -> Cal
     return {
         "read": lambda jpegs: jpegs.evaluate(),
         "decode": lambda jpegs: decoded(jpegs).evaluate(),
+        "normalize": lambda jpegs: library.crop_mirror_normalize(decoded(jpegs), mean=MEAN, std=STD).evaluate(),
         "resize": lambda jpegs: library.crop_mirror_normalize(
             library.resize(decoded(jpegs), size=_SIZE), mean=MEAN, std=STD
         ).torch(),
@@ -139,11 +140,13 @@ def _pipeline(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
         elif args.loop == "random_resized_crop":
             images = fn.random_resized_crop(images, size=_SIZE)
             images = fn.crop_mirror_normalize(images, mean=MEAN, std=STD, mirror=fn.random.coin_flip())
+        elif args.loop == "normalize":
+            images = fn.crop_mirror_normalize(images, mean=MEAN, std=STD)
         return images, labels
 
     pipe = body()
     pipe.build()
-    if args.loop in ("read", "decode"):  # samples of different shapes: no iterator takes them
+    if args.loop in ("read", "decode", "normalize"):  # samples of different shapes: no iterator takes them
         while True:
             pipe.run()
             yield args.batch_size
@@ -185,11 +188,18 @@ def _torchvision(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int
         persistent_workers=True, drop_last=True,
     )  # fmt: skip
     work = transforms(v2, args.loop)
+    are_jpegs = all(name.lower().endswith((".jpg", ".jpeg", ".jpe")) for name in files.files)
     while True:
         for batch in loader:
             encoded = [torch.frombuffer(data, dtype=torch.uint8) for data, _ in batch]
-            images = io.decode_jpeg(encoded, mode=io.ImageReadMode.RGB, device=device)
-            if work is not None:
+            if are_jpegs:
+                images = io.decode_jpeg(encoded, mode=io.ImageReadMode.RGB, device=device)
+            else:  # one by one, on the CPU
+                images = [io.decode_image(data, mode=io.ImageReadMode.RGB).to(device) for data in encoded]
+            if args.loop == "normalize":
+                for image in images:
+                    work(image)
+            elif work is not None:
                 torch.stack([work(image) for image in images])
             yield len(batch)
 
@@ -204,11 +214,11 @@ def _data_loader(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int
 
     loader = torch.utils.data.DataLoader(
         Files(files, _Pillow(args.loop)), args.batch_size, shuffle=True, num_workers=_workers(), drop_last=True,
-        persistent_workers=True, pin_memory=args.device == "gpu", **({"collate_fn": list} if args.loop == "decode" else {}),
+        persistent_workers=True, pin_memory=args.device == "gpu", **({"collate_fn": list} if args.loop in _RAGGED else {}),
     )  # fmt: skip
     while True:
         for batch in loader:
-            if args.loop != "decode" and args.device == "gpu":
+            if args.loop not in _RAGGED and args.device == "gpu":
                 batch[0].to("cuda", non_blocking=True)
             yield args.batch_size
 
@@ -234,6 +244,8 @@ def transforms(v2: Any, loop: str) -> Any:
 
     mean, std = [m / 255 for m in MEAN], [s / 255 for s in STD]
     last = [v2.ToDtype(torch.float32, scale=True), v2.Normalize(mean, std)]
+    if loop == "normalize":
+        return v2.Compose(last)
     if loop == "resize":
         return v2.Compose([v2.Resize(_SIZE, antialias=True), *last])
     if loop == "random_resized_crop":

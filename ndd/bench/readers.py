@@ -226,7 +226,7 @@ def _distinct(records: Sequence[bytes]) -> list[bytes]:
     return records.distinct if isinstance(records, _Records) else list(records)
 
 
-def _contents(data: Path | None, size: int) -> list[bytes]:
+def contents(data: Path | None, size: int) -> list[bytes]:
     """Photographs of about this size, from the folder; where they are smaller or there is none, noise."""
     found: list[bytes] = []
     if data is not None and size > 10_000:
@@ -257,7 +257,7 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
         for size in _SIZES:
             folder = Path(tempfile.mkdtemp(prefix="ndd-bench-"))
             try:
-                arguments = kind.make(folder, _Records(_contents(data, size), count))
+                arguments = kind.make(folder, _Records(contents(data, size), count))
                 _as_from_a_disk(folder)
                 sides = [side for side in setting.libraries if side == "ndd" or setting.device in kind.dali_devices]
                 found = _alternating(sides, name, arguments, setting, count)

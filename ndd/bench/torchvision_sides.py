@@ -97,7 +97,7 @@ def _of_ndd(args: Any, files: Folder) -> Iterator[int]:
         for jpegs, labels in reader.next_epoch(batch_size=args.batch_size):
             images = ndd.decoders.image(jpegs, device=args.device)
             if recipe == "SSDlite":
-                own = ndd.batch([boxes[k] for k in labels.torch().tolist()], device=args.device)
+                own = ndd.batch([boxes[k] for k in labels.torch().flatten().tolist()], device=args.device)
                 made = work(ndd.Targets(images, own))
                 made.boxes.evaluate()
                 made.images.evaluate()

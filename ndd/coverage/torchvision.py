@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,26 +52,35 @@ def names() -> list[str]:
     return [line for line in _NAMES.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
 
 
+def _compared(own: str, theirs: str) -> str:
+    """ "equal", "equal, and same_on_batch=False" where ndd takes more behind, or ndd's parameters."""
+    if own == theirs:
+        return "equal"
+    more = own[:-1].removeprefix(theirs[:-1])
+    added = more.removeprefix(", ")
+    if more != own[:-1] and all("=" in part for part in added.split(", ")):
+        return f"equal, and {added}"
+    return own.partition(" (")[2][:-1]
+
+
 def report(missing: bool) -> list[str]:
     """A line for each name (with `missing` for those that ndd lacks or that differ), and the counts."""
     from ndd.torchvision import v2
 
-    ours = {line.split(" ")[0]: line for line in listed(v2)}
+    # `same_on_batch` of random transforms is ours, and comes by name alone.
+    ours = {
+        line.split(" ")[0]: re.sub(r"(, )?same_on_batch=0\b|(, )?same_on_batch=False", "", line) for line in listed(v2)
+    }
     lines, there, equal = [], 0, 0
     theirs = names()
     for line in theirs:
-        name = line.split(" ")[0]
+        name, kind = line.split(" ")[:2]
         own = ours.get(name)
+        state = "-" if own is None else f"here  signature: {_compared(own, line)}"
         there += own is not None
-        equal += own == line
-        state = (
-            "-"
-            if own is None
-            else "here  signature: equal"
-            if own == line
-            else f"here  signature: {own.partition(' (')[2]}"
-        )
-        if not missing or own != line:
-            lines.append(f"{name:<44} torchvision: {line.split(' ')[1]:<8}  ndd: {state}")
+        alike = state.startswith("here  signature: equal")
+        equal += alike
+        if not missing or not alike:
+            lines.append(f"{name:<44} torchvision: {kind:<8}  ndd: {state}")
     counts = f"{there} of {len(theirs)} transforms and functionals of torchvision, {equal} of {there} signatures equal"
     return [*lines, counts]

@@ -4,6 +4,7 @@ loop of the README."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,8 @@ def photo(name: str = "cat") -> Tensor:
     files = {path.stem: path for path in sorted(Path(photos()).glob("*/*.jpg"))}
     if name not in files:
         raise ValueError(f"photo: name: expected one of {', '.join(files)}, got {name!r}")
-    return imread(str(files[name]))
+    image: Any = imread(str(files[name]))
+    return image
 
 
 def sound() -> Tensor:

@@ -1,12 +1,13 @@
 """Where the time of a loop goes: `ndd.profile`, `ndd.explain`, `ndd.progress`.
 
 `recorder.py` is told of all that runs (`ndd/_execution/observation.py`) and makes a `Span` (`spans.py`) of each thing; every
-`Profile` (`loop_profile.py`) that is on gets it. `report.py` writes the table, `trace.py` the file for Perfetto, `explanation.py` the
-story of one value, `device_times.py` asks CUDA how long its streams worked, `progress_bar.py` is the only importer of tqdm.
+`Profile` (`loop_profile.py`) that is on gets it. `report.py` writes the table, `trace.py` the file for Perfetto,
+`explanation.py` the story of one value. `device_times.py` asks CUDA how long its streams worked. `progress_bar.py` is the only
+importer of tqdm.
 """
 
 from ndd.profiling.explanation import explain
 from ndd.profiling.loop_profile import OperatorTimes, Profile, profile
-from ndd.profiling.progress_bar import progress
+from ndd.profiling.progress_bar import progress, samples_of
 
-__all__ = ["OperatorTimes", "Profile", "explain", "profile", "progress"]
+__all__ = ["OperatorTimes", "Profile", "explain", "profile", "progress", "samples_of"]

@@ -45,13 +45,13 @@ def _shown(epoch: Iterable[Item], bar_of: Any, options: dict[str, Any]) -> Itera
     with profile, bar_of(**options) as bar:
         for item in epoch:
             yield item
-            samples += _samples(item)
+            samples += samples_of(item)
             rate = (samples or profile.images) / profile.seconds
             bar.set_postfix_str(f"{rate:,.0f} images/s, {100 * profile.waiting:.0f} % waiting", refresh=False)
             bar.update()
 
 
-def _samples(item: Any) -> int:
+def samples_of(item: Any) -> int:
     """How many samples an item of a loop has: that of the first Batch in it, else the length of the first array."""
     values = item.values() if isinstance(item, dict) else item if isinstance(item, tuple | list) else (item,)
     for value in values:

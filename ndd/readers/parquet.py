@@ -13,7 +13,7 @@ from ndd.io.object_store import is_remote
 from ndd.readers.files.columns import column_names, container_files
 from ndd.readers.files.file_tree import FilePath
 from ndd.readers.formats.arrow import check_columns, rows_of
-from ndd.readers.formats.parquet_file import COMPARISONS, bytes_of, footers, may_hold, read_group
+from ndd.readers.formats.parquet_file import COMPARISONS, Footer, bytes_of, footers, may_hold, read_group
 from ndd.readers.output import Output
 from ndd.readers.reader import Reader
 from ndd.readers.stores.pieces import PieceStore
@@ -82,12 +82,11 @@ class Parquet(Reader):
                 raise RuntimeError(
                     f"{self._display}: Cannot open: {without_secrets(paths[place])}: {footer}"
                 ) from footer
-            check_columns(self._display, without_secrets(paths[place]), names, footer.schema.to_arrow_schema().names)
-            for number in range(footer.num_row_groups):
-                group = footer.row_group(number)
-                if group.num_rows > 0 and may_hold(group, conditions):
+            check_columns(self._display, without_secrets(paths[place]), names, footer.schema.names)
+            for number, group in enumerate(footer.groups):
+                if group.rows and may_hold(footer, number, conditions):
                     groups.append((place, number))
-                    counts.append(group.num_rows)
+                    counts.append(group.rows)
                     largest = max(largest, bytes_of(group, names))
         if not groups:
             raise RuntimeError(f"{self._display}: no rows in {', '.join(map(without_secrets, paths[:3]))}")
@@ -131,7 +130,7 @@ class _RowGroups(PieceStore):
         return f"{self._paths[place]} row group {group} row {row}"
 
 
-def _footer(path: str) -> Any:
+def _footer(path: str) -> Footer:
     (footer,) = footers([path])
     if isinstance(footer, Exception):
         raise footer

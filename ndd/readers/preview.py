@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ndd._tensor import Batch
+from ndd._tensor import Batch, Tensor
 from ndd._tensor.picture import image_tag, small_picture
 from ndd._tensor.secrets import error_text, without_secrets
 
@@ -49,14 +49,21 @@ def _rows(reader: Reader, count: int) -> str:
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in ("", *outputs, "source"))
     lines = [f"<tr>{head}</tr>"]
     for i in range(len(sources)):
-        cells = [str(i), *(_cell(v.cpu().tensors[i]) for v in outputs.values())]
+        cells = [str(i), *(_cell(_sample(v, i)) for v in outputs.values())]
         source = html.escape(without_secrets(sources[i] or ""))[-_LONGEST:]
         lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in (*cells, source)) + "</tr>")
     return f'<table style="font-family:monospace">{"".join(lines)}</table>'
 
 
+def _sample(values: Any, i: int) -> Any:
+    """Sample `i` of a batch, or of a list of Python objects."""
+    return values.cpu().tensors[i] if isinstance(values, Batch) else values[i]
+
+
 def _cell(sample: Any) -> str:
     """A small picture of what is one, the number or the text of what is short, the shape of everything else."""
+    if not isinstance(sample, Tensor):
+        return html.escape(str(sample)[:_LONGEST])
     array = np.asarray(sample)
     if array.size <= 8:
         return html.escape(" ".join(str(number) for number in array.reshape(-1).tolist()))

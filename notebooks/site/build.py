@@ -68,7 +68,7 @@ def _made(reference: Reference, gallery: Gallery) -> dict[str, str | bytes]:
 
 
 def _linked(path: str, content: str | bytes) -> str | bytes:
-    """Links to notebooks lead to their pages, pictures are found from where the page lies; the repository's own files have no links."""
+    """Links to notebooks lead to their pages, pictures are found from there; the repository's own files have no links."""
     if not isinstance(content, str):
         return content
     content = re.sub(r"<!-- docstring: ([\w.]+) -->", lambda found: _docstring(found[1]), content)
@@ -108,9 +108,10 @@ def _tiles(reference: Reference, gallery: Gallery) -> str:
 
 
 def _torchvision_names() -> dict[str, str]:
-    """torchvision's names by ndd's, from the tables of `from/torchvision.md`."""
+    """torchvision's names by ndd's, from the tables of two pages."""
     names: dict[str, list[str]] = {}
-    for line in (_DOCS / "from" / "torchvision.md").read_text(encoding="utf-8").splitlines():
+    pages = (_DOCS / "from" / "torchvision.md", _DOCS / "torchvision_names.md")
+    for line in "\n".join(page.read_text(encoding="utf-8") for page in pages).splitlines():
         cells = line.strip("|").split("|")
         if line.startswith("| `") and len(cells) >= 2:
             for name in re.findall(r"ndd\.([\w.]+)", cells[1]):

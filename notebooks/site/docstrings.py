@@ -9,13 +9,17 @@ import types
 from dataclasses import dataclass, field
 from typing import Any
 
+from ndd import DType
+
 _HEADS = ("Args:", "Attributes:")
 # What `@operator` adds to every operator, where a docstring does not say more.
 _ADDED = {
     "batch_size": "the number of samples, where no input is a batch; each input is then the same for all of them.",
-    "device": 'where the operator runs, "cpu" or "gpu"; default: where its first input is.',
+    "device": '"cpu" or "gpu". Default: where the first input is.',
+    "dtype": "the element type of the result.",
     "rng": "an `ndd.random.RNG`; without it the thread's default one.",
 }
+_TYPES = {"batch_size": "int", "device": "Device | str", "rng": "RNG"}
 
 
 @dataclass
@@ -51,6 +55,9 @@ def _arguments(section: str) -> dict[str, str]:
     """Name (or names with commas) and text of each entry of an `Args:` section."""
     entries: dict[str, str] = {}
     name = ""
+    # A list of names may take several lines.
+    section = re.sub(r"(?m)^(    \w[\w, *`]*,)\n\s+(?=[\w*`]+(?:, [\w*`]+)*[:,])", r"\1 ", section)
+    section = re.sub(r"(?m)^(    \w[\w, *`]*,)\n\s+(?=[\w*`]+(?:, [\w*`]+)*[:,])", r"\1 ", section)
     for line in section.split("\n")[1:]:
         entry = re.match(r"^    ([\w*`]+(?:, [\w*`]+)*)(?: \([^)]*\))?: (.*)", line)
         if entry:
@@ -98,6 +105,8 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 def signature_of(function: Any) -> inspect.Signature | None:
     """The signature; None of what has none."""
+    if isinstance(function, type) and issubclass(function, enum.Enum):
+        return None
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
@@ -108,7 +117,7 @@ def value_text(value: Any) -> str:
     """A default as one writes it."""
     if isinstance(value, enum.Enum):
         return value.name
-    text = repr(value)
+    text = str(value) if isinstance(value, DType) else repr(value)
     return text if len(text) <= 60 and "<" not in text else "..."
 
 
@@ -126,6 +135,20 @@ def _type_text(annotation: Any) -> str:
     return text.replace(" | None", "")
 
 
+def _elsewhere(parameter: inspect.Parameter, meanings: dict[str, str], doc: Docstring) -> str:
+    """Where the text of an argument is, if it has no entry of its own."""
+    named = re.compile(rf"`{parameter.name}[`=]")
+    other = next((other for other, text in meanings.items() if named.search(text)), None)
+    if other:
+        return f"see `{other}`"
+    those = re.search(r"(?:other arguments are those of|^See|\. See) (`[\w.]+`)", doc.text)
+    if those:
+        return f"as for {those[1]}"
+    if named.search(doc.text) or named.search(doc.errors):
+        return "see the text"
+    return "the data" if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL) else ""
+
+
 def argument_table(function: Any, doc: Docstring) -> str:
     """Every parameter with type, default and text, as a Markdown table; "" where there are none."""
     signature = signature_of(function)
@@ -136,9 +159,11 @@ def argument_table(function: Any, doc: Docstring) -> str:
     for parameter in signature.parameters.values():
         if parameter.name in ("self", "cls"):
             continue
-        meaning = meanings.get(parameter.name) or _ADDED.get(parameter.name, "")
+        meaning = meanings.get(parameter.name) or _elsewhere(parameter, meanings, doc)
+        if not meaning or hasattr(function, "operator"):
+            meaning = meanings.get(parameter.name) or _ADDED.get(parameter.name) or meaning
         default = "" if parameter.default is parameter.empty else f"`{value_text(parameter.default)}`"
-        kind = _type_text(parameter.annotation)
+        kind = _type_text(parameter.annotation) or _TYPES.get(parameter.name, "")
         cells = (f"`{parameter.name}`", f"`{kind}`" if kind else "", default, " ".join(meaning.split()))
         rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     head = "| argument | type | default | |\n| --- | --- | --- | --- |\n"

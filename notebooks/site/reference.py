@@ -5,6 +5,7 @@ Generators that read the source (mkdocstrings) do not see what `@operator` adds 
 
 from __future__ import annotations
 
+import enum
 import importlib
 import inspect
 import pkgutil
@@ -112,7 +113,9 @@ class Reference:
         if same and same != path:
             return parts[0] + f"\nThe same as [`{same}`]({self.place[same]}.md#{same}).\n"
         parts += [self._facts(path, thing), *self._described(path, thing)]
-        if isinstance(thing, type):
+        if isinstance(thing, type) and issubclass(thing, enum.Enum):
+            parts.append("One of " + ", ".join(f"`{name}`" for name in thing.__members__) + ".\n")
+        elif isinstance(thing, type):
             parts += [self._member(path, name, member) for name, member in _members(thing)]
         return "\n".join(part for part in parts if part)
 
@@ -129,7 +132,10 @@ class Reference:
                 facts.append(f"**Layouts** {', '.join(operator.layouts)}")
         short = path.removeprefix("ndd.")
         if short in self._dali:
-            facts.append(f"**DALI** `nvidia.dali.experimental.dynamic.{short}`")
+            pipelines = f", in pipelines `nvidia.dali.fn.{short}`" if isinstance(operator, Operator) else ""
+            facts.append(f"**DALI** `nvidia.dali.experimental.dynamic.{short}`{pipelines}")
+        if short.startswith("torchvision.v2."):
+            facts.append(f"**torchvision** `torchvision.transforms.{short.removeprefix('torchvision.')}`")
         if short in self.torchvision:
             facts.append(f"**torchvision** {self.torchvision[short]}")
         return f"{' · '.join(facts)}\n{{ .facts }}\n" if facts else ""
@@ -205,7 +211,8 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _is_constant(thing: Any) -> bool:
-    return not callable(thing)
+    """Whether it is a value: an element type, a member of an enumeration, a union of types."""
+    return not callable(thing) or isinstance(thing, ndd.DType) or type(thing).__module__ in ("typing", "types")
 
 
 def _sentence(thing: Any) -> str:

@@ -6,6 +6,7 @@ import io
 from fractions import Fraction
 
 import numpy as np
+import PIL
 import pytest
 from cases import each_of
 from encoded import FOLDER, KINDS, cmyk, encode, made, needs_files, photo, read, real
@@ -104,7 +105,9 @@ def test_rgb_equals_pillow():
     for name, data in made().items():
         if "16" in name:
             continue
-        picture = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
+        picture = Image.open(io.BytesIO(data))
+        if picture.format != "TIFF" or not PIL.__version__.startswith("10.0."):  # which turns those twice
+            picture = ImageOps.exif_transpose(picture)
         np.testing.assert_array_equal(pixels(data), np.asarray(picture.convert("RGB")), err_msg=name)
 
 

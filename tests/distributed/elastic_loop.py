@@ -1,6 +1,7 @@
 """A training loop as torchrun starts it: saves its place after each step and goes on from what all ranks have saved.
 
-`elastic_loop.py FOLDER FILES STEPS`: FILES holds the paths; after STEPS steps of the last attempt it ends, in mid-epoch.
+`elastic_loop.py FOLDER FILES STEPS [ATTEMPT]`: FILES holds the paths; after STEPS steps of attempt 1 it ends, in mid-epoch.
+Without ATTEMPT it is the number of torchrun's restarts.
 Rank 1 of the first attempt is killed in its third step, after it has read a batch that it has not saved.
 """
 
@@ -32,8 +33,8 @@ def save(path, **what):
     os.replace(path.with_suffix(".new"), path)
 
 
-def main(folder, files, stop):
-    rank, world, attempt = (int(os.environ[k]) for k in ("RANK", "WORLD_SIZE", "TORCHELASTIC_RESTART_COUNT"))
+def main(folder, files, stop, attempt):
+    rank, world = (int(os.environ[k]) for k in ("RANK", "WORLD_SIZE"))
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting{attempt}", rank=rank, world_size=world)
     reader = ndd.readers.File(files=files, shard="auto", shuffle="global", seed=5)
     states, _ = saved(folder)
@@ -52,6 +53,7 @@ def main(folder, files, stop):
         dist.all_reduce(torch.ones(1))  # as DDP does: every rank must take part in every step
         seen += labels.torch().flatten().tolist()
         save(mine, world=world, reader=reader.state_dict(), seen=seen)
+        dist.barrier()  # all have saved this step before one of them is killed in the next
         if attempt == 1 and step == stop:
             break
     dist.barrier()
@@ -59,4 +61,5 @@ def main(folder, files, stop):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]).read_text().split("\n"), int(sys.argv[3]))
+    attempts = sys.argv[4] if len(sys.argv) > 4 else os.environ["TORCHELASTIC_RESTART_COUNT"]
+    main(Path(sys.argv[1]), Path(sys.argv[2]).read_text().split("\n"), int(sys.argv[3]), int(attempts))

@@ -34,7 +34,8 @@ def all_records(reader: Any) -> list[Any]:
         if isinstance(record, BaseException):
             raise record
         for sample in record:
-            np.asarray(sample).sum()  # all of it can be read
+            if isinstance(sample, np.ndarray):
+                sample.sum()  # all of it can be read
     return found
 
 

@@ -23,6 +23,7 @@ from PIL import Image
 import ndd
 from ndd.decoders import registry
 from ndd.decoders.jpeg import baseline as jpeg, batch_headers, header as jpeg_header, segments as _jpeg_segments
+from ndd.decoders.png import kernels as png
 from ndd.decoders.sound import batch_kernels as sound_batch, decode as _sound_file, flac, ogg, vorbis_setup
 from ndd.decoders.video_files import nvdec_calls
 
@@ -165,13 +166,25 @@ def read_jpeg(content: bytes) -> None:
         np.testing.assert_array_equal(part, whole[0][y : header.height - y // 2, x : header.width - x // 2])
 
 
+def lookups() -> tuple[np.ndarray, ...]:
+    """The tables of `jpeg.decode` as they are before the first picture."""
+    looks = jpeg.LOOKS
+    return (
+        np.empty((4, looks), np.int64), np.empty((2, 2 * looks), np.uint8), np.empty((2, 4 * looks), np.uint8),
+        np.empty((2, 2 * looks), np.int16), np.zeros((4, 16 + jpeg.SYMBOLS), np.uint8), np.zeros(4, np.int64),
+    )  # fmt: skip
+
+
+KEPT = lookups()  # go from file to file
+
+
 def decoded_by_kernel(data: np.ndarray, header: Any, window: tuple[int, ...], channels: int) -> np.ndarray | None:
     y0, x0, y1, x1 = window
     found = []
-    for pattern in PATTERNS:
+    for pattern, tables in zip(PATTERNS, (lookups(), KEPT), strict=True):  # tables of other files change nothing
         out, scratch = fenced((y1 - y0) * (x1 - x0) * channels), fenced(jpeg.room(data.size, x1 - x0))
         out[:], scratch[:] = pattern, pattern
-        if not jpeg.decode(data, out, np.array([*window, y0, x0, x1 - x0, channels]), scratch):
+        if not jpeg.decode(data, out, np.array([*window, y0, x0, x1 - x0, channels]), scratch, *tables):
             return None
         found.append(out.reshape(y1 - y0, x1 - x0, channels))
     np.testing.assert_array_equal(*found)
@@ -235,6 +248,14 @@ def read_header(content: bytes) -> None:
     name = registry.format_of(data)
     if name not in ("", "jpeg", "gif", "avif") and registry.header_as(data, name) is None:
         raise LeftError("no header")
+    if name == "png":
+        facts = np.zeros((1, batch_headers.FACTS), np.int64)
+        png.look(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
+        if facts[0, batch_headers.GOOD]:
+            header = registry.header_as(data, name)
+            assert header is not None
+            assert (header.height, header.width) == tuple(facts[0, batch_headers.HEIGHT : batch_headers.WIDTH + 1])
+            assert (header.channels, header.orientation) == (facts[0, batch_headers.CHANNELS], 1)
     read_picture(content)
 
 

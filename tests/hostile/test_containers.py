@@ -11,7 +11,7 @@ import pytest
 from hostile.bounds_checked import check, fenced
 from hostile.mutation import Framed, Number, encoded, mutated
 
-MODULES = ("containers", "fits", "annotations")
+MODULES = ("containers", "fits", "annotations", "shards")
 NAMES = {module: list(importlib.import_module(f"hostile.{module}").PARSERS) for module in MODULES}
 PAIRS = [(module, name) for module in MODULES for name in NAMES[module]]
 FEW, MANY = 40, 5000

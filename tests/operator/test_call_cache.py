@@ -182,7 +182,9 @@ def tabled(array, /):
 
 @tabled.plan
 def _(call, array):
-    return ndd.Plan(array.shapes, shared={"number": call.once(lambda: 5) + call.once_for_shapes("", array.shapes, lambda: 2)})
+    return ndd.Plan(
+        array.shapes, shared={"number": call.once(lambda: 5) + call.once_for_shapes("", array.shapes, lambda: 2)}
+    )
 
 
 @tabled.cpu

@@ -53,7 +53,7 @@ def test_every_call_and_its_time(mode):
     found = rows(p)
     for name in ("decoders.image", "resize", "crop_mirror_normalize", "readers.File"):
         assert found[name].calls == count, name
-    assert found["decoders.image"].host > found["crop_mirror_normalize"].host > 0
+    assert all(found[name].host > 0 for name in ("decoders.image", "resize", "crop_mirror_normalize"))
     assert found["crop_mirror_normalize"].nbytes == p.images * 64 * 64 * 3 * 4
     assert all(row.device is None for row in p.operators)
     assert p.images == len(ndd.readers.File(file_root=ndd.demo.photos()))
@@ -131,17 +131,18 @@ def test_the_time_of_an_operator_within_another_is_its_own():
 
 def test_what_ran_ahead():
     reader = ndd.readers.File(file_root=ndd.demo.photos(), random_shuffle=True)
+    kept = []
     with ndd.profile() as p:
-        for _ in range(3):
-            loop(reader.next_epoch(batch_size=4, capture=True), seconds=0.02)
-        for jpegs, _ in reader.next_epoch(batch_size=4, capture=True):
-            images = ndd.resize(ndd.decoders.image(jpegs, device="cpu"), size=[64, 64])
-            last = ndd.crop_mirror_normalize(images, mean=MEAN, std=STD)
-            last.evaluate()
+        for _ in range(4):
+            for jpegs, _ in reader.next_epoch(batch_size=4, capture=True):
+                images = ndd.resize(ndd.decoders.image(jpegs, device="cpu"), size=[64, 64])
+                kept.append(ndd.crop_mirror_normalize(images, mean=MEAN, std=STD))
+                kept[-1].evaluate()
+                time.sleep(0.05)
     found = rows(p)
-    assert 0 < found["crop_mirror_normalize"].ahead <= found["crop_mirror_normalize"].calls == 16
+    assert 0 < found["crop_mirror_normalize"].ahead <= found["crop_mirror_normalize"].calls == len(kept)
     assert any(span.ahead and span.thread_name.startswith("ndd-lookahead") for span in p.spans)
-    assert "made ahead" in ndd.explain(last)
+    assert any("made ahead" in ndd.explain(value) for value in kept)
 
 
 def test_profiles_within_each_other_and_beside_each_other():
@@ -161,12 +162,17 @@ def test_profiles_within_each_other_and_beside_each_other():
         first.__enter__()
 
 
+def _stumbles():
+    loop()
+    raise ZeroDivisionError
+
+
 def test_an_error_in_the_loop_leaves_it_usable():
-    with pytest.raises(ZeroDivisionError), ndd.profile() as p:
-        loop()
-        raise ZeroDivisionError
+    p = ndd.profile()
+    with pytest.raises(ZeroDivisionError), p:
+        _stumbles()
     assert rows(p)["resize"].calls
-    with pytest.raises(RuntimeError, match="damaged|no known format"), ndd.profile() as p:
+    with pytest.raises(RuntimeError, match="no known format"), ndd.profile() as p:
         ndd.decoders.image(np.frombuffer(b"no picture at all", np.uint8)).evaluate()
     assert any(span.failed for span in p.spans)
     assert "decoders.image" in str(p)

@@ -61,5 +61,5 @@ def test_a_loop_without_a_length_that_is_left():
 
 def test_tqdm_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match="ndd.progress: tqdm is missing .*pip install tqdm"):
+    with pytest.raises(ImportError, match=r"ndd\.progress: tqdm is missing .*pip install tqdm"):
         ndd.progress([1])

@@ -1,9 +1,13 @@
 """The shuffles against numbers that DALI 2.4.0 gave, and against a plain version of the C++ algorithms."""
 
+import time
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from ndd.readers.sampling.permutation import BufferDraws, global_order, reshuffled, shuffled_once
+from ndd.readers.sampling.permutation import BufferDraws, _scattered, global_order, reshuffled, shuffled_once
+from ndd.readers.sampling.sampler import Global, NumberStream, Position, Shards
 
 
 def test_shuffled_once_recorded():
@@ -94,3 +98,43 @@ def test_global_order_depends_on_seed_and_epoch():
     orders = {tuple(global_order(20, seed, epoch)) for seed in (-1, 0, 1) for epoch in (0, 1, 2)}
     assert len(orders) == 9
     assert global_order(8, 1, 2).tolist() == global_order(8, 1, 2).tolist()
+
+
+@pytest.mark.parametrize("size", [*range(1, 40), 97, 4096, 5000, 100_003])
+def test_a_scattered_order_is_a_permutation(size):
+    keys = np.random.Philox(key=size).random_raw(8)
+    order = _scattered(size, keys, np.arange(size))
+    assert np.array_equal(np.sort(order), np.arange(size))
+    assert _scattered(size, keys, np.array([size - 1, 0])).tolist() == order[[-1, 0]].tolist()
+
+
+def test_a_scattered_order_looks_random():
+    size = 200_000
+    orders = [_scattered(size, np.random.Philox(key=seed).random_raw(8), np.arange(size)) for seed in (1, 2)]
+    for order in orders:
+        for other in (np.arange(size), np.roll(order, 1), orders[0] if order is orders[1] else orders[1]):
+            assert abs(np.corrcoef(order, other)[0, 1]) < 0.01
+        assert abs((order % 2).mean() - 0.5) < 0.01
+        assert abs((np.diff(order) > 0).mean() - 0.5) < 0.01
+        places = np.histogram2d(np.arange(size), order, 20)[0]
+        assert abs(places - size / 400).max() < 6 * np.sqrt(size / 400)
+
+
+@pytest.mark.slow
+def test_a_billion_samples():
+    """The order takes no memory that grows with it, and less than 1 us a sample; any epoch is reached at once."""
+    tracemalloc.start()
+    order = Global(Shards(10**9, 1000, 17, even=True), seed=7)
+    stream = NumberStream(order, 256, Position(5, 10**6 - 300))
+    begun = time.process_time()
+    taken = np.concatenate([stream.take() for _ in range(400)])
+    seconds = time.process_time() - begun
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert stream.position.visit == 6
+    assert taken.min() >= 0
+    assert taken.max() < 10**9
+    assert len(np.unique(taken[:300])) == 300
+    assert peak < 64 << 20
+    assert seconds / len(taken) < 5e-6  # 0.3 us without tracemalloc, on an idle core
+    assert len(order.visit(0, None)[0]) == 10**6

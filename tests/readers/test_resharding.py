@@ -7,9 +7,13 @@ import json
 import random
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from ndd.readers import File
+from ndd.readers.sampling import numbers, permutation, sampler
+from ndd.readers.sampling.resharding import resumed_order
+from ndd.readers.sampling.sampler import Shards
 from readers.epochs import labels_of
 
 ORDERS = [
@@ -270,3 +274,58 @@ def test_an_epoch_that_is_to_end_in_another_way(ranks, given_, last):
         if last == "partial":
             assert seen + Counter(itertools.chain(*itertools.chain(*found))) in streams, (count, before, after, taken)
             assert sum(map(len, itertools.chain(*steps(second, after, last)))) == size
+
+
+@pytest.mark.parametrize("steps_", [(0,), (3,), (2, 1), (1, 0, 2)])
+def test_the_order_of_all_ranks_is_that_of_one(ranks, steps_):
+    """Whatever their number, in each step they give the next samples of one order, if a step has as many; also ranks that go
+    on where others have stopped."""
+
+    def step(epochs):
+        batches = [labels_of(next(epoch)) for epoch in epochs]
+        return [label for row in zip(*batches, strict=True) for label in row]
+
+    (alone,) = ranks(1, shuffle="global", seed=3)
+    order = [
+        label for _ in range(1) for label in itertools.chain(*map(labels_of, alone.next_epoch(1, last_batch="partial")))
+    ]
+    for counts in itertools.product((1, 2, 3, 6), repeat=len(steps_)):
+        seen, states = [], None
+        for count, taken in zip(counts, steps_, strict=True):
+            readers = ranks(count, shuffle="global", seed=3)
+            epochs = []
+            for reader in readers:
+                if states is not None:
+                    reader.load_state_dict(states)
+                epochs.append(iter(reader.next_epoch(6 // count, last_batch="partial")))
+            for _ in range(taken):
+                seen.append(step(epochs))
+            states = [reader.state_dict() for reader in readers]
+        assert seen == [order[6 * k : 6 * k + 6] for k in range(sum(steps_))], counts
+
+
+@pytest.mark.parametrize("listed", [10, 1 << 22])
+def test_large_orders_are_shared_out_without_a_list(monkeypatch, listed):
+    """The rest of an epoch over more samples than memory should hold, after ranks that were in step, and not: computed place by
+    place, or as arrays, the numbers are the same."""
+    for module in (numbers, permutation):
+        monkeypatch.setattr(module, "LISTED", listed)
+    monkeypatch.setattr(sampler, "global_order", lambda size, seed, epoch: of_places(size, seed + epoch, listed))
+    whole = np.random.default_rng(7).permutation(100).tolist()
+    for places in ([[0, 20]] * 3, [[0, 20], [0, 7], [0, 33]], [[0, 10], [1, 2], [0, 4]]):
+        rests = [
+            resumed_order(lambda shards: sampler.Global(shards, 7), Shards(100, 2, i, even=True), {"places": places})
+            for i in range(2)
+        ]
+        seen = {whole[rank :: 3][k] for rank, (visit, done) in enumerate(places) for k in range(34 - (rank > 0))
+                if visit > 0 or k < done}  # fmt: skip
+        shares = [np.asarray(rest.visit(0, None)[0]).tolist() for rest in rests]
+        assert [n for row in itertools.zip_longest(*shares) for n in row if n is not None] == [
+            n for n in whole if n not in seen
+        ]
+        assert all(isinstance(rest.rest(0), np.ndarray) == (listed > 100) for rest in rests)
+
+
+def of_places(size, seed, listed):
+    order = np.random.default_rng(seed).permutation(size)
+    return order if size <= listed else numbers.Numbers(range(size), lambda places: order[places])

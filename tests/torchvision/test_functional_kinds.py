@@ -260,6 +260,26 @@ def test_targets_follow(name, case):
     assert made.points.torch().shape == (2, 1, 2)
 
 
+def test_targets_of_other_formats_follow():
+    """Boxes in pixels, points of each box, labels of pixels, and what belongs to boxes."""
+    rows = torch.tensor([[1.0, 2, 6, 7], [3, 3, 10, 4]])
+    whole = ndd.Targets(
+        ndd.tensor(images(torch.uint8), layout="CHW"),
+        rows,
+        points=torch.tensor([[[1.0, 2], [3, 4], [5, 6]], [[2, 2], [3, 3], [4, 4]]]),
+        semantic=ndd.tensor(torch.arange(17 * 23).reshape(17, 23).to(torch.uint8), layout="HW"),
+        format="xywh",
+        normalized=False,
+        area=[42, 40],
+    )
+    made = F.crop(whole, 1, 2, 15, 20)
+    assert (made.format, made.normalized, made.area.torch().tolist()) == ("xywh", False, [42, 40])
+    value = tv_tensors.BoundingBoxes(rows, format="XYWH", canvas_size=(17, 23))
+    torch.testing.assert_close(made.boxes.torch(), torch.Tensor(oracle.crop(value, 1, 2, 15, 20)), atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(made.points.torch()[0], torch.tensor([[-1.0, 1], [1, 3], [3, 5]]), atol=1e-4, rtol=1e-5)
+    assert torch.equal(made.semantic.torch(), whole.semantic.torch()[1:16, 2:22])
+
+
 @pytest.mark.parametrize(("name", "value", "case"), [
     ("resize", "picture", {"size": [3, 4], "max_size": 5}),
     ("resize", "picture", {"size": 4, "max_size": 4}), ("resize", "picture", {"size": 4, "interpolation": "best"}),

@@ -8,8 +8,6 @@ import pickle
 
 import pytest
 import torch
-
-pytest.importorskip("torchvision")
 import torchvision_classes as classes
 from torchvision_classes import APART, CASES, difference, inputs, names, outcome, theirs
 
@@ -62,7 +60,7 @@ def test_as_torchvision(name, arguments):
 
 
 WRONG = [
-    ("Resize", ("x",)), ("Resize", ((1, 2, 3),)), ("Resize", (None,)), ("CenterCrop", ((1, 2, 3),)),
+    ("Resize", ((1, 2, 3),)), ("Resize", (None,)), ("CenterCrop", ((1, 2, 3),)),
     ("RandomHorizontalFlip", (1.5,)), ("Pad", ("x",)), ("Pad", ([1, 2, 3],)), ("Pad", (1, 0, "wrap")), ("Pad", (1, "x")),
     ("RandomCrop", (8, "x")), ("RandomCrop", (8, 1, False, 0, "wrap")), ("RandomRotation", (-1,)),
     ("RandomRotation", ((1, 2, 3),)), ("RandomRotation", (3, "nearest", False, 5)), ("RandomAffine", (1, (2, 0))),
@@ -111,7 +109,7 @@ def test_get_params_of_an_image(name):
         ("RandomPerspective", (40, 30, 0.5)),
         ("ColorJitter", ([1, 2], None, [0, 1], [0.1, 0.2])),
         ("GaussianBlur", (0.1, 2.0)),
-        ("ElasticTransform", ([50.0, 40.0], [5.0, 5.0], [20, 30])),
+        ("ElasticTransform", ([50.0, 40.0], [5.0, 5.0], [60, 70])),
         ("AutoAugment", (25,)),
     ],
 )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-
-pytest.importorskip("torchvision")
 from torchvision_classes import APART, CASES, batch_of, names, of_pixels, outcome, samples_of, theirs
 
 import ndd
@@ -176,6 +174,17 @@ def test_one_sample_of_ndd():
         assert isinstance(made, ndd.Tensor), name
         expected = outcome(getattr(theirs, name)(*arguments), image, 0)
         assert not of_pixels(name, made.torch().permute(2, 0, 1), expected), name
+
+
+def test_jpeg():
+    """The images of torchvision's wheel need its library: here a batch is what its samples are alone, and bad quality shows."""
+    images = [image.float().unfold(1, 4, 1).mean(-1).to(torch.uint8) for image in IMAGES["bytes"]]
+    torch.manual_seed(0)
+    made = samples_of(v2.JPEG((5, 95))(batch_of(images, "HWC")))
+    torch.manual_seed(0)
+    assert all(torch.equal(a, v2.JPEG((5, 95))(b)) for a, b in zip(made, images, strict=True))
+    bad, good = (samples_of(v2.JPEG(quality)(batch_of(images, "HWC")))[0].int() for quality in (5, 95))
+    assert (bad - images[0].int()).abs().float().mean() > 2 * (good - images[0].int()).abs().float().mean()
 
 
 def test_batches_of_different_size_in_one_input():

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-
-pytest.importorskip("torchvision")
 from torchvision_classes import batch_of, samples_of, theirs, tv_tensors
 
 import ndd

@@ -51,13 +51,17 @@ def decode_loop(counter, limit, order, pictures, scratch, taken, done):
     """
     seat = acquire_slot(taken)
     own = scratch[seat]
+    # Lookup tables, which go from picture to picture, and what they were made of.
+    tables, skips = empty((4, LOOKS), np.int64), empty((2, 2 * LOOKS), np.uint8)
+    fields, numbers = empty((2, 4 * LOOKS), np.uint8), empty((2, 2 * LOOKS), np.int16)
+    kept, made_of = zeros((4, 16 + SYMBOLS), np.uint8), zeros(4, np.int64)
     for _ in range(limit):
         turn = next_index(counter)
         if turn >= len(order):
             break
         row = pictures[order[turn]]
         data, out = array_at(row[0], row[1], own), array_at(row[2], row[3], own)
-        done[order[turn]] = decode(data, out, row[PLACE:], own)
+        done[order[turn]] = decode(data, out, row[PLACE:], own, tables, skips, fields, numbers, kept, made_of)
     atomic_store(taken, seat, 0)
     return True
 
@@ -66,7 +70,7 @@ decode_loop.fallback(lambda *args: False)
 
 
 @kernel
-def decode(data, out, window, scratch):
+def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, made_of):
     """Decodes rows y0 to y1 and columns x0 to x1 of a picture; gives whether it can.
 
     Args:
@@ -74,6 +78,7 @@ def decode(data, out, window, scratch):
         window: y0, x0, y1, x1; then y, x of the first pixel of `out`; then the width of `out` and its channels, 3 (RGB) or 1
             (gray).
         scratch: u8, `room` bytes.
+        tables, skips, fields, numbers, kept, made_of: see `make_tables`.
 
     Codes below the window are not read.
     """
@@ -89,7 +94,22 @@ def decode(data, out, window, scratch):
     nbytes = _unstuffed(data, begin, bits)
     if nbytes < 0:
         return False
-    return _pixels(bits, nbytes, frame, steps, codes, out, window, scratch[len(bits) :])
+    return _pixels(
+        bits,
+        nbytes,
+        frame,
+        steps,
+        codes,
+        out,
+        window,
+        scratch[len(bits) :],
+        tables,
+        skips,
+        fields,
+        numbers,
+        kept,
+        made_of,
+    )
 
 
 @kernel
@@ -204,7 +224,9 @@ def _unstuffed(data, begin, bits):
 
 
 @kernel
-def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
+def _pixels(
+    bits, nbytes, frame, steps, codes, out, window, scratch, tables, skips, fields, numbers, kept, made_of
+):  # fmt: skip
     """Reads the scan, and makes the rows of `out` as soon as their planes are complete."""
     height, width, channels = frame[4, 0], frame[4, 1], frame[4, 2]
     across, down = (frame[0, 0], frame[0, 1]) if channels == 3 else (1, 1)
@@ -235,11 +257,9 @@ def _pixels(bits, nbytes, frame, steps, codes, out, window, scratch):
     blocks = zeros(_RUN * unit_blocks * BLOCK + 1, np.int16)
     stream, before = zeros(3, np.uint64), zeros(3, np.int64)
     mixed = zeros(chroma_stride, np.int16)
-    tables, skips = empty((4, LOOKS), np.int64), empty((2, 2 * LOOKS), np.uint8)
-    fields, numbers = empty((2, 4 * LOOKS), np.uint8), empty((2, 2 * LOOKS), np.int16)
     stream[1] = load_bits(bits, np.uint64(0))
     skipping = up > 0 or left > 0 or right < units_across
-    if not make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
+    if not make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping, kept, made_of):
         return False
     wide_blue[:] = 128
     wide_red[:] = 128

@@ -39,8 +39,12 @@ PLACES = _zigzag()  # of the coefficients in a block; beyond it, the place that 
 
 
 @kernel
-def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
-    """Fills the lookup tables for the codes that the components of `frame` use; gives whether these are valid."""
+def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping, kept, made_of):
+    """Fills the lookup tables for the codes that the components of `frame` use; gives whether these are valid.
+
+    Tables that were made of the same codes stay: most files have the standard's. `kept`, u8 like `codes`, has the codes that they
+    were made of, and `made_of`, int64 `[4]`, for what else; zeros at first.
+    """
     largest = 1
     for k in range(len(steps)):
         largest = max(largest, np.int64(steps[k]))
@@ -48,14 +52,31 @@ def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping):
         dc, ac = frame[c, 3] >> 4, frame[c, 3] & 1
         if c == 2 and frame[c, 3] == frame[1, 3]:
             continue
-        if not _make_table(codes[dc], False, 1 << _MAX_SIZE, tables[dc]):
-            return False
-        if not _make_table(codes[2 + ac], True, _LIMIT // largest, tables[2 + ac]):
-            return False
-        _make_pairs(tables[2 + ac], fields[ac], numbers[ac])
-        if skipping:
-            _make_skips(tables[2 + ac], skips[ac])
+        if not _is_made(codes[dc], 1, kept[dc], made_of, dc):
+            if not _make_table(codes[dc], False, 1 << _MAX_SIZE, tables[dc]):
+                return False
+            made_of[dc] = 1
+        below = _LIMIT // largest
+        if not _is_made(codes[2 + ac], 2 + 2 * below + skipping, kept[2 + ac], made_of, 2 + ac):
+            if not _make_table(codes[2 + ac], True, below, tables[2 + ac]):
+                return False
+            _make_pairs(tables[2 + ac], fields[ac], numbers[ac])
+            if skipping:
+                _make_skips(tables[2 + ac], skips[ac])
+            made_of[2 + ac] = 2 + 2 * below + skipping
     return True
+
+
+@kernel
+def _is_made(codes, what, kept, made_of, which):
+    """Whether a table was made of these codes, and of `what` else; if not, it is about to be, and is none until then."""
+    differs = made_of[which] != what
+    for k in range(len(codes)):
+        differs |= codes[k] != kept[k]
+    if differs:
+        made_of[which] = 0
+        kept[:] = codes
+    return not differs
 
 
 @kernel

@@ -22,7 +22,7 @@ _BEYOND_PEEKING = 3  # batches read beyond what lookahead looks for: reading one
 # The least that a thread reads of a batch: 256 records of 1 kB take 0.2 ms on one thread, but 1.5 ms in four parts.
 _SECONDS_OF_A_PART = 2e-3
 _SAMPLES_AT_ONCE = 16  # in sample mode: one hand-over between threads for many samples
-_BYTES_AT_ONCE = 1 << 26  # of batches that are read together or ahead because their store wants many records at once
+_BYTES_AT_ONCE = 1 << 27  # of batches that are read together or ahead because their store wants many records at once
 # So many times `at_once` records are read ahead. One request in a hundred takes ten times as long as the others; with less
 # read ahead the connections would be idle while its batch waits for it.
 _TIMES_AHEAD = 8
@@ -221,7 +221,8 @@ class RecordReadAhead(ReadAhead[Any]):
         if self._store.at_once == 1:
             return False
         ahead = sum(len(group.numbers) - group.done for group in self._coming)
-        most = min(_TIMES_AHEAD * self._store.at_once, len(self._store))
+        most = _BYTES_AT_ONCE if self._store.bytes_together else _TIMES_AHEAD * self._store.at_once
+        most = min(most, len(self._store))
         return ahead < min(most, _BYTES_AT_ONCE // max(self._bytes, 1))
 
     def _prepare(self) -> None:
@@ -253,7 +254,8 @@ class RecordReadAhead(ReadAhead[Any]):
 
     def _cuts_per_group(self) -> int:
         """How many batches are read together, or samples: enough for the store, but not too many bytes."""
-        wanted = -(-self._store.at_once // (self.batch or 1))
+        together = max(self._store.at_once, self._store.bytes_together // max(self._bytes, 1))
+        wanted = -(-together // (self.batch or 1))
         room = _BYTES_AT_ONCE // ((self.batch or 1) * max(self._bytes, 1))
         return max(1 if self.batch else _SAMPLES_AT_ONCE, min(wanted, room))
 

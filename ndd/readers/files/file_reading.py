@@ -31,17 +31,23 @@ _REQUEST = 1 << 21  # the longest request that joins ranges of an object; severa
 class OpenFiles:
     """Some files, opened together; closed with this object, which is also a context manager.
 
+    Args:
+        paths: the paths.
+        known: the `statuses` of objects that were opened before, so that the store is not asked again.
+
     Attributes:
         paths: the paths.
         sizes: in bytes, int64; -1 for files that could not be opened.
     """
 
-    def __init__(self, paths: Sequence[str]):
+    def __init__(self, paths: Sequence[str], known: Sequence[Status | OSError] | None = None):
         self.paths = paths
         self._remote = "://" in "\0".join(paths) and any(map(is_remote, paths))
         self.handles = np.full(len(paths), -1, np.int32)
         self._sizes = np.full(len(paths), -1, np.int64)
         self._statuses: list[Status | OSError] | None = None  # of objects, once somebody needs them
+        if known is not None and self._remote:
+            self._told(known)
         self._open = False
         if self._remote or not compiled.AVAILABLE:
             return
@@ -56,9 +62,17 @@ class OpenFiles:
     def sizes(self) -> np.ndarray:
         """See above."""
         if self._remote and self._statuses is None:
-            self._statuses = statuses(self.paths)
-            self._sizes[:] = [-1 if isinstance(s, OSError) else s.size for s in self._statuses]
+            self._told(statuses(self.paths))
         return self._sizes
+
+    @property
+    def statuses(self) -> list[Status | OSError] | None:
+        """What the store said of the objects; None for files."""
+        return self._statuses if self._remote and len(self.sizes) else None
+
+    def _told(self, said: Sequence[Status | OSError]) -> None:
+        self._statuses = list(said)
+        self._sizes[:] = [-1 if isinstance(s, OSError) else s.size for s in said]
 
     def read(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """`sizes[i]` bytes (-1: all) at `offsets[i]` of file `numbers[i]`, as views of one buffer, 64 bytes aligned."""
@@ -266,17 +280,17 @@ def read_files(paths: Sequence[str]) -> tuple[Packed | list[Any], dict[int, Exce
 
 class RegularFile:
     """An open file that is read piece by piece, as for an index; a context manager. OSError if it is not a regular file.
-    Pieces of an object that lie close together are requested at once.
+    Pieces of an object that lie close together are requested at once. `known` is what its store has said of it.
 
     Attributes:
         size: in bytes, when it was opened.
     """
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, known: Status | None = None):
         self._path, self._handle = path, -1
         self._block, self._start = b"", 0  # what was requested of an object last
         if is_remote(path):
-            self.size = status(path).size
+            self.size = (known or status(path)).size
             return
         self._handle = os.open(path, compiled.OPEN_FLAGS)
         try:

@@ -194,6 +194,6 @@ def _save(file: Path, state: dict[str, int | str], index: Index) -> None:
     said = json.dumps({**state, "digest": _digest(index)}).encode()
     try:
         with atomic_file(file, private=True) as out:
-            np.savez(out, allow_pickle=False, _state=np.frombuffer(said, np.uint8), **index)
+            np.savez(out, _state=np.frombuffer(said, np.uint8), **index)
     except OSError:  # a full disk: the next run builds it again
         pass

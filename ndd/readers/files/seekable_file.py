@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd.io.object_store import is_remote
+from ndd.io.object_store import Status, is_remote
 from ndd.readers.files.file_reading import OpenFiles, RegularFile
 
 _PART = 1 << 21  # the longest request of an object; several run at once
@@ -19,9 +19,9 @@ class SeekableFile(io.RawIOBase):
     """A file or object that can be read and sought like a file of Python. Some ranges are read at once, in large requests that
     run side by side; others when they are asked for. ValueError for ranges beyond the end."""
 
-    def __init__(self, path: str, offsets: Sequence[int] = (), sizes: Sequence[int] = ()):
+    def __init__(self, path: str, offsets: Sequence[int] = (), sizes: Sequence[int] = (), known: Status | None = None):
         super().__init__()
-        self.name, self._at, self._file = path, 0, RegularFile(path)
+        self.name, self._at, self._file = path, 0, RegularFile(path, known)
         longest = _PART if is_remote(path) else max([*sizes, 1])
         parts = sorted(
             (offset + begin, min(longest, size - begin))
@@ -33,7 +33,7 @@ class SeekableFile(io.RawIOBase):
         if parts:
             if any(offset < 0 or offset > self._file.size - size for offset, size in parts):
                 raise ValueError(f"a column lies beyond the {self._file.size} bytes of the file: is it cut off?")
-            with OpenFiles([path]) as files:
+            with OpenFiles([path], known and [known]) as files:
                 self._parts = files.read_joined(np.zeros(len(parts), np.int64), *np.array(parts, np.int64).T)
         for part in self._parts:
             if isinstance(part, Exception):

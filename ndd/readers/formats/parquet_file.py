@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd.io.object_store import Status
 from ndd.readers.files.file_reading import OpenFiles
 from ndd.readers.files.seekable_file import SeekableFile
 from ndd.readers.formats.arrow import arrow
+from ndd.readers.formats.parquet_footer import RowGroup, row_groups
 
 _TAIL = 1 << 16  # bytes at the end of a file that are read first
 _TESTS: dict[str, Any] = {
@@ -24,7 +26,16 @@ _TESTS: dict[str, Any] = {
 COMPARISONS = tuple(_TESTS)
 
 
-def footers(paths: Sequence[str]) -> list[Any]:
+class Footer(NamedTuple):
+    """What a Parquet file says of itself, and the store of the file."""
+
+    metadata: Any
+    groups: list[RowGroup]
+    schema: Any
+    status: Status | None
+
+
+def footers(paths: Sequence[str]) -> list[Footer | Exception]:
     """The metadata of each file, or the error of reading it. All ends are requested together."""
     files = OpenFiles(paths)
     with files:
@@ -36,7 +47,10 @@ def footers(paths: Sequence[str]) -> list[Any]:
         for place, (size, length) in enumerate(zip(sizes.tolist(), lengths, strict=True)):
             if _TAIL < length <= size:
                 tails[place] = files.read([place], [size - length], [length])[0]
-    return [tail if isinstance(tail, Exception) else _metadata(tail) for tail in tails]
+    said: Any = files.statuses or [None] * len(paths)
+    return [
+        tail if isinstance(tail, Exception) else _footer(tail, status) for tail, status in zip(tails, said, strict=True)
+    ]
 
 
 def _footer_size(tail: Any) -> int:
@@ -44,53 +58,68 @@ def _footer_size(tail: Any) -> int:
     return 0 if isinstance(tail, Exception) or len(tail) < 8 else int(tail[-8:-4].view("<u4")[0]) + 8
 
 
-def _metadata(tail: np.ndarray) -> Any:
+def _footer(tail: np.ndarray, status: Status | None) -> Footer | Exception:
     try:
-        return arrow().parquet.read_metadata(arrow().BufferReader(tail))
+        metadata = arrow().parquet.read_metadata(arrow().BufferReader(tail))
+        groups = row_groups(tail[-_footer_size(tail) : -8].tobytes())
+        if len(groups) != metadata.num_row_groups:
+            raise ValueError(f"{metadata.num_row_groups} row groups, {len(groups)} described")
+        return Footer(metadata, groups, metadata.schema.to_arrow_schema(), status)
     except Exception as error:  # pyarrow raises OSError, ArrowInvalid and others
         return ValueError(f"expected the metadata of a Parquet file at its end: {error}")
 
 
-def may_hold(group: Any, predicate: Sequence[tuple[str, str, Any]]) -> bool:
+def may_hold(footer: Footer, group: int, predicate: Sequence[tuple[str, str, Any]]) -> bool:
     """Whether the statistics of a row group leave it open that some row fulfils all of the conditions."""
-    leaves = {group.column(k).path_in_schema: group.column(k) for k in range(group.num_columns)}
+    leaves = {leaf.path: leaf for leaf in footer.groups[group].leaves}
     for name, comparison, value in predicate:
-        statistics = leaves[name].statistics if name in leaves else None
-        if statistics is None or not statistics.has_min_max:
+        if name not in leaves or footer.schema.get_field_index(name) < 0:
             continue
+        kind = footer.schema.field(name).type
+        least, most = (_bound(kind, encoded) for encoded in (leaves[name].least, leaves[name].most))
         try:
-            if not _TESTS[comparison](statistics.min, statistics.max, value):
+            if least is not None and most is not None and not _TESTS[comparison](least, most, value):
                 return False
         except TypeError:  # a value of another type than the column's: nothing is known
             continue
     return True
 
 
-def read_group(path: str, metadata: Any, group: int, columns: Sequence[str]) -> Any:
+def _bound(kind: Any, encoded: bytes | None) -> Any:
+    """The least or greatest value of a column of integers, floats or texts; None of others, and where it is not known."""
+    types = arrow().types
+    if not isinstance(encoded, bytes):
+        return None
+    if types.is_string(kind) or types.is_large_string(kind):
+        return encoded.decode("utf-8", "replace")
+    if len(encoded) in (4, 8) and types.is_integer(kind):
+        return int.from_bytes(encoded, "little", signed=not types.is_unsigned_integer(kind))
+    if len(encoded) == kind_width(kind) and types.is_floating(kind):
+        return float(np.frombuffer(encoded, f"<f{len(encoded)}")[0])
+    return None
+
+
+def kind_width(kind: Any) -> int:
+    """The bytes of a float; 0 of what has no width."""
+    return kind.bit_width // 8 if arrow().types.is_floating(kind) else 0
+
+
+def read_group(path: str, footer: Footer, group: int, columns: Sequence[str]) -> Any:
     """Some columns of a row group as a table. Their bytes are read first, in large ranges."""
-    described = metadata.row_group(group)
-    offsets, sizes = [], []
-    for k in range(described.num_columns):
-        leaf = described.column(k)
-        if _is_of(leaf.path_in_schema, columns):
-            first = leaf.data_page_offset
-            if leaf.has_dictionary_page and leaf.dictionary_page_offset is not None:
-                first = min(first, leaf.dictionary_page_offset)
-            offsets.append(first)
-            sizes.append(leaf.total_compressed_size)
+    leaves = [leaf for leaf in footer.groups[group].leaves if _is_of(leaf.path, columns)]
+    offsets, sizes = [leaf.offset for leaf in leaves], [leaf.size for leaf in leaves]
     parquet = arrow().parquet
-    with SeekableFile(path, offsets, sizes) as ranges:
-        file = parquet.ParquetFile(arrow().PythonFile(ranges, "r"), metadata=metadata)
+    with SeekableFile(path, offsets, sizes, footer.status) as ranges:
+        file = parquet.ParquetFile(arrow().PythonFile(ranges, "r"), metadata=footer.metadata)
         table = file.read_row_group(group, columns=list(columns), use_threads=False)
-    if table.num_rows != described.num_rows:
-        raise ValueError(f"expected {described.num_rows} rows in row group {group}, got {table.num_rows}")
+    if table.num_rows != footer.groups[group].rows:
+        raise ValueError(f"expected {footer.groups[group].rows} rows in row group {group}, got {table.num_rows}")
     return table.select(list(columns))
 
 
-def bytes_of(group: Any, columns: Sequence[str]) -> int:
+def bytes_of(group: RowGroup, columns: Sequence[str]) -> int:
     """The bytes of some columns of a row group, decoded; about."""
-    leaves = [group.column(k) for k in range(group.num_columns)]
-    return sum(max(leaf.total_uncompressed_size, 0) for leaf in leaves if _is_of(leaf.path_in_schema, columns))
+    return sum(leaf.plain_size for leaf in group.leaves if _is_of(leaf.path, columns))
 
 
 def _is_of(leaf: str, columns: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.encoded_fields import Layout
 from ndd.readers.output import Record
 from ndd.readers.stores.pieces import PieceStore
-from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
+from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, Records, RecordStore
 
 _KEPT_OFFSETS = 1 << 22  # of samples: 16 MB
 
@@ -62,7 +62,9 @@ class _Shards(RecordStore):
         self._layout = layout
         limit = min(max(_KEPT_OFFSETS // max(int(self._counts.max(initial=1)), 1), 16), 4096)
         self._heads = Memoized(_Head, limit=limit)
-        if any(map(is_remote, self._paths)):
+        self._remote = any(map(is_remote, self._paths))
+        if self._remote:
+            self.bytes_together = BYTES_OF_STORES
             self.at_once, self.threads = connections(), THREADS_OF_STORES
 
     def __len__(self) -> int:
@@ -92,23 +94,24 @@ class _Shards(RecordStore):
         rows = (listed - self.firsts[shards])[order]
         for k, head in enumerate(heads):
             places = np.flatnonzero(which == k)
-            if isinstance(head, Exception):
-                faults.update(dict.fromkeys(places.tolist(), head))
+            if isinstance(head.offsets, Exception):
+                faults.update(dict.fromkeys(places.tolist(), head.offsets))
                 continue
-            begins[places] = head[rows[places]]
-            sizes[places] = head[rows[places] + 1] - begins[places]
+            begins[places] = head.offsets[rows[places]]
+            sizes[places] = head.offsets[rows[places] + 1] - begins[places]
         good = np.array([place for place in range(len(order)) if place not in faults], np.int64)
         if not len(good):
             return Records.of([faults[place] for place in range(len(order))]).picked(np.argsort(order))
-        with OpenFiles([self._paths[shard] for shard in used.tolist()]) as files:
+        known: Any = [head.status for head in heads]
+        with OpenFiles([self._paths[shard] for shard in used.tolist()], known if self._remote else None) as files:
             data, starts, failed = files.read_packed(which[good], begins[good], sizes[good])
         sizes[good[list(failed)]] = 0
         records = self._layout.records(data, starts, sizes[good])
         records = records.without({place: error for place, error in failed.items()})
         return _with_faults(records, good, faults, len(order)).picked(np.argsort(order))
 
-    def _filled(self, shards: list[int]) -> list[Any]:
-        """The offsets of some shards, or the errors of reading them. Those that are not known are requested together."""
+    def _filled(self, shards: list[int]) -> list[_Head]:
+        """The heads of some shards. Those that are not known are requested together."""
         heads = [self._heads(shard) for shard in shards]
         missing = [k for k, head in enumerate(heads) if head.offsets is None]
         if missing:
@@ -117,15 +120,16 @@ class _Shards(RecordStore):
             with OpenFiles(paths) as files:
                 totals = files.sizes.tolist()
                 wanted = np.where(files.sizes < 0, -1, np.minimum(4 * (counts + 2), files.sizes))
-                found = files.read(range(len(paths)), np.zeros(len(paths), np.int64), wanted)
-            for k, piece, count, total in zip(missing, found, counts.tolist(), totals, strict=True):
+                pieces = files.read(range(len(paths)), np.zeros(len(paths), np.int64), wanted)
+                said: Any = files.statuses or [None] * len(paths)
+            for k, piece, count, total, status in zip(missing, pieces, counts.tolist(), totals, said, strict=True):
                 try:
                     if isinstance(piece, Exception):
                         raise piece
-                    heads[k].offsets = offsets_in(piece, count, total)
+                    heads[k].status, heads[k].offsets = status, offsets_in(piece, count, total)
                 except (OSError, ValueError) as error:  # of these records only: the file may be there the next time
-                    heads[k] = _Head(shards[k], error)
-        return [head.offsets for head in heads]
+                    heads[k] = _Head(shards[k], error, status)
+        return heads
 
     def close(self) -> None:
         """Forgets the offsets."""
@@ -133,12 +137,12 @@ class _Shards(RecordStore):
 
 
 class _Head:
-    """The offsets of a shard, once they have been read."""
+    """The offsets of a shard, once they have been read, or the error of that; and what its store says of it."""
 
-    __slots__ = ("offsets",)
+    __slots__ = ("offsets", "status")
 
-    def __init__(self, shard: int, offsets: Any = None):
-        self.offsets = offsets
+    def __init__(self, shard: int, offsets: Any = None, status: Any = None):
+        self.offsets, self.status = offsets, status
 
 
 def _with_faults(records: Records, places: np.ndarray, faults: dict[int, Exception], count: int) -> Records:

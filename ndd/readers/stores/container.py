@@ -12,7 +12,7 @@ from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
 from ndd.readers.files.file_reading import OpenFiles
 from ndd.readers.output import Record
-from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
+from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, Records, RecordStore
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 # The bytes of records that share a buffer. The number of parts in which a batch is read varies; with one buffer for each part the
@@ -33,7 +33,7 @@ class ContainerStore(RecordStore):
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
         self._files = Memoized(opened, limit=_KEPT_OPEN)
         if any(map(is_remote, self.paths)):
-            self.at_once, self.threads = connections(), THREADS_OF_STORES
+            self.at_once, self.threads, self.bytes_together = connections(), THREADS_OF_STORES, BYTES_OF_STORES
 
     def parse(self, number: int, data: np.ndarray) -> Record:
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).

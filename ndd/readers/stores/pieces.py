@@ -10,7 +10,7 @@ import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd.io.object_store import connections
-from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
+from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, Records, RecordStore
 
 _KEPT_BYTES = 1 << 28  # of decoded pieces, so that a shuffle with a buffer decodes a piece once
 _MOST_KEPT = 256  # pieces
@@ -34,7 +34,7 @@ class PieceStore(RecordStore):
         self._slots = Memoized(_Slot, limit=limit)
         self.threads = 2  # one decodes the next piece while the other takes rows of the last
         if remote:  # a thread for each piece that is on its way
-            self.at_once = max(connections(), int(np.max(counts, initial=1)))
+            self.at_once, self.bytes_together = connections(), BYTES_OF_STORES
             self.threads = min(THREADS_OF_STORES, limit)
 
     def load(self, piece: int) -> Any:

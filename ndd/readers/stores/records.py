@@ -15,7 +15,8 @@ from ndd.readers.output import Column, Record
 # One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take cores from decoding: with
 # four at the start an H200's loop lost 10 to 25 %. More threads start when the user has to wait, as with a slow disk.
 MOST_THREADS = 4
-THREADS_OF_STORES = 8  # some request the next objects while others wait for the last, slow objects of earlier batches
+BYTES_OF_STORES = 1 << 22  # requested together, where neighbours are: two requests
+THREADS_OF_STORES = 16  # some request the next objects while others wait for the last, slow objects of earlier batches
 _OF_AN_OBJECT = 200  # bytes of a text or another object, about
 _SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
 
@@ -201,6 +202,10 @@ class RecordStore:
     at_once = 1
     """The least number of records that are requested together, even if batches are smaller. Raise it if many records take as
     long as one, as with remote objects."""
+
+    bytes_together = 0
+    """The least number of bytes that are requested together, where a store reads neighbours in one request: 50 ms are long for
+    a record of 1 kB."""
 
     in_turn = False
     """Whether a batch is begun only after all earlier ones have been read, because records are cheapest in order."""

@@ -111,12 +111,19 @@ class RandomErasing(RandomApplyTransform):
         params["v"] = fills[0]
         if self.value is None:
             empty = fills[0].new_zeros(fills[0].shape[0], 0, 0)
-            params["v"] = ndd.batch([d["v"] if e else empty for d, e in zip(drawn, erased, strict=True)], layout="CHW")
+            noise = [d["v"] if e else empty for d, e in zip(drawn, erased, strict=True)]
+            bytes_wanted = any(getattr(x, "dtype", None) is ndd.uint8 for x in chosen)
+            params["v"] = ndd.batch([v.to(torch.uint8) for v in noise] if bytes_wanted else noise, layout="CHW")
         return self._each(chosen, params)
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One image with its patch."""
-        return inpt if params["v"] is None else F.erase(inpt, **params, inplace=self.inplace)
+        fill = params["v"]
+        if fill is None:
+            return inpt
+        if isinstance(fill, torch.Tensor) and (kind_of(inpt) == "pil" or getattr(inpt, "dtype", None) is torch.uint8):
+            fill = fill.to(torch.uint8)  # noise below 0 becomes bright, as where torch writes it into bytes
+        return F.erase(inpt, **{**params, "v": fill}, inplace=self.inplace)
 
 
 class _Mixing(Transform):

@@ -1,7 +1,6 @@
 """Transforms of boxes and key points: formats, clamping, and removing what is no use.
 
-They work on torchvision's `tv_tensors`. `ndd.Targets` keep their boxes in one format, inside of the image, and drop those that fall
-out with what belongs to them: these transforms leave them as they are.
+They work on torchvision's `tv_tensors`, and on `ndd.Targets`, which drop boxes in step with what belongs to them.
 """
 
 from __future__ import annotations
@@ -30,12 +29,16 @@ class ConvertBoundingBoxFormat(_OfBoxes):
         format: a member of `tv_tensors.BoundingBoxFormat` or its name: "XYXY", "XYWH", "CXCYWH", and those of turned boxes.
     """
 
+    _kinds = ("boxes", "targets")
+
     def __init__(self, format: Any) -> None:
         super().__init__()
         self.format = format
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """The boxes in the format."""
+        if kind_of(inpt) == "targets":
+            return inpt.convert(format=str(getattr(self.format, "value", self.format)).lower())
         return F.convert_bounding_box_format(inpt, new_format=self.format)
 
 
@@ -93,7 +96,7 @@ class _Sanitize(Transform):
         structure = inputs if len(inputs) > 1 else inputs[0]
         flat, spec = tree_flatten(structure)
         if any(kind_of(x) == "targets" for x in flat):
-            return structure
+            return tree_unflatten([self._without(x) if kind_of(x) == "targets" else x for x in flat], spec)
         find = getter_of_labels(self.labels_getter)
         labels = _checked_labels(None if find is None else find(structure))
         rows, valid = self._kept(flat)
@@ -111,6 +114,10 @@ class _Sanitize(Transform):
 
     def _mismatch(self, rows: Any, labels: Any) -> str:
         raise NotImplementedError
+
+    def _without(self, targets: Any) -> Any:
+        """`ndd.Targets` without what is removed."""
+        return targets.sanitize()
 
 
 def _checked_labels(labels: Any) -> tuple[torch.Tensor, ...] | None:
@@ -138,7 +145,8 @@ class SanitizeBoundingBoxes(_Sanitize):
         labels_getter: "default" finds labels by their name in a dict (or that is the second of a tuple); or a function of the
             input that gives a tensor, or several; None where there are none.
 
-    Masks [N, H, W], as many as boxes, lose the same rows. `ndd.Targets` pass: they drop boxes in step.
+    Masks [N, H, W], as many as boxes, lose the same rows. Of `ndd.Targets` boxes
+    are cut off at the border before.
     """
 
     def __init__(self, min_size: float = 1.0, min_area: float = 1.0, labels_getter: Any = "default") -> None:
@@ -161,6 +169,9 @@ class SanitizeBoundingBoxes(_Sanitize):
 
     def _mismatch(self, rows: Any, labels: Any) -> str:
         return f"Number of boxes (shape={rows}) and must match the number of labels.Found labels with shape={labels})."
+
+    def _without(self, targets: Any) -> Any:
+        return targets.sanitize(min_size=self.min_size, min_area=self.min_area)
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """Boxes, masks or labels without the rows that are removed."""

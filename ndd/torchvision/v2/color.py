@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ndd.torchvision.v2 import draws, functional as F
-from ndd.torchvision.v2.inputs import per_group, query_chw, samples_at, unchanged
+from ndd.torchvision.v2.inputs import copy_size, per_group, query_chw, samples_at, unchanged
 from ndd.torchvision.v2.transform import COLOURS, RandomApplyTransform, Transform
 from ndd.torchvision.values import kind_of
 
@@ -189,6 +189,9 @@ class RandomChannelPermutation(Transform):
         """One image with its channels in another order."""
         return F.permute_channels(inpt, params["permutation"])
 
+    def _apart(self, chosen: list[Any], n: int) -> list[Any]:
+        return _permuted(chosen, [self.make_params(each)["permutation"] for each in samples_at(chosen, n)])
+
 
 class RandomPhotometricDistort(Transform):
     """Changes brightness, contrast, saturation, hue and the order of channels, each with probability `p`, as SSD is trained.
@@ -245,8 +248,20 @@ class RandomPhotometricDistort(Transform):
         for step in range(len(_steps_of_distortion(drawn[0])) if drawn else 0):
             rows = [_steps_of_distortion(params)[step] for params in drawn]
             chosen = _where_given(chosen, lambda x, f, name=rows[0][0]: _adjusted(x, name, f), [f for _, f in rows])
-        orders = [params["channel_permutation"] for params in drawn]
-        return _where_given(chosen, F.permute_channels, orders) if drawn else chosen
+        return _permuted(chosen, [params["channel_permutation"] for params in drawn])
+
+
+def _permuted(chosen: list[Any], orders: list[torch.Tensor | None]) -> list[Any]:
+    """The samples with their channels in the order of each, or as they are: a call for each order."""
+    keys = [None if order is None else tuple(order.tolist()) for order in orders]
+    distinct = sorted({key for key in keys if key is not None})
+    if not distinct:
+        return chosen
+    works: list[Any] = [unchanged]
+    for key in distinct:
+        works.append(lambda some, _, key=key: [_coloured(x, F.permute_channels, list(key)) for x in some])
+    group = np.array([0 if key is None else distinct.index(key) + 1 for key in keys])
+    return [copy_size(x, made) for x, made in zip(chosen, per_group(group, works, chosen), strict=True)]
 
 
 def _steps_of_distortion(params: dict[str, Any]) -> list[tuple[str, float | None]]:

@@ -193,6 +193,8 @@ class ConvertImageDtype(Transform):
         dtype: of the result.
     """
 
+    _kinds = ("tensor", "image", "video", "mask", "boxes", "points", "ndd", "targets")
+
     def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         self.dtype = dtype

@@ -132,9 +132,8 @@ class _Crops(Transform):
 
 
 def _has_more_than_images(targets: ndd.Targets) -> bool:
-    return any(
-        isinstance(getattr(targets, f.name), ndd.Batch | ndd.Tensor) for f in fields(targets) if f.name != "images"
-    )
+    parts = {field.name: getattr(targets, field.name) for field in fields(targets)}
+    return any(isinstance(part, ndd.Batch | ndd.Tensor) for name, part in parts.items() if name != "images")
 
 
 class FiveCrop(_Crops):

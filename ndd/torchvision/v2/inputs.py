@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -222,30 +222,31 @@ def samples_of(value: Any, places: list[int]) -> Any:
 
 def over_batches(value: Any, move: Callable[[Any], Any]) -> Any:
     """A batch through `move`; all of the batches in `ndd.Targets`; any other value as it is."""
-    if isinstance(value, ndd.Batch):
-        return move(value)
-    if isinstance(value, dict):
-        return {key: over_batches(part, move) for key, part in value.items()}
-    if not isinstance(value, ndd.Targets):
-        return value
-    parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return dataclasses.replace(value, **{name: over_batches(part, move) for name, part in parts.items()})
+    return over_parts([value], ndd.Batch, lambda column: move(column[0]))
 
 
-def joined(parts: list[Any], group: np.ndarray) -> Any:
-    """Batches, or `ndd.Targets` of batches, put together: sample i comes from `parts[group[i]]`, those of a part in their order.
-
-    What is no batch is taken from the first part.
-    """
-    first = parts[0]
-    if isinstance(first, ndd.Batch):
-        return ndd.auto_aug.select([lambda _, part=part: part for part in parts], ndd.batch(group), ndd.batch(group))
-    if isinstance(first, dict):
-        return {key: joined([part[key] for part in parts], group) for key in first}
+def over_parts(column: list[Any], kind: type, make: Callable[[list[Any]], Any]) -> Any:
+    """What `make` gives of values of this kind, or of each part of `ndd.Targets` and dicts of them; else the first value."""
+    first = column[0]
+    if isinstance(first, kind):
+        return make(column)
+    if isinstance(first, Mapping):
+        return {key: over_parts([part[key] for part in column], kind, make) for key in first}
     if not isinstance(first, ndd.Targets):
         return first
     names = [field.name for field in dataclasses.fields(first)]
-    return dataclasses.replace(first, **{n: joined([getattr(part, n) for part in parts], group) for n in names})
+    parts = {name: over_parts([getattr(part, name) for part in column], kind, make) for name in names}
+    return dataclasses.replace(first, **parts)
+
+
+def joined(parts: list[Any], group: np.ndarray) -> Any:
+    """Batches, or `ndd.Targets` of batches, put together: sample i comes from `parts[group[i]]`, those of a part in their order."""
+
+    def one_after_the_other(batches: list[Any]) -> Any:
+        works = [lambda _, batch=batch: batch for batch in batches]
+        return ndd.auto_aug.select(works, ndd.batch(group), ndd.batch(group))
+
+    return over_parts(parts, ndd.Batch, one_after_the_other)
 
 
 def per_group(

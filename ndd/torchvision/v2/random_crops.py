@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -28,6 +29,7 @@ from ndd.torchvision.v2.inputs import (
     has_kind,
     query_size,
     remember_size,
+    samples_at,
     sizes_of,
 )
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
@@ -285,7 +287,7 @@ class RandomIoUCrop(Transform):
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The window, and which boxes have their middle in it; nothing where the image stays as it is."""
         height, width = query_size(flat_inputs)
-        boxes = _corners_of_boxes(flat_inputs, height, width)
+        boxes = _corners_of_boxes(flat_inputs)
         while True:
             overlap = self.options[draws.integer(0, len(self.options))]
             if overlap >= 1.0:
@@ -310,15 +312,47 @@ class RandomIoUCrop(Transform):
             return None
         return {"top": top, "left": left, "height": h, "width": w, "is_within_crop_area": inside}
 
+    def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
+        drawn = [self.make_params(each) for each in samples_at(chosen, n)]
+        sizes = batch_sizes(chosen)
+        whole = [{"top": 0, "left": 0, "height": h, "width": w, "is_within_crop_area": None} for h, w in sizes.tolist()]
+        rows = [each or everything for each, everything in zip(drawn, whole, strict=True)]
+        params: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in _WINDOW}
+        return {**params, "is_within_crop_area": [row["is_within_crop_area"] for row in rows]} if any(drawn) else {}
+
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, cropped."""
         if not params:
             return inpt
-        where = {name: params[name] for name in ("top", "left", "height", "width")}
-        made = F.crop(inpt, **where)
+        kept = params["is_within_crop_area"]
+        if kind_of(inpt) == "targets":
+            inpt = _with_boxes(inpt, kept if isinstance(kept, list) else [kept])
+        made = F.crop(inpt, **{name: params[name] for name in _WINDOW})
         if kind_of(made) == "boxes":
-            made[~params["is_within_crop_area"]] = 0
+            made[~kept] = 0
         return made
+
+
+_WINDOW = ("top", "left", "height", "width")
+
+
+def _with_boxes(targets: ndd.Targets, kept: list[torch.Tensor | None]) -> ndd.Targets:
+    """Targets without the boxes, and what belongs to them, where `kept` of their sample says so; None keeps all."""
+
+    def left(value: Any) -> Any:
+        if not isinstance(value, ndd.Batch):
+            return value if kept[0] is None else ndd.as_tensor(value.torch()[kept[0]], layout=value.layout)
+        rows = [v.torch() if k is None else v.torch()[k] for v, k in zip(value, kept * value.batch_size, strict=False)]
+        return ndd.batch(rows, layout=value.layout, device=value.device)
+
+    belonging = {name: getattr(targets, name) for name in ("boxes", "labels")}
+    if targets.masks is not None and targets.masks.layout == "NHW":
+        belonging["masks"] = targets.masks
+    if targets.points is not None and targets.points.ndim > 2:
+        belonging |= {"points": targets.points, "point_labels": targets.point_labels}
+    extra = {name: left(value) if value.ndim else value for name, value in targets.extra.items()}
+    parts = {name: None if value is None else left(value) for name, value in belonging.items()}
+    return dataclasses.replace(targets, extra=extra, **parts)
 
 
 def _overlaps(boxes: torch.Tensor, window: tuple[int, int, int, int]) -> torch.Tensor:
@@ -329,15 +363,14 @@ def _overlaps(boxes: torch.Tensor, window: tuple[int, int, int, int]) -> torch.T
     return shared / (areas + (other[2:] - other[:2]).prod() - shared)
 
 
-def _corners_of_boxes(flat: list[Any], height: int, width: int) -> torch.Tensor:
+def _corners_of_boxes(flat: list[Any]) -> torch.Tensor:
     """Left, top, right, bottom of the boxes among these values, in pixels."""
     for x in flat:
-        sample = isinstance(x, SampleOf) and kind_of(x.batch) == "targets"
-        if sample or kind_of(x) == "targets":
-            boxes = (x.batch if sample else x).boxes
-            number = x.number if sample else 0
-            rows = boxes.select(number) if isinstance(boxes, ndd.Batch) else boxes
-            return rows.torch().cpu() * torch.tensor([width, height, width, height])
+        targets = x.batch if isinstance(x, SampleOf) else x
+        if kind_of(targets) == "targets":
+            boxes = targets.convert(format="xyxy", normalized=False).boxes
+            rows = boxes.select(x.number if isinstance(x, SampleOf) else 0) if isinstance(boxes, ndd.Batch) else boxes
+            return rows.torch().cpu()
     boxes = get_bounding_boxes(flat)
     return F.convert_bounding_box_format(plain(boxes), boxes.format, "XYXY")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from ndd.torchvision.v2 import draws, functional as F
 from ndd.torchvision.v2.arguments import check_sequence, fill_for, fills_by_type, range_of_angles, two_numbers
-from ndd.torchvision.v2.inputs import query_size
+from ndd.torchvision.v2.inputs import per_group, query_size, samples_at
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
 
 
@@ -231,6 +232,17 @@ class ElasticTransform(Transform):
         """The `displacement`."""
         return {"displacement": self.get_params(self.alpha, self.sigma, query_size(flat_inputs))}
 
+    def _apart(self, chosen: list[Any], n: int) -> list[Any]:
+        """A call for each size of images."""
+        drawn = [self.make_params(each)["displacement"] for each in samples_at(chosen, n)]
+        sizes = sorted({each.shape for each in drawn})
+
+        def work(some: list[Any], places: np.ndarray) -> list[Any]:
+            return self._each(some, {"displacement": torch.cat([drawn[i] for i in places.tolist()])})
+
+        group = np.array([sizes.index(each.shape) for each in drawn])
+        return per_group(group, [work] * len(sizes), chosen) if drawn else chosen
+
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, moved."""
         return F.elastic(inpt, **params, fill=fill_for(self._fill, inpt), interpolation=self.interpolation)
@@ -245,7 +257,10 @@ class _RandomSize(Transform):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, resized."""
-        return F.resize(inpt, params["size"], interpolation=self.interpolation, antialias=self.antialias)
+        size = params["size"]
+        if isinstance(size, np.ndarray) and size.ndim == 2 and size.shape[1] == 1:
+            size = size[:, 0]  # the shorter side of each sample
+        return F.resize(inpt, size, interpolation=self.interpolation, antialias=self.antialias)
 
 
 class ScaleJitter(_RandomSize):

@@ -9,6 +9,7 @@ import torch
 
 import ndd
 from ndd.torchvision import values
+from ndd.torchvision.v2.inputs import over_batches, over_parts
 
 
 def one_by_one(work: Callable[[list[Any]], list[Any]], flat: list[Any], n: int | None) -> list[Any]:
@@ -26,7 +27,7 @@ def _sample(value: Any, i: int) -> Any:
     if values.count_of(value) is None:
         return value
     if isinstance(value, ndd.Targets):
-        return ndd.Targets(**{k: None if v is None else v.select(i) for k, v in vars(value).items()})
+        return over_batches(value, lambda batch: batch.select(i))
     return _channels_first(value.layout, value.select(i).torch())
 
 
@@ -40,9 +41,7 @@ def _together(value: Any, column: list[Any]) -> Any:
     if values.count_of(value) is None:
         return first
     if isinstance(first, ndd.Targets):
-        return ndd.Targets(
-            **{k: None if v is None else ndd.batch([vars(t)[k] for t in column]) for k, v in vars(first).items()}
-        )
+        return over_parts(column, ndd.Tensor, ndd.batch)
     if not isinstance(first, torch.Tensor):
         return column
     layout, last = value.layout, value.layout and value.layout.endswith("HWC") and first.ndim == value.ndim

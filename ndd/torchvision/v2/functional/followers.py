@@ -25,17 +25,32 @@ def followed(
         maps: gives for the sizes of the images (int64 `[N, 2]`, H and W) the maps `[N or 1, 2, 3]` from a pixel of the
             source to one of the result, x before y, and the sizes of the results `[N or 1, 2]`.
     """
-    boxes, points = targets.boxes, targets.points
+    # Maps of fractions serve all formats.
+    form = {"format": targets.format, "normalized": targets.normalized}
+    whole = targets.convert(format="xyxy", normalized=True)
+    boxes, points = whole.boxes, whole.points
     if boxes is not None or points is not None:
-        sizes = sizes_of(targets.images)
+        sizes = sizes_of(whole.images)
         matrices = _of_fractions(*maps(sizes), sizes)
-        matrix = ndd.as_batch(matrices) if isinstance(targets.images, ndd.Batch) else matrices[0].tolist()
+        matrix = ndd.as_batch(matrices) if isinstance(whole.images, ndd.Batch) else matrices[0].tolist()
         if boxes is not None:
             boxes = ndd.bbox_transform(boxes, MT=matrix, remove_threshold=0.0)
         if points is not None:
-            points = ndd.coord_transform(points, MT=matrix)
-    moved = None if targets.masks is None else _moved_masks(targets.masks, masks or images)
-    return dataclasses.replace(targets, images=images(targets.images), boxes=boxes, points=points, masks=moved)
+            points = _moved_points(points, matrix)
+    layers = {name: getattr(whole, name) for name in ("masks", "semantic")}
+    moved = {name: None if v is None else _moved_masks(v, masks or images) for name, v in layers.items()}
+    made = dataclasses.replace(whole, images=images(whole.images), boxes=boxes, points=points, **moved)
+    return made.convert(**form)
+
+
+def _moved_points(points: Any, matrix: Any) -> Any:
+    """Points (P, 2), or K of each box (N, K, 2)."""
+    if points.ndim == 2:
+        return ndd.coord_transform(points, MT=matrix)
+    moved = ndd.coord_transform(ndd.reshape(points, shape=[-1, 2]), MT=matrix)
+    if not isinstance(points, ndd.Batch):
+        return ndd.reshape(moved, shape=list(points.shape))
+    return ndd.reshape(moved, shape=ndd.batch([np.array(shape, np.int32) for shape in points.shape]))
 
 
 def _of_fractions(maps: np.ndarray, made: np.ndarray, sizes: np.ndarray) -> np.ndarray:

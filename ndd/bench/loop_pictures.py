@@ -1,0 +1,63 @@
+"""Pictures of one kind for the loop benchmark, made of those of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ndd.demo.folder import scan
+
+
+class Kind(NamedTuple):
+    """A kind of files.
+
+    Attributes:
+        ending: how their names end.
+        size: width and height; None: as they are.
+        mode: Pillow's, RGB or L.
+        options: of Pillow's encoder.
+        most: how many there are, at most.
+    """
+
+    ending: str
+    size: tuple[int, int] | None = None
+    mode: str = "RGB"
+    options: Mapping[str, Any] = MappingProxyType({})
+    most: int | None = None
+
+
+_JPEG = {"quality": 90}
+PICTURES = {
+    "420": Kind(".jpg", options={**_JPEG, "subsampling": 2}),
+    "444": Kind(".jpg", options={**_JPEG, "subsampling": 0}),
+    "gray": Kind(".jpg", mode="L", options=_JPEG),
+    "progressive": Kind(".jpg", options={**_JPEG, "progressive": True}),
+    "small": Kind(".jpg", (64, 64), options=_JPEG),
+    "12mp": Kind(".jpg", (4000, 3000), options=_JPEG, most=16),
+    "tiny-jpeg": Kind(".jpg", (32, 32), options=_JPEG),
+    "tiny-png": Kind(".png", (32, 32)),
+    "tiny-mask": Kind(".png", (32, 32), mode="L"),
+    "png": Kind(".png"),
+    "webp": Kind(".webp", options={"quality": 90}),
+    "tiff": Kind(".tif", options={"compression": "tiff_lzw"}),
+    "bmp": Kind(".bmp"),
+}
+"""The kinds by name. "tiny" is what CIFAR and MNIST have; a `tiny-mask` is gray."""
+
+
+def made(folder: Path, root: Path, name: str) -> Path:
+    """Files of one kind in `folder`, made of those below `root`."""
+    from PIL import Image
+
+    kind = PICTURES[name]
+    for file in scan(root).files[: kind.most]:
+        with Image.open(root / file) as image:
+            image = image.convert(kind.mode)
+        if kind.size is not None:
+            image = image.resize(kind.size)
+        target = (folder / file).with_suffix(kind.ending)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        image.save(target, **kind.options)
+    return folder

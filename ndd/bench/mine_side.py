@@ -1,0 +1,119 @@
+"""One side of `bench mine`, in a process of its own: `python -m ndd.bench.mine_side SIDE SCRIPT ...` prints its numbers."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+from typing import Any
+
+from ndd.bench.train_sides import cpu_seconds
+from ndd.profiling import samples_of
+
+_MODULE = "ndd_bench_mine"  # workers that are spawned find the script by its path, see `loaded`
+_BATCH = 64
+
+
+def main(given: list[str] | None = None) -> None:
+    """Loops over epochs of one side, and prints the median of images a second of all but the first as JSON; with it the busy cores,
+    the images of an epoch and the seconds to the first batch."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("side", choices=["ndd", "yours"])
+    parser.add_argument("script", type=Path)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--batch-size", type=int, default=0)
+    parser.add_argument("--images", type=int, default=0)
+    parser.add_argument("--loop", default="ndd_loop")
+    args = parser.parse_args(given)
+    with contextlib.redirect_stdout(sys.stderr):  # what the script prints is no number
+        script = loaded(args.script)
+        epoch = ndd_loop(script, args) if args.side == "ndd" else own_loop(script, args)
+        numbers = timed(epoch, args.rounds, args.images)
+    print(json.dumps(numbers))
+
+
+def loaded(path: Path) -> ModuleType:
+    """The script, run as a module. What stands under `if __name__ == "__main__":` is not run."""
+    spec = importlib.util.spec_from_file_location(_MODULE, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"bench mine: {path} is no Python script: expected a name that ends with .py")
+    module = sys.modules[_MODULE] = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def ndd_loop(script: ModuleType, args: Any) -> Callable[[], Iterable[Any]]:
+    """What gives the batches of an epoch, by ndd."""
+    import ndd
+
+    loop = getattr(script, args.loop, None)
+    if not callable(loop):
+        raise AttributeError(
+            f"bench mine: expected a function `{args.loop}` in {args.script} that gives the batches of an epoch, got "
+            f"{'none' if loop is None else type(loop).__name__}"
+        )
+    ndd.set_num_threads(args.threads)
+    return loop
+
+
+def own_loop(script: ModuleType, args: Any) -> Callable[[], Iterable[Any]]:
+    """The same, by the user's `loader` or `dataset`."""
+    loader: Any = getattr(script, "loader", None)
+    if loader is not None:
+        return loader if callable(loader) and not hasattr(loader, "__iter__") else lambda: loader
+    dataset = getattr(script, "dataset", None)
+    if dataset is None:
+        raise AttributeError(f"bench mine: expected `dataset` or `loader` in {args.script}, got neither")
+    from torch.utils.data import DataLoader, IterableDataset
+
+    size = args.batch_size or getattr(script, "batch_size", _BATCH)
+    shuffle = None if isinstance(dataset, IterableDataset) else True
+    workers = min(args.threads, os.cpu_count() or 1)
+    made = DataLoader(dataset, size, shuffle=shuffle, num_workers=workers, persistent_workers=True)
+    return lambda: made
+
+
+def timed(epoch: Callable[[], Iterable[Any]], rounds: int, most: int) -> dict[str, float]:
+    """Numbers of `rounds` epochs after one that is not counted, of at most `most` images each (0: whole ones)."""
+    rates, cores, count, first = [], [], 0, None
+    for k in range(rounds + 1):
+        count, began, spent = 0, time.perf_counter(), cpu_seconds()
+        for batch in epoch():
+            _settle(batch)
+            first = time.perf_counter() - began if first is None else first
+            count += samples_of(batch)
+            if most and count >= most:
+                break
+        seconds = time.perf_counter() - began
+        if not count:
+            raise ValueError("bench mine: the loop gave no batch, or nothing with samples in it")
+        if k:
+            rates.append(count / seconds)
+            cores.append(max(0.0, cpu_seconds() - spent) / seconds)
+    return {"rate": median(rates), "cores": median(cores), "images": count, "first": first or 0.0}
+
+
+def _settle(batch: Any) -> None:
+    """Waits for a batch of ndd's, and for what the GPU does to it."""
+    values = batch.values() if isinstance(batch, dict) else batch if isinstance(batch, tuple | list) else (batch,)
+    for value in values:
+        if hasattr(value, "evaluate"):
+            value.evaluate()
+        if str(getattr(value, "device", "cpu")).startswith(("cuda", "gpu")):
+            import torch
+
+            torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""`ndd.Targets` through the transforms: boxes move as `tv_tensors.BoundingBoxes` do, and what belongs to them stays with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torchvision_classes import batch_of, theirs, tv_tensors
+
+import ndd
+from ndd.torchvision import v2
+
+SIZES = [(100, 150), (60, 80), (90, 90)]
+COUNTS = [1, 3, 0]
+MADE = np.random.default_rng(3)
+IMAGES = [torch.from_numpy(MADE.integers(0, 256, (3, *size), dtype=np.uint8)) for size in SIZES]
+
+
+def drawn_boxes(count):
+    corners = MADE.uniform(0, 0.5, (count, 2))
+    return np.hstack((corners, corners + MADE.uniform(0.1, 0.45, (count, 2)))).astype(np.float32)
+
+
+BOXES = [drawn_boxes(count) for count in COUNTS]
+LABELS = [np.arange(count) + 1 for count in COUNTS]
+
+
+def targets(layout="HWC", numbers=(0, 1, 2)):
+    chosen = [[values[i] for i in numbers] for values in (IMAGES, BOXES, LABELS)]
+    return ndd.Targets(
+        batch_of(chosen[0], layout), ndd.batch(chosen[1]), ndd.batch(chosen[2]), area=ndd.batch(chosen[2])
+    )
+
+
+def as_tv_tensors(i):
+    h, w = SIZES[i]
+    pixels = torch.from_numpy(BOXES[i]) * torch.tensor([w, h, w, h])
+    boxes = tv_tensors.BoundingBoxes(pixels, format="XYXY", canvas_size=(h, w))
+    return {"image": tv_tensors.Image(IMAGES[i]), "boxes": boxes, "labels": torch.from_numpy(LABELS[i])}
+
+
+MOVES = [
+    ("RandomHorizontalFlip", ()), ("RandomVerticalFlip", ()), ("Resize", (50,)), ("CenterCrop", (200,)), ("Pad", (7,)),
+    ("RandomCrop", (40, 9)), ("RandomZoomOut", ()), ("ScaleJitter", ((40, 40),)), ("RandomShortestSize", ([20, 40],)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", ["HWC", "CHW"])
+@pytest.mark.parametrize(("name", "arguments"), MOVES)
+def test_boxes_as_torchvisions(name, arguments, layout):
+    torch.manual_seed(2)
+    moved = getattr(v2, name)(*arguments)(targets(layout)).convert(normalized=False)
+    torch.manual_seed(2)
+    wanted = [getattr(theirs, name)(*arguments)(as_tv_tensors(i)) for i in range(3)]
+    for i, sample in enumerate(wanted):
+        size = tuple(sample["image"].shape[-2:])
+        shape = moved.images.shape[i]
+        assert (shape[:2] if layout == "HWC" else shape[1:]) == size
+        assert torch.allclose(moved.boxes.select(i).torch(), sample["boxes"].as_subclass(torch.Tensor), atol=2e-3)
+        assert moved.labels.select(i).torch().tolist() == sample["labels"].tolist()
+
+
+@pytest.mark.parametrize(("format", "normalized"), [("xywh", False), ("cxcywh", True), ("xyxy", False)])
+def test_formats_of_boxes(format, normalized):
+    work = v2.Compose([v2.RandomHorizontalFlip(1.0), v2.RandomCrop(50, 4), v2.Resize((30, 40))])
+    torch.manual_seed(1)
+    wanted = work(targets()).convert(format=format, normalized=normalized)
+    torch.manual_seed(1)
+    made = work(targets().convert(format=format, normalized=normalized))
+    assert (made.format, made.normalized) == (format, normalized)
+    for a, b in zip(made.boxes, wanted.boxes, strict=True):
+        assert torch.allclose(a.torch(), b.torch(), atol=1e-3)
+
+
+def test_iou_crops_choose_torchvisions_windows():
+    """After the same seed, sample by sample; boxes whose middle is outside are gone with their labels."""
+    work, numbers = v2.RandomIoUCrop(), (0, 1)
+    for seed in range(5):
+        torch.manual_seed(seed)
+        made = work(targets(numbers=numbers)).convert(normalized=False)
+        torch.manual_seed(seed)
+        for i in numbers:
+            wanted = theirs.RandomIoUCrop()(as_tv_tensors(i))
+            kept = wanted["boxes"].as_subclass(torch.Tensor).abs().sum(1) > 0
+            assert made.images.shape[i][:2] == tuple(wanted["image"].shape[1:])
+            assert torch.allclose(
+                made.boxes.select(i).torch(), wanted["boxes"].as_subclass(torch.Tensor)[kept], atol=2e-3
+            )
+            for values in (made.labels, made.area):
+                assert values.select(i).torch().tolist() == wanted["labels"][kept].tolist()
+
+
+def test_what_is_too_small_is_removed():
+    boxes = ndd.batch([np.array([[0, 0, 0.5, 0.5], [0.1, 0.1, 0.101, 0.5]], np.float32)] * 2)
+    whole = ndd.Targets(batch_of(IMAGES[:1] * 2, "HWC"), boxes, ndd.batch([np.array([7, 8])] * 2))
+    left = v2.SanitizeBoundingBoxes(min_size=2)(whole)
+    assert left.boxes.shape == [(1, 4)] * 2
+    assert left.labels.torch().tolist() == [[7], [7]]
+
+
+def test_formats_are_converted():
+    made = v2.ConvertBoundingBoxFormat("CXCYWH")(targets())
+    assert made.format == "cxcywh"
+    wanted = theirs.ConvertBoundingBoxFormat("CXCYWH")(as_tv_tensors(1))["boxes"].as_subclass(torch.Tensor)
+    assert torch.allclose(made.convert(normalized=False).boxes.select(1).torch(), wanted, atol=1e-3)
+
+
+def test_colours_leave_boxes_alone():
+    made = v2.Compose([v2.ColorJitter(0.4, 0.4), v2.RandomPhotometricDistort(p=1.0), v2.RandomInvert(1.0)])(targets())
+    assert made.images.shape == targets().images.shape
+    for a, b in zip(made.boxes, targets().boxes, strict=True):
+        assert torch.equal(a.torch(), b.torch())
+    with pytest.raises(TypeError, match="not supported by TrivialAugmentWide"):
+        v2.TrivialAugmentWide()(targets())
+    with pytest.raises(TypeError, match="not supported by FiveCrop"):
+        v2.FiveCrop(8)(targets())
+
+
+def test_the_users_transform_gets_targets_of_one_sample():
+    class Flipped(v2.Transform):
+        def transform(self, inpt, params):
+            assert isinstance(inpt.images, ndd.Tensor)
+            return inpt.flip()
+
+    made, wanted = Flipped()(targets()), targets().flip()
+    for a, b in zip(made.boxes, wanted.boxes, strict=True):
+        assert torch.allclose(a.torch(), b.torch())
+    assert made.images.shape == wanted.images.shape
