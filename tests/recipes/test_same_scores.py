@@ -98,7 +98,7 @@ def score(model, images, labels):
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_network_scores_the_same_whoever_feeds_it():
     files, labels = pictures(TRAINED, 0)
     held_out, answers = pictures(TESTED, 1)
