@@ -57,6 +57,7 @@ LONG = (
     "test_coverage.py::test_lines_are_counted_of_every_operator",
     "test_crop_mirror_normalize.py::test_gpu_as_cpu[1]",
     "test_bench.py::test_loop",
+    "test_bench.py::test_torchvision",
     "test_experimental_resize.py::test_as_resize[cpu-DALIInterpType.INTERP_LINEAR-DHWC]",
     "test_processes.py::test_control_c_in_the_loop[deferred]",
     "test_proxy.py::test_many_servers_leave_nothing",

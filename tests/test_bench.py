@@ -29,6 +29,7 @@ from ndd.bench import (
     rounds,
     soak,
     start,
+    torchvision as recipes_of_torchvision,
     train,
 )  # fmt: skip
 from ndd.bench.libraries import Setting, enumerations, finish, make_setting
@@ -55,6 +56,14 @@ def test_dispatch(alone, monkeypatch):
     assert [r.unit for r in found] == ["us"] * 4
     assert all(0 < r.ndd < 1e5 for r in found)
     assert all(r.ratio is None for r in found)
+
+
+def test_torchvision(alone):
+    """Both sides give images a second of a recipe, or ndd's alone where torchvision is not installed."""
+    found = list(recipes_of_torchvision.measure(alone, None, batch_size=4, images=8, only="val"))
+    assert [result.unit for result in found] == ["images/s"]
+    assert found[0].ndd > 0
+    assert found[0].dali is None or found[0].ratio > 0
 
 
 def test_cold(alone, monkeypatch, capsys):
