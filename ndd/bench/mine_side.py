@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from types import ModuleType
@@ -52,7 +52,7 @@ def loaded(path: Path) -> ModuleType:
     return module
 
 
-def ndd_loop(script: ModuleType, args: Any) -> Callable[[], Iterable[Any]]:
+def ndd_loop(script: ModuleType, args: Any) -> Callable[..., Any]:
     """What gives the batches of an epoch, by ndd."""
     import ndd
 
@@ -66,7 +66,7 @@ def ndd_loop(script: ModuleType, args: Any) -> Callable[[], Iterable[Any]]:
     return loop
 
 
-def own_loop(script: ModuleType, args: Any) -> Callable[[], Iterable[Any]]:
+def own_loop(script: ModuleType, args: Any) -> Callable[..., Any]:
     """The same, by the user's `loader` or `dataset`."""
     loader: Any = getattr(script, "loader", None)
     if loader is not None:
@@ -83,7 +83,7 @@ def own_loop(script: ModuleType, args: Any) -> Callable[[], Iterable[Any]]:
     return lambda: made
 
 
-def timed(epoch: Callable[[], Iterable[Any]], rounds: int, most: int) -> dict[str, float]:
+def timed(epoch: Callable[..., Any], rounds: int, most: int) -> dict[str, float]:
     """Numbers of `rounds` epochs after one that is not counted, of at most `most` images each (0: whole ones)."""
     rates, cores, count, first = [], [], 0, None
     for k in range(rounds + 1):
