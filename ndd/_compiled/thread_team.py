@@ -176,7 +176,8 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
         called, begin = (loop.one, samples_entry) if isinstance(loop, SampleLoop) else (loop, thread_entry)
         names = {"loop": loop, "called": called, "begin": begin}
         found = _joined[loop] = from_template(_join, loop.function, "_joined", {"light": True}, **names)
-        found.fallback(functools.partial(_alone, lambda: loop.run_fallback))
+        if loop.has_fallback() or not isinstance(loop, SampleLoop):  # a loop over samples is never compiled alone
+            found.fallback(functools.partial(_alone, lambda: loop.run_fallback))
         found.interpreted_as(functools.partial(_alone, loop.in_python))
     return found
 
