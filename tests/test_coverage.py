@@ -38,6 +38,7 @@ BEYOND = {
     "prefetch",
     "processes",
     "rule",  # torchvision's or Pillow's
+    "memory_format",  # torch.channels_last
 }
 
 

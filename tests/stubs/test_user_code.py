@@ -11,6 +11,7 @@ import inspect
 import json
 import subprocess
 import sys
+import types
 import typing
 from pathlib import Path
 
@@ -53,6 +54,8 @@ def value_of(annotation):
         return value_of(members[0])
     if typing.get_origin(annotation) is typing.Literal:
         return repr(members[0])
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return value_of(members[0])
     if typing.get_origin(annotation) in (list, tuple, collections.abc.Sequence):
         return f"[{value_of(members[0])}]"
     return VALUES[annotation]
