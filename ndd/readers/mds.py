@@ -82,6 +82,8 @@ class MDS(Reader):
                 raise RuntimeError(
                     f"{self._display}: {without_secrets(index)}: expected an index of MDS, got {told}"
                 ) from error
+        if not sum(shard.count for shard in shards):
+            raise RuntimeError(f"{self._display}: path: the shards hold no samples")
         there = [name for name, _, _ in kinds]
         missing = [name for name in names if name not in there]
         if missing:
@@ -90,8 +92,6 @@ class MDS(Reader):
             fields = [_field(name, encoding, size) for name, encoding, size in kinds]
         except ValueError as error:
             raise RuntimeError(f"{self._display}: {error}") from error
-        if not sum(shard.count for shard in shards):
-            raise RuntimeError(f"{self._display}: path: the shards hold no samples")
         return shard_store(shards, Layout(fields, names))
 
 

@@ -80,13 +80,14 @@ class Mix(Reader):
     The places of the readers in it do not change, and they may be used elsewhere.
 
     Args:
-        readers: the readers. All that was opened is shared with them.
+        readers: the readers, in a list. What they have opened is shared with them.
         weights: a positive number for each reader, its share of the samples. Default: its size, so that an epoch gives each
             sample once.
         epoch_size: the samples of an epoch, at most as many as all readers have together. Default: as many.
 
-    Raises: ValueError for no readers, not as many weights as readers, weights that are not positive, readers with other
-    outputs, or whose outputs are computed from records (`Numpy`, videos); what the readers raise.
+    Raises: TypeError for weights that are no numbers; ValueError for no readers, not as many weights as readers, weights that
+    are not positive, readers with other outputs, or whose outputs are computed from records (`Numpy`, videos); what the readers
+    raise.
 
     >>> import ndd, pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -107,7 +108,12 @@ class Mix(Reader):
         super().__init__(*positional, **arguments)
         options: Any = self._options
         weights = self._arguments.get("weights")
-        options.shares = None if weights is None else tuple(map(float, weights))
+        try:
+            options.shares = None if weights is None else tuple(map(float, weights))
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{self._display}: weights: expected a number for each reader, got {weights!r:.80}"
+            ) from None
         options.epoch_size = self._arguments.get("epoch_size")
 
     @classmethod

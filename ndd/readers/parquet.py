@@ -10,7 +10,7 @@ import numpy as np
 from ndd._execution.memoize import Memoized
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import is_remote
-from ndd.readers.files.columns import column_names, container_files
+from ndd.readers.files.columns import column_names, container_files, inside
 from ndd.readers.files.file_tree import FilePath
 from ndd.readers.formats.arrow import check_columns, rows_of
 from ndd.readers.formats.parquet_file import COMPARISONS, Footer, bytes_of, footers, may_hold, read_group
@@ -41,7 +41,8 @@ class Parquet(Reader):
         path: a file, a folder (its `*.parquet`, and those one level below, sorted by name), or a list of them; URLs as well.
         columns: the names of the columns, in the order of the outputs; a name for one.
         predicate: conditions such as `("year", ">=", 2020)`, with ==, !=, <, <=, >, >= or in. Row groups whose statistics
-            exclude that a row fulfils all of them are not read; of the others all rows come.
+            exclude that a row fulfils all of them are not read; of the others all rows come. A
+            condition on a column that is not there excludes nothing. Default: no conditions.
 
     Raises (when the first sample is asked for): RuntimeError for a missing or broken file, a column that is not there, no
     rows, more shards than rows; at its batch for a row group that cannot be read, and for a null that is neither text nor
@@ -121,7 +122,7 @@ class _RowGroups(PieceStore):
         return read_group(path, self._footers(path), group, self._columns), path.rpartition("/")[0]
 
     def rows(self, loaded: tuple[Any, str], rows: np.ndarray) -> Records:
-        return rows_of(loaded[0], rows, loaded[1])
+        return rows_of(loaded[0], rows, loaded[1], inside)
 
     def source(self, number: int) -> str:
         """ "a.parquet row group 3 row 17": the row's place in its row group."""

@@ -75,7 +75,7 @@ class Table(Reader):
         if len(lengths) != 1 or not max(lengths):
             raise RuntimeError(f"{self._display}: data: expected rows in columns of one length, got {sorted(lengths)}")
         root = "" if file_root is None else path_text(self._display, "file_root", file_root)
-        wanted = _path_column(names, listed, root) if files is None else column_names(self._display, files)
+        wanted = _path_column(names, listed, root) if files is None else column_names(self._display, files, "files")
         strange = [name for name in wanted if name not in names]
         if strange:
             raise RuntimeError(f"{self._display}: files: expected some of `columns`, got {strange[0]!r}")
@@ -88,10 +88,10 @@ def _by_name(reader: str, data: Any, names: list[str]) -> list[Any]:
     if hasattr(data, "column_names"):  # in pyarrow `columns` are the data
         there = getattr(data, "column_names")
     if there is not None and not callable(there):
-        known = [str(name) for name in there]
-        missing = [name for name in names if name not in known]
+        missing = [name for name in names if name not in list(there)]
         if missing:
-            raise RuntimeError(f"{reader}: columns: data has no column {missing[0]!r}; it has {', '.join(known)}")
+            known = ", ".join(map(str, there))
+            raise RuntimeError(f"{reader}: columns: data has no column {missing[0]!r}; it has {known}")
         return [data[name] for name in names]
     if not isinstance(data, Iterable):
         raise TypeError(f"{reader}: data: expected a frame or a list of rows, got {type(data).__name__}")
@@ -112,13 +112,15 @@ def _by_name(reader: str, data: Any, names: list[str]) -> list[Any]:
 
 def _values(column: Any) -> np.ndarray | list[Any]:
     """A column as `[N, 1]` of numbers, or as a list of anything else."""
+    typed = column.to_numpy() if hasattr(column, "to_numpy") else column
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, method):
             column = getattr(column, method)()
             break
     listed = list(column)
     if all(isinstance(value, bool | int | float | np.number | np.bool_) for value in listed):
-        numbers = np.array(listed)
+        is_typed = isinstance(typed, np.ndarray) and typed.dtype.kind in "biuf"
+        numbers = np.array(typed if is_typed else listed)  # a copy
         if numbers.dtype != object and numbers.ndim == 1:
             return numbers.reshape(-1, 1)
     return [np.frombuffer(value, np.uint8) if isinstance(value, bytes) else value for value in listed]

@@ -96,6 +96,10 @@ class Zip(Reader):
         try:
             with SeekableFile(archive) as file, zipfile.ZipFile(file) as opened:
                 listed, start = opened.infolist(), opened.start_dir
+                for info in listed:
+                    numbers = info.header_offset, info.compress_size, info.file_size
+                    if min(numbers) < 0 or max(numbers) >= 1 << 63:
+                        raise ValueError(f"{info.filename!r:.80} has the offset and sizes {numbers}")
         except OSError as error:
             raise cannot_open(self._display, error) from error
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:

@@ -90,6 +90,14 @@ def test_wrong_data(dataset, tmp_path):
     (tmp_path / "a.arrow").write_bytes(struct.pack("<II", 0xFFFFFFFF, 16) + bytes(16))
     with pytest.raises(RuntimeError, match="is the file damaged"):
         len(HuggingFace(tmp_path, columns="image"))
+    table = pa.table({"a": ["x"]})
+    with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as out, pa.ipc.new_stream(out, table.schema) as writer:
+        writer.write_table(table)
+    content = (tmp_path / "a.arrow").read_bytes()
+    length = struct.unpack_from("<I", content, 4)[0]
+    (tmp_path / "a.arrow").write_bytes(content[: 8 + length - 40] + b"\xff" * 40 + content[8 + length :])
+    with pytest.raises(RuntimeError, match=r"a\.arrow: expected a schema of Arrow"):
+        len(HuggingFace(tmp_path, columns="a"))
     table = pa.table({"a": pa.array(["x"]).dictionary_encode()})
     with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as out, pa.ipc.new_stream(out, table.schema) as writer:
         writer.write_table(table)

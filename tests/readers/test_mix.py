@@ -102,6 +102,9 @@ def test_refused(two, tmp_path):
     for wrong in ([], "reader", [two[0], 3]):
         with pytest.raises(ValueError, match="expected a list of readers"):
             Mix(wrong)
+    for weights in (3, ["a", "b"]):
+        with pytest.raises(TypeError, match="weights: expected a number for each reader"):
+            Mix(list(two), weights=weights)
     for weights in ([1], [1, 0], [1, -1], [1, float("nan")], [1, float("inf")]):
         with pytest.raises(ValueError, match="positive number for each reader"):
             next(Mix(list(two), weights=weights).next_epoch())

@@ -8,6 +8,7 @@ import pytest
 
 import ndd
 from ndd.readers import Parquet
+from ndd.readers.formats.parquet_footer import row_groups
 from readers.datasets import parquet as written
 
 pa = pytest.importorskip("pyarrow")
@@ -107,6 +108,35 @@ def test_nulls_and_paths(tmp_path):
     assert [(bad.number, bad.error) for bad in reader.skipped] == [
         (number, "ValueError: expected a value in column 'image', got null") for number in (2, 3)
     ]
+
+
+def test_lists_in_an_empty_list_are_an_array_too(tmp_path):
+    boxes = [[[1.0, 2.0]], [], [[3.0, 4.0], [5.0, 6.0]]]
+    kinds = {"free": pa.list_(pa.list_(pa.float32())), "pairs": pa.list_(pa.list_(pa.float32(), 2))}
+    pq.write_table(pa.table({name: pa.array(boxes, kind) for name, kind in kinds.items()}), tmp_path / "a.parquet")
+    (batch,) = Parquet(path=tmp_path, columns=["free", "pairs"]).next_epoch(3)
+    assert [v.shape for v in batch[0].tensors] == [(1, 2), (0, 0), (2, 2)]
+    assert [v.shape for v in batch[1].tensors] == [(1, 2), (0, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../secret", "http://127.0.0.1/secret"])
+def test_a_row_names_files_beside_the_table_only(tmp_path, path):
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "folder").mkdir()
+    pq.write_table(pa.table({"image": [{"bytes": None, "path": path}]}), tmp_path / "folder" / "a.parquet")
+    with pytest.raises(RuntimeError, match=r"row group 0 row 0.*expected the name of a file beside"):
+        Parquet(path=tmp_path / "folder", columns="image")[0]
+
+
+def test_no_columns(tmp_path):
+    with pytest.raises(ValueError, match="columns: expected at least one name"):
+        Parquet(path=tmp_path, columns=[])
+
+
+def test_a_footer_of_too_many_rows():
+    group = bytes([0x16]) + bytes([0xFE, *[0xFF] * 8, 0x01])  # field 1, an i64 of more rows than any group has
+    with pytest.raises(ValueError, match="a row group of"):
+        row_groups(bytes([0x49, 0x1C, 0x19, 0x0C]) + bytes([0x26]) + group[1:] + bytes([0, 0]))
 
 
 def test_errors_when_it_is_opened(tmp_path):

@@ -15,6 +15,7 @@ import pytest
 
 import ndd
 from ndd.readers import MDS, LitData
+from ndd.readers.formats.arrow import inflated
 from readers.datasets import shard_of, write_litdata, write_mds
 
 KEPT = Path(__file__).parent / "shards"  # written by the libraries: `python shards/write.py` says how
@@ -124,6 +125,31 @@ def test_names_of_leaves(tmp_path):
         index["config"]["data_spec"] = json.dumps([1, spec])
         (tmp_path / "index.json").write_text(json.dumps(index))
         assert [plain(v) for v in LitData(path=tmp_path, columns=names)[0]] == [[120], "y", "z"]
+
+
+def test_leaves_that_cannot_be_told_apart(tmp_path):
+    """The order of the leaves is that of their bytes; folders of other orders must not be read as the first one is."""
+    for name, keys in (("one", "ab"), ("other", "ba")):
+        (tmp_path / name).mkdir()
+        write_litdata(tmp_path / name, [[{key: key.encode() for key in keys}]], dict.fromkeys(keys, "bytes"))
+    assert bytes(np.asarray(LitData(path=tmp_path / "other", columns="a")[0][0])) == b"a"
+    with pytest.raises(RuntimeError, match="of other types than those of the first folder"):
+        len(LitData(path=[tmp_path / "one", tmp_path / "other"], columns="a"))
+    index = json.loads((tmp_path / "one" / "index.json").read_text())
+    leaf = {"type": None, "context": None, "children_spec": []}
+    spec = {"type": "builtins.dict", "context": '["a", "a"]', "children_spec": [leaf, leaf]}
+    index["config"]["data_spec"] = json.dumps([1, spec])
+    (tmp_path / "one" / "index.json").write_text(json.dumps(index))
+    with pytest.raises(RuntimeError, match="leaves of equal names"):
+        len(LitData(path=tmp_path / "one", columns="a"))
+
+
+def test_snappy_data_of_fewer_bytes_than_the_index_says():
+    pa = pytest.importorskip("pyarrow")
+    packed = np.frombuffer(pa.Codec("snappy").compress(b"ten bytes.").to_pybytes(), np.uint8)
+    assert inflated("snappy", packed, 10).tobytes() == b"ten bytes."
+    with pytest.raises(ValueError, match="expected snappy data of 20 bytes, got 10"):
+        inflated("snappy", packed, 20)
 
 
 @pytest.mark.parametrize("codec", ["gz", "zstd"])

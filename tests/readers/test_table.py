@@ -89,6 +89,18 @@ def test_types_of_values():
         assert values[name] == data[name]
 
 
+@pytest.mark.parametrize("kind", ["float32", "int16", "bool", "uint8"])
+def test_numbers_keep_the_type_of_their_column(kind):
+    numbers = np.array([1, 0, 1], kind)
+    pandas, polars, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    frame = pandas.DataFrame({"n": numbers})
+    for data in ({"n": numbers}, frame, polars.DataFrame({"n": numbers}), pa.table({"n": numbers})):
+        (batch,) = Table(data, columns="n").next_epoch(3)
+        assert batch[0].torch().numpy().dtype == kind
+    with pytest.raises(RuntimeError, match="data has no column '0'; it has 0"):
+        len(Table(pandas.DataFrame({0: numbers}), columns="0"))
+
+
 def test_rows_without_a_file(folder):
     reader = Table([("0.jpg", 1), (None, 2), ("", 3), ("9.jpg", 4), ("2.jpg", 5)], columns=["p", "n"], file_root=folder,
                    on_error="skip")  # fmt: skip

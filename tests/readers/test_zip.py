@@ -130,6 +130,25 @@ def test_what_unpacks_to_more_than_it_says(tmp_path):
         Zip(path=path)[0]
 
 
+@pytest.mark.parametrize("offset", [2**63, 2**64 - 1])
+def test_an_offset_that_no_file_has(tmp_path, offset):
+    path, name = tmp_path / "a.zip", b"a/1.jpg"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name.decode(), b"one")
+        extra = struct.pack("<HHQ", 1, 8, offset)
+    data = path.read_bytes()
+    start = data.index(b"PK\1\2")
+    entry = bytearray(data[start : start + 46])
+    struct.pack_into("<H", entry, 30, len(extra))
+    struct.pack_into("<I", entry, 42, 0xFFFFFFFF)
+    directory = bytes(entry) + name + extra
+    path.write_bytes(
+        data[:start] + directory + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(directory), start, 0)
+    )
+    with pytest.raises(RuntimeError, match=r"a\.zip: expected a zip archive: 'a/1\.jpg' has the offset and sizes"):
+        len(Zip(path=path))
+
+
 def test_what_cannot_be_opened(tmp_path):
     (tmp_path / "none.zip").write_bytes(b"no archive")
     with pytest.raises(RuntimeError, match="expected a zip archive"):

@@ -11,14 +11,17 @@ from ndd.io.object_store import is_remote, list_folders, without_query
 from ndd.readers.files.file_tree import listed_names, name_filter, scan_nested
 
 
-def column_names(reader: str, columns: Any) -> list[str]:
-    """`columns`, one name or several, as a list. TypeError or ValueError for what are no names, or the same twice."""
+def column_names(reader: str, columns: Any, argument: str = "columns") -> list[str]:
+    """`columns`, one name or several, as a list. TypeError for other values; ValueError for a name that comes twice, and for
+    no names, which only `files` may be."""
     names = [columns] if isinstance(columns, str) else columns
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"{reader}: columns: expected the names of columns, got {columns!r:.80}")
+        raise TypeError(f"{reader}: {argument}: expected the names of columns, got {columns!r:.80}")
+    if not names and argument == "columns":
+        raise ValueError(f"{reader}: columns: expected at least one name, got {columns!r}")
     if len(set(names)) != len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
-        raise ValueError(f"{reader}: columns: expected each name once, got {twice!r} twice")
+        raise ValueError(f"{reader}: {argument}: expected each name once, got {twice!r} twice")
     return list(names)
 
 
@@ -52,7 +55,7 @@ def cannot_open(reader: str, error: OSError) -> RuntimeError:
 
 
 def inside(folder: str, name: Any) -> str:
-    """A file that an index names, within the index's folder. ValueError for a name that leads elsewhere."""
+    """A file that an index or a table names, within its folder. ValueError for a name that leads elsewhere."""
     if not isinstance(name, str) or os.path.isabs(name) or "://" in name or ".." in name.replace("\\", "/").split("/"):
-        raise ValueError(f"expected the name of a file beside the index, got {name!r:.80}")
+        raise ValueError(f"expected the name of a file beside the index or table, got {name!r:.80}")
     return os.path.join(folder, name)

@@ -22,6 +22,8 @@ class SeekableFile(io.RawIOBase):
     def __init__(self, path: str, offsets: Sequence[int] = (), sizes: Sequence[int] = (), known: Status | None = None):
         super().__init__()
         self.name, self._at, self._file = path, 0, RegularFile(path, known)
+        if any(offset < 0 or offset > self._file.size - size for offset, size in zip(offsets, sizes, strict=True)):
+            raise ValueError(f"a column lies beyond the {self._file.size} bytes of the file: is it cut off?")
         longest = _PART if is_remote(path) else max([*sizes, 1])
         parts = sorted(
             (offset + begin, min(longest, size - begin))
@@ -31,8 +33,6 @@ class SeekableFile(io.RawIOBase):
         self._starts = [start for start, _ in parts]
         self._parts: list[Any] = []
         if parts:
-            if any(offset < 0 or offset > self._file.size - size for offset, size in parts):
-                raise ValueError(f"a column lies beyond the {self._file.size} bytes of the file: is it cut off?")
             with OpenFiles([path], known and [known]) as files:
                 self._parts = files.read_joined(np.zeros(len(parts), np.int64), *np.array(parts, np.int64).T)
         for part in self._parts:

@@ -6,7 +6,9 @@ stores pictures and sound) u8 arrays; texts and everything else Python objects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,12 +37,16 @@ arrow = Memoized(_imported)
 """`arrow()` is pyarrow."""
 
 
-def rows_of(table: Any, rows: np.ndarray, folder: str = "") -> Records:
+Locate = Callable[[str, str], str]
+"""The path of a file that a row names, from a folder and the name. ValueError for a name that is not allowed."""
+
+
+def rows_of(table: Any, rows: np.ndarray, folder: str = "", locate: Locate = os.path.join) -> Records:
     """Some rows of a table: a column for each of its columns. A file that a row names in place of bytes lies in `folder`."""
     columns: list[Column] = []
     faults: dict[int, Exception] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        values, wrong = _column(name, column, rows, folder)
+        values, wrong = _column(name, column, rows, partial(locate, folder))
         columns.append(values)
         faults = {**wrong, **faults}
     return Records.found(columns, faults)
@@ -49,13 +55,13 @@ def rows_of(table: Any, rows: np.ndarray, folder: str = "") -> Records:
 Found = tuple[Column, dict[int, Exception]]
 
 
-def _column(name: str, column: Any, rows: np.ndarray, folder: str) -> Found:
+def _column(name: str, column: Any, rows: np.ndarray, locate: Callable[[str], str]) -> Found:
     types = arrow().types
     kind = column.type
     while isinstance(kind, arrow().BaseExtensionType):
         column, kind = _storage(column), kind.storage_type
     if types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
-        return _media(name, column, rows, folder)
+        return _media(name, column, rows, locate)
     if _is_binary(kind):
         return _bytes(name, column, rows)
     taken = _taken(column, rows)
@@ -66,11 +72,12 @@ def _column(name: str, column: Any, rows: np.ndarray, folder: str) -> Found:
             return _bytes(name, arrow().chunked_array([taken]), np.arange(len(rows)))
     if types.is_integer(kind) or types.is_boolean(kind) or types.is_floating(kind):
         return _numbers(name, taken, kind)
-    inner, depth = kind, 0
+    inner, empty = kind, ()
     while types.is_list(inner) or types.is_large_list(inner) or types.is_fixed_size_list(inner):
-        inner, depth = inner.value_type, depth + 1
-    if depth and (types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner)):
-        return _lists(name, taken, inner, depth)
+        empty = *empty, inner.list_size if types.is_fixed_size_list(inner) else 0
+        inner = inner.value_type
+    if empty and (types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner)):
+        return _lists(name, taken, inner, empty)
     return taken.to_pylist(), {}
 
 
@@ -111,8 +118,10 @@ def _numbers(name: str, taken: Any, kind: Any) -> Found:
     return np.array(taken.to_numpy(zero_copy_only=False)).reshape(-1, 1), wrong
 
 
-def _lists(name: str, taken: Any, inner: Any, depth: int) -> Found:
-    """Lists of numbers as arrays of `depth` dimensions; lists in lists that are of unequal lengths stay lists."""
+def _lists(name: str, taken: Any, inner: Any, empty: tuple[int, ...]) -> Found:
+    """Lists of numbers as arrays; lists in lists that are of unequal lengths stay lists. `empty`: the shape of the array of
+    an empty list, 0 for a level whose lists have any length."""
+    depth = len(empty)
     wrong: dict[int, Exception] = {place: _null(name) for place in np.flatnonzero(_nulls(taken)).tolist()}
     kind = np.dtype(inner.to_pandas_dtype())
     samples: list[Any] = []
@@ -127,6 +136,8 @@ def _lists(name: str, taken: Any, inner: Any, depth: int) -> Found:
             listed = row.as_py()
             try:
                 values = np.array(listed, kind)
+                if not values.size:  # its inner lists do not say how many numbers they would hold
+                    values = values.reshape(*values.shape, *empty[values.ndim :])
                 values = values if values.ndim == depth else listed
             except (ValueError, TypeError):
                 values = listed
@@ -176,9 +187,9 @@ def _views(column: Any, rows: np.ndarray) -> list[Any]:
 def _opened(chunk: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """The data of an array of bytes, the offsets of its rows in them, and which are null."""
     pa = arrow()
-    if _is_view(chunk.type) or pa.types.is_fixed_size_binary(chunk.type):
+    chunk.validate(full=_is_view(chunk.type))  # the cast follows the offsets of views
+    if _is_view(chunk.type) or pa.types.is_fixed_size_binary(chunk.type) or pa.types.is_null(chunk.type):
         chunk = chunk.cast(pa.large_binary())
-    chunk.validate()
     _, offsets, data = chunk.buffers()
     kind = np.int64 if pa.types.is_large_binary(chunk.type) else np.int32
     listed = np.zeros(len(chunk) + 1, kind)
@@ -188,10 +199,8 @@ def _opened(chunk: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     return content, listed, _nulls(chunk) if chunk.null_count else None
 
 
-def _media(name: str, column: Any, rows: np.ndarray, folder: str) -> Found:
+def _media(name: str, column: Any, rows: np.ndarray, locate: Callable[[str], str]) -> Found:
     """Pictures and the like as Hugging Face stores them: bytes, or a file's path where these are null."""
-    import os
-
     inner = arrow().chunked_array([_child(chunk, "bytes") for chunk in column.chunks], _type_of(column.type, "bytes"))
     views = _views(inner, rows)
     wrong: dict[int, Exception] = {}
@@ -204,7 +213,10 @@ def _media(name: str, column: Any, rows: np.ndarray, folder: str) -> Found:
             paths = _taken(arrow().chunked_array(chunks, _type_of(column.type, "path")), rows).to_pylist()
         for place in missing:
             path = paths[place]
-            content = _null(name) if not path else read_slowly(os.path.join(folder, path))
+            try:
+                content = read_slowly(locate(path)) if path else _null(name)
+            except ValueError as error:
+                content = error
             if isinstance(content, Exception):
                 wrong[place] = content
             else:
@@ -218,6 +230,7 @@ def _type_of(struct: Any, field: str) -> Any:
 
 def _child(chunk: Any, field: str) -> Any:
     """A field of a struct; null where the struct is."""
+    chunk.validate()
     return arrow().compute.struct_field(chunk, chunk.type.get_field_index(field))
 
 
@@ -241,6 +254,8 @@ def inflated(codec: str, data: np.ndarray, size: int) -> np.ndarray:
     pa = arrow()
     try:
         if codec == "snappy":
+            if _snappy_size(data) != size:  # the library fills only as much of its buffer
+                raise ValueError(f"expected snappy data of {size} bytes, got {_snappy_size(data)}")
             content = pa.Codec("snappy").decompress(pa.py_buffer(data), size)
         else:
             with pa.CompressedInputStream(pa.BufferReader(data), _CODECS[codec]) as stream:
@@ -252,6 +267,16 @@ def inflated(codec: str, data: np.ndarray, size: int) -> np.ndarray:
             f"expected {codec} data of {size} bytes, got {'more' if content.size > size else content.size}"
         )
     return np.frombuffer(content, np.uint8)
+
+
+def _snappy_size(data: np.ndarray) -> int:
+    """The size that snappy data say their content has: a number of up to five bytes, 7 bits each, at the beginning."""
+    size = 0
+    for place, byte in enumerate(data[:5].tolist()):
+        size |= (byte & 127) << 7 * place
+        if byte < 128:
+            break
+    return size
 
 
 def frame_size(frame: np.ndarray) -> int:

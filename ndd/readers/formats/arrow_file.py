@@ -100,8 +100,12 @@ def _field(text: bytes, table: int, number: int, form: str) -> int:
 
 
 def read_schema(path: str, index: Index) -> Any:
-    """The schema of a file."""
-    return arrow().ipc.read_schema(arrow().py_buffer(_bytes(path, *index["schema"].tolist())))
+    """The schema of a file. OSError for a file that cannot be read, ValueError for a damaged schema."""
+    message = arrow().py_buffer(_bytes(path, *index["schema"].tolist()))
+    try:
+        return arrow().ipc.read_schema(message)
+    except (OSError, arrow().ArrowException) as error:
+        raise ValueError(f"{path}: expected a schema of Arrow: {error}") from None
 
 
 def read_batch(path: str, schema: Any, offset: int, size: int, rows: int) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from ndd.io.object_store import is_remote
+from ndd.readers.files.columns import inside
 from ndd.readers.formats.arrow import rows_of
 from ndd.readers.formats.arrow_file import read_batch
 from ndd.readers.output import Record
@@ -59,8 +61,9 @@ class RecordBatches(PieceStore):
         return table.select(self._columns), self._paths[place].rpartition("/")[0]
 
     def rows(self, loaded: tuple[Any, str], rows: np.ndarray) -> Records:
-        """Some of its rows."""
-        return rows_of(loaded[0], rows, loaded[1])
+        """Some of its rows. Data of a store name no files of this machine."""
+        table, folder = loaded
+        return rows_of(table, rows, folder, inside if is_remote(folder) else os.path.join)
 
     def source(self, number: int) -> str:
         """ "data-00000-of-00001.arrow row 17": the row's place in its file."""

@@ -25,6 +25,8 @@ def leaves_of(config: dict[str, Any]) -> dict[str, str]:
     if config.get("item_loader") not in (None, "PyTreeLoader"):
         raise ValueError(f"chunks of {config['item_loader']!r}, which hold no separate samples")
     names = _names(json.loads(config["data_spec"])[1], "", 0)
+    if len(set(names)) != len(names):
+        raise ValueError(f"leaves of equal names among {', '.join(names)}")
     return dict(zip(names, map(str, config["data_format"]), strict=True))
 
 

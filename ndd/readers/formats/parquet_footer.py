@@ -10,6 +10,7 @@ import struct
 from typing import Any, NamedTuple
 
 _DEEPEST = 16
+_MOST_ROWS = 1 << 40  # of a row group
 _BOOLEANS = {1: True, 2: False}
 _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 3, 7, 8, 9, 10, 12
 _INTEGERS = (4, 5, 6)
@@ -46,7 +47,7 @@ def row_groups(footer: bytes) -> list[RowGroup]:
 
 def _row_group(group: dict[int, Any]) -> RowGroup:
     rows = group[3]
-    if type(rows) is not int or rows < 0:
+    if type(rows) is not int or not 0 <= rows <= _MOST_ROWS:
         raise ValueError(f"expected the footer of a Parquet file, got a row group of {rows!r} rows")
     return RowGroup(rows, [_leaf(column[3]) for column in group[1]])
 
