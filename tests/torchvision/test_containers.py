@@ -37,6 +37,12 @@ def test_as_torchvision(kind):
         assert not difference("Compose", a, b), seed
 
 
+def test_a_dict_of_fills_stays_as_it_was():
+    fills = {torch.Tensor: (1, 2, 3), "others": None}
+    v2.Pad(2, fill=fills)
+    assert fills == {torch.Tensor: (1, 2, 3), "others": None}
+
+
 def test_several_arguments():
     image = INPUTS["bytes"]
     for name in ("RandomApply", "RandomChoice", "RandomOrder", "Compose"):

@@ -329,3 +329,12 @@ def test_without_torchvision():
         "assert F.to_image(torch.zeros(3, 4, 6)).shape == (3, 4, 6)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=200)
+
+
+def test_pictures_without_channels_as_images():
+    plane = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+    images = ndd.as_batch(plane[None], layout="HW")
+    made = F.to_image(images)
+    assert (made.layout, made.shape) == ("CHW", [(1, 2, 3)])
+    assert torch.equal(made.torch()[0, 0], plane)
+    assert torch.equal(F.normalize(images, [1.0], [2.0]).torch()[0], (plane - 1) / 2)

@@ -50,6 +50,14 @@ def test_batches_of_ndd(name, layout):
 
 
 @pytest.mark.parametrize("name", KINDS)
+def test_labels_that_are_not_in_the_input(name):
+    """A StopIteration would end the loop around the transform without a word."""
+    work = getattr(v2, name)(num_classes=4, labels_getter=lambda pair: pair[1].clone())
+    with pytest.raises(ValueError, match=f"{name}: labels_getter: expected one of the values of the input"):
+        work(IMAGES, LABELS)
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_errors(name):
     calls = [
         (IMAGES, LABELS[:4]), (IMAGES[0], LABELS), (IMAGES, 3), (IMAGES, LABELS.reshape(5, 1, 1)),

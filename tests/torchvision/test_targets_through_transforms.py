@@ -90,6 +90,17 @@ def test_iou_crops_choose_torchvisions_windows():
                 assert values.select(i).torch().tolist() == wanted["labels"][kept].tolist()
 
 
+def test_one_iou_crop_for_all_samples_drops_boxes_of_each():
+    images = batch_of(IMAGES[:1] * 2, "HWC")
+    boxes = ndd.batch([np.array(rows, np.float32) for rows in ([[10, 10, 60, 60]], [[0, 0, 4, 4], [12, 12, 58, 58]])])
+    whole = ndd.Targets(images, boxes, ndd.batch([np.array([1]), np.array([2, 3])]), normalized=False)
+    work = v2.RandomIoUCrop(sampler_options=[0.9], min_scale=0.3, trials=4000, same_on_batch=True)
+    torch.manual_seed(1)
+    made = work(whole)
+    assert [labels.torch().tolist() for labels in made.labels.tensors] == [[1], [3]]
+    assert made.images.shape[0] == made.images.shape[1] != (100, 150, 3)
+
+
 def test_what_is_too_small_is_removed():
     boxes = ndd.batch([np.array([[0, 0, 0.5, 0.5], [0.1, 0.1, 0.101, 0.5]], np.float32)] * 2)
     whole = ndd.Targets(batch_of(IMAGES[:1] * 2, "HWC"), boxes, ndd.batch([np.array([7, 8])] * 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
@@ -89,14 +89,9 @@ def sides_of_padding(padding: Any) -> list[int]:
 
 def fills_by_type(fill: Any) -> dict[Any, Any]:
     """What fills the outside, by the type of the value, with "others" for the rest."""
-    if isinstance(fill, dict):
-        for value in fill.values():
-            _check_fill(value)
-        for key, value in fill.items():
-            fill[key] = _floats(value)
-        return fill
     _check_fill(fill)
-    return {"others": _floats(fill)}
+    fills = fill if isinstance(fill, dict) else {"others": fill}
+    return {kind: _floats(value) for kind, value in fills.items()}
 
 
 def fill_for(fills: dict[Any, Any], value: Any) -> Any:
@@ -142,8 +137,6 @@ def getter_of_labels(getter: Any) -> Callable[[Any], Any] | None:
 
 def _labels_by_name(inputs: Any) -> Any:
     """The labels of a batch, of `(images, labels)`, of `(image, {"labels": ...})` or of `{"labels": ...}`."""
-    from collections.abc import Mapping
-
     from ndd.torchvision.v2.inputs import is_labels
 
     if isinstance(inputs, tuple | list):

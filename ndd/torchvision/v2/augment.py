@@ -150,7 +150,12 @@ class _Mixing(Transform):
         find = getter_of_labels(self._labels_getter)
         labels = None if find is None else find(structure)
         self._check_labels(labels)
-        number = next(i for i, x in enumerate(flat) if x is labels)
+        number = next((i for i, x in enumerate(flat) if x is labels), None)
+        if number is None:
+            raise ValueError(
+                f"{type(self).__name__}: labels_getter: expected one of the values of the input, got another "
+                f"{type(labels).__name__}: change labels before or behind this transform"
+            )
         needed = self._needs_transform_list(flat)
         needed[number] = False
         params = self.make_params([x for x, needs in zip(flat, needed, strict=True) if needs])

@@ -97,17 +97,6 @@ def corners(size: tuple[int, int], distortion: float) -> tuple[list[list[int]], 
     return [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]], moved
 
 
-def perspective(start: list[list[int]], end: list[list[int]]) -> list[float]:
-    """The eight coefficients of the perspective that takes `end` to `start`."""
-    rows = []
-    for (x, y), (u, v) in zip(end, start, strict=True):
-        rows.append([x, y, 1, 0, 0, 0, -u * x, -u * y])
-        rows.append([0, 0, 0, x, y, 1, -v * x, -v * y])
-    wanted = torch.tensor(start, dtype=torch.float64).view(8)
-    found = torch.linalg.lstsq(torch.tensor(rows, dtype=torch.float64), wanted, driver="gels").solution
-    return found.to(torch.float32).tolist()
-
-
 def windows(sizes: np.ndarray, scale: Any, ratio: Any, logs: torch.Tensor) -> np.ndarray:
     """`window` for each of `[N, 2]` sizes, all at once: int64 `[N, 4]`. As likely, but other numbers of the generator."""
     n, extents = len(sizes), sizes.astype(np.float64)

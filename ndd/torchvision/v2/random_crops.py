@@ -306,8 +306,7 @@ class RandomIoUCrop(Transform):
         left, top = int((width - w) * place[0]), int((height - h) * place[1])
         if not w:
             return None
-        x, y = 0.5 * (boxes[..., 0] + boxes[..., 2]), 0.5 * (boxes[..., 1] + boxes[..., 3])
-        inside = (left < x) & (x < left + w) & (top < y) & (y < top + h)
+        inside = _middles_inside(boxes, left, top, w, h)
         if not inside.any() or _overlaps(boxes[inside], (left, top, left + w, top + h)).max() < overlap:
             return None
         return {"top": top, "left": left, "height": h, "width": w, "is_within_crop_area": inside}
@@ -326,7 +325,7 @@ class RandomIoUCrop(Transform):
             return inpt
         kept = params["is_within_crop_area"]
         if kind_of(inpt) == "targets":
-            inpt = _with_boxes(inpt, kept if isinstance(kept, list) else [kept])
+            inpt = _with_boxes(inpt, kept if isinstance(kept, list) else _kept_by_window(inpt, params))
         made = F.crop(inpt, **{name: params[name] for name in _WINDOW})
         if kind_of(made) == "boxes":
             made[~torch.as_tensor(kept)] = 0
@@ -334,6 +333,21 @@ class RandomIoUCrop(Transform):
 
 
 _WINDOW = ("top", "left", "height", "width")
+
+
+def _middles_inside(boxes: torch.Tensor, left: int, top: int, width: int, height: int) -> torch.Tensor:
+    """Which boxes (left, top, right, bottom) have their middle in a window."""
+    x, y = 0.5 * (boxes[..., 0] + boxes[..., 2]), 0.5 * (boxes[..., 1] + boxes[..., 3])
+    return (left < x) & (x < left + width) & (top < y) & (y < top + height)
+
+
+def _kept_by_window(targets: ndd.Targets, params: dict[str, Any]) -> list[torch.Tensor | None]:
+    """For each sample, which of its boxes have their middle in the window that all samples share."""
+    boxes: Any = targets.convert(format="xyxy", normalized=False).boxes
+    window = params["left"], params["top"], params["width"], params["height"]
+    return [
+        _middles_inside(each.torch().cpu(), *window) for each in (boxes if isinstance(boxes, ndd.Batch) else [boxes])
+    ]
 
 
 def _with_boxes(targets: ndd.Targets, kept: list[torch.Tensor | None]) -> ndd.Targets:

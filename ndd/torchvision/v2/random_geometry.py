@@ -10,6 +10,7 @@ import torch
 
 from ndd.torchvision.v2 import draws, functional as F
 from ndd.torchvision.v2.arguments import check_sequence, fill_for, fills_by_type, range_of_angles, two_numbers
+from ndd.torchvision.v2.functional.warps import perspective_coefficients
 from ndd.torchvision.v2.inputs import per_group, query_size, samples_at
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
 
@@ -179,7 +180,7 @@ class RandomPerspective(RandomApplyTransform):
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The eight `coefficients` of the perspective."""
         start, end = draws.corners(query_size(flat_inputs), self.distortion_scale)
-        return {"coefficients": draws.perspective(start, end)}
+        return {"coefficients": perspective_coefficients(start, end, None)}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value in perspective."""

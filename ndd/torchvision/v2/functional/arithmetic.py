@@ -18,6 +18,11 @@ def is_float(value: Any) -> bool:
     return value.dtype.name in ("f16", "bfloat16", "f32", "f64")
 
 
+def in_type_of(made: Any, value: Any) -> Any:
+    """A result in the element type of the picture that it comes from."""
+    return made if made.dtype == value.dtype else ndd.cast(made, dtype=value.dtype)
+
+
 def value_bits(dtype: Any) -> int:
     """How many bits of a type of whole numbers hold a value; TypeError for other types."""
     if dtype.name not in _VALUE_BITS:

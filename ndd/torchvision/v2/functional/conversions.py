@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import warnings
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 
 import ndd
-from ndd.torchvision.v2.functional.arithmetic import is_float, largest, value_bits
+from ndd.torchvision.v2.functional.arithmetic import in_type_of, is_float, largest, value_bits
 from ndd.torchvision.v2.functional.kinds import through
 from ndd.torchvision.values import count_of, is_pil, kind_of, layout_of, per_sample, plain, tv_tensors, wrapped
 
@@ -93,8 +94,6 @@ def to_dtype(inpt: Any, dtype: torch.dtype = torch.float32, scale: bool = False)
 
 
 def _with_images(targets: ndd.Targets, images: Any) -> ndd.Targets:
-    import dataclasses
-
     return dataclasses.replace(targets, images=images(targets.images))
 
 
@@ -134,8 +133,7 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
         if not is_float(value):
             raise TypeError(f"Input tensor should be a float tensor. Got {_BY_NAME[value.dtype.name]}.")
         layout = layout_of(value)
-        shape = [1] * len(layout)
-        shape[layout.index("C")] = -1
+        shape = [-1 if letter == "C" else 1 for letter in layout]
 
         def operand(numbers: Any) -> Any:
             numbers = per_sample(numbers, count)
@@ -144,8 +142,7 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
             array = np.asarray(numbers, np.float32)
             return float(array) if array.ndim == 0 else ndd.as_tensor(array.reshape(shape), layout=layout)
 
-        made = (wide(value) - _on(operand(mean), value)) / _on(operand(std), value)
-        return made if made.dtype == value.dtype else ndd.cast(made, dtype=value.dtype)
+        return in_type_of((wide(value) - _on(operand(mean), value)) / _on(operand(std), value), value)
 
     made = through("normalize", inpt, images, targets=lambda t: _with_images(t, images))
     if inplace and isinstance(inpt, torch.Tensor):
@@ -188,6 +185,8 @@ def to_image(inpt: Any) -> Any:
     """
     if isinstance(inpt, ndd.Batch | ndd.Tensor):
         layout = layout_of(inpt)
+        if layout == "HW":
+            return ndd.reshape(inpt, src_dims=[-1, 0, 1], layout="CHW")
         order = [layout.index(c) for c in ("F" if "F" in layout else "") + "CHW"]
         return inpt if order == sorted(order) else ndd.transpose(inpt, perm=order)
     if isinstance(inpt, np.ndarray):

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 import ndd
-from ndd.torchvision.v2.functional.arithmetic import check_channels, factor_of, is_float, largest, value_bits
+from ndd.torchvision.v2.functional.arithmetic import (
+    check_channels,
+    factor_of,
+    in_type_of,
+    is_float,
+    largest,
+    value_bits,
+)
 from ndd.torchvision.v2.functional.colors import on_images
 from ndd.torchvision.v2.functional.conversions import scaled_to, wide
 from ndd.torchvision.values import count_of, layout_of, rows_of, varies
@@ -15,12 +22,8 @@ from ndd.torchvision.values import count_of, layout_of, rows_of, varies
 
 def _inverted(value: Any) -> Any:
     if is_float(value):
-        return _kept(1.0 - wide(value), value)
-    return _kept(value ^ int(largest(value.dtype)), value)
-
-
-def _kept(made: Any, value: Any) -> Any:
-    return made if made.dtype == value.dtype else ndd.cast(made, dtype=value.dtype)
+        return in_type_of(1.0 - wide(value), value)
+    return in_type_of(value ^ int(largest(value.dtype)), value)
 
 
 def invert(inpt: Any) -> Any:
@@ -57,12 +60,12 @@ def posterize(inpt: Any, bits: int) -> Any:
             levels = 2.0**whole
             steps = ndd.math.floor(wide(value) * operand(levels, ndd.float32))
             steps = ndd.math.max(ndd.math.min(steps, operand(levels - 1, ndd.float32)), 0.0)
-            return _kept(steps * operand(1 / levels, ndd.float32), value)
+            return in_type_of(steps * operand(1 / levels, ndd.float32), value)
         depth = value_bits(value.dtype)
         kept = np.minimum(whole, depth)
         # The sign, too, is kept where all bits are.
         masks = np.where(whole >= depth, -1, ((1 << kept) - 1) << (depth - kept))
-        return _kept(value & operand(masks, value.dtype), value)
+        return in_type_of(value & operand(masks, value.dtype), value)
 
     return on_images("posterize", inpt, images)
 
@@ -85,8 +88,8 @@ def solarize(inpt: Any, threshold: float) -> Any:
         above = wide(value) >= limit
         if is_float(value):
             share = ndd.cast(above, dtype=ndd.float32)
-            return _kept(wide(value) * (1.0 - share) + (1.0 - wide(value)) * share, value)
-        return _kept(value ^ (ndd.cast(above, dtype=value.dtype) * int(largest(value.dtype))), value)
+            return in_type_of(wide(value) * (1.0 - share) + (1.0 - wide(value)) * share, value)
+        return in_type_of(value ^ (ndd.cast(above, dtype=value.dtype) * int(largest(value.dtype))), value)
 
     return on_images("solarize", inpt, images)
 
@@ -109,7 +112,7 @@ def autocontrast(inpt: Any) -> Any:
         flat = ndd.cast(low == high, dtype=real.dtype)
         scale = (high - low) * (1.0 / bound) * (1.0 - flat) + flat
         made = ndd.math.clamp((real - low * (1.0 - flat)) / scale, 0.0, bound)
-        return _kept(made if is_float(value) else ndd.math.floor(made), value)
+        return in_type_of(made if is_float(value) else ndd.math.floor(made), value)
 
     return on_images("autocontrast", inpt, images)
 

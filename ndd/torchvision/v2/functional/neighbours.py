@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 import ndd
-from ndd.torchvision.v2.functional.arithmetic import check_channels, factor_of, is_float, largest
+from ndd.torchvision.v2.functional.arithmetic import check_channels, factor_of, in_type_of, is_float, largest
 from ndd.torchvision.v2.functional.colors import on_images
 from ndd.torchvision.v2.functional.conversions import wide
 from ndd.torchvision.v2.functional.crops import pairs
@@ -16,10 +16,6 @@ from ndd.torchvision.v2.functional.kinds import through
 from ndd.torchvision.values import count_of, kind_of, layout_of, per_sample, plain, rows_of, sizes_of, varies, wrapped
 
 _BLURRED = (ndd.uint8, ndd.float32)
-
-
-def _kept(made: Any, value: Any) -> Any:
-    return made if made.dtype == value.dtype else ndd.cast(made, dtype=value.dtype)
 
 
 def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None = None) -> Any:
@@ -63,7 +59,7 @@ def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None =
         how = {"sigma": widths, "window_size": sizes[::-1]}
         if value.dtype in _BLURRED:
             return ndd.gaussian_blur(value, **how)
-        return _kept(ndd.gaussian_blur(ndd.cast(value, dtype=ndd.float32), **how), value)
+        return in_type_of(ndd.gaussian_blur(ndd.cast(value, dtype=ndd.float32), **how), value)
 
     return on_images("gaussian_blur", inpt, images)
 
@@ -91,7 +87,7 @@ def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
             smooth = ndd.math.floor(smooth + 0.5)
         mixed = real + (smooth - real) * (1.0 - factor) * (1.0 - border)
         made = ndd.math.clamp(mixed, 0.0, largest(value.dtype))
-        return _kept(made if is_float(value) else ndd.math.floor(made), value)
+        return in_type_of(made if is_float(value) else ndd.math.floor(made), value)
 
     return on_images("adjust_sharpness", inpt, images)
 
@@ -148,7 +144,7 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
             made = ndd.math.clamp(made, 0.0, white)
         elif not is_float(value):
             made = made - ndd.math.floor(made * (1.0 / 256.0)) * 256.0
-        return _kept(made, value)
+        return in_type_of(made, value)
 
     return on_images("gaussian_noise", inpt, images)
 
@@ -192,7 +188,7 @@ def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = Fal
         order = ["CHW".index(c) for c in layout if c in "CHW"]
         patch = ndd.transpose(patch, perm=order) if order != [0, 1, 2] else patch
         patch = _on_canvas(ndd.cast(patch, dtype=value.dtype), pairs(i, j, count), sizes_of(value), value)
-        return _kept(ndd.erase(value, fill_value=0, **where) + patch, value)
+        return in_type_of(ndd.erase(value, fill_value=0, **where) + patch, value)
 
     made = through("erase", inpt, images)
     if inplace and isinstance(inpt, torch.Tensor):
