@@ -8,6 +8,7 @@ from typing import Any
 from ndd._execution.notebook import show_now
 from ndd._tensor import Batch, Tensor, as_batch
 from ndd.picture import Picture, picture
+from ndd.targets import Targets
 
 __all__ = ["show"]
 
@@ -61,11 +62,11 @@ def show(
     """
     if not 1 <= max <= 64:
         raise ValueError(f"show: max: expected 1 to 64, got {max}")
-    if hasattr(batch, "images"):  # Targets
-        boxes, labels, masks = (
-            own if own is not None else part
-            for own, part in ((boxes, batch.boxes), (labels, batch.labels), (masks, batch.masks))
-        )
+    if isinstance(batch, Targets):
+        if boxes is None:  # those of the targets are not what `ltrb` and `ratio` say of others
+            boxes, ltrb, ratio = batch.convert(format="xyxy", normalized=True).boxes, True, True
+        labels = batch.labels if labels is None else labels
+        masks = batch.masks if masks is None else masks
         batch = batch.images
     images = _images(batch)
     count = images.batch_size if isinstance(images, Batch) else 1

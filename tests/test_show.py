@@ -56,6 +56,14 @@ def test_encoded_images_targets_boxes_and_masks():
     assert shown[33, 48].max() > 0  # the box
 
 
+def test_targets_in_pixels_and_other_formats():
+    image = ndd.tensor(BLACK, layout="HWC")
+    shown = pixels(ndd.show(image, boxes=ndd.tensor([[0.25, 0.25, 0.75, 0.75]])))
+    for format, box in (("xyxy", [15.0, 10.0, 45.0, 30.0]), ("xywh", [15.0, 10.0, 30.0, 20.0])):
+        targets = ndd.Targets(image, ndd.tensor([box]), format=format, normalized=False)
+        assert (pixels(ndd.show(targets)) == shown).all()
+
+
 def test_misuse():
     with pytest.raises(ValueError, match="show: labels: expected 1, one for each image, got 2"):
         ndd.show(ndd.batch([BLACK], layout="HWC"), labels=[1, 2])

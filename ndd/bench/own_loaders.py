@@ -121,7 +121,8 @@ class _OfPaths:
 
 
 def _zip_rows(path: str) -> list[tuple[str, int]]:
-    return [(name, i) for i, name in enumerate(zipfile.ZipFile(path).namelist())]
+    with zipfile.ZipFile(path) as archive:
+        return [(name, i) for i, name in enumerate(archive.namelist())]
 
 
 def _library(name: str, attribute: str) -> Any:

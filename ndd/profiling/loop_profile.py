@@ -87,7 +87,7 @@ class Profile:
             else:
                 self.dropped += self._keeps_spans
             if span.kind == "stream":
-                self._timed.append(span)
+                self._keep_timing(span)
                 return
             key = span.name, span.thread
             self._own[key] = self._own.get(key, 0) + span.own
@@ -101,7 +101,12 @@ class Profile:
                 sums[2] += 0 if span.kind == "reader" or span.taken else span.own
                 sums[3] += 0 if span.taken else span.nbytes
             if span.timing is not None:
-                self._timed.append(span)
+                self._keep_timing(span)
+
+    def _keep_timing(self, span: Span) -> None:
+        """Keeps the events of a span, unless nobody asks for them: with NDD_NVTX=1 they would be kept for ever."""
+        if self._keeps_spans:
+            self._timed.append(span)
 
     def _sums_of(self, name: str) -> list[int]:
         return self._sums.setdefault(name, [0, 0, 0, 0])

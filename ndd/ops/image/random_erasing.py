@@ -15,9 +15,8 @@ from ndd.ops.image.erase import region_plan
 from ndd.ops.image.window import elements_of, numbers_of
 
 _ATTEMPTS = 10
-_TO_ONE = np.array(
-    [0, 2.0**-32, 1 - 2.0**-24], np.float32
-)  # start, scale and last of a uniform number from 0 to below 1
+# Start, scale and last of a uniform number from 0 to below 1.
+_TO_ONE = np.array([0, 2.0**-32, 1 - 2.0**-24], np.float32)
 _OTHER_KEY = np.array([0x9F3C81D25B7A640E, 0, 0, 0], np.uint64)  # of the noise: words that no rectangle is drawn from
 
 
@@ -99,10 +98,10 @@ def _rectangles(
     area = extents.prod(axis=1, keepdims=True) * (shares[:, :1] + (shares[:, 1:] - shares[:, :1]) * drawn[:, 3::2])
     logs = np.log(ratios)
     aspect = np.exp(logs[:, :1] + (logs[:, 1:] - logs[:, :1]) * drawn[:, 4::2])
-    sizes = np.rint(np.sqrt(np.stack([area * aspect, area / aspect], axis=-1))).astype(np.int64)
+    sizes = np.rint(np.sqrt(np.stack([area * aspect, area / aspect], axis=-1)))
     fitting = np.asarray((sizes < extents[:, None]).all(axis=2))
     chosen = sizes[np.arange(n), fitting.argmax(axis=1)]
-    size = np.where((fitting.any(axis=1) & (drawn[:, 0] < chance))[:, None], chosen, 0)
+    size = np.where((fitting.any(axis=1) & (drawn[:, 0] < chance))[:, None], chosen, 0).astype(np.int64)
     return (drawn[:, 1:3] * (extents - size + 1)).astype(np.int64), size
 
 

@@ -92,6 +92,12 @@ def test_cpu_and_gpu_agree(kind, value, emulated_gpu):
             assert (np.asarray(on_cpu.tensors[0]) != 1).any()
 
 
+def test_ratios_of_no_rectangle_change_nothing():
+    image = ndd.tensor(np.ones((40, 60, 3), np.uint8), layout="HWC")
+    for ratio in ([3e38, 3e38], [1e-37, 1e-37]):
+        assert (np.asarray(ndd.random_erasing(image, p=1, ratio=ratio)) == 1).all()
+
+
 def test_each_sample_has_numbers_of_its_own():
     images = ndd.batch(np.ones((4, 50, 50), np.uint8), layout="HW")
     sizes = ndd.batch(np.float32([[0.04, 0.04], [0.16, 0.16], [0.04, 0.04], [0.04, 0.04]]))
