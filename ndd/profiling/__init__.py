@@ -1,8 +1,8 @@
 """Where the time of a loop goes: `ndd.profile`, `ndd.explain`, `ndd.progress`.
 
-`recorder.py` is told of all that runs (`ndd/_execution/observation.py`) and makes a `Span` (`spans.py`) of each thing; every
-`Profile` (`loop_profile.py`) that is on gets it. `report.py` writes the table, `trace.py` the file for Perfetto,
-`explanation.py` the story of one value. `device_times.py` asks CUDA how long its streams worked. `progress_bar.py` is the only
+`recorder.py` makes a `Span` (`spans.py`) of each piece of work and each wait (`ndd/_execution/observation.py` reports them);
+every `Profile` (`loop_profile.py`) that is on gets it. `report.py` writes the table, `trace.py` the file for Perfetto,
+`explanation.py` says how one value was made. `device_times.py` asks CUDA how long its streams worked. `progress_bar.py` is the only
 importer of tqdm.
 """
 

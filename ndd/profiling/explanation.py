@@ -1,4 +1,4 @@
-"""`ndd.explain`: the story of one value."""
+"""`ndd.explain`: how one value was made."""
 
 # What is private to users, such as `Handle._store`, is the library's own.
 # pyright: reportPrivateUsage=false

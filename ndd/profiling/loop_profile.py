@@ -39,8 +39,8 @@ class Profile:
 
     Attributes:
         nvtx: whether operators are ranges in Nsight Systems.
-        spans: what happened, at most 200,000 things; `dropped` is how many more there were.
-        dropped: see `spans`.
+        spans: the first 200,000 pieces of work and waits.
+        dropped: the number of later ones.
     """
 
     def __init__(self, nvtx: bool = False, keeps_spans: bool = True):
@@ -212,12 +212,13 @@ def profile(*, nvtx: bool | None = None) -> Profile:
 
     The table has a line for each operator and reader: how often the loop called it; how many results had been made ahead;
     milliseconds of work on the CPU, on whatever thread, and on the GPU; milliseconds that the loop's thread waited for it, or
-    worked on it itself; bytes that came out. Above it stands which share of the time the loop waited for data, and the images
-    (samples) per second. The rest is the loop's own: the network, or what it asks of torch. The loop's thread is the one that
-    takes the batches. On a GPU "waited" is that of the thread; the time that torch's stream waited stands beside it.
+    worked on it itself; bytes that came out. The lines above it give the share of the time that the loop waited for data, and
+    the images (samples) per second. The rest is the loop's own: the network, or what it asks of torch. The loop's thread is
+    the one that takes the batches. On a GPU "waited" is that of the thread; the time that torch's stream waited stands
+    beside it.
 
     `p.operators`, `p.waiting`, `p.seconds`, `p.images_per_second` are the numbers, `p.save("trace.json")` writes a trace for
-    https://ui.perfetto.dev, and `p.explain(value)` tells the story of one value. In torch.profiler each call, wait and piece of
+    https://ui.perfetto.dev, and `p.explain(value)` says how one value was made. In torch.profiler each call, wait and piece of
     work of the profiled thread is a range named after its operator ("ndd.resize"); those of ndd's own threads are there with
     `profile_all_threads`. Profiles may be nested; each sees what happens while it is on. An error in the loop leaves it usable.
     What worker processes do is not in it: open one in the worker. A profile costs about 20 us for each call and each wait;

@@ -45,7 +45,7 @@ class HuggingFace(Reader):
     Args:
         dataset: the `Dataset` (of one split); or a folder that `save_to_disk` wrote, its files (`*.arrow`, files or streams), or
             a list of these, also as URLs.
-        columns: the names of the columns, in the order of the outputs; a name for one.
+        columns: the names of the columns, in the order of the outputs; a single name for one column.
 
     Raises (when the first sample is asked for): TypeError for an `IterableDataset` or a `DatasetDict`; RuntimeError for a column
     that is not there, a missing or broken file, no rows, more shards than rows; at its batch for a row that cannot be read, and

@@ -28,12 +28,12 @@ class LitData(Reader):
     * `int`, `float` and `bool` are arrays `[1]`, arrays and tensors arrays, and `pil` HWC u8.
     * `str` and `json` are Python objects, a list of them for a batch, as are lists of pictures.
 
-    Samples come in the order of `index.json`. Of chunks that are not compressed only the samples are read that are asked for,
-    whatever the order; others are read and decompressed whole, and those used last are kept (256 MB).
+    Samples come in the order of `index.json`. Chunks that are not compressed are read sample by sample, in any order. Compressed
+    chunks are read and decompressed whole; those that were used last are kept (256 MB).
 
     Args:
-        path: the folder with `index.json`, of a local copy or a URL, or a list of folders.
-        columns: the leaves of the samples, in the order of the outputs; a name for one. Samples that are dicts have
+        path: the folder with `index.json`; a local path or a URL, or a list of them.
+        columns: the leaves of the samples, in the order of the outputs; a single name for one. Samples that are dicts have
             their keys ("image"; "box.left" in a dict in a dict), tuples and lists "0", "1" and so on, others "0".
 
     Raises (when the first sample is asked for): RuntimeError for a missing or broken index, a column that is not there, chunks

@@ -29,12 +29,12 @@ class MDS(Reader):
     * Numbers (`int`, `uint8` to `float64`) are arrays `[1]` of their type, `ndarray` arrays, and `pil` HWC u8.
     * `str`, `json`, `str_int` and the like are Python objects, a list of them for a batch, as are lists of pictures.
 
-    Samples come in the order of `index.json`. Of shards that are not compressed only the samples are read that are asked for,
-    whatever the order; others are read and decompressed whole, and those used last are kept (256 MB).
+    Samples come in the order of `index.json`. Shards that are not compressed are read sample by sample, in any order. Compressed
+    shards are read and decompressed whole; those that were used last are kept (256 MB).
 
     Args:
-        path: the folder with `index.json`, of a local copy or a URL, or a list of folders; one of a split.
-        columns: the names of the columns, in the order of the outputs; a name for one.
+        path: the folder of a split, which has an `index.json`; a local path or a URL, or a list of them.
+        columns: the names of the columns, in the order of the outputs; a single name for one column.
 
     Raises (when the first sample is asked for): RuntimeError for a missing or broken index, a column that is not there, shards
     of several kinds, no samples, more shards than samples; at its batch for a sample that cannot be read.

@@ -72,12 +72,11 @@ class Mix(Reader):
 
     The shares are exact: after any number of epochs a reader with weight 0.3 has given 30 % of the samples, rounded. Each reader
     goes through its own data again and again, in its own order (`shuffle`, `random_shuffle`, `sampler` and so on, without
-    shards); where the mixture has an order, that is the order of each. What comes when is a pure function of the seeds
-    and the epoch, so all that readers can do works: shards, exact resume on any number of ranks, `reader[i]`. `source_info` names
-    the file or record of each sample, and `indices` its number: the samples of the first reader come first, then those
-    of the second.
+    shards); where the mixture has an order, that is the order of each. The order depends on nothing but the seeds and the
+    epoch, so shards, exact resume on any number of ranks and `reader[i]` work. `source_info` names the file or record of each
+    sample, and `indices` its number: the samples of the first reader come first, then those of the second.
 
-    The places of the readers in it do not change, and they may be used elsewhere.
+    The mixture does not move the readers on; they may be used elsewhere.
 
     Args:
         readers: the readers, in a list. What they have opened is shared with them.

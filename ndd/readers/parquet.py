@@ -33,13 +33,13 @@ class Parquet(Reader):
     * Texts and everything else are Python objects: a `str` for a sample, a list of them for a batch.
 
     Rows come in the order of the files and row groups. A row group is read whole, in large ranges and ahead of its use; the row
-    groups that were used last stay decoded (256 MB). So `random_shuffle=True` reads each once, but with `shuffle="global"` a row
-    costs its row group if there are more than that: write small row groups (`row_group_size=100` for pictures), as
-    `datasets` does.
+    groups that were used last stay decoded (256 MB). So `random_shuffle=True` reads each row group once. With `shuffle="global"`
+    and more data than that, each row costs a whole row group: write small row groups for it (`row_group_size=100` for
+    pictures), as `datasets` does.
 
     Args:
         path: a file, a folder (its `*.parquet`, and those one level below, sorted by name), or a list of them; URLs as well.
-        columns: the names of the columns, in the order of the outputs; a name for one.
+        columns: the names of the columns, in the order of the outputs; a single name for one column.
         predicate: conditions such as `("year", ">=", 2020)`, with ==, !=, <, <=, >, >= or in. Row groups whose statistics
             exclude that a row fulfils all of them are not read; of the others all rows come. A
             condition on a column that is not there excludes nothing. Default: no conditions.

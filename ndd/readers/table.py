@@ -34,8 +34,8 @@ class Table(Reader):
 
     Args:
         data: a frame of pandas or polars, a table of pyarrow, a dict of lists, a list of dicts, or a list of tuples whose
-            values `columns` names one by one (of texts for one column).
-        columns: the names of the columns, in the order of the outputs; a name for one.
+            values `columns` names in order; for one column also a list of its values.
+        columns: the names of the columns, in the order of the outputs; a single name for one column.
         files: the columns of paths. Default: the first column of `pathlib.Path`s, or of texts of which the first is the path
             of a file or a URL; none if there is a column of bytes or arrays. If no such file exists, the first column of texts.
         file_root: the folder that paths are relative to; it may be a URL. Default: the working directory.

@@ -4,11 +4,11 @@
     for jpegs, labels in reader.next_epoch(batch_size=64):
         images, labels = recipe(jpegs, labels)
 
-Calling one with its settings gives a `Recipe`, which is called with batches. What a recipe does not know (labels and the like)
-comes out behind its results, as it was. `print(recipe)` shows the steps: copy them where you want something else. Recipes can
-be pickled. A function of your own becomes one with `@ndd.recipes.recipe`.
+A call with settings gives a `Recipe`, which is called with batches. Batches beyond those that it takes, such as labels, are
+returned unchanged behind its results. `print(recipe)` shows the steps: copy them to change them. Recipes can be pickled.
+`@ndd.recipes.recipe` makes a recipe of a function of your own.
 
-Random ones draw from `rng`, an `ndd.random.RNG`, or from the thread's generator: `ndd.random.set_seed` repeats them.
+Random recipes draw from `rng`, an `ndd.random.RNG`; by default from the thread's generator, which `ndd.random.set_seed` seeds.
 """
 
 from ndd.recipes.classification import imagenet_eval, imagenet_train

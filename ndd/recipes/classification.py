@@ -29,9 +29,9 @@ def imagenet_train(
     its weights V2. Pixels are torchvision's for the same window, within 1 of 255; the policies are those of `ndd.auto_aug`.
 
     Args:
-        size: of the results.
+        size: height and width of the results, in pixels.
         augment: "trivial" is TrivialAugmentWide, "rand" RandAugment (2 steps of magnitude 9), "auto" AutoAugment of ImageNet.
-        random_erase: how likely a rectangle becomes 0.
+        random_erase: the probability that a rectangle becomes 0.
         device: "cpu" or "gpu".
         rng: see `ndd.recipes`.
 
@@ -62,8 +62,8 @@ def imagenet_eval(jpegs: Any, /, size: int = 224, *, resize: int = 256, device: 
     size, place and pixels.
 
     Args:
-        size: of the results.
-        resize: of the shorter side before.
+        size: height and width of the results, in pixels.
+        resize: the shorter side of the picture before the window is cut, in pixels.
         device: "cpu" or "gpu".
 
     >>> import ndd

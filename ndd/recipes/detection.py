@@ -21,8 +21,8 @@ def detection(
 
     Args:
         jpegs, boxes, labels: as `readers.COCO(ltrb=True, ratio=True)` gives them: boxes are left, top, right, bottom, as fractions.
-        size: of the results.
-        train: False leaves out what is random.
+        size: height and width of the results, in pixels.
+        train: False leaves out the random steps.
         device: "cpu" or "gpu".
         rng: see `ndd.recipes`.
 

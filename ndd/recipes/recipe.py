@@ -38,7 +38,7 @@ class Recipe:
         return lines[:begin].rstrip() + lines[end:]
 
     def __call__(self, *batches: Any) -> Any:
-        """The results of the steps, and behind them what was passed beyond their inputs."""
+        """The results of the steps, then the batches that were passed beyond their inputs."""
         count = len(self._inputs)
         if len(batches) < count:
             expected = ", ".join(self._inputs)
@@ -70,8 +70,8 @@ class Recipe:
 def recipe(steps: Callable[..., Any]) -> Callable[..., Recipe]:
     """Makes a recipe of a function: its parameters before `/` are batches, the others settings with their defaults.
 
-    Raises TypeError for settings that it has not, ValueError for one that is none of those that a `Literal` names: when the
-    recipe is made.
+    Raises TypeError for settings that it does not have, and ValueError for a value that the setting's `Literal` does not name:
+    when the recipe is made.
 
     >>> import ndd, numpy as np
     >>> @ndd.recipes.recipe

@@ -30,9 +30,9 @@ def segmentation(
 
     Args:
         masks: labels of pixels, HW or HWC with one channel: decoded, or encoded as PNG.
-        size: of the results.
-        base: see above.
-        train: False leaves out what is random, and the window.
+        size: height and width of the results, in pixels.
+        base: the shorter side before the window is cut, in pixels; for training from half to twice as long.
+        train: False leaves out the random steps and the window.
         ignore: the label of what lies outside.
         device: "cpu" or "gpu".
         rng: see `ndd.recipes`.

@@ -30,9 +30,9 @@ def video_clips(
 
     Args:
         clips: as `readers.Video` gives them.
-        size: of the results.
-        resize: height and width before.
-        train: False leaves out what is random.
+        size: height and width of the results, in pixels.
+        resize: height and width before the window is cut, in pixels.
+        train: False leaves out the random steps.
         device: "cpu" or "gpu".
         rng: see `ndd.recipes`.
 

@@ -130,7 +130,7 @@ def annotations_of(targets: Any) -> Any:
     """Lists of dictionaries of targets in pixels, "xywh"."""
     names = ("boxes", "labels", "masks", "points", "point_labels")
     if targets.boxes is None:
-        raise TypeError("Targets.to_coco: a dictionary has a box, and these have none")
+        raise TypeError("Targets.to_coco: expected `boxes`, one for each dictionary, got none")
     values = {name: getattr(targets, name) for name in names if getattr(targets, name) is not None}
     if "masks" in values and values["masks"].layout != "NHW":
         del values["masks"]

@@ -151,13 +151,13 @@ class Targets:
 
     @classmethod
     def from_tv_tensors(cls, samples: Any, targets: Any = None) -> Targets:
-        """Of samples of a torchvision data set: `(image, target)`, or a list of these, or images and targets apart.
+        """Makes targets of samples of a torchvision data set: `(image, target)`, a list of these, or images and targets apart.
 
         A target is a dict of `tv_tensors` and tensors, as `torchvision.datasets.wrap_dataset_for_transforms_v2` gives it, or a
         `Mask`, the labels of pixels. Boxes and points are in pixels. Further entries become extra values: those of one number,
-        and those with a row for each box; others are left away.
+        and those with a row for each box; other entries are left out.
 
-        Raises TypeError for other samples, ValueError for samples that have not the same entries.
+        Raises TypeError for other samples, ValueError for samples with different entries.
         """
         return cls(**tv_tensors.parts_of(samples, targets))
 
@@ -170,7 +170,7 @@ class Targets:
     def from_coco(
         cls, images: Any, annotations: Any, *, image_ids: Sequence[int] | None = None, masks: bool = True
     ) -> Targets:
-        """Of annotations in the form of COCO's files.
+        """Makes targets of annotations in the form of COCO's files.
 
         Args:
             images: a batch, or one image.
@@ -239,7 +239,7 @@ class Targets:
         """A random window that keeps boxes: `how` are the arguments of `ndd.random_bbox_crop` but those of layouts and
         `crop_shape`. Boxes are cut off at the border of the image before."""
         if self.boxes is None:
-            raise TypeError("Targets.random_crop: it chooses windows by `boxes`, which these have not: use `crop`")
+            raise TypeError("Targets.random_crop: expected `boxes`, by which windows are chosen, got none: use `crop`")
         _refuse(
             "random_crop", how, _OF_LAYOUTS, "boxes are left, top, right, bottom, in fractions, and so is the window"
         )

@@ -13,7 +13,9 @@ import torch
 import ndd
 from ndd._execution import observation
 from ndd._tensor import stream_waits
+from ndd.profiling.loop_profile import Profile
 from ndd.profiling.recorder import recorder
+from ndd.profiling.spans import Span
 
 MEAN, STD = [120, 110, 100], [60, 60, 60]
 
@@ -290,3 +292,12 @@ def test_ranges_in_nsight_systems(nvtx, monkeypatch):
         ndd.flip(np.zeros((4, 4, 3), np.uint8))
     assert ("ndd.flip" in pushed) == (nvtx is not False)
     assert not depth
+
+
+def test_a_profile_that_is_never_read_keeps_no_events():
+    """With NDD_NVTX=1 one is on for the life of the process."""
+    span = Span("resize", "operator", 0, 1, "loop", timing=object())
+    for keeps in (True, False):
+        profile = Profile(keeps_spans=keeps)
+        profile.add(span)
+        assert len(profile._timed) == keeps

@@ -101,6 +101,20 @@ def test_one_iou_crop_for_all_samples_drops_boxes_of_each():
     assert made.images.shape[0] == made.images.shape[1] != (100, 150, 3)
 
 
+def test_images_of_targets_are_mixed():
+    images = batch_of(IMAGES[:2], "HWC")
+    torch.manual_seed(2)
+    wanted = v2.AugMix()(images)
+    torch.manual_seed(2)
+    made = v2.AugMix()(ndd.Targets(images)).images
+    assert all(torch.equal(a.torch(), b.torch()) for a, b in zip(made.tensors, wanted.tensors, strict=True))
+    semantic = ndd.batch([np.zeros(size, np.uint8) for size in SIZES[:2]], layout="HW")
+    with pytest.raises(TypeError, match="semantic"):
+        v2.AugMix()(ndd.Targets(images, semantic=semantic))
+    types = v2.ToDtype({tv_tensors.Image: torch.float32, tv_tensors.Mask: torch.int64})
+    assert types(ndd.Targets(images, semantic=semantic)).semantic.dtype == ndd.int64
+
+
 def test_what_is_too_small_is_removed():
     boxes = ndd.batch([np.array([[0, 0, 0.5, 0.5], [0.1, 0.1, 0.101, 0.5]], np.float32)] * 2)
     whole = ndd.Targets(batch_of(IMAGES[:1] * 2, "HWC"), boxes, ndd.batch([np.array([7, 8])] * 2))

@@ -26,17 +26,17 @@ def column_names(reader: str, columns: Any, argument: str = "columns") -> list[s
 
 
 def container_files(reader: str, argument: str, paths: Any, pattern: str) -> list[str]:
-    """Files as they are named, and of folders those that match the pattern, sorted. RuntimeError where there are none."""
-    found: list[str] = []
+    """The named files and, of named folders, the files that match the pattern, sorted. RuntimeError for a folder without any."""
+    files: list[str] = []
     for path in listed_names(reader, argument, paths):
         if not _is_folder(path, pattern):
-            found.append(path)
+            files.append(path)
             continue
         names = scan_nested(reader, path, name_filter(reader, argument, pattern, True))
         if not names:
             raise RuntimeError(f"{reader}: {argument}: No files {pattern} found in {path}")
-        found += [os.path.join(path, name) for name in names]
-    return found
+        files += [os.path.join(path, name) for name in names]
+    return files
 
 
 def _is_folder(path: str, pattern: str) -> bool:

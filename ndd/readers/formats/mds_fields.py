@@ -1,4 +1,4 @@
-"""Encodings of MosaicML's MDS, as its format says them."""
+"""Encodings of MosaicML's MDS, as its format defines them."""
 
 from __future__ import annotations
 

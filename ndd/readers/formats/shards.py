@@ -40,7 +40,7 @@ def shard_store(shards: Sequence[Shard], layout: Layout, unpack: Unpack | None =
 
 
 def offsets_in(head: np.ndarray, count: int, size: int) -> np.ndarray:
-    """Where the samples of a shard begin, and the end of the last, of its first bytes. ValueError if that cannot be."""
+    """Where the samples of a shard begin, and the end of the last, of its first bytes. ValueError for offsets that no shard has."""
     if len(head) < 4 * (count + 2):
         raise ValueError(f"expected a shard of {count} samples, got {size} bytes")
     numbers = np.frombuffer(head[: 4 * (count + 2)].tobytes(), "<u4")
@@ -170,7 +170,7 @@ class _WholeShards(PieceStore):
         self._shards, self._layout, self._unpack = list(shards), layout, unpack
 
     def source(self, number: int) -> str:
-        """As above."""
+        """As of shards that are not compressed."""
         piece, row = self.piece_of(number)
         return f"{self._shards[piece].path} sample {row}"
 

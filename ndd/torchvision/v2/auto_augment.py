@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import math
 from collections.abc import Callable
@@ -351,6 +352,10 @@ class AugMix(_AutoAugment):
         return [_draw_from(operations, self._PARAMETER_MAX, None, self.severity, size) for _ in range(depth)]
 
     def _changed(self, image: Any) -> Any:
+        if kind_of(image) == "targets":
+            if image.semantic is not None:  # a mixture has no labels of pixels
+                raise TypeError("AugMix() does not support Targets with `semantic`")
+            return dataclasses.replace(image, images=self._changed(image.images))
         if count_of(image) is not None:
             return self._mixed_batch(image)
         if kind_of(image) == "ndd":

@@ -150,8 +150,9 @@ class ToDtype(Transform):
         """One value of another type."""
         kind = kind_of(inpt)
         if kind == "targets":
-            images, masks = self.transform(inpt.images, params), inpt.masks
-            return replace(inpt, images=images, masks=None if masks is None else self._of_masks(masks))
+            layers = {name: getattr(inpt, name) for name in ("masks", "semantic")}
+            masks = {name: None if layer is None else self._of_masks(layer) for name, layer in layers.items()}
+            return replace(inpt, images=self.transform(inpt.images, params), **masks)
         scales = kind in ("tensor", "image", "video", "ndd")
         if isinstance(self.dtype, torch.dtype):
             return F.to_dtype(inpt, dtype=self.dtype, scale=self.scale) if scales else inpt
