@@ -55,10 +55,10 @@ _anchors: dict[int, tuple[int, Any]] = {}
 def _anchor_of(stream: Any) -> tuple[int, Any]:
     """A moment of the host, and the event of the GPU that was reached then. Once for each GPU this waits."""
     number = stream.device_index
-    found = _anchors.get(number)
-    if found is None:
+    known = _anchors.get(number)
+    if known is None:
         anchor = _event()
         anchor.record(stream)
         anchor.synchronize()
-        found = _anchors[number] = time.perf_counter_ns(), anchor
-    return found
+        known = _anchors[number] = time.perf_counter_ns(), anchor
+    return known

@@ -56,12 +56,12 @@ def explain(value: Any) -> str:
 
 def _chain(span: Span, depth: int) -> Iterator[tuple[Span, int]]:
     """A span and those that made its inputs, each once."""
-    told: set[int] = set()
+    seen: set[int] = set()
     waiting = [(span, depth)]
     while waiting:
         each, level = waiting.pop()
-        if id(each) not in told:
-            told.add(id(each))
+        if id(each) not in seen:
+            seen.add(id(each))
             yield each, level
             waiting.extend([(before, level + 1) for before in reversed(each.inputs)])
 

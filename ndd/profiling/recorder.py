@@ -147,12 +147,12 @@ class Recorder:
         call = _call_of(invocation)
         if call is None:
             return self._paths.get(invocation.name, invocation.name)
-        found = self._paths[invocation.name] = public_path(call.op)
-        return found
+        path = self._paths[invocation.name] = public_path(call.op)
+        return path
 
     def _current(self) -> Span | None:
         """The span of the work that this thread does."""
-        return next((found for i in reversed(serving.now) if (found := self._working.get(id(i)))), None)
+        return next((span for i in reversed(serving.now) if (span := self._working.get(id(i)))), None)
 
     @contextlib.contextmanager
     def _span(self, name: str, kind: Kind) -> Iterator[Span]:
@@ -160,9 +160,9 @@ class Recorder:
         span = Span(name, kind, 0, thread.native_id or 0, thread.name, ahead=thread.name.startswith(_AHEAD))
         inner.append(0)
         profiles = self.profiles
-        said = f"ndd.{name}" if kind == "operator" else f"ndd: wait for {name}"
+        title = f"ndd.{name}" if kind == "operator" else f"ndd: wait for {name}"
         try:
-            with _range(said, profiles):
+            with _range(title, profiles):
                 span.begun = perf_counter_ns()
                 try:
                     yield span

@@ -32,25 +32,25 @@ def html(profile: Profile) -> str:
     for name, *numbers in _rows(profile):
         cells = "".join(f"<td{style}>{number}</td>" for number in numbers)
         rows.append(f'<tr><td style="text-align: left">{escape(name)}</td>{cells}</tr>')
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in _sentences(profile))
-    return f"{said}<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in _sentences(profile))
+    return f"{paragraphs}<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _sentences(profile: Profile) -> list[str]:
     images = profile.images
     rate = f", {images:,} images, {profile.images_per_second:,.0f} images/s" if images else ""
-    said = [
+    sentences = [
         f"{profile.seconds:.3f} s{rate}",
         f"The loop waited for data {100 * profile.waiting:.1f} % of the time ({profile.waited:.3f} s); the rest is its own.",
     ]
     stream = profile.stream_waited
     if stream is not None:
-        said.append(f"On the GPU torch's stream waited {stream:.3f} s for data.")
+        sentences.append(f"On the GPU torch's stream waited {stream:.3f} s for data.")
     if profile.dropped:
-        said.append(
+        sentences.append(
             f"The trace has {len(profile.spans):,} events; {profile.dropped:,} later ones are in the table only."
         )
-    return said
+    return sentences
 
 
 def _rows(profile: Profile) -> list[tuple[str, ...]]:

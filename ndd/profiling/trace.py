@@ -24,34 +24,34 @@ def write(profile: Profile, path: Path) -> None:
 
 def events(profile: Profile) -> list[dict[str, Any]]:
     """The spans as complete events ("X"), in microseconds since the profile began, and the names of threads and GPUs ("M")."""
-    process, found = os.getpid(), []
+    process, spans = os.getpid(), []
     names: dict[tuple[int, int], str] = {}
     for span in profile.spans:
         if span.kind != "stream":
             names[process, span.thread] = span.thread_name
-            found.append(_event(span, process, span.thread, span.begun - profile.began, span.seconds))
+            spans.append(_event(span, process, span.thread, span.begun - profile.began, span.seconds))
         if span.timing is not None:
             begun, seconds = span.timing.measured()
             place = _GPUS + (span.device or 0), span.timing.stream
             names[place] = f"stream {span.timing.stream:#x}"
-            found.append(_event(span, place[0], place[1], begun - profile.began, seconds))
+            spans.append(_event(span, place[0], place[1], begun - profile.began, seconds))
     titles = {process: "ndd"} | {number: f"GPU {number - _GPUS}" for number, _ in names if number >= _GPUS}
-    told = [_name("process_name", number, 0, title) for number, title in titles.items()]
-    return told + [_name("thread_name", number, thread, name) for (number, thread), name in names.items()] + found
+    titled = [_name("process_name", number, 0, title) for number, title in titles.items()]
+    return titled + [_name("thread_name", number, thread, name) for (number, thread), name in names.items()] + spans
 
 
 def _event(span: Span, process: int, thread: int, begun: int, seconds: float) -> dict[str, Any]:
-    told: dict[str, Any] = {"samples": span.samples, "bytes": span.nbytes}
+    details: dict[str, Any] = {"samples": span.samples, "bytes": span.nbytes}
     if span.notes:
-        told["notes"] = span.notes
+        details["notes"] = span.notes
     if span.pictures:
-        told["pictures"] = {decoder: len(samples) for decoder, samples in span.pictures.items()}
+        details["pictures"] = {decoder: len(samples) for decoder, samples in span.pictures.items()}
     if span.failed:
-        told["failed"] = True
+        details["failed"] = True
     waits = {"wait": "wait for ", "reader": "wait for ", "stream": "wait for "}
     return {
         "name": waits.get(span.kind, "") + span.name, "cat": span.kind, "ph": "X", "ts": begun / 1e3,
-        "dur": seconds * 1e6, "pid": process, "tid": thread, "args": told,
+        "dur": seconds * 1e6, "pid": process, "tid": thread, "args": details,
     }  # fmt: skip
 
 

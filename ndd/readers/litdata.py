@@ -81,9 +81,9 @@ class LitData(Reader):
             except OSError as error:
                 raise cannot_open(self._display, error) from error
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                told = f"{type(error).__name__}: {error}"
+                reason = f"{type(error).__name__}: {error}"
                 raise RuntimeError(
-                    f"{self._display}: {without_secrets(index)}: expected an index of LitData, got {told}"
+                    f"{self._display}: {without_secrets(index)}: expected an index of LitData, got {reason}"
                 ) from error
         missing = [name for name in names if name not in leaves]
         if missing:

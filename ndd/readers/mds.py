@@ -78,9 +78,9 @@ class MDS(Reader):
             except OSError as error:
                 raise cannot_open(self._display, error) from error
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                told = f"{type(error).__name__}: {error}"
+                reason = f"{type(error).__name__}: {error}"
                 raise RuntimeError(
-                    f"{self._display}: {without_secrets(index)}: expected an index of MDS, got {told}"
+                    f"{self._display}: {without_secrets(index)}: expected an index of MDS, got {reason}"
                 ) from error
         if not sum(shard.count for shard in shards):
             raise RuntimeError(f"{self._display}: path: the shards hold no samples")

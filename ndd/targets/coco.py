@@ -55,12 +55,12 @@ def _listed(annotations: Any, image_ids: Sequence[int] | None, single: bool) -> 
         for a in annotations["annotations"]:
             of_images.setdefault(a.get("image_id"), []).append(a)
         return [of_images.get(number, []) for number in ([image_ids] if isinstance(image_ids, int) else image_ids)]
-    given = [annotations] if single else list(annotations)
-    listed: list[Any] = [own.get("annotations") if isinstance(own, Mapping) else own for own in given]
+    entries = [annotations] if single else list(annotations)
+    listed: list[Any] = [own.get("annotations") if isinstance(own, Mapping) else own for own in entries]
     for i, own in enumerate(listed):
         if not isinstance(own, list | tuple) or not all(isinstance(a, Mapping) for a in own):
             raise TypeError(
-                f"{_WHERE}: image {i}: expected a list of dictionaries, one for each object, got {given[i]!r:.80}"
+                f"{_WHERE}: image {i}: expected a list of dictionaries, one for each object, got {entries[i]!r:.80}"
             )
     return [list(own) for own in listed]
 
@@ -147,7 +147,7 @@ def _arrays(value: Tensor | Batch) -> list[np.ndarray]:
 
 
 def _of_image(values: dict[str, np.ndarray]) -> list[dict[str, Any]]:
-    found = []
+    annotations = []
     for k, box in enumerate(values.pop("boxes").reshape(-1, 4).tolist()):
         own = {name: v[k] if v.ndim else v for name, v in values.items()}
         made: dict[str, Any] = {"bbox": box}
@@ -163,8 +163,8 @@ def _of_image(values: dict[str, np.ndarray]) -> list[dict[str, Any]]:
             seen = own.pop("point_labels", np.full(len(points), 2))
             made["keypoints"] = np.column_stack([points, seen]).reshape(-1).tolist()
             made["num_keypoints"] = int((seen > 0).sum())
-        found.append(made | {name: np.asarray(v).tolist() for name, v in own.items()})
-    return found
+        annotations.append(made | {name: np.asarray(v).tolist() for name, v in own.items()})
+    return annotations
 
 
 def _runs(mask: np.ndarray) -> dict[str, Any]:

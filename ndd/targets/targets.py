@@ -117,15 +117,15 @@ class Targets:
         more = {**(extra or {}), **named}
         for name in more.keys() & _RESERVED:
             raise TypeError(f"Targets: extra: {name!r} is the name of a part or a method: take another one")
-        said, normalized = tv_tensors.agreed(boxes, points, format, normalized)
-        if said not in FORMATS:
-            raise ValueError(f"Targets: format: expected one of {', '.join(map(repr, FORMATS))}, got {said!r}")
+        box_format, normalized = tv_tensors.agreed(boxes, points, format, normalized)
+        if box_format not in FORMATS:
+            raise ValueError(f"Targets: format: expected one of {', '.join(map(repr, FORMATS))}, got {box_format!r}")
         pixels = received(images)
         layout = image_layout(pixels)
         objects = {"boxes": boxes, "labels": labels, "points": points, "point_labels": point_labels}
         values = {name: None if value is None else received(value) for name, value in objects.items()}
         rest = {name: received(value) for name, value in more.items()}
-        self._set(format=said, normalized=normalized, images=pixels)
+        self._set(format=box_format, normalized=normalized, images=pixels)
         self._set(**checked_objects(values, rest))
         for name, value in (("masks", masks), ("semantic", semantic)):
             self._set(**{name: None if value is None else checked_masks(name, received(value), pixels, layout)})

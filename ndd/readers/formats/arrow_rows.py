@@ -11,12 +11,11 @@ from ndd.io.object_store import is_remote
 from ndd.readers.files.columns import inside
 from ndd.readers.formats.arrow import rows_of
 from ndd.readers.formats.arrow_file import read_batch
-from ndd.readers.output import Record
 from ndd.readers.stores.pieces import PieceStore
-from ndd.readers.stores.records import Records, RecordStore
+from ndd.readers.stores.records import BatchedStore, Records
 
 
-class DatasetRows(RecordStore):
+class DatasetRows(BatchedStore):
     """The rows of a data set in memory, or mapped by the library."""
 
     def __init__(self, dataset: Any, columns: list[str]):
@@ -31,13 +30,6 @@ class DatasetRows(RecordStore):
     def source(self, number: int) -> str:
         """The first file of the data set, and the row."""
         return f"{self._name} row {number}"
-
-    def record(self, number: int) -> Record:
-        """One row."""
-        record = self.records([number])[0]
-        if isinstance(record, BaseException):
-            raise record
-        return record
 
     def records(self, numbers: Any) -> Records:
         """Several rows."""

@@ -37,11 +37,11 @@ class Layout:
 
     def records(self, data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> Records:
         """The wanted fields of samples that lie in u8 `data`."""
-        told = self._sizes < 0
-        head = 4 * int(told.sum())
+        has_size = self._sizes < 0
+        head = 4 * int(has_size.sum())
         lengths = np.broadcast_to(np.maximum(self._sizes, 0), (len(starts), len(self._sizes))).copy()
         if head:
-            lengths[:, told] = rows_at(data, starts, head).view("<u4")
+            lengths[:, has_size] = rows_at(data, starts, head).view("<u4")
         needed = head + lengths.sum(axis=1)
         faults: dict[int, Exception] = {}
         for place in np.flatnonzero((sizes < head) | (needed > sizes)).tolist():
@@ -126,13 +126,13 @@ def listed(decode: Callable[[np.ndarray], Any], start: int) -> Callable[[np.ndar
 
     def values(data: np.ndarray) -> list[Any]:
         (count,) = uint32s(data, start, 1)
-        at, found = start + 4 + 4 * count, []
+        at, decoded = start + 4 + 4 * count, []
         for size in uint32s(data, start + 4, count):
             if size > len(data) - at:
                 raise ValueError(f"expected {size} bytes at {at} of a list, got {len(data)}")
-            found.append(decode(data[at : at + size]))
+            decoded.append(decode(data[at : at + size]))
             at += size
-        return found
+        return decoded
 
     return values
 

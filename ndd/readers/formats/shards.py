@@ -13,9 +13,8 @@ from ndd.io.object_store import connections, is_remote
 from ndd.readers.files.file_reading import OpenFiles, read_slowly
 from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.encoded_fields import Layout
-from ndd.readers.output import Record
 from ndd.readers.stores.pieces import PieceStore
-from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, Records, RecordStore
+from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records, RecordStore
 
 _KEPT_OFFSETS = 1 << 22  # of samples: 16 MB
 
@@ -52,7 +51,7 @@ def offsets_in(head: np.ndarray, count: int, size: int) -> np.ndarray:
     return offsets
 
 
-class _Shards(RecordStore):
+class _Shards(BatchedStore):
     """Samples are read one by one; the offsets of the shards that were used last are kept."""
 
     def __init__(self, shards: Sequence[Shard], layout: Layout):
@@ -74,13 +73,6 @@ class _Shards(RecordStore):
         """ "shard.00000.mds sample 17": the sample's place in its shard."""
         shard = int(np.searchsorted(self.firsts, number, "right")) - 1
         return f"{self._paths[shard]} sample {number - int(self.firsts[shard])}"
-
-    def record(self, number: int) -> Record:
-        """One sample."""
-        record = self.records([number])[0]
-        if isinstance(record, BaseException):
-            raise record
-        return record
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several samples, whose ranges are read together, whatever their shards."""

@@ -12,7 +12,7 @@ from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
 from ndd.readers.files.file_reading import OpenFiles
 from ndd.readers.output import Record
-from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, Records, RecordStore
+from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 # The bytes of records that share a buffer. The number of parts in which a batch is read varies; with one buffer for each part the
@@ -21,7 +21,7 @@ _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 _TOGETHER = 1 << 24
 
 
-class ContainerStore(RecordStore):
+class ContainerStore(BatchedStore):
     """Records by number: a container (an index into `paths`; ascending), an offset in it and a size, in bytes.
 
     A reader subclasses it; its `parse` makes the outputs of the bytes of a record. Reading releases the GIL; records that
@@ -59,13 +59,6 @@ class ContainerStore(RecordStore):
             f"{self.paths[container]} record {number - first}"
             for container, first, number in zip(containers.tolist(), firsts, numbers, strict=True)
         ]
-
-    def record(self, number: int) -> Record:
-        """One record."""
-        record = self.records([number])[0]
-        if isinstance(record, Exception):
-            raise record
-        return record
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several records, read together."""

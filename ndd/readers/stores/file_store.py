@@ -11,14 +11,14 @@ import numpy as np
 from ndd.io.object_store import connections, is_remote
 from ndd.readers.files.file_reading import read_files
 from ndd.readers.output import Record
-from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
+from ndd.readers.stores.records import THREADS_OF_STORES, BatchedStore, Records
 
 _OPEN_AT_ONCE = 32  # files opened before the first is read, so that they share one buffer
 _SLASHES = ("/", "\\")  # a path is relative if it begins with neither and has no colon: `os.path` takes 0.6 us a name
 _ASKED_AT_ONCE = 256  # remote objects: as many as there may be connections
 
 
-class FileStore(RecordStore):
+class FileStore(BatchedStore):
     """Files by number: each has a folder, a name and a label. A subclass may override `read`.
 
     Attributes:
@@ -61,13 +61,6 @@ class FileStore(RecordStore):
         """Some files: (bytes, label) each."""
         contents, faults = read_files(paths)
         return Records.found([contents, self._labels[numbers].reshape(-1, 1)], faults)
-
-    def record(self, number: int) -> Record:
-        """(bytes, label)."""
-        record = self.records([number])[0]
-        if isinstance(record, Exception):
-            raise record
-        return record
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several files, read into shared buffers."""

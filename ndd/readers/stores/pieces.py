@@ -10,14 +10,14 @@ import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd.io.object_store import connections
-from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, Records, RecordStore
+from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records
 
 _KEPT_BYTES = 1 << 28  # of decoded pieces, so that a shuffle with a buffer decodes a piece once
 _MOST_KEPT = 256  # pieces
 _LEAST_KEPT = 2
 
 
-class PieceStore(RecordStore):
+class PieceStore(BatchedStore):
     """Records of which several are decoded together. The pieces that were used last stay decoded.
 
     A subclass says how a piece is decoded (`load`) and gives rows of it (`rows`).
@@ -52,13 +52,6 @@ class PieceStore(RecordStore):
         """The piece that a record lies in, and its row there."""
         piece = int(np.searchsorted(self.firsts, number, "right")) - 1
         return piece, number - int(self.firsts[piece])
-
-    def record(self, number: int) -> Any:
-        """One record."""
-        record = self.records([number])[0]
-        if isinstance(record, BaseException):
-            raise record
-        return record
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several records, piece by piece."""

@@ -252,6 +252,17 @@ class RecordStore:
         """Close files. A store that is used again opens them again."""
 
 
+class BatchedStore(RecordStore):
+    """A store that reads several records together: it implements `records` in place of `record`."""
+
+    def record(self, number: int) -> Record:
+        """One record."""
+        record = self.records([number])[0]
+        if isinstance(record, BaseException):
+            raise record
+        return record
+
+
 def read_now(store: RecordStore, numbers: Sequence[int]) -> Records:
     """Records that are read on the caller's thread. An exception of a signal handler is raised; it is no fault of a record."""
     records = Records.of(store.records(numbers))

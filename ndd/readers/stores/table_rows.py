@@ -11,11 +11,11 @@ import numpy as np
 from ndd.io.object_store import connections, is_remote
 from ndd.readers.files.file_reading import read_files
 from ndd.readers.files.file_tree import path_text
-from ndd.readers.output import Column, Record
-from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore
+from ndd.readers.output import Column
+from ndd.readers.stores.records import THREADS_OF_STORES, BatchedStore, Records
 
 
-class TableRows(RecordStore):
+class TableRows(BatchedStore):
     """Rows of columns: numbers `[N, 1]`, or lists of anything else; some of the columns name files."""
 
     def __init__(self, columns: list[Any], paths: list[int], root: str):
@@ -35,13 +35,6 @@ class TableRows(RecordStore):
     def _whole(self, path: Any) -> str:
         name = path_text("readers.Table", "data", path)
         return name if is_remote(name) else os.path.join(self._root, name)
-
-    def record(self, number: int) -> Record:
-        """One row."""
-        record = self.records([number])[0]
-        if isinstance(record, BaseException):
-            raise record
-        return record
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several rows; the files of a column are read together."""

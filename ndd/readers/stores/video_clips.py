@@ -30,7 +30,7 @@ from ndd.readers.files.file_reading import whole_file
 from ndd.readers.files.index_cache import all_inside, all_within, cached, has_columns
 from ndd.readers.files.video_list import Listed
 from ndd.readers.output import Record
-from ndd.readers.stores.records import Jobs, RecordStore
+from ndd.readers.stores.records import BatchedStore, Jobs
 
 _WORTH_KEEPING = 1 << 18  # bytes of a video: smaller ones are indexed in less time than a file takes to find and check
 _SCANS_AT_ONCE = 8
@@ -105,7 +105,7 @@ class _Reading:
         return [self._store.found(clip) for clip in self._clips]
 
 
-class ClipStore(RecordStore):
+class ClipStore(BatchedStore):
     """Sequences by number; with `numbers_only` i64 `[1 + F]`, those of the video and of its frames, in the place of frames
     (`decoders/video_files/clips.py` decodes them)."""
 
@@ -153,13 +153,6 @@ class ClipStore(RecordStore):
     def source(self, number: int) -> str:
         """ "walk.mp4 frame 32": the sequence's first frame."""
         return f"{self._videos[self._video[number]].path} frame {self._first[number]}"
-
-    def record(self, number: int) -> Record:
-        """One sequence."""
-        record = self.records([number])[0]
-        if isinstance(record, BaseException):
-            raise record
-        return record
 
     def records(self, numbers: Sequence[int]) -> Sequence[Record | BaseException]:
         """Several sequences; of each video a frame is decoded once."""

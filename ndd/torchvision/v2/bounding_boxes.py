@@ -73,9 +73,9 @@ class SetClampingMode(_OfBoxes):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """Boxes that know it."""
-        told = inpt.clone()
-        told.clamping_mode = self.clamping_mode
-        return told
+        boxes = inpt.clone()
+        boxes.clamping_mode = self.clamping_mode
+        return boxes
 
 
 class ClampKeyPoints(Transform):

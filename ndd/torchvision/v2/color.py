@@ -278,11 +278,11 @@ def _steps_of_distortion(params: dict[str, Any]) -> list[tuple[str, float | None
 
 def _where_given(chosen: list[Any], change: Callable[[Any, Any], Any], numbers: list[Any]) -> list[Any]:
     """The samples changed for which there is a number, by it."""
-    given = np.array([each is not None for each in numbers], np.int64)
-    if not given.any():
+    has_number = np.array([each is not None for each in numbers], np.int64)
+    if not has_number.any():
         return chosen
     used = np.stack([np.asarray(each) for each in numbers if each is not None])
-    return per_group(given, [unchanged, lambda some, _: [_coloured(x, change, used) for x in some]], chosen)
+    return per_group(has_number, [unchanged, lambda some, _: [_coloured(x, change, used) for x in some]], chosen)
 
 
 def _coloured(value: Any, change: Callable[..., Any], *numbers: Any) -> Any:

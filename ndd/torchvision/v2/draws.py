@@ -117,7 +117,7 @@ def windows(sizes: np.ndarray, scale: Any, ratio: Any, logs: torch.Tensor) -> np
 def _largest(extents: np.ndarray, ratio: Any) -> np.ndarray:
     """Height and width of the largest window with a permitted ratio."""
     h, w = extents.T
-    given = w / np.maximum(h, 1)
-    heights = np.where(given < min(ratio), np.rint(w / min(ratio)), h)
-    widths = np.where(given > max(ratio), np.rint(h * max(ratio)), w)
+    ratios = w / np.maximum(h, 1)
+    heights = np.where(ratios < min(ratio), np.rint(w / min(ratio)), h)
+    widths = np.where(ratios > max(ratio), np.rint(h * max(ratio)), w)
     return np.stack((heights, widths), 1)

@@ -126,31 +126,31 @@ def query_chw(flat_inputs: list[Any]) -> tuple[int, int, int]:
     >>> v2.query_chw([torch.zeros(3, 40, 60), "a label"])
     (3, 40, 60)
     """
-    found = {chw for x in flat_inputs for chw in _chw(x)}
-    if not found:
+    sizes = {chw for x in flat_inputs for chw in _chw(x)}
+    if not sizes:
         raise TypeError("No image or video was found in the sample")
-    if len(found) > 1:
-        raise ValueError(f"Found multiple CxHxW dimensions in the sample: {_listed(found)}")
-    return found.pop()
+    if len(sizes) > 1:
+        raise ValueError(f"Found multiple CxHxW dimensions in the sample: {_listed(sizes)}")
+    return sizes.pop()
 
 
 def query_size(flat_inputs: list[Any]) -> tuple[int, int]:
     """Height and width of the images, masks, boxes and key points, which all have the same."""
-    found: set[Any] = set()
+    sizes: set[Any] = set()
     for x in flat_inputs:
         if isinstance(x, SampleOf) or kind_of(x) in ("ndd", "targets"):
-            found |= {chw[1:] for chw in _chw(x)}
+            sizes |= {chw[1:] for chw in _chw(x)}
         elif kind_of(x) in _SIZED:
-            found.add(tuple(F.get_size(x)))
-    if not found:
+            sizes.add(tuple(F.get_size(x)))
+    if not sizes:
         raise TypeError("No image, video, mask, bounding box of keypoint was found in the sample")
-    if len(found) > 1:
-        raise ValueError(f"Found multiple HxW dimensions in the sample: {_listed(found)}")
-    return found.pop()
+    if len(sizes) > 1:
+        raise ValueError(f"Found multiple HxW dimensions in the sample: {_listed(sizes)}")
+    return sizes.pop()
 
 
-def _listed(found: set[Any]) -> str:
-    *others, last = sorted(found)
+def _listed(sizes: set[Any]) -> str:
+    *others, last = sorted(sizes)
     return f"{', '.join(map(str, others))} and {last}"
 
 

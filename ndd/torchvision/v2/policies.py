@@ -94,9 +94,9 @@ Step = tuple[str, float, int | None]
 @functools.lru_cache
 def policy(name: str) -> tuple[tuple[Step, ...], ...]:
     """The sub-policies of a policy: steps of operation, probability and bin (None without a magnitude)."""
-    found = []
+    policies = []
     for text in _TEXTS[name].strip().replace("\n", " / ").split(" / "):
         words = text.split()
         steps = [words[k : k + 3] for k in range(0, len(words), 3)]
-        found.append(tuple((op, float(p), None if number == "-" else int(number)) for op, p, number in steps))
-    return tuple(found)
+        policies.append(tuple((op, float(p), None if number == "-" else int(number)) for op, p, number in steps))
+    return tuple(policies)

@@ -187,9 +187,9 @@ def _with_masks(flat: list[Any]) -> tuple[list[Any], Callable[[list[Any]], list[
     together[mask] = None
 
     def separate(made: list[Any]) -> list[Any]:
-        found = made[image]
-        if isinstance(found, ndd.Targets):
-            made[image], made[mask] = found.images, found.masks
+        moved = made[image]
+        if isinstance(moved, ndd.Targets):
+            made[image], made[mask] = moved.images, moved.masks
         return made
 
     return together, separate

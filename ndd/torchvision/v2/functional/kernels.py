@@ -114,8 +114,8 @@ def _named(name: str, default: Any = _Parameter.empty) -> _Parameter:
 
 def _own(function: Callable[..., Any], without: tuple[str, ...] = ()) -> list[_Parameter]:
     """The parameters behind the first, which is the value."""
-    found = list(inspect.signature(function).parameters.values())[1:]
-    return [p.replace(annotation=_Parameter.empty) for p in found if p.name not in without]
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return [p.replace(annotation=_Parameter.empty) for p in parameters if p.name not in without]
 
 
 def _image(function: Callable[..., Any], kind: str = "image") -> Any:

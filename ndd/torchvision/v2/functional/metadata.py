@@ -27,10 +27,10 @@ def _extents(inpt: Any, letters: str, name: str, served: tuple[str, ...]) -> lis
         return [sides[c] for c in letters]
     if kind == "ndd":
         layout, shapes = layout_of(inpt), inpt.shape if isinstance(inpt, ndd.Batch) else [inpt.shape]
-        found = {tuple(s[layout.index(c)] if c in layout else 1 for c in letters) for s in shapes}
-        if len(found) != 1:
-            raise ValueError(f"{name}: the pictures of the batch differ, {sorted(found)}: ask for `shape`")
-        return list(found.pop())
+        extents = {tuple(s[layout.index(c)] if c in layout else 1 for c in letters) for s in shapes}
+        if len(extents) != 1:
+            raise ValueError(f"{name}: the pictures of the batch differ, {sorted(extents)}: ask for `shape`")
+        return list(extents.pop())
     if kind in ("tensor", "image", "video") or (kind == "mask" and "size" in served):
         shape = plain(inpt).shape
         if len(shape) < 2:

@@ -322,8 +322,8 @@ def _moved(
         return moved_points(whole.reshape(-1, 2), size).reshape(p.shape).to(p.dtype), direct(0, size)[1]
 
     def of_targets(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found = [direct(i, (int(h), int(w))) for i, (h, w) in enumerate(sizes)]
-        return np.array([m for m, _ in found]).reshape(-1, 2, 3), np.array([s for _, s in found])
+        moves = [direct(i, (int(h), int(w))) for i, (h, w) in enumerate(sizes)]
+        return np.array([m for m, _ in moves]).reshape(-1, 2, 3), np.array([s for _, s in moves])
 
     def images(value: Any) -> Any:
         return warped(value, maps, alike, interpolation, fill)
