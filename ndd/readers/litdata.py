@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from typing import Any
 
-from ndd._tensor.secrets import without_secrets
-from ndd.readers.files.columns import cannot_open, column_names
-from ndd.readers.files.file_reading import whole_file
-from ndd.readers.files.file_tree import FilePath, listed_names
+from ndd.readers.files.columns import column_names
+from ndd.readers.files.file_tree import FilePath
 from ndd.readers.formats.encoded_fields import Layout
 from ndd.readers.formats.litdata_chunks import chunk_of, leaves_of, unpacked
 from ndd.readers.formats.litdata_fields import litdata_field
-from ndd.readers.formats.shards import Shard, shard_store
+from ndd.readers.formats.shards import Shard, read_indexes, shard_store
 from ndd.readers.output import Output
 from ndd.readers.reader import Reader
 from ndd.readers.stores.records import RecordStore
@@ -65,26 +61,18 @@ class LitData(Reader):
         names = column_names(self._display, columns)
         shards: list[Shard] = []
         leaves: dict[str, str] = {}
-        framed = False
-        for folder in listed_names(self._display, "path", path):
-            folder = folder.removesuffix("index.json")
-            index = os.path.join(folder, "index.json")
-            try:
-                described = json.loads(whole_file(index))
-                config = described["config"]
-                here = leaves_of(config)
-                leaves = leaves or here
-                if list(here.items()) != list(leaves.items()):  # their order is that of the bytes
-                    raise ValueError("its samples are of other types than those of the first folder")
-                framed = framed or config.get("compression_level") in ("batch", "sample")
-                shards += [chunk_of(folder, chunk, config) for chunk in described["chunks"]]
-            except OSError as error:
-                raise cannot_open(self._display, error) from error
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                reason = f"{type(error).__name__}: {error}"
-                raise RuntimeError(
-                    f"{self._display}: {without_secrets(index)}: expected an index of LitData, got {reason}"
-                ) from error
+        levels: set[str] = set()
+
+        def take(folder: str, index: Any) -> None:
+            config = index["config"]
+            here = leaves_of(config)
+            if leaves and list(here.items()) != list(leaves.items()):  # their order is that of the bytes
+                raise ValueError("its samples are of other types than those of the first folder")
+            leaves.update(here)
+            levels.add(str(config.get("compression_level")))
+            shards.extend([chunk_of(folder, chunk, config) for chunk in index["chunks"]])
+
+        read_indexes(self._display, "LitData", path, take)
         missing = [name for name in names if name not in leaves]
         if missing:
             raise RuntimeError(f"{self._display}: columns: there is no {missing[0]!r}, but {', '.join(leaves)}")
@@ -94,4 +82,4 @@ class LitData(Reader):
             raise RuntimeError(f"{self._display}: {error}") from error
         if not sum(shard.count for shard in shards):
             raise RuntimeError(f"{self._display}: path: the chunks hold no samples")
-        return shard_store(shards, layout, unpacked if framed else None)
+        return shard_store(shards, layout, unpacked if levels & {"batch", "sample"} else None)

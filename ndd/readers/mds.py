@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from typing import Any
 
-from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import is_remote
-from ndd.readers.files.columns import cannot_open, column_names, inside
-from ndd.readers.files.file_reading import whole_file
-from ndd.readers.files.file_tree import FilePath, listed_names
+from ndd.readers.files.columns import column_names, inside
+from ndd.readers.files.file_tree import FilePath
 from ndd.readers.formats.encoded_fields import Field, Layout
 from ndd.readers.formats.mds_fields import mds_field
-from ndd.readers.formats.shards import Shard, shard_store
+from ndd.readers.formats.shards import Shard, read_indexes, shard_store
 from ndd.readers.output import Output
 from ndd.readers.reader import Reader
 from ndd.readers.stores.records import RecordStore
@@ -65,23 +62,16 @@ class MDS(Reader):
         names = column_names(self._display, columns)
         shards: list[Shard] = []
         kinds: list[tuple[str, str, int | None]] = []
-        for folder in listed_names(self._display, "path", path):
-            folder = folder.removesuffix("index.json")
-            index = os.path.join(folder, "index.json")
-            try:
-                for described in json.loads(whole_file(index))["shards"]:
-                    columns_here = _columns(described)
-                    kinds = kinds or columns_here
-                    if columns_here != kinds:
-                        raise ValueError("its shards have different columns")
-                    shards.append(_shard(folder, described))
-            except OSError as error:
-                raise cannot_open(self._display, error) from error
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                reason = f"{type(error).__name__}: {error}"
-                raise RuntimeError(
-                    f"{self._display}: {without_secrets(index)}: expected an index of MDS, got {reason}"
-                ) from error
+
+        def take(folder: str, index: Any) -> None:
+            for described in index["shards"]:
+                columns_here = _columns(described)
+                if kinds and columns_here != kinds:
+                    raise ValueError("its shards have different columns")
+                kinds[:] = columns_here
+                shards.append(_shard(folder, described))
+
+        read_indexes(self._display, "MDS", path, take)
         if not sum(shard.count for shard in shards):
             raise RuntimeError(f"{self._display}: path: the shards hold no samples")
         there = [name for name, _, _ in kinds]

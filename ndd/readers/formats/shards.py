@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -9,8 +11,11 @@ import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd._tensor.memory import host_empty
+from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
-from ndd.readers.files.file_reading import OpenFiles, read_slowly
+from ndd.readers.files.columns import cannot_open
+from ndd.readers.files.file_reading import OpenFiles, read_slowly, whole_file
+from ndd.readers.files.file_tree import listed_names
 from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.encoded_fields import Layout
 from ndd.readers.stores.pieces import PieceStore
@@ -29,6 +34,25 @@ class Shard(NamedTuple):
     """What has compressed it as a whole; "" for nothing."""
     size: int
     """In bytes, once it is decompressed; about, if nothing has compressed it."""
+
+
+def read_indexes(reader: str, kind: str, path: Any, take: Callable[[str, Any], None]) -> None:
+    """Calls `take` with each folder and the content of its `index.json`.
+
+    RuntimeError for an index that cannot be read, or where `take` raises ValueError, KeyError, TypeError or AttributeError.
+    """
+    for folder in listed_names(reader, "path", path):
+        folder = folder.removesuffix("index.json")
+        index = os.path.join(folder, "index.json")
+        try:
+            take(folder, json.loads(whole_file(index)))
+        except OSError as error:
+            raise cannot_open(reader, error) from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise RuntimeError(
+                f"{reader}: {without_secrets(index)}: expected an index of {kind}, got {reason}"
+            ) from error
 
 
 def shard_store(shards: Sequence[Shard], layout: Layout, unpack: Unpack | None = None) -> RecordStore:
