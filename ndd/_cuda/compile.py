@@ -151,7 +151,7 @@ def _kept(name_of_file: str) -> bytes | None:
 
 
 def _checksum(name_of_file: str, content: bytes) -> bytes:
-    """The code in a file; None if the file is damaged or belongs to another name: it is compiled again."""
+    """The digest that a file begins with. One that is damaged, or was renamed, has another: its kernel is compiled again."""
     return hashlib.sha256(name_of_file.encode() + content).digest()
 
 

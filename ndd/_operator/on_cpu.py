@@ -182,7 +182,8 @@ def _column(values: Any, n: int) -> list[Any]:
     """The value of each sample."""
     if values.__class__ is not np.ndarray:
         return values
-    return values.tolist() if values.ndim == 1 else list(np.ascontiguousarray(values))
+    array: Any = values
+    return array.tolist() if array.ndim == 1 else [*np.ascontiguousarray(array)]
 
 
 def _nothing(returned: Any) -> None:

@@ -2,6 +2,8 @@
 
 256 arrays of 64 x 64 x 3 take 0.7 ms to copy, one by one 3.4 ms."""
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import sys

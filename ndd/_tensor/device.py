@@ -39,7 +39,7 @@ _NO_GPU = "torch finds no usable CUDA device: `python -m ndd doctor` says what i
 
 class _Local(threading.local):
     def __init__(self) -> None:
-        self.stack: list[tuple[Device, int | None]] = []
+        self.stack: list[tuple[Device, Any]] = []  # and torch's scope on a GPU that was not current
 
 
 class Device:
@@ -133,7 +133,7 @@ class Device:
         return Device(name, None if name == "cpu" else int(number))
 
     def __enter__(self) -> Device:
-        scope = None
+        scope: Any = None
         if self.device_type == "gpu":
             import torch
 

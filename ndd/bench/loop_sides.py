@@ -196,7 +196,7 @@ def _torchvision(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int
                 images = io.decode_jpeg(encoded, mode=io.ImageReadMode.RGB, device=device)
             else:  # one by one, on the CPU
                 images = [io.decode_image(data, mode=io.ImageReadMode.RGB).to(device) for data in encoded]
-            if args.loop == "normalize":
+            if args.loop == "normalize" and work is not None:
                 for image in images:
                     work(image)
             elif work is not None:

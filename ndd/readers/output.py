@@ -18,7 +18,12 @@ Column = (
 
 def holds_objects(column: Column) -> bool:
     """Whether a column holds Python objects that are no arrays."""
-    return isinstance(column, list) and bool(column) and not isinstance(column[0], np.ndarray)
+    return isinstance(column, list) and bool(column) and not is_sample(column[0])
+
+
+def is_sample(value: Any) -> bool:
+    """Whether a value of a record is an array, or memory on a GPU in the place of one (`files/gpudirect.py`)."""
+    return isinstance(value, np.ndarray) or getattr(value, "stands_for_array", False)
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class Output:
 
 def _kind_of(sample: Any) -> tuple[Any, Any]:
     """Element type and number of dimensions of an array; None for another object."""
-    return (sample.dtype, sample.ndim) if isinstance(sample, np.ndarray) else (None, None)
+    return (sample.dtype, sample.ndim) if is_sample(sample) else (None, None)
 
 
 def _type_of(column: Any, place: int) -> str:

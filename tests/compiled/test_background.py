@@ -168,8 +168,6 @@ OTHERS = {
     "reductions.variance": lambda: ndd.reductions.variance(made(GREAT), 120.0, axes=[0, 1]),
     "reductions.min": lambda: ndd.reductions.min(made(GREAT.astype(np.int16)), axes=[0, 1]),
     "reductions.max": lambda: ndd.reductions.max(made(np.where(GREAT == 7, np.float32("nan"), GREAT)), axes=[0, 1]),
-    "preemphasis_filter": lambda: ndd.preemphasis_filter(SOUND, preemph_coeff=0.9),
-    "preemphasis_filter from zero": lambda: ndd.preemphasis_filter(SOUND, border="zero", dtype=ndd.int16),
     "lookup_table": lambda: ndd.lookup_table(made(GREAT), keys=[0, 9, 200], values=[3.0, 4.0, 5.0]),
     "lookup_table of signed numbers": lambda: ndd.lookup_table(
         made(GREAT.astype(np.int16) - 9), keys=[0, 9], values=[3.0, 4.0], dtype=ndd.uint8

@@ -6,8 +6,6 @@ import contextlib
 import weakref
 from typing import Any
 
-import numpy as np
-
 from ndd._lookahead.matching import follow_reader
 from ndd._lookahead.recording import LoopRecording
 from ndd._tensor import Batch, Device, make_batch, make_tensor
@@ -17,7 +15,7 @@ from ndd.readers.epochs.dataset import Dataset
 from ndd.readers.epochs.peeked_batches import PeekedBatches
 from ndd.readers.epochs.progress import Progress
 from ndd.readers.epochs.read_ahead import RecordReadAhead, Step
-from ndd.readers.output import Output, holds_objects
+from ndd.readers.output import Output, holds_objects, is_sample
 from ndd.readers.sampling.sampler import Order
 from ndd.readers.stores.records import RecordStore, Sources
 
@@ -115,7 +113,7 @@ class BatchMaker:
         if size is None:
             info = store.source(step.numbers[0])
             return tuple(
-                make_tensor(value, output.layout, info, output.dtype) if isinstance(value, np.ndarray) else value
+                make_tensor(value, output.layout, info, output.dtype) if is_sample(value) else value
                 for output, value in zip(outputs, records[0], strict=False)
             )
         sources: Any = Sources(store, step.numbers)

@@ -37,6 +37,7 @@ class Landed:
     """A sample on a GPU in the place of an array of a record: its bytes as a u8 tensor, their element type and shape, and the
     stream that owns the memory."""
 
+    stands_for_array = True
     __slots__ = ("bytes", "device", "dtype", "ndim", "shape", "stream")
 
     def __init__(self, memory: Any, dtype: np.dtype, shape: tuple[int, ...], device: Device, stream: Stream):

@@ -106,7 +106,9 @@ class RandomErasing(RandomApplyTransform):
         erased = [bool(each) and each["v"] is not None for each in drawn]
         if not any(erased):
             return chosen
-        params = {key: np.array([d[key] if e else 0 for d, e in zip(drawn, erased, strict=True)]) for key in "ijhw"}
+        params: dict[str, Any] = {
+            key: np.array([d[key] if e else 0 for d, e in zip(drawn, erased, strict=True)]) for key in "ijhw"
+        }
         fills = [d["v"] for d, e in zip(drawn, erased, strict=True) if e]
         params["v"] = fills[0]
         if self.value is None:

@@ -23,6 +23,8 @@ from ndd.torchvision.values import count_of, kind_of, wrapped
 Operation = tuple[str, float]  # its name and its magnitude
 _STAYS: Operation = ("Identity", 0.0)
 
+_dirichlet: Any = getattr(torch, "_sample_dirichlet")
+
 
 class AutoAugmentPolicy(enum.Enum):
     """The data set that a policy of AutoAugment was found on."""
@@ -341,8 +343,8 @@ class AugMix(_AutoAugment):
 
     def _shares(self, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The share of the image, `[rows, 1]`, and those of the chains, `[rows, mixture_width]`."""
-        own = torch._sample_dirichlet(torch.tensor([self.alpha] * 2).expand(rows, -1))
-        chains = torch._sample_dirichlet(torch.tensor([self.alpha] * self.mixture_width).expand(rows, -1))
+        own = _dirichlet(torch.tensor([self.alpha] * 2).expand(rows, -1))
+        chains = _dirichlet(torch.tensor([self.alpha] * self.mixture_width).expand(rows, -1))
         return own[:, :1], chains * own[:, 1:]
 
     def _draw(self, size: tuple[int, int]) -> list[Operation]:

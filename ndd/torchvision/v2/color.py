@@ -127,7 +127,7 @@ class ColorJitter(Transform):
     def _apart(self, chosen: list[Any], n: int) -> list[Any]:
         """In each step the samples are divided by what is changed: no pixel is changed but once by each factor."""
         params = self._params_of_batch(chosen, n)
-        factors = [params.get(f"{name}_factor") for name in _ADJUSTED]
+        factors: list[Any] = [params.get(f"{name}_factor") for name in _ADJUSTED]
         used = [k for k in range(4) if factors[k] is not None]
         works: list[Any] = [unchanged] * 4
         for k in used:

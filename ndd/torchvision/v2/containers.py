@@ -159,7 +159,7 @@ class RandomOrder(_RandomContainer):
         self._same_on_batch = same_on_batch
 
     def _alone_through(self, inputs: tuple[Any, ...]) -> Any:
-        return _in_order([self.transforms[i] for i in torch.randperm(len(self.transforms))], inputs)
+        return _in_order([self.transforms[i] for i in torch.randperm(len(self.transforms)).tolist()], inputs)
 
     def _steps(self, n: int) -> list[tuple[np.ndarray, list[Any]]]:
         orders = np.array([torch.randperm(len(self.transforms)).numpy() for _ in range(n)])

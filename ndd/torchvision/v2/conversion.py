@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -173,11 +173,11 @@ class ToDtype(Transform):
 
     def _wanted(self, kind: type, counts_as: tuple[str, ...]) -> torch.dtype | None:
         """The type for values of a class; for those of ndd also that of the `tv_tensors` that they count as."""
-        module = tv_tensors()
+        module, wanted = tv_tensors(), cast(dict[Any, Any], self.dtype)
         kinds = [kind, *[getattr(module, name, None) for name in counts_as]]
         for key in [*kinds, *([torch.Tensor] if "Image" in counts_as else []), "others"]:
-            if key is not None and key in self.dtype:
-                return self.dtype[key]
+            if key is not None and key in wanted:
+                return wanted[key]
         raise ValueError(
             f"No dtype was specified for type {kind}. "
             "If you only need to convert the dtype of images or videos, you can just pass e.g. dtype=torch.float32. "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -260,8 +260,8 @@ class _RandomSize(Transform):
         """One value, resized."""
         size: Any = params["size"]
         if isinstance(size, np.ndarray) and size.ndim == 2 and size.shape[1] == 1:
-            size = size[:, 0]  # the shorter side of each sample
-        return F.resize(inpt, size, interpolation=self.interpolation, antialias=self.antialias)
+            size = cast(Any, size[:, 0])  # the shorter side of each sample
+        return F.resize(inpt, cast(Any, size), interpolation=self.interpolation, antialias=self.antialias)
 
 
 class ScaleJitter(_RandomSize):

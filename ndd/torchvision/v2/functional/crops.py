@@ -166,7 +166,7 @@ def ten_crop(inpt: Any, size: list[int], vertical_flip: bool = False) -> tuple[A
     >>> [window.item() for window in F.ten_crop(torch.arange(3).reshape(1, 1, 3), [1, 1])]
     [0, 2, 0, 2, 1, 2, 0, 2, 0, 1]
     """
-    how = {"horizontal": int(not vertical_flip), "vertical": int(vertical_flip)}
+    how: dict[str, Any] = {"horizontal": int(not vertical_flip), "vertical": int(vertical_flip)}
     mirrored = through("ten_crop", inpt, lambda v: ndd.flip(v, **how))
     return five_crop(inpt, size) + five_crop(mirrored, size)
 
@@ -197,7 +197,7 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
             f"but got `'{padding_mode}'`."
         )
     sides = _sides(padding, count)  # [N or 1, (left, top, right, bottom)]
-    fills = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
+    fills: list[float] = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
     if len(fills) > 1 and padding_mode != "constant":
         raise ValueError(f"Padding mode '{padding_mode}' is not supported if fill is not scalar")
 

@@ -180,7 +180,8 @@ def clamp_bounding_boxes(
     if format is not None or canvas_size is not None:
         raise ValueError("For bounding box tv_tensor inputs, `format` and `canvas_size` must not be passed.")
     mode = clamping_of(inpt) if clamping_mode == _NOT_SAID else clamping_mode
-    return wrapped(box.clamped(plain(inpt), format_of(inpt), inpt.canvas_size, mode), inpt)
+    boxes: Any = inpt
+    return wrapped(box.clamped(plain(inpt), format_of(inpt), boxes.canvas_size, mode), inpt)
 
 
 def clamp_keypoints(inpt: torch.Tensor, canvas_size: Size | None = None) -> torch.Tensor:
