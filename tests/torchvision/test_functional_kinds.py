@@ -338,3 +338,8 @@ def test_pictures_without_channels_as_images():
     assert (made.layout, made.shape) == ("CHW", [(1, 2, 3)])
     assert torch.equal(made.torch()[0, 0], plane)
     assert torch.equal(F.normalize(images, [1.0], [2.0]).torch()[0], (plane - 1) / 2)
+    assert F.rgb_to_grayscale(images, 3).shape == F.grayscale_to_rgb(images).shape == [(2, 3, 3)]
+    patch = torch.tensor([[[7.0, 8.0]]])
+    assert torch.equal(F.erase(images, 1, 0, 1, 2, patch).torch()[0], F.erase(plane[None], 1, 0, 1, 2, patch)[0])
+    flat = ndd.as_batch(torch.full((1, 16, 16), 99, dtype=torch.uint8), layout="HW")
+    assert torch.equal(F.jpeg(flat, 50).torch(), F.jpeg(flat.torch()[:, None], 50)[:, 0])

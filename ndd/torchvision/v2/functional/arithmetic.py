@@ -59,6 +59,11 @@ def channel(value: Any, i: int) -> Any:
     return ndd.slice(value, start=[i], shape=[1], axis_names="C")
 
 
+def with_channels(value: Any) -> Any:
+    """A picture with an axis of channels: HW becomes HWC with one."""
+    return value if "C" in layout_of(value) else ndd.reshape(value, src_dims=[0, 1, -1], layout="HWC")
+
+
 def joined(channels: list[Any]) -> Any:
     """Channels side by side, where the layout has them."""
     return ndd.cat(*channels, axis_name="C")

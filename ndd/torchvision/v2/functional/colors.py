@@ -17,6 +17,7 @@ from ndd.torchvision.v2.functional.arithmetic import (
     is_float,
     joined,
     largest,
+    with_channels,
 )
 from ndd.torchvision.v2.functional.conversions import scaled_to
 from ndd.torchvision.v2.functional.kinds import through
@@ -151,7 +152,7 @@ def _grey_of(value: Any, channels: int) -> Any:
         if not is_float(value):
             tones = ndd.math.floor(tones)
         value = ndd.cast(tones, dtype=value.dtype)
-    return joined([value] * 3) if channels == 3 else value
+    return joined([with_channels(value)] * 3) if channels == 3 else value
 
 
 def grayscale_to_rgb(inpt: Any) -> Any:

@@ -8,7 +8,14 @@ import numpy as np
 import torch
 
 import ndd
-from ndd.torchvision.v2.functional.arithmetic import check_channels, factor_of, in_type_of, is_float, largest
+from ndd.torchvision.v2.functional.arithmetic import (
+    check_channels,
+    factor_of,
+    in_type_of,
+    is_float,
+    largest,
+    with_channels,
+)
 from ndd.torchvision.v2.functional.colors import on_images
 from ndd.torchvision.v2.functional.conversions import wide
 from ndd.torchvision.v2.functional.crops import pairs
@@ -186,7 +193,10 @@ def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = Fal
             if isinstance(value, ndd.Batch):
                 patch = ndd.Batch.broadcast(patch, value.batch_size)
         order = ["CHW".index(c) for c in layout if c in "CHW"]
-        patch = ndd.transpose(patch, perm=order) if order != [0, 1, 2] else patch
+        if len(order) < 3:
+            patch = ndd.reshape(patch, src_dims=[1, 2], layout="HW")
+        elif order != [0, 1, 2]:
+            patch = ndd.transpose(patch, perm=order)
         patch = _on_canvas(ndd.cast(patch, dtype=value.dtype), pairs(i, j, count), sizes_of(value), value)
         return in_type_of(ndd.erase(value, fill_value=0, **where) + patch, value)
 
@@ -239,6 +249,8 @@ def jpeg(image: Any, quality: int) -> Any:
     level = per_sample(quality, count)
 
     def images(value: Any) -> Any:
+        if "C" not in layout_of(value):
+            return ndd.reshape(images(with_channels(value)), src_dims=[0, 1], layout="HW")
         layout = layout_of(value)
         last = [k for k, c in enumerate(layout) if c != "C"] + [layout.index("C")]
         moved = last != sorted(last)
