@@ -12,6 +12,10 @@ import numpy as np
 # What `.ci/run` leaves to `.ci/run all`, for its time on two cores: each takes 3 to 50 seconds of one core, and what it tests
 # is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
 LONG = (
+    "test_published.py::test_speech_is_the_logarithm_of_librosas_mel_bands",
+    "test_notebooks.py::test_notebook_runs[from_torchvision]",
+    "test_seeds.py::test_in_workers_of_a_data_loader[spawn]",
+    "test_pages.py::test_code_runs_and_prints_what_it_says[cookbook/ddp.md]",
     "test_bench.py::test_first_call_from_an_empty_and_a_filled_cache",
     "test_bench.py::test_first_calls_of_the_table",
     "test_installation.py::test_wheel_and_sdist_hold_what_the_library_reads",

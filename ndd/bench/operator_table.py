@@ -153,7 +153,8 @@ TABLE: dict[str, Callable[[Any, Any], Any]] = {
 # fmt: on
 
 WITHOUT_A_LINE = {
-    "bbox_transform": "not in DALI", "cutmix": "not in DALI", "mixup": "not in DALI",
+    "bbox_transform": "not in DALI", "color_jitter": "not in DALI", "random_erasing": "not in DALI",
+    "cutmix": "not in DALI", "mixup": "not in DALI",
     "decoders.inflate": "on a GPU only in DALI", "decoders.video": "bench video", "dump_image": "writes files",
     "io.file.read": "bench readers",
 }  # fmt: skip

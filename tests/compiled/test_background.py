@@ -108,7 +108,6 @@ CALLS = {
 ONE_TYPE = {"crop_mirror_normalize to HWC": 0, "crop_mirror_normalize outside": 1}  # three seconds of compiling each
 OTHERS = {
     "random.choice": lambda: drawn(ndd.random.choice, 6, batch_size=3, shape=[1100]),
-    "random.choice, refusing": lambda: drawn(ndd.random.choice, 3 << 30, batch_size=3, shape=[50]),
     "random.choice, weighted": lambda: drawn(
         ndd.random.choice, [1, 5, 9], p=[0.1, 0.5, 0.4], batch_size=3, shape=[1100]
     ),

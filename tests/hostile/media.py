@@ -21,6 +21,7 @@ from hostile.bounds_checked import Parser, fenced, fenced_copy
 from PIL import Image
 
 import ndd
+from ndd._compiled.sample_loops import of_sample
 from ndd.decoders import registry
 from ndd.decoders.jpeg import baseline as jpeg, batch_headers, header as jpeg_header, segments as _jpeg_segments
 from ndd.decoders.png import kernels as png
@@ -535,13 +536,20 @@ def _decoded(data: np.ndarray, wanted: Any, pattern: int) -> np.ndarray | None:
     kept = _sound_file.host_empty, _sound_file._connected, _sound_file.joined
     _sound_file.host_empty = lambda extents, dtype: memory(shape(extents), dtype)  # type: ignore[assignment]
     _sound_file._connected = lambda: False  # type: ignore[assignment]
-    # By Python, which is told of an index that is out of bounds; who joins a team is not.
-    _sound_file.joined = lambda loop: lambda team, seat, counter, limit, what: loop(counter, limit, *what)  # type: ignore[assignment]
+    # One after the other by Python, which is told of an index that is out of bounds; who joins a team is not.
+    _sound_file.joined = lambda loop: functools.partial(_one_by_one, loop)  # type: ignore[assignment]
     try:
         duration = np.array([np.nan if wanted.duration is None else wanted.duration])
         return _sound_file.decode_several([data], wanted, np.array([wanted.start]), duration).parts()[0]
     finally:
         _sound_file.host_empty, _sound_file._connected, _sound_file.joined = kept
+
+
+def _one_by_one(loop: Any, team: Any, helpers: int, counter: Any, limit: int, arguments: tuple[Any, ...]) -> bool:
+    order, fields = arguments
+    for i in order.tolist():
+        loop.one(*of_sample.in_python()(fields, i))
+    return True
 
 
 # ---- packets of videos

@@ -510,7 +510,8 @@ def test_the_machinery_of_a_reader_is_out_of_sight(numbered):
     """`help` shows what users call; a subclass may name its own attributes as it likes."""
     shown = {name for name in dir(File) if not name.startswith("_")}
     assert shown == {
-        "close", "devices", "fetch", "get_metadata", "get_state", "gives_dicts", "load_state_dict", "next_epoch",
+        "class_to_idx", "classes", "close", "devices", "fetch",
+        "get_metadata", "get_state", "gives_dicts", "load_state_dict", "next_epoch",
         "num_outputs", "outputs", "reset", "set_state", "skipped", "state_dict",
     }  # fmt: skip
     assert set(vars(File(files=numbered(2)))) == {"_arguments", "_called_with", "_options", "_session"}
