@@ -12,6 +12,14 @@ import numpy as np
 # What `.ci/run` leaves to `.ci/run all`, for its time on two cores: each takes 3 to 50 seconds of one core, and what it tests
 # is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
 LONG = (
+    "test_object_store.py::test_containers_and_their_indices",
+    "test_compile.py::test_archives_of_a_wheel",
+    "test_worker_processes.py::test_workers_that_are_started[forkserver]",
+    "test_bench.py::test_soak[abandoned]",
+    "test_forged_indexes.py::test_changed_indexes_are_built_anew[video]",
+    "test_other_stores.py::test_readers[az]",
+    "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds3]",
+    "test_random_object_bbox.py::test_the_same_objects_as_dali",
     "test_published.py::test_speech_is_the_logarithm_of_librosas_mel_bands",
     "test_notebooks.py::test_notebook_runs[from_torchvision]",
     "test_seeds.py::test_in_workers_of_a_data_loader[spawn]",
