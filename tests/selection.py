@@ -19,7 +19,6 @@ LONG = (
     "test_forged_indexes.py::test_changed_indexes_are_built_anew[video]",
     "test_other_stores.py::test_readers[az]",
     "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds3]",
-    "test_random_object_bbox.py::test_the_same_objects_as_dali",
     "test_published.py::test_speech_is_the_logarithm_of_librosas_mel_bands",
     "test_notebooks.py::test_notebook_runs[from_torchvision]",
     "test_seeds.py::test_in_workers_of_a_data_loader[spawn]",
