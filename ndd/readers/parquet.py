@@ -16,7 +16,7 @@ from ndd.readers.formats.arrow import check_columns, rows_of
 from ndd.readers.formats.parquet_file import COMPARISONS, Footer, bytes_of, footers, may_hold, read_group
 from ndd.readers.output import Output
 from ndd.readers.reader import Reader
-from ndd.readers.stores.pieces import PieceStore
+from ndd.readers.stores.chunks import ChunkStore
 from ndd.readers.stores.records import Records
 
 _KEPT_FOOTERS = 256  # files: a footer of many row groups takes a MB
@@ -71,7 +71,7 @@ class Parquet(Reader):
         path: FilePath | Sequence[FilePath],
         columns: str | Sequence[str],
         predicate: Sequence[tuple[str, str, object]] | None = None,
-    ) -> PieceStore:
+    ) -> ChunkStore:
         names = column_names(self._display, columns)
         conditions = _checked(self._display, predicate or ())
         paths = container_files(self._display, "path", path, "*.parquet")
@@ -110,14 +110,14 @@ def _checked(reader: str, predicate: Any) -> list[tuple[str, str, Any]]:
     return [(name, comparison, value) for name, comparison, value in predicate]
 
 
-class _RowGroups(PieceStore):
+class _RowGroups(ChunkStore):
     def __init__(self, paths: list[str], groups: np.ndarray, counts: np.ndarray, columns: list[str], largest: int):
         super().__init__(counts, largest, any(map(is_remote, paths)))
         self._paths, self._groups, self._columns = paths, groups, columns
         self._footers = Memoized(_footer, limit=_KEPT_FOOTERS)
 
-    def load(self, piece: int) -> tuple[Any, str]:
-        place, group = self._groups[piece].tolist()
+    def load(self, chunk: int) -> tuple[Any, str]:
+        place, group = self._groups[chunk].tolist()
         path = self._paths[place]
         return read_group(path, self._footers(path), group, self._columns), path.rpartition("/")[0]
 
@@ -126,8 +126,8 @@ class _RowGroups(PieceStore):
 
     def source(self, number: int) -> str:
         """ "a.parquet row group 3 row 17": the row's place in its row group."""
-        piece, row = self.piece_of(number)
-        place, group = self._groups[piece].tolist()
+        chunk, row = self.chunk_of(number)
+        place, group = self._groups[chunk].tolist()
         return f"{self._paths[place]} row group {group} row {row}"
 
 

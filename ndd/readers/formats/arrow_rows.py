@@ -11,7 +11,7 @@ from ndd.io.object_store import is_remote
 from ndd.readers.files.columns import inside
 from ndd.readers.formats.arrow import rows_of
 from ndd.readers.formats.arrow_file import read_batch
-from ndd.readers.stores.pieces import PieceStore
+from ndd.readers.stores.chunks import ChunkStore
 from ndd.readers.stores.records import BatchedStore, Records
 
 
@@ -39,16 +39,16 @@ class DatasetRows(BatchedStore):
         return rows_of(table.select(self._columns), np.arange(count))
 
 
-class RecordBatches(PieceStore):
+class RecordBatches(ChunkStore):
     """The record batches of Arrow files."""
 
     def __init__(self, paths: list[str], schemas: list[Any], batches: np.ndarray, columns: list[str]):
         super().__init__(batches[:, 3], int(batches[:, 2].max()), any(map(is_remote, paths)))
         self._paths, self._schemas, self._table, self._columns = paths, schemas, batches, columns
 
-    def load(self, piece: int) -> tuple[Any, str]:
+    def load(self, chunk: int) -> tuple[Any, str]:
         """A record batch as a table, and the folder of its file."""
-        place, offset, size, rows = self._table[piece].tolist()
+        place, offset, size, rows = self._table[chunk].tolist()
         table = read_batch(self._paths[place], self._schemas[place], offset, size, rows)
         return table.select(self._columns), self._paths[place].rpartition("/")[0]
 
@@ -59,6 +59,6 @@ class RecordBatches(PieceStore):
 
     def source(self, number: int) -> str:
         """ "data-00000-of-00001.arrow row 17": the row's place in its file."""
-        place = int(self._table[self.piece_of(number)[0], 0])
+        place = int(self._table[self.chunk_of(number)[0], 0])
         first = int(np.searchsorted(self._table[:, 0], place))
         return f"{self._paths[place]} row {number - int(self.firsts[first])}"

@@ -18,7 +18,7 @@ from ndd.readers.files.file_reading import OpenFiles, read_slowly, whole_file
 from ndd.readers.files.file_tree import listed_names
 from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.encoded_fields import Layout
-from ndd.readers.stores.pieces import PieceStore
+from ndd.readers.stores.chunks import ChunkStore
 from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records, RecordStore
 
 _KEPT_OFFSETS = 1 << 22  # of samples: 16 MB
@@ -177,7 +177,7 @@ def _plain(data: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     return data, offsets_in(data, count, len(data))
 
 
-class _WholeShards(PieceStore):
+class _WholeShards(ChunkStore):
     def __init__(self, shards: Sequence[Shard], layout: Layout, unpack: Unpack):
         counts = np.array([shard.count for shard in shards], np.int64)
         super().__init__(
@@ -187,11 +187,11 @@ class _WholeShards(PieceStore):
 
     def source(self, number: int) -> str:
         """As of shards that are not compressed."""
-        piece, row = self.piece_of(number)
-        return f"{self._shards[piece].path} sample {row}"
+        chunk, row = self.chunk_of(number)
+        return f"{self._shards[chunk].path} sample {row}"
 
-    def load(self, piece: int) -> tuple[np.ndarray, np.ndarray]:
-        shard = self._shards[piece]
+    def load(self, chunk: int) -> tuple[np.ndarray, np.ndarray]:
+        shard = self._shards[chunk]
         data: Any = read_slowly(shard.path)
         if isinstance(data, Exception):
             raise data
