@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._compiled.half import bfloat16_bits
 from ndd._compiled.intrinsics import each
 from ndd._compiled.jit import kernel
 from ndd._tensor.conversion_rules import rounded
@@ -100,11 +101,7 @@ def _(array, out):
 def float_to_bfloat16(array, out):
     """float32 bits to bfloat16 bits, to the nearest, ties to even."""
     for i in range(array.size):
-        word = array[i]
-        rounded = (word + np.uint32(0x7FFF) + ((word >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-        if (word & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000):
-            rounded = np.uint32(0x7FFF)
-        out[i] = np.uint16(rounded)
+        out[i] = bfloat16_bits(np.uint32(array[i]).view(np.float32))
 
 
 @float_to_bfloat16.fallback

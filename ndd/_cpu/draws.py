@@ -56,6 +56,13 @@ def fill_uniform(out, streams, affine):
 fill_uniform.fallback()
 
 
+def uniform_numbers(streams, count):
+    """`count` uniform numbers from 0 to below 1 of each stream, float32 `[N, count]`."""
+    out = np.empty((len(streams), count), np.float32)
+    fill_uniform(out, streams, np.tile(np.array([0, _WORD, 1 - 2.0**-24], np.float32), (len(streams), 1)))
+    return out
+
+
 @kernel
 def fill_uniform_wide(out, streams, affine):
     """The same in float64, with a 64-bit word: two words an element."""

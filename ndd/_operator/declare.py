@@ -144,8 +144,8 @@ def wrapper_of(found: Operator) -> Any:
 
 
 def _value_of(argument: Argument) -> str:
-    """Source text for an argument's value. A short list becomes a tuple, by which a call can be looked up, and which no
-    later change of the list reaches. `type`, not `__class__`: a list that `invariant` has marked keeps its mark."""
+    """Source text for an argument's value. A short list becomes a tuple: calls can be looked up by it, and later
+    changes of the list do not reach it. `type`, not `__class__`: a list that `invariant` has marked keeps its mark."""
     name = argument.name
     if not argument.vector:
         return name

@@ -33,7 +33,7 @@ EQUALIZED = 5  # as `ndd.equalize`
 MIXED = 6  # a matrix 3 x 3 of the channels
 FILTERED = 7  # weights 3 x 3
 WARPED = 8  # a matrix 2 x 3: where a point of the output comes from
-MOVED = 9  # parts of the width and of the height of `shape`, by which the image is moved
+MOVED = 9  # the way the image is moved, in parts of the width and of the height of `shape`
 TURNED = 10  # an angle in degrees, as `ndd.rotate`
 
 _PACK = 16  # bytes that a GPU thread looks up at once

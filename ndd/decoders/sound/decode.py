@@ -70,7 +70,7 @@ _SUBTYPES = {
     "IMA_ADPCM": 0x12, "MS_ADPCM": 0x13, "VORBIS": 0x60, "MPEG_LAYER_I": 0x80, "MPEG_LAYER_II": 0x81, "MPEG_LAYER_III": 0x82,
 }  # fmt: skip
 _MPEG_BEFORE = 20000  # frames: an MPEG frame depends on fewer before it; the samples are then equal to 2e-7
-_MPEG_FRAMES = 2304  # samples of two MPEG frames, by which a length may be wrong
+_MPEG_FRAMES = 2304  # samples of two MPEG frames: the most that a length may be wrong by
 _MPEG_WHOLE = 1 << 20  # so many frames are decoded from the beginning, in at most 40 ms, and are equal to the last bit
 _PAGE = 1 << 16  # the most bytes of an Ogg page
 _NAME = np.frombuffer(b"sound\0", np.uint8).copy()

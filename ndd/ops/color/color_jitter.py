@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
-from ndd._cpu.draws import fill_uniform
+from ndd._cpu.draws import uniform_numbers
 from ndd._operator import PerSample, Plan, Values, View, bad_sample, like, operator
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import grouped
@@ -19,7 +19,6 @@ _NAMES = ("brightness", "contrast", "saturation", "hue")
 _RUN = 1024  # pixels whose channels stay in the L1 cache
 _BY_A_THREAD = 16  # pixels, on a GPU, that it adds up
 _F = np.float32
-_TO_ONE = np.array([0, 2.0**-32, 1 - 2.0**-24], _F)  # start, scale and last of a uniform number from 0 to below 1
 
 
 @operator(layouts=("HWC", "CHW", "FHWC", "FCHW"), masks=True, types=("u8", "f16", "f32"), random=True)
@@ -77,8 +76,7 @@ def _(call, input, *, brightness, contrast, hue, order, saturation):
     for i in np.flatnonzero((channels != 1) & (channels != 3))[:1]:
         text = f"expected 1 or 3 channels, got {channels[i]}: shape {tuple(input.shapes[i].tolist())}"
         raise bad_sample(int(i), text)
-    uniform = np.empty((n, 8), _F)
-    fill_uniform(uniform, call.draws.streams(n), np.tile(_TO_ONE, (n, 1)))
+    uniform = uniform_numbers(call.draws.streams(n), 8)
     steps = np.argsort(uniform[:, 4:], axis=1).astype(np.int32) if order is None else _permutations(order)
     factors = np.zeros((n, 4, 2), _F)  # of the pixel, and of grey
     for k, values in enumerate((brightness, contrast, saturation, hue)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.draws import fill_uniform
+from ndd._cpu.draws import uniform_numbers
 from ndd._operator import PerSample, Plan, Values, like, operator
 from ndd.ops.image.mixing import Partners, label_shapes, launch_labels, mix_labels, partners_of, soft_labels, weights_of
 
@@ -70,10 +70,8 @@ def _(call, images, labels, *, alpha, center, num_classes, partners, weight):
     rows = images.layout.index("H")
     extents = images.shapes[:, rows : rows + 2]
     if center is None:
-        drawn = np.empty((call.n, 3), np.float32)
-        affine = np.broadcast_to(np.array([0, 2.0**-32, 1 - 2.0**-24], np.float32), (call.n, 3))
-        fill_uniform(drawn, call.draws.streams(call.n), np.ascontiguousarray(affine))
-        middle = drawn[:, 1:]  # the words of the first element are those of the weight
+        # The words of the first number are those of the weight.
+        middle = uniform_numbers(call.draws.streams(call.n), 3)[:, 1:]
     else:
         middle = _checked(center)
     share = weights_of(call, alpha, weight).astype(np.float64)

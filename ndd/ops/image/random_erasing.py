@@ -8,15 +8,13 @@ from typing import Literal
 import numpy as np
 
 from ndd._compiled.jit import kernel
-from ndd._cpu.draws import fill_uniform, normal_row
+from ndd._cpu.draws import normal_row, uniform_numbers
 from ndd._cpu.philox import CHUNK
 from ndd._operator import PerSample, Plan, Values, like, operator
 from ndd.ops.image.erase import region_plan
 from ndd.ops.image.window import elements_of, numbers_of
 
 _ATTEMPTS = 10
-# Start, scale and last of a uniform number from 0 to below 1.
-_TO_ONE = np.array([0, 2.0**-32, 1 - 2.0**-24], np.float32)
 _OTHER_KEY = np.array([0x9F3C81D25B7A640E, 0, 0, 0], np.uint64)  # of the noise: words that no rectangle is drawn from
 
 
@@ -92,9 +90,7 @@ def _rectangles(
         for i in np.flatnonzero(wrong)[:1].tolist():
             came = values.arrays()[i].tolist() if n else None
             raise values.error(i, f"argument {values.name!r}: expected {bounds}, got {came}")
-    uniform = np.empty((n, 3 + 2 * _ATTEMPTS), np.float32)
-    fill_uniform(uniform, streams, np.tile(_TO_ONE, (n, 1)))
-    drawn = uniform.astype(np.float64)
+    drawn = uniform_numbers(streams, 3 + 2 * _ATTEMPTS).astype(np.float64)
     area = extents.prod(axis=1, keepdims=True) * (shares[:, :1] + (shares[:, 1:] - shares[:, :1]) * drawn[:, 3::2])
     logs = np.log(ratios)
     aspect = np.exp(logs[:, :1] + (logs[:, 1:] - logs[:, :1]) * drawn[:, 4::2])
