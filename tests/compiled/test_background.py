@@ -76,7 +76,6 @@ CALLS = {
     ),
     "color_twist": lambda x: ndd.color_twist(x, brightness=1.3, contrast=1.2, hue=20.0, saturation=1.7),
     "color_twist to int16": lambda x: ndd.color_twist(x, contrast=-0.7, hue=200.0, dtype=ndd.int16),
-    "brightness_contrast": lambda x: ndd.brightness_contrast(x, brightness=1.3, contrast=1.7),
     "flip": lambda x: ndd.flip(x, horizontal=ndd.batch([np.int32(1), np.int32(0)]), vertical=1),
     "rotate": lambda x: ndd.rotate(x, angle=30.0),
     "rotate and fill": lambda x: ndd.rotate(x, angle=130.0, fill_value=300.5, keep_size=True, dtype=x.dtype),
@@ -107,11 +106,6 @@ CALLS = {
 }  # fmt: skip
 ONE_TYPE = {"crop_mirror_normalize to HWC": 0, "crop_mirror_normalize outside": 1}  # three seconds of compiling each
 OTHERS = {
-    "random.choice": lambda: drawn(ndd.random.choice, 6, batch_size=3, shape=[1100]),
-    "random.choice, weighted": lambda: drawn(
-        ndd.random.choice, [1, 5, 9], p=[0.1, 0.5, 0.4], batch_size=3, shape=[1100]
-    ),
-    "random.choice of rows": lambda: drawn(ndd.random.choice, [[1, 2], [3, 4]], p=[0.1, 0.9], batch_size=3, shape=[11]),
     "random.beta": lambda: drawn(
         ndd.random.beta, alpha=2.0, beta=ndd.batch([np.float32(b) for b in (3.0, 0.3, 2.5)]), shape=[140]
     ),
@@ -175,7 +169,6 @@ OTHERS = {
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),
     "random.normal": lambda: drawn(ndd.random.normal, batch_size=3, shape=[1100], mean=4.0, stddev=3.0),
-    "random.coin_flip": lambda: drawn(ndd.random.coin_flip, batch_size=3, shape=[1100]),
     "batch_permutation": lambda: drawn(ndd.batch_permutation, batch_size=9),
     "random_crop_generator": lambda: drawn(ndd.random_crop_generator, ndd.batch([np.array([99, 70])] * 50)),
 }
