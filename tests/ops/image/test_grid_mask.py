@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cases import EachSample, each_of
 from compare import arrays_of, check_same, value
+from selection import drawn_types
 
 import ndd
 from ndd.ops.image.grid_mask import _by_numpy, _mask
@@ -56,7 +57,7 @@ def test_as_dali(dali, seed):
     pick = random.Random(seed)
     for _ in range(60):
         n = pick.choice([None, 1, 3])
-        kind, channels = pick.choice(DALI_TYPES), pick.choice([1, 2, 3, 3, 5])
+        kind, channels = pick.choice(drawn_types(DALI_TYPES, 3, "grid_mask")), pick.choice([1, 2, 3, 3, 5])
         samples = [image((pick.randint(1, 60), pick.randint(1, 60), channels), kind) for _ in range(n or 1)]
         layout = pick.choice(["HWC", None])
         given = random_arguments(pick, n)
