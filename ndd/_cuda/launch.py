@@ -146,17 +146,19 @@ class Launch:
         kernel: str | tuple[str, ...],
         work: Any = None,
         *,
+        pack: int | None = None,
         per_sample: dict[str, Any] | None = None,
         shared: dict[str, Any] | None = None,
         macros: dict[str, Any] | None = None,
         file: str | None = None,
     ) -> None:
-        """Starts `kernel` with a thread for each of `work` items of a sample (default: elements of output 0).
+        """Starts `kernel` with a thread for every `pack` of the `work` items of a sample (default: elements of output 0).
 
         Args:
             kernel: or several, one after the other: they share the records of the samples, so what one of them writes to a
                 field the next one reads.
             work: a number or one for each sample, `s.items` in the kernel (see samples.cuh).
+            pack: the neighbouring items that a thread takes: the macro PACK, see `PER_PACK` in pack.cuh. Default: one.
             per_sample: more fields of `Sample`. An input, an output or memory of `scratch` and `table` as a value is
                 the address of each sample's part. A name of the plan's stands for this value then, also where the
                 plan has it for all samples.
@@ -164,6 +166,8 @@ class Launch:
             macros: in addition to IN0, OUT0, ...: constants that stand in the `.py` file too come from there.
             file: a `.cu` file other than the operator's.
         """
+        if pack:
+            macros = {**(macros or {}), "PACK": pack}
         plan = self.plan
         numbers = {**plan.shared, **shared} if shared else plan.shared
         fields = plan.per_sample
@@ -198,7 +202,7 @@ class Launch:
                 records[name] = values
             else:
                 put(records[name], values)
-        blocks = -(-most // _BLOCK)
+        blocks = -(-most // (_BLOCK * (pack or 1)))
         blocks = min(blocks, max(_ENOUGH_BLOCKS // n, -(-blocks // _ROUNDS)), _MAX_BLOCKS)
         grid = blocks, min(n, 65535)
         if self.steps is not None:

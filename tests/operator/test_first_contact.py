@@ -49,7 +49,9 @@ def warned(function, times=3):
 
 
 def test_a_list_of_arrays_is_told_to_be_a_batch():
-    with pytest.raises(ValueError, match=r"resize: A list of samples whose shapes differ is no array: ndd\.batch"):
+    with pytest.raises(
+        ValueError, match=r"resize: A list of samples whose shapes differ cannot be an array: ndd\.batch"
+    ):
         ndd.resize([TALL, WIDE], size=[4, 4])
     (text,) = warned(lambda: ndd.flip([TALL[..., 0], TALL[..., 1]]))
     assert "flip: a list of arrays is taken as one array, not as a batch. ndd.batch" in text
@@ -82,7 +84,7 @@ def test_paths_are_taken(tmp_path):
     [
         (lambda: ndd.stack([BATCH, BATCH]), TypeError, r"list of Batch: .* one by one, as in ndd\.stack\(a, b\)"),
         (lambda: ndd.decoders.image(["a.jpg"]), RuntimeError, r"a tensor of list of str: .* ndd\.io\.file\.read"),
-        (lambda: ndd.tensor([TALL, None]), ValueError, "A list with None in it is no array"),
+        (lambda: ndd.tensor([TALL, None]), ValueError, "A list that contains None cannot be an array"),
         (lambda: ndd.tensor(TALL)[None], ValueError, r"got None\. ndd\.expand_dims makes a new axis"),
         (lambda: ndd.resize(BATCH, size="big"), ValueError, "'size': expected numbers, got 'big'"),
         (lambda: ndd.flip(BATCH, horizontal="yes"), ValueError, "'horizontal': expected an integer, got 'yes'"),

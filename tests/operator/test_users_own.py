@@ -181,7 +181,9 @@ def test_waiting_for_its_own_result_is_an_error(threads):
     with ndd.EvalContext(num_threads=threads):
         x = images()
         asked["result"] = with_roles(cpu=kernel)(x)
-        with pytest.raises(RuntimeError, match="mine: sample 0: asks for its own result while it computes it"):
+        with pytest.raises(
+            RuntimeError, match="mine: sample 0: the operator asks for its own result while it computes it"
+        ):
             asked["result"].evaluate()
         assert ndd.flip(x).shape == [(4, 5, 3)] * 4
 

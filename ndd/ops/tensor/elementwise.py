@@ -127,10 +127,9 @@ def _launch(launch: Any, name: str, operands: tuple[Any, ...], out: Any, form: F
     exact = compare and {k.name for k in kinds} >= {"u64"} and any(k.kind is DType.Kind.signed for k in kinds)
     compute = float64 if mixed_remainder else together if compare else out.dtype
     stretched = any([o.shapes is not out.shapes and not np.array_equal(o.shapes, out.shapes) for o in operands])
-    vector = min(8, 16 // max([k.bytes for k in (*kinds, out.dtype)]))
     macros: dict[str, Any] = {
         "OP": f"operation::{_KERNEL_NAMES.get(name, name)}", "ARITY": len(kinds), "INPUTS": len(operands),
-        "COMPUTE": ELEMENT_TYPES[compute.name], "BROADCAST": stretched, "EXACT": exact, "VECTOR": vector,
+        "COMPUTE": ELEMENT_TYPES[compute.name], "BROADCAST": stretched, "EXACT": exact,
         "INDEX": index_type(out.volumes.largest),
     }  # fmt: skip
     shared, number = {}, 0
@@ -143,9 +142,9 @@ def _launch(launch: Any, name: str, operands: tuple[Any, ...], out: Any, form: F
         else:
             macros[f"OPERAND{i}(i)"] = f"number(p{number}[i])"
             number += 1
-    fields = {"strides": _strides([o.shapes for o in operands], out.shapes)} if stretched else {"total": out.sizes}
-    work = None if stretched else -(-out.sizes // vector)
-    launch("elementwise", work, per_sample=fields, shared=shared, macros=macros)
+    fields = {"strides": _strides([o.shapes for o in operands], out.shapes)} if stretched else {}
+    pack = 1 if stretched else min(8, 16 // max([k.bytes for k in (*kinds, out.dtype)]))
+    launch("elementwise", pack=pack, per_sample=fields, shared=shared, macros=macros)
 
 
 def index_type(largest: int) -> str:
