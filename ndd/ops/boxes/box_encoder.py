@@ -75,13 +75,10 @@ def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
     corners = anchors.reshape(-1, 4)
     numbers = np.concatenate((means, 1 / stds)).astype(np.float32)
     shared = {"criteria": np.float32(criteria), "scale": np.float32(scale), "offset": offset}
-    shared |= {"anchors": corners, "numbers": numbers}
+    shared |= {"anchors": corners, "anchor_count": len(corners), "numbers": numbers}
     shapes = [np.tile(np.array(shape), (boxes.n, 1)) for shape in ([len(corners), 4], [len(corners)])]
     work = boxes.sizes * len(corners)  # an anchor and a box take as long as to move some 4 bytes
     return Plan(shapes, {}, shared, view={"labels": "flat"}, work=work)
-
-
-_INFINITE = np.int32(np.float32(np.inf).view(np.int32))
 
 
 @box_encoder.cpu
@@ -92,8 +89,7 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
     for a in range(count):
         for k in range(4):
             sides[k, a] = anchors[a, k]
-    overlaps, match = empty((2, count), np.float32), empty(count, np.int32)
-    most, overlap = overlaps[0], overlaps[1]
+    most, overlap, match = empty(count, np.float32), empty(count, np.float32), empty(count, np.int32)
     bits = overlap.view(np.int32)
     for a in range(count):
         most[a], match[a] = np.float32(-1), np.int32(-1)
@@ -108,14 +104,10 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
             shared = w * h if w > zero and h > zero else zero
             union = area + (right[a] - left[a]) * (bottom[a] - top[a]) - shared
             overlap[a] = shared / union if shared > zero else zero
-        # Floats from 0 on are in the order of their bits, whose maximum goes into vector registers. NaN is above all of them.
+        # Floats from 0 on are in the order of their bits, whose maximum goes into vector registers. NaN is above infinity.
         best = np.int32(0)
         for a in range(count):
-            best = max(best, bits[a])
-        if best > _INFINITE:
-            best = np.int32(0)
-            for a in range(count):
-                best = max(best, bits[a] if bits[a] <= _INFINITE else np.int32(0))
+            best = max(best, bits[a] if bits[a] <= 0x7F800000 else np.int32(0))
         at = count - 1
         while at >= 0 and bits[at] != best:
             at -= 1
@@ -142,5 +134,5 @@ def _(launch, boxes, labels, out, out_labels, *, anchors):
     """First the best anchor of each box, by a block of threads, then the best box of each anchor, by a thread."""
     counts = boxes.shapes[:, 0]
     fields = {"anchors": launch.table(anchors), "best": launch.scratch(counts, np.int32)}
-    launch("best_anchor", counts * 256, per_sample=fields, shared={"anchor_count": len(anchors)})
+    launch("best_anchor", counts * 256, per_sample=fields)
     launch("box_encoder", len(anchors), per_sample=fields)

@@ -7,8 +7,7 @@
 inline bool below(float value, float ratio) { return !(value - floorf(value) >= ratio); }
 
 PER_PACK(grid_mask) {
-  const unsigned int height = (unsigned int)s.extents[1], width = (unsigned int)s.extents[2];
-  const unsigned int inner = (unsigned int)s.extents[3];
+  const unsigned int height = s.extents[1], width = s.extents[2], inner = s.extents[3];
   const unsigned long long pixel = quotient(first, inner), row = quotient(pixel, width);
   unsigned int channel = (unsigned int)(first - pixel * inner), x = (unsigned int)(pixel - row * width);
   unsigned int y = (unsigned int)(row - quotient(row, height) * height);
@@ -27,7 +26,7 @@ PER_PACK(grid_mask) {
                below(__fadd_rn(v0, __fmul_rn(float(x), s.grid[1])), s.grid[4]);
       fresh = false;
     }
-    if (erased) values.element[k] = IN0{};
+    if (erased) values.element[k] = {};
     if (++channel == inner) {
       channel = 0;
       fresh = true;

@@ -83,7 +83,6 @@ def _(input, *, angle, ratio, shift_x, shift_y, tile):
 @kernel
 def _mask(image, out, grid):
     planes, height, width, channels = image.shape
-    ratio = grid[4]
     along_u, along_v = empty(width, np.float32), empty(width, np.float32)
     for x in range(width):
         along_u[x], along_v[x] = np.float32(x) * grid[0], np.float32(x) * grid[1]
@@ -95,7 +94,7 @@ def _mask(image, out, grid):
         v0 = -grid[3] + np.float32(y) * grid[0]
         for x in range(width):
             u, v = u0 + along_u[x], v0 + along_v[x]
-            mask[x] = -np.int64((u - np.floor(u) >= ratio) | (v - np.floor(v) >= ratio))
+            mask[x] = -np.int64((u - np.floor(u) >= grid[4]) | (v - np.floor(v) >= grid[4]))
         if channels == 3:
             for x in range(width):
                 row[x, 0], row[x, 1], row[x, 2] = mask[x], mask[x], mask[x]
