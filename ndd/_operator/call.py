@@ -1,4 +1,5 @@
-"""`Call`: one call of an operator, from its inputs to its results. Runs on the context's thread, or the asker's."""
+"""`Call`: one call of an operator, from its inputs to its results. It runs on the context's thread, or on a thread that
+waits for it."""
 
 from __future__ import annotations
 
@@ -30,20 +31,21 @@ if TYPE_CHECKING:
     from ndd._execution.threads import ThreadPool
     from ndd._operator.operator import Operator
 
-# A sample is handed to another thread only if the batch moves at least this many bytes, or if the first one took that
-# long: a hand-over costs about 10 us, in which one core copies some 100 kB; what is short is Python, which threads share.
+# A sample is handed to another thread only if the batch moves at least this many bytes, or if the first sample took that
+# long. A hand-over costs about 10 us, in which one core copies some 100 kB, and short work is mostly Python, which threads
+# cannot run at once.
 _WORTH_THREADS = 1 << 17
 _LONG_NS = 100_000
 
 
 class Call:
-    """One call of an operator: what its functions may ask for beside their inputs and arguments.
+    """One call of an operator: what its functions may ask for besides their inputs and arguments.
 
     Attributes:
         n: how many samples there are.
         batched: whether the result is a Batch (else one Tensor).
         device: where the operator runs.
-        draws: random operators: where the streams of random words of this call are.
+        draws: for random operators: the position of this call's streams of random words.
         outs: the specs of the outputs.
     """
 
@@ -64,8 +66,8 @@ class Call:
         self.stores: list[Any] = []
         self.stream: Any = None
         self.context: Any = None
-        self.taker: Any = None  # the call whose input 0 is the output of this one, see `fusion.announce`
-        self.ready_made: Store | None = None  # the output, by the call before (`fusion.py`)
+        self.taker: Any = None  # the call that takes the output of this one as its input 0, see `fusion.announce`
+        self.ready_made: Store | None = None  # the output, if the call before has computed it (`fusion.py`)
 
     # ---- for operators
 
@@ -83,8 +85,8 @@ class Call:
     def spread(self, function: Callable[[int], Any], count: int, nbytes: int | None = None) -> dict[int, BaseException]:
         """`function(i)` for every i below `count`, on several threads if that is worth it; the exceptions by index.
 
-        `nbytes` is how much memory is moved, if that is a measure of the work. Whether one bad sample is an error for
-        all is the operator's to say: `ndd.bad_sample`, or raise the first.
+        `nbytes` is how much memory is moved, if that measures the work. The operator decides whether a bad sample is an
+        error for all: `ndd.bad_sample`, or raise the first.
         """
         if count > 1 and (nbytes is None or nbytes >= _WORTH_THREADS):
             return self.context.thread_pool.run(function, count)
@@ -114,15 +116,15 @@ class Call:
         return self.op.paces.get(key) or self.op.paces.setdefault(key, Pace())
 
     def once(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives. In a call with nothing but constants it can follow from these alone (and from `n`): then it
-        is made once for all calls with the same, which must not write to it."""
+        """The result of `make`. In a call whose arguments are all constants, it depends on these and on `n` alone: then it
+        is made once for all calls with the same constants, which must not write to it."""
         if self.op.random or self.settled.handles or any([h is not None for h in self.handles]):
             return make()
         return self.settled.once(self.n, make)
 
     def once_for_shapes(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
-        """What `make` gives, for a plan in which the values of argument `aside` have no part: made once for all calls with
-        the same constants and with samples of this one shape, if they have one. Nobody may write to it."""
+        """The result of `make` for a plan that does not use the values of argument `aside`: made once for all calls with the
+        same constants and with samples of this one shape, if they have one shape. Nobody may write to it."""
         named = self.settled.named
         if any([named[name] is handle for handle in self.settled.handles for name in named if name != aside]):
             return make()
@@ -180,7 +182,7 @@ class Call:
         return self._planned_now(stores, key)
 
     def _inputs(self) -> list[Any]:
-        """The values of the inputs, which the stream of the call waits for."""
+        """The values of the inputs; the stream of the call waits for them."""
         self.stores = stores = [None if h is None else h._store or stored(h) for h in self.handles]
         if self.stream is not None:
             wait_for = _gpu_rooms().scope.wait_for
@@ -308,7 +310,7 @@ class _GpuRooms(NamedTuple):
 
 @functools.cache
 def _gpu_rooms() -> _GpuRooms:
-    """What only GPU work needs. An `import` inside a function takes 0.5 us each time."""
+    """The module that only GPU work needs. An `import` inside a function takes 0.5 us each time."""
     from ndd._cuda import scope
     from ndd._operator import on_gpu
 
@@ -319,7 +321,7 @@ def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
     """The units of the axes of a result. A sound of the same shape has the same rate."""
     known = source.scales or []
     if call.op.scale is not None:
-        made = {one: call.op.scale(one, **call.settled.named) for one in set(known)}  # recordings have few rates
+        made = {one: call.op.scale(one, **call.settled.named) for one in set(known)}  # there are few different rates
         return [made[one] for one in known] if len(known) == store.n else None
     alike = store.layout == source.layout and np.array_equal(store.shape_array, source.shape_array)
     return source.scales if store.scales is None and alike else store.scales

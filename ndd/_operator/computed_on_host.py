@@ -1,4 +1,4 @@
-"""A `.cuda` for operators whose shapes follow from data: a GPU could not know them without waiting either."""
+"""A `.cuda` for operators whose shapes follow from data, which a GPU operator would have to wait for too."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def operator(
         elementwise: True is `cut="elements"`.
         masks: an image HW is taken as HWC with one channel, and comes out as HW. The operator never sees it.
         paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.
-        register: list the operator among those that the registry-wide tests walk.
+        register: whether the registry-wide tests walk the operator.
 
     Roles, each a decorator of the operator:
 
@@ -93,8 +93,8 @@ def operator(
 
 
 def wrapper_of(found: Operator) -> Any:
-    """The public function, with the true signature. Missing arguments are Python's own TypeErrors, unknown ones are ours:
-    Python before 3.13 does not say what may have been meant."""
+    """The public function, with the true signature. Python raises TypeErrors for missing arguments, and we for unknown ones:
+    Python before 3.13 does not suggest what may have been meant."""
     if not found.name.isidentifier():
         raise TypeError(f"ndd.operator: an operator needs a name: write it with `def`, not as {found.name}")
     scope: dict[str, Any] = {"_op": found}
@@ -144,8 +144,8 @@ def wrapper_of(found: Operator) -> Any:
 
 
 def _value_of(argument: Argument) -> str:
-    """Source text for an argument's value. A short list becomes a tuple: calls can be looked up by it, and later
-    changes of the list do not reach it. `type`, not `__class__`: a list that `invariant` has marked keeps its mark."""
+    """Source text for an argument's value. A short list becomes a tuple, by which calls can be looked up and which later
+    changes of the list do not reach. `type`, not `__class__`: a list that `invariant` has marked keeps its mark."""
     name = argument.name
     if not argument.vector:
         return name
@@ -163,7 +163,8 @@ def _set_plan(found: Operator, function: Callable[..., Any]) -> Callable[..., An
 
 
 def _set_fusion(found: Operator, maker: str, *needs: str) -> Callable[..., Any]:
-    """`maker`: the operator that makes input 0, its `.cu` file, or "decoders"; `needs`: arguments of which one must be given."""
+    """`maker`: the operator that makes input 0, its `.cu` file, or "decoders"; `needs`: at least one of these arguments must
+    be given."""
 
     def fuses(function: Callable[..., Any]) -> Callable[..., Any]:
         found.fuses[maker] = function, needs
@@ -187,14 +188,14 @@ def _set_kernel(found: Operator, role: str, function: Callable[..., Any]) -> Cal
 
 
 def _check_places(found: Operator) -> None:
-    """TypeError for a kernel that does not take the outputs: it could not write them, and what memory held before would come
+    """TypeError for a kernel that does not take the outputs: it could not write them, and uninitialised memory would come
     out."""
     outputs = found.declared_outputs if isinstance(found.declared_outputs, int) else 1
     expected = [*([found.variadic] if found.variadic else found.inputs), *["out"] * outputs]
     places = found.cpu_names[: len(expected)]
     if len(places) < len(expected) or any(a.name in places for a in found.arguments):
         raise TypeError(
-            f"{found.name}.cpu: expected a function of ({', '.join(expected)}) and then, by name, of what else it needs, "
+            f"{found.name}.cpu: expected a function of ({', '.join(expected)}), then of anything else that it needs by name, "
             f"got one of ({', '.join(found.cpu_names)})"
         )
 

@@ -1,4 +1,4 @@
-"""Operators and arguments that DALI renamed or dropped, and still takes with a warning."""
+"""Operators and arguments that DALI has renamed or dropped and still takes with a warning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def renamed(operator: str, old: str, old_value: Any, new: str, new_value: Any) -
     if old_value is None:
         return new_value
     if new_value is not None:
-        raise TypeError(f"{operator}() got `{old}`, the old name of `{new}`, beside `{new}`")
+        raise TypeError(f"{operator}() got `{old}`, the old name of `{new}`, besides `{new}`")
     _warn(f"{operator}: `{old}` is an old name of `{new}`")
     return old_value
 
@@ -67,5 +67,6 @@ def _documented(function: Any, module: str, head: str) -> Any:
 
 
 def _warn(text: str) -> None:
-    """A DeprecationWarning at the user's line: Python shows those of a script or a notebook, not those of a library."""
+    """Warns with a DeprecationWarning at the user's line: Python shows these in a script or a notebook, but not in a
+    library."""
     warn_at(user_frame(), text, DeprecationWarning)

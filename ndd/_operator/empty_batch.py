@@ -27,7 +27,7 @@ def results_without_samples(call: Call, inputs: list[Store | None]) -> list[Stor
     outs = call.outs
     try:
         extents = _extents(call, inputs)
-    except Exception as error:  # an operator that cannot be asked without samples: the rank is known
+    except Exception as error:  # an operator that cannot plan without samples: only the rank is known
         raise_signalled(error)
         extents = None
     stores: list[Store] = []
@@ -43,7 +43,7 @@ def results_without_samples(call: Call, inputs: list[Store | None]) -> list[Stor
 
 
 def ranked(store: Store, spec: Spec) -> Store:
-    """A result of which no sample is left, with the rank that it was declared to have."""
+    """A result without samples, of the declared rank."""
     if store.whole is not None or not spec.ndim:
         return store
     made = empty_store(store.dtype, store.layout, store.device, (0,) * spec.ndim)

@@ -11,7 +11,7 @@ _operators: dict[str, Operator] = {}
 
 
 def add(found: Operator) -> None:
-    """Lists an operator of this package under its public path, one of a user under its module."""
+    """Lists an operator of this package under its public path, and a user's operator under its module."""
     _operators[public_path(found)] = found
 
 

@@ -1,5 +1,5 @@
-"""Constants that DALI takes and that hardly mean what they say, in most cases numbers in another unit: a warning at the user's
-line. It says what is likely meant. Values of samples are not looked at: a small one may be drawn."""
+"""Warns at the user's line of constants that DALI takes but that are hardly meant, in most cases numbers in another unit,
+and says what is likely meant. Values of samples are not checked: a small one may have been drawn."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ndd._tensor.type_guards import is_list
 from ndd._tensor.warn_once import warn_once
 
 _BYTE = 255
-_FACTOR = 50  # from which on a factor leaves hardly a byte that is neither 0 nor 255
-_NOISE = 0.25  # of whole numbers, which rounding takes away but for one number in twenty
+_FACTOR = 50  # a factor from which on hardly any byte stays between 0 and 255
+_NOISE = 0.25  # noise on whole numbers that rounding removes for all but one number in twenty
 _SHARE = 0.5  # the largest hue of torchvision, half the circle
-_CHANNELS = 4  # images that have more are rare enough to ask
+_CHANNELS = 4  # images with more channels are rare enough to warn
 
 
 def warn_of_unit_range(operator: str, input: Any, centre: Any, spread: Any, scale: float = 1.0, **names: str) -> None:
-    """Warns of a mean and a deviation for pixels of 0 to 1, as torchvision has them, beside bytes. `names`: those of the
+    """Warns of a mean and a deviation for pixels of 0 to 1, as torchvision has them, together with bytes. `names`: of the
     arguments."""
     if input.dtype.name != "u8":
         return
@@ -44,7 +44,7 @@ def warn_of_unit_range(operator: str, input: Any, centre: Any, spread: Any, scal
 
 
 def warn_of_hue(operator: str, hue: Any) -> None:
-    """Warns of a share of the circle where degrees are expected."""
+    """Warns of a fraction of the circle where degrees are expected."""
     values = _numbers(hue)
     if values is not None and 0 < np.abs(values).max() <= _SHARE:
         _warn(

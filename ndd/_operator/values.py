@@ -1,4 +1,4 @@
-"""`Values`: a per-sample argument as a plan sees it, in one form, wherever it was passed from."""
+"""`Values`: a per-sample argument as a plan sees it, in one form however it was passed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Values:
         """Whether the samples have values of their own: a Batch was given, or one value for each frame."""
         self.layout = layout
         """That of the Batch or Tensor that was given."""
-        self._given = given  # varies: an array [n, ...] or a list of n arrays; else a number or an array
+        self._given = given  # if `varies`: an array [n, ...] or a list of n arrays; else a number or an array
 
     def each(self) -> np.ndarray:
         """One number for each sample: `[n]`."""
@@ -42,7 +42,7 @@ class Values:
         return given
 
     def rows(self, k: int | None = None, *, repeat: bool = False, what: str = "") -> np.ndarray:
-        """A row of `k` numbers for each sample: `[n, k]`; `k=None`: of as many as there are, the same in all samples.
+        """A row of `k` numbers for each sample: `[n, k]`; `k=None`: as many as there are, but equally many in all samples.
 
         Args:
             repeat: one number stands for `k` equal ones.
@@ -97,11 +97,11 @@ class Values:
         return list(self._given)
 
     def distinct(self) -> list[np.ndarray]:
-        """As `arrays`, but a single one where it goes for all samples."""
+        """As `arrays`, but a single array if it holds for all samples."""
         return self.arrays() if self.varies else [np.asarray(self._given)]
 
     def error(self, sample: int, text: str) -> Exception:
-        """An error about the value of a sample; about the argument, where one value goes for all."""
+        """An error about the value of a sample; about the argument if one value holds for all."""
         return bad_sample(sample, text) if self.varies else RuntimeError(text)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
@@ -118,7 +118,7 @@ class Values:
 
     @property
     def constant(self) -> Any:
-        """The value that goes for all samples; None if they have values of their own."""
+        """The value that holds for all samples; None if they have values of their own."""
         return None if self.varies else self._given
 
     def repeated(self, counts: np.ndarray) -> Values:

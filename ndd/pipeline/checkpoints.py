@@ -1,4 +1,4 @@
-"""Checkpoints of pipelines: where its readers, generators and sources stand after a run, as JSON text."""
+"""Checkpoints of pipelines: the positions of readers, generators and sources after a run, as JSON text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _KIND = "ndd pipeline"
 
 
 class PlacedOutputs(tuple[Any, ...]):
-    """The outputs of a run, with the states after it: runs are prepared ahead, and a checkpoint is of the one given last."""
+    """The outputs of a run, with the states after it: runs are prepared ahead, and a checkpoint is for the last one given
+    out."""
 
     places: str
 
@@ -34,7 +35,7 @@ def first_states(restored: dict[str, Any] | None) -> str:
 
 
 def with_iterator(text: str, place: dict[str, Any] | None) -> str:
-    """The states, with the place of the iterator over the pipeline."""
+    """The states, with the position of the iterator over the pipeline."""
     return text if place is None else json.dumps({**json.loads(text), "iterator": place})
 
 
@@ -48,7 +49,7 @@ def written(text: str, filename: str | None) -> bytes:
 
 
 def restored_states(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The states in what `Pipeline.checkpoint()` gave, and the place of an iterator; ValueError for anything else."""
+    """The states in the result of `Pipeline.checkpoint()`, and the position of an iterator; ValueError for anything else."""
     text = checkpoint.decode("utf-8", "replace") if isinstance(checkpoint, bytes | bytearray) else checkpoint
     if not isinstance(text, str):
         raise TypeError(
@@ -66,14 +67,14 @@ def restored_states(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any] | N
         raise ValueError(f"Pipeline: checkpoint: expected version 1, got {found.get('version')!r}")
     place = found.get("iterator")
     if place is not None and not isinstance(place, dict):
-        raise ValueError(f"Pipeline: checkpoint: expected the place of an iterator, got {place!r}")
+        raise ValueError(f"Pipeline: checkpoint: expected the position of an iterator, got {place!r}")
     return found["states"], place
 
 
 def give_state(found: Any, label: str, states: dict[str, Any]) -> None:
-    """Moves a new reader, generator or source to where its predecessor stood."""
+    """Moves a new reader, generator or source to the position of its predecessor."""
     if not states:
-        return  # taken before the first run: everything begins as it is made
+        return  # the checkpoint is from before the first run: everything begins anew
     if label not in states:
         raise ValueError(f"Pipeline: the checkpoint has no state of {label!r}; it has {sorted(states)}")
     found.load_state_dict(states[label])

@@ -2,9 +2,8 @@
 `a if c else b`.
 
 An `if` becomes two functions of the variables that its branches assign, and an assignment of those that are read elsewhere.
-Where a branch returns, or goes on with the next turn of a loop, what follows the `if` becomes part of the branches that do
-not. A condition with `break` or `yield` in its branches, or with `return` inside a loop, stays as it is: it may be about plain
-values.
+If a branch returns or continues a loop, the statements after the `if` become part of the other branches. A condition with
+`break` or `yield` in its branches, or with `return` inside a loop, stays as it is: it may be about plain values.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ _rewritten: dict[types.CodeType, Any] = {}  # the factory of the rewritten funct
 
 
 def with_conditions(function: Any) -> Any:
-    """The function with conditions on nodes; what is no Python function of the user's comes back as it is."""
+    """The function with conditions on nodes; anything but a Python function of the user is returned unchanged."""
     if isinstance(function, functools.partial):
         return functools.partial(with_conditions(function.func), *function.args, **function.keywords)
     if isinstance(function, types.MethodType):
         return types.MethodType(with_conditions(function.__func__), function.__self__)
     if not isinstance(function, types.FunctionType):
         kinds = (vars(kind) for kind in type(function).__mro__)
-        call = next((names["__call__"] for names in kinds if "__call__" in names), None)  # of an object of the user's
+        call = next((names["__call__"] for names in kinds if "__call__" in names), None)  # for an object of the user
         return types.MethodType(with_conditions(call), function) if isinstance(call, types.FunctionType) else function
     if function.__code__.co_filename.startswith(_HOMES):
         return function
     code = function.__code__
-    # Rewritten with the function around it.
+    # It is rewritten with the function around it.
     if _DOOR in code.co_freevars or getattr(function, "_keeps_conditions", False):
         return function
     if code not in _rewritten:
@@ -79,7 +78,7 @@ class _Door:
 
 
 def _factory(function: types.FunctionType) -> types.CodeType | None:
-    """The code of a function of the free variables that makes the rewritten function."""
+    """The code of a factory that takes the free variables and makes the rewritten function."""
     try:
         own = _lambda(function.__code__) if function.__name__ == "<lambda>" else _definition(function.__code__)
     except (OSError, TypeError, SyntaxError):
@@ -91,7 +90,7 @@ def _factory(function: types.FunctionType) -> types.CodeType | None:
     own.body = _Blocks(own.body).block(own.body, False)
     free = [ast.arg(name) for name in (*function.__code__.co_freevars, _DOOR)]
     arguments = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
-    own.args.defaults = []  # those of the function itself are taken over
+    own.args.defaults = []  # the function's own defaults are copied
     own.args.kw_defaults = [None] * len(own.args.kwonlyargs)
     outer = ast.FunctionDef("_make", arguments, [own, ast.Return(ast.Name(own.name, ast.Load()))], [], None, None)
     outer.type_params = []  # type: ignore[attr-defined]
@@ -108,8 +107,8 @@ def _definition(code: types.CodeType) -> ast.FunctionDef | None:
 
 
 def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
-    """A `lambda` as a function that returns its expression. Of several in a line it is the one whose expression stands where
-    the code does (before Python 3.11, which tells, the first with its arguments)."""
+    """A `lambda` as a function that returns its expression. Of several in a line it is the one whose expression has the
+    position of the code (before Python 3.11, which records positions, the first with the same arguments)."""
     tree = _parsed("".join(inspect.findsource(code)[0]))
     in_line = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

@@ -1,9 +1,9 @@
 """`enable_conditionals=True`: `if node:` decides for each sample of a batch.
 
-The function of the pipeline is rewritten (`condition_rewriting.py`) so that a condition comes here. Where it is a plain
-value, the branch is taken as ever. Where it is a node, both branches are gone through, as in DALI: a node from outside is split
-where a branch takes it, so the branch has the samples for which it is taken, and what the branches give is merged in the order
-of the batch. A branch that no sample takes computes nothing in that run.
+The function of the pipeline is rewritten (`condition_rewriting.py`) so that conditions are decided here. If the condition is
+a plain value, Python's branch is taken. If it is a node, both branches are executed, as in DALI: a node from outside is
+split where a branch uses it, so that the branch has only its own samples, and the results of the branches are merged in the
+order of the batch. A branch that no sample takes computes nothing in that run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ndd.types import Constant
 
 
 class UnequalBranches(ValueError, RuntimeError):
-    """The branches of an `if` on a node give values that cannot become one (ValueError in DALI), or only one of them does
-    (RuntimeError in DALI)."""
+    """The branches of an `if` on a node give values that cannot be merged (ValueError in DALI), or only one of them gives a
+    value (RuntimeError in DALI)."""
 
 
 class Branch:
@@ -38,7 +38,8 @@ class Branch:
         self.decision, self.side, self.around = decision, side, decision.around
 
     def part(self, node: DataNode) -> DataNode:
-        """The samples of a node of the branch around that take this one: the node is split once for both sides."""
+        """The part of an outer branch's node with the samples that take this branch; the node is split once for both
+        sides."""
         parts = self.decision.parts
         if id(node) not in parts:
             with current.within(self.around):
@@ -99,9 +100,9 @@ def decide(
     Args:
         then, otherwise: the branches, as functions of the variables that they assign.
         before: the values of these variables before the `if`.
-        stores: attributes and items that the branches assign, such as `state.x` and `kept["x"]`: what gives the object, what
-            gives the name or key, and whether it is an item.
-        stores_into: what else a branch stores into, such as `kept[f(i)]`.
+        stores: attributes and items that the branches assign, such as `state.x` and `state["x"]`: a function that gives the
+            object, one that gives the name or key, and whether it is an item.
+        stores_into: other places that a branch stores into, such as `state[f(i)]`.
     """
     if not isinstance(condition, DataNode):
         return then(*before) if condition else otherwise(*before)
@@ -127,7 +128,7 @@ def decide(
 
 
 class Place:
-    """An attribute or an item of an object of the user's, which may not be there."""
+    """An attribute or an item of a user's object, which may be missing."""
 
     def __init__(self, owner: Any, name: Any, item: bool):
         self._owner, self._name, self._item = owner, name, item
@@ -140,7 +141,7 @@ class Place:
             return Undefined(str(self._name))
 
     def put(self, value: Any) -> None:
-        """Stores a value there; of an `Undefined`, takes away what is there."""
+        """Stores a value; an `Undefined` deletes it."""
         owner, name = self._owner, self._name
         if isinstance(value, Undefined):
             if not isinstance(self.value(), Undefined):
@@ -152,7 +153,7 @@ class Place:
 
 
 def _joined(decision: Decision, one: Any, two: Any) -> Any:
-    """Values of the branches as one value for all samples."""
+    """Merges values of the branches into one value for all samples."""
     if one is two and not _is_leaf(one):
         return one
     if isinstance(one, Undefined) or isinstance(two, Undefined):

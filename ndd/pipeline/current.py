@@ -1,4 +1,4 @@
-"""The position of a thread: its pipeline, its branch of an `if` on a node, and its line of the user's program."""
+"""A thread's position: its pipeline, its branch of an `if` on a node, and its line of the user's program."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def required(path: str) -> Any:
 
 
 class running:
-    """A pipeline is the current one of this thread. (No generator, whose `finally` may run later, when another run has
-    begun: what Ctrl-C leaves is taken away by `PipelineBody.leave_all`.)"""
+    """Makes a pipeline the current one of this thread. (Not a generator, whose `finally` may run later, when another run has
+    begun. `PipelineBody.leave_all` cleans up after Ctrl-C.)"""
 
     def __init__(self, pipeline: Any):
         self._pipeline = pipeline
@@ -62,7 +62,7 @@ def branch() -> Any:
 
 
 class within:
-    """The statements of a branch run on this thread."""
+    """Runs the statements of a branch on this thread."""
 
     def __init__(self, branch: Any):
         self._branch = branch
@@ -87,8 +87,8 @@ def user_frame() -> types.FrameType:
 
 
 def called_here(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step, to be called as if from the user's line that recorded it: errors name the innermost line outside this
-    package, which would be that of `run()`."""
+    """Calls a step as if from the user's line that recorded it. Errors name the innermost line outside this package, which
+    would otherwise be that of `run()`."""
     frame = user_frame()
     line = _STEP.replace(
         co_filename=frame.f_code.co_filename, co_name=frame.f_code.co_name, co_firstlineno=frame.f_lineno

@@ -1,4 +1,4 @@
-"""The calls that made the nodes of a pipeline, and the names that DALI gives their nodes.
+"""The calls that made a pipeline's nodes, and the names that DALI gives these nodes.
 
 Functions of `fn` and the operators of nodes are `noted`: recorded nodes know the call that made them. A call inside another
 (`fn.readers.sequence` calls `fn.readers.file`) is a part of it.
@@ -50,7 +50,7 @@ class Node:
 
 
 def nodes_in(value: Any) -> list[Node]:
-    """The nodes that stand in a value, a slice, a list or a tuple, in order."""
+    """The nodes in a value, a slice, a list or a tuple, in order."""
     if isinstance(value, slice):
         value = (value.start, value.stop, value.step)
     if isinstance(value, list | tuple):
@@ -59,9 +59,9 @@ def nodes_in(value: Any) -> list[Node]:
 
 
 def parted(value: Any) -> Any:
-    """A value with its nodes as the branch that is gone through has them: the samples that take it.
+    """A value whose nodes hold only the samples that take the current branch.
 
-    ValueError for a node that was made in a branch which is over.
+    ValueError for a node that was made in a branch that has ended.
     """
     if isinstance(value, list | tuple):
         return type(value)(map(parted, value))
@@ -101,12 +101,12 @@ class FunctionCall:
 
     @property
     def nodes(self) -> list[Node]:
-        """The nodes that it takes: its inputs, then its arguments by their names."""
+        """The nodes that the call takes: its inputs, then its arguments in the order of their names."""
         return nodes_in((*self.inputs, *(self.arguments[key] for key in sorted(self.arguments))))
 
     @property
     def device(self) -> str:
-        """The device of its result, as far as the graph tells: "cpu" or "gpu"."""
+        """The device of the result, as far as the graph tells: "cpu" or "gpu"."""
         if self.path in MOVES:
             return self.path.removeprefix("DataNode.")
         given = self.arguments.get("device")
@@ -116,8 +116,8 @@ class FunctionCall:
 
 
 def noted(path: str | None, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose nodes know what call made them; its attribute `noted` is the path. In a branch of an `if` on a node it
-    gets the samples of its nodes that take the branch."""
+    """A function whose nodes know which call made them; its attribute `noted` is the path. In a branch of an `if` on a node
+    it gets only the samples that take the branch."""
 
     @functools.wraps(function)
     def call(*inputs: Any, **arguments: Any) -> Any:
@@ -147,7 +147,7 @@ def _note(found: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, A
     numbers = _serials if pipeline is None else pipeline.states.numbers
     if not path.startswith("DataNode.") and path != "external_source":
         for _ in range(sum(not nodes_in(value) for value in inputs)):
-            next(numbers)  # DALI makes a constant of it, which has a name
+            next(numbers)  # DALI makes it a constant, which has a name
     name = inputs[0].name if path in MOVES else arguments.get("name")
     if name is None:
         name = f"__{_class_name(path)}_{next(numbers)}"

@@ -1,8 +1,8 @@
-"""The functions of `fn`: every operator and reader of ndd under DALI's functional name, by rule rather than by list.
+"""The functions of `fn`: every operator and reader of ndd under DALI's functional name, by a rule rather than a list.
 
 `fn.flip` is `ndd.flip`; `fn.readers.file` makes an `ndd.readers.File` once for a pipeline and advances it once a run;
-each random operator has a generator of its own, with DALI's numbers; what has no batch among its inputs gets the run's
-batch size.
+each random operator has a generator of its own, with DALI's numbers; a function without a batch among its inputs gets the
+run's batch size.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ndd.pipeline.sources import ExternalSource, check_source
 from ndd.random.streams import PipelineRNG
 from ndd.types import Constant
 
-# Arguments of pipeline mode that say nothing to an operator that runs at once.
+# Arguments of pipeline mode that mean nothing to an operator that runs at once.
 _WITHOUT_EFFECT = ("name", "preserve", "bytes_per_sample_hint", "seed")
 _SOURCE_OPTIONS = (
     "batch", "batch_info", "blocking", "bytes_per_sample_hint", "cuda_stream", "cycle", "device", "dtype", "layout", "ndim",
     "no_copy", "parallel", "prefetch_queue_depth", "preserve", "repeat_last", "use_copy_kernel",
 )  # fmt: skip
-# Names that DALI keeps from before its modules existed.
+# Names from before DALI had modules.
 OLD_NAMES = {
     "audio_decoder": "decoders.audio",
     "caffe2_reader": "readers.caffe2",
@@ -179,9 +179,10 @@ def _generator(pipeline: Any, seed: int | None) -> PipelineRNG:
 
 
 def _step(operator: Any, path: str, inputs: tuple[Any, ...], plain: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """How one set of inputs is computed, and the values that are taken for it."""
+    """The function that computes one set of inputs, and the values that it takes."""
     taken = (*inputs, *(plain[k] for k in sorted(plain)))
-    # In a branch it permutes the samples of the branch: nothing else without inputs looks at the others of its batch.
+    # In a branch it permutes the samples of the branch: no other function without inputs depends on the other samples of its
+    # batch.
     branch = current.branch() if path == "batch_permutation" else None
     scope = None if branch is None else branch.part(branch.decision.condition)
 
@@ -239,8 +240,8 @@ class CallForm:
 
 
 def _constant_input(path: str, value: Any) -> Any:
-    """Numbers in the place of an input are a constant, one NumPy number of 64 bits too: 32 bits, as of Python's. A list of
-    arrays has one for each sample where the body runs for every batch. TypeError elsewhere."""
+    """Numbers in place of an input are a constant of 32 bits, even a NumPy number of 64 bits, as Python numbers are. A list
+    of arrays has one for each sample if the body runs for every batch, and raises TypeError otherwise."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim):
         return as_constant(value, 1).select(0)
     if isinstance(value, list | tuple) and any(hasattr(v, "__array__") and not np.isscalar(v) for v in value):
@@ -337,7 +338,7 @@ def external_source(
 
 
 def fast_resize_crop_mirror(*inputs: Any, antialias: bool = False, **arguments: Any) -> Any:
-    """`resize_crop_mirror` that does not smooth what it makes smaller."""
+    """`resize_crop_mirror` without antialiasing."""
     return fn.resize_crop_mirror(*inputs, antialias=antialias, **arguments)
 
 
@@ -368,7 +369,7 @@ def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     return made(lambda run: shapes_of(run.batches((value,))[0], dtype), value)
 
 
-# Functions that are no operators of ndd by another name; `compositions.py` adds some.
+# Functions that are not just operators under another name; `compositions.py` adds some.
 OWN: dict[str, Any] = {
     "constant": constant,
     "dl_tensor_python_function": dl_tensor_python_function,

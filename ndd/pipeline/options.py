@@ -1,4 +1,4 @@
-"""The arguments of a pipeline's constructor, as its attributes, and the methods that have nothing to do here."""
+"""The arguments of a pipeline's constructor as its attributes, and DALI's methods that have no effect here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OperatorConcurrency(Enum):
 
 
 def _whole(name: str, given: Any) -> int | None:
-    """An argument that counts something; TypeError for what is no integer."""
+    """An argument that is a count; TypeError unless it is an integer."""
     if given is None or isinstance(given, int | np.integer):
         return None if given is None else int(given)
     raise TypeError(f"Pipeline: {name}: expected an integer, got {given!r}")
@@ -59,7 +59,7 @@ def _is_type(value: Any) -> bool:
 
 
 def _expected(name: str, given: Any, kind: str, is_one: Callable[[Any], bool]) -> Any:
-    """The required property of outputs, if it is of the right kind."""
+    """The required property of outputs, checked."""
     for value in given if isinstance(given, list | tuple) else [given]:
         none_of_a_kind = name == "output_dtype" and value == ndd.types.NO_TYPE
         if none_of_a_kind or (name == "output_ndim" and isinstance(value, int) and value < 0):
@@ -121,7 +121,7 @@ class PipelineOptions:
         self.py_num_workers, self.py_start_method = py_num_workers, py_start_method
         self.stream_policy, self.concurrency = stream_policy, concurrency
         self._restored: dict[str, Any] | None = None
-        self.restored_iterator: dict[str, Any] | None = None  # the place of an iterator, in the checkpoint
+        self.restored_iterator: dict[str, Any] | None = None  # the position of the iterator in the checkpoint
         if checkpoint is not None:
             self._restored, self.restored_iterator = restored_states(checkpoint)
         self._output_checks = (
@@ -132,7 +132,7 @@ class PipelineOptions:
         self._prepare()
 
     def _prepare(self) -> None:
-        """The state that a pipeline begins with."""
+        """The state of a new pipeline."""
 
     @property
     def max_batch_size(self) -> int:
@@ -162,7 +162,7 @@ class PipelineOptions:
         """The seed of the random operators."""
         return self._seed
 
-    # ---- what code for DALI may call, and which has nothing to do here
+    # ---- methods that code for DALI may call, without effect here
 
     def start_py_workers(self) -> None:
         """Nothing to do."""

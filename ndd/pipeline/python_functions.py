@@ -1,4 +1,5 @@
-"""Functions of the user's that a pipeline calls with its batches: NumPy arrays, DLPack capsules, torch tensors, numba."""
+"""User functions that a pipeline calls with its batches: on NumPy arrays, DLPack capsules or torch tensors, or compiled by
+numba."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ def python_function(
     with `batch_processing=True`; its results are outputs, a tuple if there are several. `num_outputs=0` runs it for its
     effect. RuntimeError for another number of outputs or samples, or samples of several element types.
 
-    What `function` raises reaches the caller of `run` as it is, and the pipeline goes on with the next batch. To DALI it is
-    a RuntimeError with its text, and the end of the pipeline. Only StopIteration becomes a RuntimeError here too: an iterator
-    would take it for the end of the data."""
+    An exception of `function` reaches the caller of `run` unchanged, and the pipeline goes on with the next batch. DALI
+    makes it a RuntimeError with its text and ends the pipeline. Only StopIteration becomes a RuntimeError here too: an
+    iterator would take it for the end of the data."""
     current.required("python_function")
     if not isinstance(output_layouts, list | tuple):
         output_layouts = [output_layouts] * num_outputs
@@ -67,7 +68,7 @@ def _returned(given: Any, num_outputs: int) -> Any:
         return [given[0] if isinstance(given, tuple) else given] if num_outputs else []
     if not isinstance(given, tuple | list) or len(given) != num_outputs:
         got = f"{len(given)} of them" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
-        raise RuntimeError(f"fn.python_function: the function is to return a tuple of {num_outputs} outputs, got {got}")
+        raise RuntimeError(f"fn.python_function: the function must return a tuple of {num_outputs} outputs, got {got}")
     return given
 
 
@@ -79,17 +80,17 @@ def _check_samples(result: Any, size: int, output: int) -> None:
     kinds = sorted({str(r.dtype).removeprefix("torch.") for r in result if hasattr(r, "dtype")})
     if len(kinds) > 1:
         raise RuntimeError(
-            f"fn.python_function: output {output}: the samples are of the types {', '.join(kinds)}. Make them one"
+            f"fn.python_function: output {output}: the samples have the types {', '.join(kinds)}. Convert them to one"
         )
 
 
 def dl_tensor_python_function(
     *inputs: Any, function: Any, batch_processing: bool = False, synchronize_stream: bool = True, **arguments: Any
 ) -> Any:
-    """`python_function` with DLPack capsules in the place of NumPy arrays; results are capsules or have `__dlpack__`.
+    """`python_function` with DLPack capsules instead of NumPy arrays; results are capsules or have `__dlpack__`.
 
     Args:
-        synchronize_stream: no effect: a result is waited for where it is used.
+        synchronize_stream: no effect: the user of a result waits for it.
     """
 
     def given(value: Any) -> Any:
@@ -109,7 +110,7 @@ def dl_tensor_python_function(
 
 
 def torch_python_function(*inputs: Any, function: Any, batch_processing: bool = False, **arguments: Any) -> Any:
-    """`python_function` with torch tensors in the place of NumPy arrays; results may be either."""
+    """`python_function` with torch tensors instead of NumPy arrays; results may be either."""
 
     def as_torch(value: Any) -> Any:
         import torch

@@ -18,7 +18,7 @@ class Run:
     """The values of one batch.
 
     Attributes:
-        sample_count: of the batches of sources, None as long as none gave one.
+        sample_count: the size of the sources' batches, None until one has given a batch.
         values: of the steps so far.
     """
 
@@ -35,14 +35,14 @@ class Run:
         return self.pipeline.max_batch_size if self.sample_count is None else self.sample_count
 
     def replay(self, trace: Trace, keeps: bool) -> None:
-        """Computes the steps of a trace; unless `keeps`, each value is let go after the last step that takes it."""
+        """Computes the steps of a trace; unless `keeps`, each value is dropped after the last step that takes it."""
         for step, done in trace.steps:
             self.values[step] = self.compute(step)
             for past in done if not keeps else ():
                 self.values.pop(past, None)
 
     def ask(self, sources: list[Any]) -> None:
-        """Has the batches of all sources. At the end of one the others are asked as well, as in DALI: they end the epoch
+        """Gets the batches of all sources. When one ends the others are asked as well, as in DALI: they end the epoch
         together."""
         ended = None
         for source in sources:
@@ -66,7 +66,7 @@ class Run:
         step = node.step
         if step is None:
             return node.value
-        if step not in self.values:  # of a node that was made outside of a body that runs for every batch
+        if step not in self.values:  # a node made outside of a body that runs for every batch
             self.values[step] = self.compute(step)
         found = self.values[step]
         return found if node.index is None else found[node.index]
@@ -84,13 +84,14 @@ class Run:
         return value
 
     def batches(self, values: tuple[Any, ...]) -> list[Any]:
-        """The values as batches of one size, of which at least one is a node or the size is the run's."""
+        """The values as batches of one size: that of a node among them, else that of the run."""
         found = [self.of(v) if isinstance(v, DataNode) else v for v in values]
         size = next((v.batch_size for v in found if isinstance(v, ndd.Batch)), self.batch_size)
         return [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in found]
 
     def flags(self, node: Any) -> np.ndarray:
-        """The truth of each sample of a condition: bool `[N]`. ValueError on a GPU, RuntimeError for several in a sample."""
+        """The truth value of each sample of a condition: bool `[N]`. ValueError on a GPU, RuntimeError for several values in
+        a sample."""
         if id(node) not in self._flags:
             batch = self.of(node)
             if batch.device.device_type != "cpu":

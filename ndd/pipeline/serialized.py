@@ -1,4 +1,5 @@
-"""Pipelines as text: `Pipeline.serialize()` writes the calls behind the outputs as JSON, `deserialize` makes them again.
+"""Pipelines as text: `Pipeline.serialize()` writes the calls that the outputs depend on as JSON, `deserialize` makes them
+again.
 
 The text holds names of functions of `fn` and plain values, no code: a forged one can make no other calls.
 """
@@ -37,7 +38,7 @@ def definition_text(pipeline: Any, outputs: Iterable[Any]) -> str:
     rows = []
     for number, call in enumerate(calls_behind(outputs)):
         inputs, arguments = call.inputs, call.arguments
-        if call.path == "external_source":  # without its source, as in DALI: whoever reads the definition feeds it
+        if call.path == "external_source":  # without its source, as in DALI: the reader of the definition feeds it
             inputs = (None, *inputs[1:])
             arguments = {**{k: v for k, v in arguments.items() if k != "source"}, "name": call.name}
         rows.append(
@@ -63,7 +64,7 @@ def definition_text(pipeline: Any, outputs: Iterable[Any]) -> str:
 
 
 def definition_in(text: Any) -> dict[str, Any]:
-    """The definition in a text; RuntimeError for any other."""
+    """The definition in a text; RuntimeError for any other text."""
     text = text.decode("utf-8", "replace") if isinstance(text, bytes | bytearray) else text
     try:
         found = json.loads(text)
@@ -91,7 +92,7 @@ def outputs_of(definition: dict[str, Any]) -> list[Any]:
             made.append(function(*inputs, **{k: _read(v, made) for k, v in row["arguments"].items()}))
         return [_read(v, made) for v in definition["outputs"]]
     except (KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
-        raise RuntimeError(f"Pipeline.deserialize: the definition does not hold together: {error}") from error
+        raise RuntimeError(f"Pipeline.deserialize: the definition is inconsistent: {error}") from error
 
 
 def _function(path: str) -> Any:
@@ -106,7 +107,7 @@ def _function(path: str) -> Any:
 
 
 def _written(value: Any, what: str, numbers: dict[int, int]) -> Any:
-    """A value as JSON has it: what is no number, text or list is a list of its kind and what it is made of, in a dict."""
+    """A value in the form of JSON: anything but a number, a text or a list becomes a dict with its kind and its parts."""
 
     def parts(values: Iterable[Any]) -> list[Any]:
         return [_written(v, what, numbers) for v in values]
@@ -142,8 +143,8 @@ def _written(value: Any, what: str, numbers: dict[int, int]) -> Any:
         return {"dtype": ndd.dtype(value).name}
     except (TypeError, ValueError, KeyError):
         raise RuntimeError(
-            f"Pipeline.serialize: {what}: a {type(value).__name__} cannot be written, as functions, tensors and objects of "
-            "Python cannot: keep the function that makes the pipeline"
+            f"Pipeline.serialize: {what}: a {type(value).__name__} cannot be written, nor can functions, tensors and Python "
+            "objects: keep the function that makes the pipeline"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""How much memory the results of a pipeline's calls take: `Pipeline.executor_statistics()`."""
+"""The memory that the results of a pipeline's calls take: `Pipeline.executor_statistics()`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class MemoryStatistics:
         self._watched: dict[tuple[str, Any], Any] = {}
 
     def watch(self, node: Any, name: str, place: Any) -> None:
-        """A call of that name made a node."""
+        """Notes that a call of that name made a node."""
         self._watched[name, place] = node
 
     def measure(self, run: Any) -> None:
-        """A run ends, whose values are all there."""
+        """Notes the sizes at the end of a run, while all its values exist."""
         rows: dict[str, list[tuple[int, int]]] = {}
         for (name, _), node in self._watched.items():
             if node.step not in run.values:

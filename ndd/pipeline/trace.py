@@ -1,6 +1,6 @@
 """The trace of a pipeline: the steps that its function recorded, once, when the pipeline was made.
 
-A step says how a value is computed of the values before it; `replay.py` computes all of them for every batch.
+A step says how a value is computed from earlier values; `replay.py` computes all steps for every batch.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _serials = itertools.count()
 
 
 class Step:
-    """A call that waits for its batch.
+    """A recorded call.
 
     Attributes:
-        compute: `compute(run)`, or `compute(run, object)` of a call that keeps something between runs.
+        compute: `compute(run)`, or `compute(run, object)` if the call has state between runs.
         nodes: the nodes that it takes, in DALI's order: its inputs, then its arguments by their names.
-        kept: what it keeps.
-        several: whether it gives a tuple or a dict.
-        joins: whether it has work where one of its inputs has no samples, as what joins branches does.
+        kept: the state of the call.
+        several: whether it returns a tuple or a dict.
+        joins: whether it runs even if one of its inputs has no samples, as steps that merge branches do.
         serial: larger than that of any step before.
     """
 
@@ -48,7 +48,7 @@ class Trace:
 
     Attributes:
         steps: in the order in which they were recorded, each with the steps whose values nobody needs after it.
-        kept: what they keep, in the order in which DALI meets them: output after output, the inputs of a step before itself.
+        kept: their states in DALI's order: output after output, the inputs of a step before the step.
     """
 
     def __init__(self, outputs: Iterable[Any], always: Iterable[Step]):
@@ -66,7 +66,7 @@ class Trace:
 
 
 def _met(ends: list[Step]) -> list[Step]:
-    """Steps and what is before them, inputs first; no recursion, as pipelines may be long."""
+    """Steps and everything that they depend on, inputs first; without recursion, since pipelines may be long."""
     found: dict[Step, None] = {}
     waiting: list[tuple[Step, bool]] = [(step, False) for step in reversed(ends)]
     while waiting:

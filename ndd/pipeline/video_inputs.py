@@ -15,7 +15,7 @@ from ndd.pipeline.sources import ExternalSource
 
 
 class VideoInput(ExternalSource):
-    """The videos that were fed, and the place in the first of them."""
+    """The videos that were fed, and the position in the first of them."""
 
     def __init__(self, name: str | None, max_batch_size: int, how: dict[str, Any]):
         super().__init__(name, max_batch_size, None, {})
@@ -30,7 +30,7 @@ class VideoInput(ExternalSource):
             self.queue.append(np.ascontiguousarray(np.asarray(sample)).reshape(-1))
 
     def next(self) -> list[Any]:
-        """The next sequences of a video, as many as a batch may have, or those that are left."""
+        """The next sequences of a video, up to a batch of them."""
         while (found := next(self._batches, None)) is None:
             if not self.queue:
                 raise RuntimeError(
@@ -55,8 +55,8 @@ def video_input(
     """Sequences of frames, u8 `[F, H, W, 3]`, layout "FHWC", of videos that `Pipeline.feed_input` gives.
 
     A run gives the next `batch_size` sequences of the video; the last run of a video may give fewer. After it comes the
-    video that was fed next. RuntimeError for a run when there is none. Only what a run gives is decoded. Of several videos
-    fed at once DALI forgets all but the first; here they follow each other.
+    video that was fed next. RuntimeError for a run when there is none. Only the frames that a run gives are decoded. DALI
+    drops all but the first of several videos fed at once; here they follow each other.
 
     Args:
         sequence_length: frames of a sequence.

@@ -11,7 +11,7 @@ _UNCALLED = "Expected a pipeline, got a function that makes one: call it, as in 
 
 
 class IterableSource:
-    """An iterable of batches, or a function that makes one for each epoch, in the place of a pipeline."""
+    """An iterable of batches, or a function that makes one for each epoch, in place of a pipeline."""
 
     def __init__(self, batches: Any, names: Sequence[str]):
         self._make = batches if callable(batches) else lambda: batches
@@ -38,7 +38,7 @@ class IterableSource:
             self._iterator = iter(self._current)  # type: ignore[call-overload]
         try:
             if self._item is None:
-                self._item = self._iterator.__next__()  # next() would be one call more, after which Ctrl-C may come
+                self._item = self._iterator.__next__()  # next() would be one more call, after which Ctrl-C may come
         except StopIteration:
             self._ended, self._iterator = True, None
             raise
@@ -79,6 +79,6 @@ def as_sources(pipelines: Any, names: Sequence[str]) -> list[Any]:
 
 
 def check(condition: bool, text: str) -> None:
-    """DALI reports wrong uses of its iterators as AssertionError; so that callers can catch the same, so do we."""
+    """DALI reports wrong uses of its iterators as AssertionError, and so do we, so that callers can catch the same."""
     if not condition:
         raise AssertionError(text)

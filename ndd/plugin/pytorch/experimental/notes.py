@@ -18,7 +18,7 @@ class Call:
 
     def __init__(self, inputs: dict[str, Any]):
         self.inputs = inputs
-        self.outputs: Any = None  # its samples, where a custom collation left notes of single calls
+        self.outputs: Any = None  # its samples, if a custom collation left notes of single calls
 
 
 class BatchCall:
@@ -78,7 +78,7 @@ def _collate(notes: list[DALIOutputSampleRef], *, collate_fn_map: Any = None) ->
     for i, note in enumerate(notes):
         if note.sample_idx != first.sample_idx + i or note.output_idx != first.output_idx:
             raise RuntimeError(
-                f"Unexpected sample order: sample {i} of the batch has {note}, after {first} of sample 0. The transform is to be "
+                f"Unexpected sample order: sample {i} of the batch has {note}, after {first} of sample 0. The transform must be "
                 "called once for each sample. A pipeline with several external sources takes several inputs in one call, "
                 "`proxy(a=..., b=...)`, and may give several outputs"
             )
@@ -119,7 +119,7 @@ class Proxy:
 
 
 def replaced(obj: Any, replace: Callable[[Any], Any]) -> Any:
-    """`obj` with every note in it replaced; lists, dicts and objects with attributes in place."""
+    """`obj` with every note in it replaced; lists, dicts and objects with attributes are changed in place."""
     if isinstance(obj, DALIOutputBatchRef | DALIOutputSampleRef):
         return replace(obj)
     if isinstance(obj, torch.Tensor | str | bytes | int | float | type) or obj is None:
