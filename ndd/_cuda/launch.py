@@ -98,8 +98,8 @@ class Memory:
             else:
                 self.hold(upload(octets, call.device))
             return
-        made = device_empty((self.count,), self.dtype, call.device)
-        self.hold(made.zero_() if self.zeros else made)
+        tensor = device_empty((self.count,), self.dtype, call.device)
+        self.hold(tensor.zero_() if self.zeros else tensor)
 
     def anew(self, held: dict[int, Memory]) -> Memory:
         """The same memory for another call. `held` has what this call has made so far, by the `id` of the first call's memory."""
@@ -284,14 +284,14 @@ class Launch:
             key += macros
             # As text, for 1 and 1.0 are equal.
             key += [str(value) if value.__class__ is float else value for value in macros.values()]
-        found = tuple(key)
+        form_key = tuple(key)
         forms = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
-        form = forms.get(found)
+        form = forms.get(form_key)
         if form is None:
             places = {name for name, _ in addresses}
             numbers = [k for k, v in fields.items() if k not in places and np.asarray(v).dtype != object]
             names = [*names, "items", *numbers]
-            form = forms[found] = _Form(_struct(addresses, names, columns), names)
+            form = forms[form_key] = _Form(_struct(addresses, names, columns), names)
         return form, columns, addresses
 
     def _own_columns(self) -> tuple[Any, list[np.ndarray], list[str], list[tuple[str, Any]]]:
@@ -319,8 +319,8 @@ class Launch:
     ) -> list[Any]:
         """The compiled kernels of a launch."""
         text = self._source(file)
-        given = {k: str(int(v) if isinstance(v, bool) else v) for k, v in macros.items()}
-        every = {**self._element_macros(), **given}
+        definitions = {k: str(int(v) if isinstance(v, bool) else v) for k, v in macros.items()}
+        every = {**self._element_macros(), **definitions}
         names = (kernel,) if isinstance(kernel, str) else kernel
         return [self._compiled(text, name, struct, shared_kind, every) for name in names]
 
@@ -344,22 +344,22 @@ class Launch:
         name = file or op.cuda_source
         if "(" in name:  # the kernel's text itself: an operator made in a notebook has no file to lie beside
             return name
-        found = _paths.get((op.module, name))
-        if found is None:
-            found = _paths[op.module, name] = Path(sys.modules[op.module].__file__ or ".").parent / name
-        return found
+        path = _paths.get((op.module, name))
+        if path is None:
+            path = _paths[op.module, name] = Path(sys.modules[op.module].__file__ or ".").parent / name
+        return path
 
     def _element_macros(self) -> dict[str, str]:
-        found = {}
+        macros = {}
         for i, operand in enumerate(self.inputs):
             if operand is not None:
-                found[f"IN{i}"] = source.ELEMENT_TYPES[operand.dtype.name]
+                macros[f"IN{i}"] = source.ELEMENT_TYPES[operand.dtype.name]
         for i, store in enumerate(self.outputs):
-            found[f"OUT{i}"] = source.ELEMENT_TYPES[store.dtype.name]
+            macros[f"OUT{i}"] = source.ELEMENT_TYPES[store.dtype.name]
         for short in ("IN", "OUT"):
-            if f"{short}0" in found:
-                found[short] = found[f"{short}0"]
-        return found
+            if f"{short}0" in macros:
+                macros[short] = macros[f"{short}0"]
+        return macros
 
 
 class Joined(Launch):
@@ -479,8 +479,8 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
     held: dict[int, Memory] = {}
     for step in steps:
         if isinstance(step, Memory):
-            held[id(step)] = made = step.anew(held)
-            made.make(call)
+            held[id(step)] = memory = step.anew(held)
+            memory.make(call)
         else:
             addresses = step.addresses
             if held:
@@ -493,14 +493,14 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
 def _staying(values: np.ndarray, call: Any) -> int:
     """The address of a table that stays on the GPU; 0 if too many tables are there already."""
     key = id(values), call.device.device_id
-    found = _tables.get(key)
-    if found is None:
+    table = _tables.get(key)
+    if table is None:
         if len(_tables) >= _KEPT_TABLES:
             return 0
         there = upload(values, call.device)
         call.stream.synchronize()  # for all other streams that will read it
-        found = _tables[key] = (there.data_ptr(), there, values)
-    return found[0]
+        table = _tables[key] = (there.data_ptr(), there, values)
+    return table[0]
 
 
 def pinned_empty(nbytes: int) -> Any:
@@ -549,9 +549,9 @@ def counted(shapes: np.ndarray) -> Volumes:
     """The elements of samples of these shapes."""
     if not shapes.flags.carray or shapes.dtype.char != _INT64:
         return Volumes(shapes)
-    found = np.empty((2, len(shapes)), np.int64)
-    total, most = count_elements(shapes, found)
-    return Volumes(shapes) if total < 0 else Volumes.known(found[0], found[1], total, most)
+    numbers = np.empty((2, len(shapes)), np.int64)
+    total, most = count_elements(shapes, numbers)
+    return Volumes(shapes) if total < 0 else Volumes.known(numbers[0], numbers[1], total, most)
 
 
 bind_volumes(counted)

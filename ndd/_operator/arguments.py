@@ -93,12 +93,12 @@ class Argument:
 
     def _constant(self, convert: Callable[[Any], Any], value: Any, operator: str) -> Any:
         try:
-            found = convert(value)
+            converted = convert(value)
             self._warn_of_change(value, operator)
-            too_large = excess(self.name, found) if self.bounded else None
+            too_large = excess(self.name, converted) if self.bounded else None
             if too_large is not None:
                 raise ValueError(too_large[1])
-            return found
+            return converted
         except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             said = str(error)
             if is_list(value) and any(isinstance(v, Batch) for v in value):
@@ -128,9 +128,9 @@ class Argument:
         if self.per_sample:
             if isinstance(value, Handle):
                 return value
-            given = from_pipeline(value)
-            if given is not None:
-                return given
+            unwrapped = from_pipeline(value)
+            if unwrapped is not None:
+                return unwrapped
             if getattr(value, "is_cuda", False):
                 return build_tensor(value, None, None, None, copy=False)
             if self.numpy.kind == "i" and hasattr(value, "__array__"):
@@ -323,11 +323,11 @@ def values_of(argument: Argument, value: Any, n: int, operator: str) -> Values:
     """A per-sample argument for `n` samples, from a constant or a handle."""
     if not isinstance(value, Handle):
         return Values(argument.name, value, n, argument.numpy, argument.vector, varies=False)
-    found = _found(argument, value, n, operator)
-    too_large = excess(argument.name, found) if argument.bounded else None
+    values = _found(argument, value, n, operator)
+    too_large = excess(argument.name, values) if argument.bounded else None
     if too_large is not None:
         raise bad_sample(too_large[0], f"argument {argument.name!r}: {too_large[1]}", ValueError)
-    return Values(argument.name, found, n, argument.numpy, argument.vector, varies=True, layout=value.layout)
+    return Values(argument.name, values, n, argument.numpy, argument.vector, varies=True, layout=value.layout)
 
 
 def _found(argument: Argument, handle: Any, n: int, operator: str) -> Any:

@@ -154,16 +154,16 @@ class Call:
     def _compute(self) -> list[Store]:
         op = self.op
         if self.stream is not None and op.fuses:
-            made = fusion.joined(self, _gpu_rooms().on_gpu.joined)
-            if made is not None:
-                self.stores = [made[1]]
-                return self._labelled([made[0]], None)
+            outcome = fusion.joined(self, _gpu_rooms().on_gpu.joined)
+            if outcome is not None:
+                self.stores = [outcome[1]]
+                return self._labelled([outcome[0]], None)
         if not self.n:  # operators never see an empty batch
             return results_without_samples(self, [None if h is None else stored(h) for h in self.handles])
         stores = self._inputs()
         if self.ready_made is not None:
-            made, self.ready_made = self.ready_made, None
-            return self._labelled([made], None)
+            outcome, self.ready_made = self.ready_made, None
+            return self._labelled([outcome], None)
         if op.views is not None:
             return self._view(stores)
         if op.batch is not None and not op.batch_takes_plan and (op.plan is None or self.device.device_id is None):
@@ -197,16 +197,16 @@ class Call:
     def arguments(self) -> dict[str, Any]:
         """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""
         settled, n = self.settled, self.n
-        known, found = settled.by_name
+        known, by_name = settled.by_name
         if known == n:
-            return found
-        found = {
+            return by_name
+        by_name = {
             a.name: values_of(a, v, n, self.op.name) if a.per_sample and v is not None else v
             for a, v in zip(self.op.arguments, settled.named.values(), strict=True)
         }
         if not settled.handles:
-            settled.by_name = n, found
-        return found
+            settled.by_name = n, by_name
+        return by_name
 
     def _view(self, stores: list[Any]) -> list[Store]:
         """Outputs that are views of the inputs' memory."""
@@ -232,14 +232,14 @@ class Call:
         op = self.op
         try:
             if self.device.device_id is None:
-                found = op.batch(self, *self._operands(stores), **self.arguments())  # type: ignore[misc]
+                outcome = op.batch(self, *self._operands(stores), **self.arguments())  # type: ignore[misc]
             else:
                 own = [s if s is None or s.device != self.device else s.contiguous() for s in stores]  # for kernels
-                found = _gpu_rooms().on_gpu.batch(self, self._operands(own))
+                outcome = _gpu_rooms().on_gpu.batch(self, self._operands(own))
             single = self.settled.single
             if not op.ours:
-                check_values(found, self.outs, single, None if self.settled.fewer else self.n)
-            results = [on_cpu.store_of(v, s) for v, s in zip([found] if single else found, self.outs, strict=True)]
+                check_values(outcome, self.outs, single, None if self.settled.fewer else self.n)
+            results = [on_cpu.store_of(v, s) for v, s in zip([outcome] if single else outcome, self.outs, strict=True)]
         except Exception as error:
             raise_named(error, op, stores)
         return self._labelled(results, None)
@@ -274,11 +274,11 @@ class Call:
 
     def _operands(self, stores: list[Any]) -> list[Any]:
         specs = self.settled.specs
-        found: list[Any] = [
+        operands: list[Any] = [
             None if s is None else Operand(s, specs[i] if i < len(specs) else self.handles[i]._spec, self.n)
             for i, s in enumerate(stores)
         ]
-        return found + [None] * (len(self.op.inputs) - len(found))
+        return operands + [None] * (len(self.op.inputs) - len(operands))
 
     def _computed(
         self, planned: CachedPlan, stores: list[Any], n: int, operands: list[Any] | None = None
@@ -321,8 +321,10 @@ def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
     """The units of the axes of a result. A sound of the same shape has the same rate."""
     known = source.scales or []
     if call.op.scale is not None:
-        made = {one: call.op.scale(one, **call.settled.named) for one in set(known)}  # there are few different rates
-        return [made[one] for one in known] if len(known) == store.n else None
+        scales = {
+            scale: call.op.scale(scale, **call.settled.named) for scale in set(known)
+        }  # there are few different rates
+        return [scales[scale] for scale in known] if len(known) == store.n else None
     alike = store.layout == source.layout and np.array_equal(store.shape_array, source.shape_array)
     return source.scales if store.scales is None and alike else store.scales
 
@@ -340,9 +342,9 @@ def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:
 
 
 def _repeat(store: Store, n: int) -> Store:
-    one = store.arrays()[0]
+    sample = store.arrays()[0]
     repeated = Store(
-        store.dtype, store.layout, store.device, store.shapes * n, parts=[one] * n,
+        store.dtype, store.layout, store.device, store.shapes * n, parts=[sample] * n,
         source_info=None if store.source_info is None else list(store.source_info) * n,
     )  # fmt: skip
     repeated.stream, repeated.ready = store.stream, store.ready

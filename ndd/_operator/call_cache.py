@@ -72,15 +72,15 @@ class CachedCall:
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """The result of `make`, computed once for all calls with these constants and this key."""
-        made = self.made_once
+        cache = self.made_once
         try:
-            return made[key]
+            return cache[key]
         except KeyError:
-            found = make()
-        if len(made) > FEW:
-            made.clear()
-        made[key] = found
-        return found  # not looked up again: another thread may have cleared it
+            result = make()
+        if len(cache) > FEW:
+            cache.clear()
+        cache[key] = result
+        return result  # not looked up again: another thread may have cleared it
 
     def given(self, values: Sequence[Any], keep: bool = True) -> CachedCall:
         """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
@@ -89,11 +89,11 @@ class CachedCall:
         for i, name in self.places:
             named[name] = values[i] if keep else None
             handles.append(named[name])
-        found = CachedCall(self.specs, named, handles, self.device, self.moves, self.outs, self.single, self.places)
-        found.fewer, found.batch_only, found.assumed = self.fewer, self.batch_only, self.assumed
-        found.constants, found.plans, found.kernels = self.constants, self.plans, self.kernels
-        found.columns, found.made_once = self.columns, self.made_once
-        return found
+        cached = CachedCall(self.specs, named, handles, self.device, self.moves, self.outs, self.single, self.places)
+        cached.fewer, cached.batch_only, cached.assumed = self.fewer, self.batch_only, self.assumed
+        cached.constants, cached.plans, cached.kernels = self.constants, self.plans, self.kernels
+        cached.columns, cached.made_once = self.columns, self.made_once
+        return cached
 
 
 class CachedPlan:

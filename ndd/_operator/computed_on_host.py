@@ -16,8 +16,8 @@ def computed_on_host(launch: Any, *operands: Any, **arguments: Any) -> Any:
     from ndd._cuda import transfer
 
     call = launch.call
-    found = call.op.batch(call, *operands, **arguments)
-    values = [found] if call.settled.single else found
+    results = call.op.batch(call, *operands, **arguments)
+    values = [results] if call.settled.single else results
     stores = [
         transfer.to_gpu(store_of(v, Spec.of(s.dtype, s.ndim, s.layout, Device.CPU)), call.device)
         for v, s in zip(values, call.outs, strict=True)

@@ -58,12 +58,12 @@ def old_name(function: F, module: str) -> F:
 
 def _documented(function: Any, module: str, head: str) -> Any:
     """A copy of a declaration for another place."""
-    found = types.FunctionType(
+    copy = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
-    found.__kwdefaults__, found.__annotations__ = function.__kwdefaults__, function.__annotations__
-    found.__module__, found.__doc__ = module, f"{head}\n\n    {function.__doc__}"
-    return found
+    copy.__kwdefaults__, copy.__annotations__ = function.__kwdefaults__, function.__annotations__
+    copy.__module__, copy.__doc__ = module, f"{head}\n\n    {function.__doc__}"
+    return copy
 
 
 def _warn(text: str) -> None:

@@ -167,13 +167,13 @@ def _per_frame(argument: Argument, handle: Any, counts: np.ndarray, operator: st
                 f"{operator}: sample {i}: argument {argument.name!r} has {len(array)} values for {count} frames"
             )
         rows.extend(values)
-    found: Any
+    per_frame: Any
     if argument.vector:
-        found = [np.atleast_1d(r).astype(argument.numpy) for r in rows]
-        found = found if _uneven(found) else np.array(found, argument.numpy)
+        per_frame = [np.atleast_1d(r).astype(argument.numpy) for r in rows]
+        per_frame = per_frame if _uneven(per_frame) else np.array(per_frame, argument.numpy)
     else:
-        found = np.array([np.asarray(r).reshape(()) for r in rows]).astype(argument.numpy)
-    return Values(argument.name, found, len(rows), argument.numpy, argument.vector, varies=True)
+        per_frame = np.array([np.asarray(r).reshape(()) for r in rows]).astype(argument.numpy)
+    return Values(argument.name, per_frame, len(rows), argument.numpy, argument.vector, varies=True)
 
 
 def _uneven(rows: list[Any]) -> bool:

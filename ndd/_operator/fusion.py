@@ -113,10 +113,10 @@ def _asked(taker: Call, operand: Operand, key: str) -> Waiting:
 def window(call: Call, shapes: np.ndarray) -> np.ndarray | None:
     """The part of each image HWC of this call that somebody will read, for images of these `shapes`: int64 `[N, 4]`, y0, x0, y1,
     x1. None for whole images. Pixels outside may hold anything."""
-    found = waiting(call, shapes, DECODERS)
-    if found is None or found.input.layout != "HWC":
+    waiter = waiting(call, shapes, DECODERS)
+    if waiter is None or waiter.input.layout != "HWC":
         return None
-    starts, ends = found.answer
+    starts, ends = waiter.answer
     # A window outside of the image reads the pixels at the image's edge.
     starts = np.clip(starts, 0, shapes[:, :2] - 1)
     return np.concatenate((starts, np.clip(ends, starts + 1, shapes[:, :2])), axis=1).astype(np.int64)
@@ -134,20 +134,20 @@ class Continuation(NamedTuple):
 
 def continuation(call: Call, shapes: np.ndarray) -> Continuation | None:
     """The function that takes pieces of this call's output, which has these shapes, so that it is not stored."""
-    found = waiting(call, shapes, call.op.name)
-    if found is None or found.answer is None:
+    waiter = waiting(call, shapes, call.op.name)
+    if waiter is None or waiter.answer is None:
         return None
-    return Continuation(found.answer, on_cpu.allocated(found.plan.shapes, found.call.outs[0]))
+    return Continuation(waiter.answer, on_cpu.allocated(waiter.plan.shapes, waiter.call.outs[0]))
 
 
-def hand_over(call: Call, made: Continuation, shapes: np.ndarray) -> Store:
+def hand_over(call: Call, receiver: Continuation, shapes: np.ndarray) -> Store:
     """Gives the waiting call its complete output. Returns a placeholder for the output of this call, which nobody reads: it has the
     shapes, and NaN for numbers."""
     spec = call.outs[0]
     # Views of one array: broadcasting each by itself took 0.3 ms for a batch of 64.
     nothing = np.broadcast_to(np.full(1, np.nan, spec.dtype.numpy), tuple(np.maximum.reduce(shapes).tolist()))
     parts = [nothing[tuple(map(slice, extents))] for extents in shapes.tolist()]
-    call.taker.ready_made = made.store
+    call.taker.ready_made = receiver.store
     if observation.active is not None:
         observation.active.note(f"fused: made together with {call.taker.op.name}, piece by piece")
     return Store(spec.dtype, spec.layout, spec.device, shapes, parts=parts)
@@ -174,10 +174,10 @@ def joined(call: Call, launch: Callable[..., Store]) -> tuple[Store, Store] | No
         spec = call.settled.specs[0]
         between = Store(spec.dtype, spec.layout, spec.device, np.asarray(plan.shapes))
         between.source_info = source_info_of(stores)
-        found = _asked(call, Operand(between, spec, call.n), maker.op.cuda_source)  # type: ignore[arg-type]
-        if not found.answer:
+        waiter = _asked(call, Operand(between, spec, call.n), maker.op.cuda_source)  # type: ignore[arg-type]
+        if not waiter.answer:
             return None
-        result = launch(maker, plan, operands, found.input, found.plan, call.outs[0])
+        result = launch(maker, plan, operands, waiter.input, waiter.plan, call.outs[0])
         if observation.active is not None:
             observation.active.note(f"fused: made by the kernels of {maker.op.name}, which has no result of its own")
         return result, between

@@ -14,9 +14,9 @@ _MISFITS = ("could not be broadcast", "could not broadcast", "inhomogeneous shap
 
 def raise_named(error: Exception, op: Any, stores: list[Any], frames: Any = None) -> NoReturn:
     """Raises `error` with operator, sample and source."""
-    found = redact(named(error, op, stores, frames))
+    labelled = redact(named(error, op, stores, frames))
     # In a user's own operator, the line that failed matters.
-    raise found from None if found is error or op.ours else redact(error)
+    raise labelled from None if labelled is error or op.ours else redact(error)
 
 
 def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = None) -> BaseException:  # type: ignore[assignment]
@@ -43,12 +43,12 @@ def named(error: BaseException, op: Any, stores: list[Any] = (), frames: Any = N
     if isinstance(error, StopIteration):  # a loop over results would take it for the end of the data
         kind, text = RuntimeError, f"StopIteration {text}".rstrip()
     try:
-        found = kind(f"{op.name}: {where}{text}")
-        str(found)
+        labelled = kind(f"{op.name}: {where}{text}")
+        str(labelled)
     except Exception:  # the type does not take just a text, or cannot show its own
-        found = RuntimeError(f"{op.name}: {where}{type(error).__name__}: {text}")
-    found.__dict__.update(getattr(error, "__dict__", {}))
-    return found.with_traceback(error.__traceback__)
+        labelled = RuntimeError(f"{op.name}: {where}{type(error).__name__}: {text}")
+    labelled.__dict__.update(getattr(error, "__dict__", {}))
+    return labelled.with_traceback(error.__traceback__)
 
 
 def _too_little_memory(stores: list[Any]) -> str:
@@ -60,8 +60,8 @@ def _too_little_memory(stores: list[Any]) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: ": did you mean 'size'?", or ""."""
-    found = get_close_matches(name, list(known), 1)
-    return f": did you mean {found[0]!r}?" if found else ""
+    matches = get_close_matches(name, list(known), 1)
+    return f": did you mean {matches[0]!r}?" if matches else ""
 
 
 def source_info_of(stores: list[Any]) -> list[Any] | None:

@@ -64,7 +64,9 @@ def _chosen(op: Any, plan: Plan) -> list[tuple[Any, Any]]:
         raise RuntimeError(f'there is no CPU variant: write one with `@{op.name}.cpu`, or ask for device="gpu"')
     if kernel.__class__ is not dict:
         return [(kernel, None)]
-    return [(one, None if mask.all() else np.flatnonzero(mask)) for one, mask in kernel.items() if mask.any()]
+    return [
+        (candidate, None if mask.all() else np.flatnonzero(mask)) for candidate, mask in kernel.items() if mask.any()
+    ]
 
 
 class _Bound:
@@ -160,8 +162,8 @@ class _Bound:
         rows = list(zip(*columns, *self._columns, strict=True))
         kernel, chosen = self._kernel, self._samples
         if chosen is not None:
-            found = call.spread(lambda k: kernel(*rows[chosen[k]]), len(chosen), nbytes * len(chosen) // n)
-            raise_first({int(chosen[k]): error for k, error in found.items()})
+            errors = call.spread(lambda k: kernel(*rows[chosen[k]]), len(chosen), nbytes * len(chosen) // n)
+            raise_first({int(chosen[k]): error for k, error in errors.items()})
         elif call.op.ours:
             raise_first(call.spread(lambda i: kernel(*rows[i]), n, nbytes))
         else:

@@ -40,21 +40,21 @@ def computed(call: Call, planned: CachedPlan, operands: list[Any], n: int) -> li
     return results
 
 
-def joined(first: Call, plan: Plan, operands: list[Any], made: Operand, second: Plan, spec: Spec) -> Store:
+def joined(first: Call, plan: Plan, operands: list[Any], between: Operand, second: Plan, spec: Spec) -> Store:
     """The output of an operator, made by the kernels of the operator that makes its input, without the input in between.
 
     Args:
         first: the call of the other operator, its `plan` and inputs.
-        made: its output, which has shapes but no memory.
+        between: its output, which has shapes but no memory.
         second: the plan of the operator itself.
         spec: the description of its output.
     """
-    n = made.n
+    n = between.n
     result = Room(second.shapes, n, []).store(spec)
     both = Plan(second.shapes, {**plan.per_sample, **second.per_sample}, {**plan.shared, **second.shared})
     launch = Joined(first, both, operands, [Operand(result, spec, n)], n)
-    launch.type_between = made.dtype
-    first.op.cuda(launch, *operands, made, **_named_values(first.op, plan))  # type: ignore[misc]
+    launch.type_between = between.dtype
+    first.op.cuda(launch, *operands, between, **_named_values(first.op, plan))  # type: ignore[misc]
     return result
 
 

@@ -112,16 +112,18 @@ class Operator:
             return declared
         asked = inspect.signature(declared).parameters
         defaults = {a.name: a.default for a in self.arguments if a.name in asked}
-        given = {k: i < len(inputs) and inputs[i] is not None for i, k in enumerate(self.inputs) if k in asked}
-        return declared(**{**defaults, **given, **{k: v for k, v in arguments.items() if k in asked and v is not None}})
+        present = {k: i < len(inputs) and inputs[i] is not None for i, k in enumerate(self.inputs) if k in asked}
+        return declared(
+            **{**defaults, **present, **{k: v for k, v in arguments.items() if k in asked and v is not None}}
+        )
 
     def effective_layout(self, spec: Spec, ndim: int | None = None) -> str | None:
         """The layout an input is taken to have: its own if allowed, a default by rank if it has none."""
         key = (spec.ndim if ndim is None else ndim, spec.layout or None)
-        found = self._effective.get(key, _UNKNOWN_LAYOUT)  # type: ignore[arg-type]
-        if found is _UNKNOWN_LAYOUT:
-            found = self._effective[key] = self._check_layout(*key)  # type: ignore[index, arg-type]
-        return found  # type: ignore[return-value]
+        effective = self._effective.get(key, _UNKNOWN_LAYOUT)  # type: ignore[arg-type]
+        if effective is _UNKNOWN_LAYOUT:
+            effective = self._effective[key] = self._check_layout(*key)  # type: ignore[index, arg-type]
+        return effective  # type: ignore[return-value]
 
     def _check_layout(self, ndim: int, layout: str | None) -> str | None:
         allowed = self.layouts
@@ -214,31 +216,31 @@ class Operator:
         image = reshape(mask, src_dims=[0, 1, -1], layout="HWC")
         image._external = mask._external
         try:
-            found = self.call((image, *inputs[1:]), values, batch_size, device, rng)
+            results = self.call((image, *inputs[1:]), values, batch_size, device, rng)
         except RuntimeError as error:
             raise ValueError(str(error)).with_traceback(error.__traceback__) from error.__cause__
-        outs = [found] if isinstance(found, Handle) else list(found)
+        outs = [results] if isinstance(results, Handle) else list(results)
         for i, out in enumerate(outs):
             layout = out._spec.layout or ""
             if sorted(layout.lstrip("F")) == ["C", "H", "W"]:
                 places = [k for k, c in enumerate(layout) if c != "C"]
                 outs[i] = reshape(out, src_dims=places, layout=layout.replace("C", ""))
-        return outs[0] if isinstance(found, Handle) else tuple(outs)
+        return outs[0] if isinstance(results, Handle) else tuple(outs)
 
-    def unknown(self, given: dict[str, Any]) -> TypeError:
+    def unknown(self, arguments: dict[str, Any]) -> TypeError:
         """The error for arguments that the operator does not have."""
-        name = next(iter(given))
+        name = next(iter(arguments))
         if name in self.inputs:
             return TypeError(f"{self.name}() takes its input {name!r} by position, not by name")
         known = [a.name for a in self.arguments] + ["batch_size", "device"] + (["rng"] if self.random else [])
-        hint = keyword_hint(self.name, name, given[name], known)
+        hint = keyword_hint(self.name, name, arguments[name], known)
         return TypeError(f"{self.name}() got an unexpected keyword argument {name!r}{hint}")
 
-    def surplus(self, given: tuple[Any, ...]) -> TypeError:
+    def surplus(self, positional: tuple[Any, ...]) -> TypeError:
         """The error for arguments without their names."""
         known, required = [a.name for a in self.arguments], [a.name for a in self.arguments if a.required]
-        taken, count = len(self.inputs), len(self.inputs) + len(given)
-        hint = position_hint(self.name, given[0], known, required)
+        taken, count = len(self.inputs), len(self.inputs) + len(positional)
+        hint = position_hint(self.name, positional[0], known, required)
         plural = "" if taken == 1 else "s"
         return TypeError(f"{self.name}() takes {taken} positional argument{plural} but {count} were given{hint}")
 
@@ -354,9 +356,9 @@ class Operator:
         if value is None or value.__class__ in _HANDLES:
             return value
         try:
-            given = from_pipeline(value)
-            if given is not None:
-                return given
+            unwrapped = from_pipeline(value)
+            if unwrapped is not None:
+                return unwrapped
             if self.paths:
                 value = characters(value)
             elif is_list(value) and value and all(isinstance(v, bytes) for v in value):
@@ -364,7 +366,7 @@ class Operator:
                 value = build_batch(value, None, None, None, copy=False)
             if value.__class__ in _HANDLES:
                 return value
-            found = build_tensor(value, None, None, None, copy=False)
+            handle = build_tensor(value, None, None, None, copy=False)
         except (TypeError, ValueError, RuntimeError) as error:
             raise type(error)(f"{self.name}: {error}") from None
         if self.layouts is not None and is_list(value) and all(getattr(v, "ndim", 0) == 2 for v in value):
@@ -372,16 +374,16 @@ class Operator:
                 f"{self.name}: list",
                 f"{self.name}: a list of arrays is taken as one array, not as a batch. ndd.batch(...) makes a batch of them",
             )
-        return found
+        return handle
 
     def _agree(self, n: int | None, value: Any, inputs: tuple[Any, ...], named: dict[str, Any] | None = None) -> int:
         """The batch size of `value`, which must be `n`; the ValueError says which input has which size."""
         size = value._n if value._n is not None else value.batch_size
         if n is not None and n != size:
-            given: list[tuple[str, Any]] = [(f"input {i}", v) for i, v in enumerate(inputs)]
-            given += [(f"argument {name!r}", v) for name, v in named.items()] if named else []
-            sizes = {what: v.batch_size for what, v in given if isinstance(v, Batch)}
-            told = ", ".join(f"{what} has {count} samples" for what, count in sizes.items())
+            batches: list[tuple[str, Any]] = [(f"input {i}", v) for i, v in enumerate(inputs)]
+            batches += [(f"argument {name!r}", v) for name, v in named.items()] if named else []
+            sizes = {label: v.batch_size for label, v in batches if isinstance(v, Batch)}
+            told = ", ".join(f"{label} has {count} samples" for label, count in sizes.items())
             raise ValueError(f"{self.name}: Inconsistent batch size: {size} != {n}: {told}")
         return size
 
@@ -397,13 +399,13 @@ class Operator:
         warn_once(f"{self.name}: batch_size", f"{self.name}: {told}: the argument is ignored")
         return n
 
-    def check_arguments(self, given: dict[str, Any]) -> None:
+    def check_arguments(self, arguments: dict[str, Any]) -> None:
         """The error that a call would raise for these arguments and `device` with any inputs."""
         for argument in self.arguments:
-            if argument.name in given:
-                self._accepted(argument, given[argument.name])
-        if isinstance(given.get("device"), str) and given["device"] != "gpu":
-            self._asked(given["device"])
+            if argument.name in arguments:
+                self._accepted(argument, arguments[argument.name])
+        if isinstance(arguments.get("device"), str) and arguments["device"] != "gpu":
+            self._asked(arguments["device"])
 
     # ---- devices
 
@@ -496,15 +498,15 @@ def _first(op: Operator) -> str:
     return op.inputs[0] if op.inputs else "image"
 
 
-def _reads(given: Any, op: Operator) -> tuple[str, ...]:
+def _reads(reads: Any, op: Operator) -> tuple[str, ...]:
     """Where each input is read; the last entry holds for all further inputs."""
     names = [*op.inputs, op.variadic] if op.variadic else op.inputs
-    if isinstance(given, str):
-        return (given,)
-    unknown = set(given) - set(names)
+    if isinstance(reads, str):
+        return (reads,)
+    unknown = set(reads) - set(names)
     if unknown:
         raise TypeError(f"{op.name}: `reads` names unknown inputs: {', '.join(sorted(unknown))}")
-    return tuple([given.get(name, "device") for name in names]) or ("device",)
+    return tuple([reads.get(name, "device") for name in names]) or ("device",)
 
 
 _random_source: list[Callable[[str, Any], Any]] = []

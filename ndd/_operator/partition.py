@@ -172,11 +172,11 @@ _VIEWS = {"flat": View("flat"), "rows": View("rows"), "bytes": View("flat", np.u
 _BITS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
-def view_of(given: Any) -> View | None:
+def view_of(view: Any) -> View | None:
     """A view as a plan may give it: extents, "flat", "rows", "bytes" (uint8 along one axis) or "bits" stand for a `View`."""
-    if given is None or given.__class__ is View:
-        return given
-    return _VIEWS[given] if given.__class__ is str else View(given)
+    if view is None or view.__class__ is View:
+        return view
+    return _VIEWS[view] if view.__class__ is str else View(view)
 
 
 def resolved(view: View | None, store: Store, n: int) -> tuple[np.ndarray, np.dtype]:
@@ -345,18 +345,18 @@ def each_sample(
         held: other objects whose addresses the kernel knows.
     """
     stores: list[Any] = []
-    given: list[Any] = []
+    parameters: list[Any] = []
     for field in fields:
         view, value = (field.view, field.store) if field.__class__ is Seen else (None, field)
         if value.__class__ is Operand:
             value = value._store
         if value.__class__ is Store:
-            given.append(Memory(len(stores), view))
+            parameters.append(Memory(len(stores), view))
             stores.append(value.contiguous())
         else:
-            given.append(value)
+            parameters.append(value)
     n = max([store.n for store in stores] or [len(field.values) for field in fields if field.__class__ is Rows])
-    SampleLoop(kernel, given, stores, n, nbytes, order).run(call, stores, (fields, held))
+    SampleLoop(kernel, parameters, stores, n, nbytes, order).run(call, stores, (fields, held))
 
 
 # ---- what may be cut
@@ -435,17 +435,17 @@ def array_pieces(operands: list[Any], views: list[Any], context: Any) -> list[tu
     *stores, out = operands
     if any([store is None for store in stores]):
         return None
-    found = _flat(stores, out)
-    if found is not None:
+    arrays = _flat(stores, out)
+    if arrays is not None:
         for k, view in enumerate(views):
             if view is not None and view.dtype is not None:
-                found[k] = found[k].view(seen_dtype(view, operands[k]))
-        return _parts(found, [a.ndim == 1 and a.size == found[-1].size for a in found], found[-1].size, context)
-    found = _stretched(stores, out)
-    if found is None or any([view is not None for view in views]):
+                arrays[k] = arrays[k].view(seen_dtype(view, operands[k]))
+        return _parts(arrays, [a.ndim == 1 and a.size == arrays[-1].size for a in arrays], arrays[-1].size, context)
+    arrays = _stretched(stores, out)
+    if arrays is None or any([view is not None for view in views]):
         return None
-    wide = [a.ndim == out.whole.ndim and len(a) == len(out.whole) for a in found]
-    return _parts(found, wide, len(out.whole), context)
+    wide = [a.ndim == out.whole.ndim and len(a) == len(out.whole) for a in arrays]
+    return _parts(arrays, wide, len(out.whole), context)
 
 
 def _parts(arrays: list[Any], wide: list[bool], length: int, context: Any) -> list[tuple[Any, ...]]:
@@ -464,13 +464,13 @@ def _parts(arrays: list[Any], wide: list[bool], length: int, context: Any) -> li
 
 def _flat(stores: list[Store], out: Store) -> list[Any] | None:
     """Every operand as a 1-D array (or one number), if all have the shapes of the output."""
-    found: list[Any] = []
+    arrays: list[Any] = []
     for store in (*stores, out):
         if store.shapes != out.shapes:
             number = len(store.shapes) == 1 and store.arrays()[0]
             if number is False or number.size != 1:
                 return None
-            found.append(number.reshape(()))
+            arrays.append(number.reshape(()))
             continue
         flat = store.flat
         if flat is None:
@@ -481,25 +481,25 @@ def _flat(stores: list[Store], out: Store) -> list[Any] | None:
                 flat = np.concatenate([a.reshape(-1) for a in store.arrays()])
             else:
                 return None
-        found.append(flat)
-    return found
+        arrays.append(flat)
+    return arrays
 
 
 def _stretched(stores: list[Store], out: Store) -> list[Any] | None:
     """Operands `[N, ...]` that broadcast unchanged to the output `[N, ...]`."""
     if out.whole is None or len(out.shapes) == 1:
         return None
-    found: list[Any] = []
+    arrays: list[Any] = []
     for store in stores:
         if len(store.shapes) == 1:
-            found.append(store.arrays()[0])
+            arrays.append(store.arrays()[0])
             continue
         whole = store.dense()
         if whole is None or not is_contiguous(whole):
             return None
         missing = out.whole.ndim - whole.ndim
-        found.append(whole.reshape(len(whole), *(1,) * missing, *whole.shape[1:]) if missing else whole)
-    return [*found, out.whole]
+        arrays.append(whole.reshape(len(whole), *(1,) * missing, *whole.shape[1:]) if missing else whole)
+    return [*arrays, out.whole]
 
 
 def _dense(store: Store) -> np.ndarray | None:

@@ -140,9 +140,9 @@ def checked_plan(plan: Any, outs: list[Spec], single: bool, n: int, frames: bool
     return plan
 
 
-def check_values(found: Any, outs: list[Spec], single: bool, n: int | None) -> None:
+def check_values(values: Any, outs: list[Spec], single: bool, n: int | None) -> None:
     """Checks that the results of a user's `.batch` fit the declaration: the samples, their type and rank."""
-    for k, (value, spec) in enumerate(zip(_per_output(found, outs, single), outs, strict=True)):
+    for k, (value, spec) in enumerate(zip(_per_output(values, outs, single), outs, strict=True)):
         which = f"`.batch`, output {k}" if len(outs) > 1 else "`.batch`"
         if isinstance(value, Store):
             continue
@@ -163,12 +163,12 @@ def check_values(found: Any, outs: list[Spec], single: bool, n: int | None) -> N
                 raise bad_sample(i, f"{which}: expected {wanted}, got {got}", ValueError)
 
 
-def _per_output(found: Any, outs: list[Spec], single: bool) -> Any:
+def _per_output(values: Any, outs: list[Spec], single: bool) -> Any:
     if single:
-        return [found]
-    if not is_list(found) or len(found) != len(outs):
-        raise TypeError(f"expected a value for each of the {len(outs)} outputs, got {found!r}")
-    return found
+        return [values]
+    if not is_list(values) or len(values) != len(outs):
+        raise TypeError(f"expected a value for each of the {len(outs)} outputs, got {values!r}")
+    return values
 
 
 def bad_sample(index: int, message: str, kind: type[Exception] = RuntimeError) -> Exception:

@@ -58,8 +58,8 @@ def warn_of_hue(operator: str, hue: Any) -> None:
 
 def warn_of_factors(operator: str, input: Any, **factors: Any) -> None:
     """Warns of numbers from 0 to 255 where a factor of bytes is expected."""
-    for name, given in factors.items():
-        values = _numbers(given)
+    for name, value in factors.items():
+        values = _numbers(value)
         if input.dtype.name == "u8" and values is not None and np.abs(values).max() >= _FACTOR:
             _warn(
                 operator, name, values, "is a factor, of which 1 changes nothing: pixels of 0 to 255 (uint8) saturate"
@@ -93,16 +93,16 @@ def warn_of_noise(operator: str, input: Any, mean: Any, stddev: Any) -> None:
 
 def warn_of_part_of_pixel(operator: str, instead: str, **sizes: Any) -> None:
     """Warns of a size below one pixel. `instead`: the result, and the argument that takes fractions."""
-    for name, given in sizes.items():
-        values = _numbers(given)
+    for name, value in sizes.items():
+        values = _numbers(value)
         if values is not None and ((np.abs(values) > 0) & (np.abs(values) < 1)).any():
             _warn(operator, name, values, f"is a size in pixels, less than one: {instead}")
 
 
 def warn_of_whole_extent(operator: str, **sizes: Any) -> None:
     """Warns of a window size that keeps the whole extent: a fraction, a negative number, or only zeros."""
-    for name, given in sizes.items():
-        values = None if is_list(given) and any(isinstance(v, Handle) for v in given) else _numbers(given)
+    for name, value in sizes.items():
+        values = None if is_list(value) and any(isinstance(v, Handle) for v in value) else _numbers(value)
         if values is None:
             continue
         share = ((values > 0) & (values < 1)).any()
@@ -117,8 +117,8 @@ def _numbers(value: Any) -> np.ndarray | None:
     """The numbers of a constant; None where nothing is given, and for values of samples."""
     if value is None or isinstance(value, Handle):
         return None
-    found = np.asarray(value)
-    return found if found.size and found.dtype.kind in "biuf" else None
+    numbers = np.asarray(value)
+    return numbers if numbers.size and numbers.dtype.kind in "biuf" else None
 
 
 def _shown(values: Any) -> str:

@@ -35,7 +35,7 @@ def infer_extents(
     for channels in _CHANNELS:
         try:
             results = [
-                shapes_of([_filled(*one, extents, channels[k]) for one in known])
+                shapes_of([_filled(*entry, extents, channels[k]) for entry in known])
                 for k, extents in enumerate(_LARGE if large else _SMALL)
             ]
             return [common_extents(pair) for pair in zip(*results, strict=True)]

@@ -48,11 +48,11 @@ def batch_html(value: Batch) -> str:
     return _page(value, store, f"{store.n} samples", 192)
 
 
-def _page(value: Any, store: Store, what: str, tile: int) -> str:
+def _page(value: Any, store: Store, description: str, tile: int) -> str:
     tiles = _tiles(store, tile)
     if len(tiles) == store.n > 1:
         tiles = [_named(shown, _source(store, i)) for i, shown in enumerate(tiles)]
-    return _caption(value, what) + (sound_html(store) or (image_tag(tiles) if tiles else _table(store)))
+    return _caption(value, description) + (sound_html(store) or (image_tag(tiles) if tiles else _table(store)))
 
 
 def _named(tile: np.ndarray, source: str) -> np.ndarray:
@@ -67,8 +67,8 @@ def _named(tile: np.ndarray, source: str) -> np.ndarray:
     return np.concatenate([tile, np.repeat(np.asarray(image)[..., None], 3, axis=2)])
 
 
-def _caption(value: Any, what: str) -> str:
-    facts = [type(value).__name__, what, str(value.dtype), value.layout or "no layout", str(value.device)]
+def _caption(value: Any, description: str) -> str:
+    facts = [type(value).__name__, description, str(value.dtype), value.layout or "no layout", str(value.device)]
     return f'<div style="font-family:monospace">{html.escape(" · ".join(facts))}</div>'
 
 

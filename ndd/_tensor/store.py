@@ -95,10 +95,10 @@ def grouped(shapes: np.ndarray, *ends: int) -> np.ndarray:
     """Shapes `[N, ndim]` with neighbouring axes joined: the product of the extents before `ends[0]`, of those from there to
     before `ends[1]`, and so on to the last, int64 `[N, len(ends) + 1]`. `grouped(shapes, 2)` of HWC images is pixels and
     channels."""
-    found = np.empty((len(shapes), len(ends) + 1), np.int64)
+    joined = np.empty((len(shapes), len(ends) + 1), np.int64)
     for k, (first, last) in enumerate(pairwise([0, *ends, shapes.shape[1]])):
-        found[:, k] = shapes[:, first] if last == first + 1 else volumes(shapes[:, first:last])
-    return found
+        joined[:, k] = shapes[:, first] if last == first + 1 else volumes(shapes[:, first:last])
+    return joined
 
 
 class Store:

@@ -66,8 +66,8 @@ class PipelineBody(PipelineOptions):
         return self._for_each_output(2)
 
     def _for_each_output(self, which: int) -> list[Any]:
-        given = self._output_checks[which]
-        return list(given) if isinstance(given, list | tuple) else [given] * self.num_outputs
+        expected = self._output_checks[which]
+        return list(expected) if isinstance(expected, list | tuple) else [expected] * self.num_outputs
 
     # ---- how it is defined
 
@@ -238,14 +238,14 @@ class PipelineBody(PipelineOptions):
         return self._context
 
     def _lists(self, run: Run) -> tuple[TensorList, ...]:
-        found = []
+        lists = []
         for value in self.output_values():
             batch = run.of(value) if isinstance(value, DataNode) else value
-            found.append(batch if isinstance(batch, ndd.Batch) else as_constant(batch, run.batch_size))
-        return tuple([TensorList(batch.evaluate()) for batch in found])
+            lists.append(batch if isinstance(batch, ndd.Batch) else as_constant(batch, run.batch_size))
+        return tuple([TensorList(batch.evaluate()) for batch in lists])
 
     def _check(self, lists: tuple[TensorList, ...]) -> None:
-        for what, expected, read in zip(
+        for label, expected, read in zip(
             ("type", "number of dimensions", "layout"),
             self._output_checks,
             (lambda t: t.dtype, lambda t: t.ndim(), lambda t: t.layout()),
@@ -256,13 +256,13 @@ class PipelineBody(PipelineOptions):
             wanted = expected if isinstance(expected, list | tuple) else [expected] * len(lists)
             if len(wanted) != len(lists):
                 raise RuntimeError(
-                    f"The pipeline has {len(lists)} outputs, {len(wanted)} are described by output {what}"
+                    f"The pipeline has {len(lists)} outputs, {len(wanted)} are described by output {label}"
                 )
-            for i, (want, found) in enumerate(zip(wanted, lists, strict=True)):
-                if what == "type" and want is not None:
+            for i, (want, output) in enumerate(zip(wanted, lists, strict=True)):
+                if label == "type" and want is not None:
                     want = ndd.dtype(want).type_id
-                if want is not None and want != read(found):
-                    raise RuntimeError(f"Output {i}: expected {what} {want}, got {read(found)}")
+                if want is not None and want != read(output):
+                    raise RuntimeError(f"Output {i}: expected {label} {want}, got {read(output)}")
 
     def recorded_outputs(self, asking: str) -> tuple[Any, ...]:
         """The outputs as recorded nodes, which know the calls that made them. RuntimeError with `debug=True`.

@@ -19,9 +19,9 @@ class PlacedOutputs(tuple[Any, ...]):
 
 def with_places(outputs: tuple[Any, ...], places: str) -> PlacedOutputs:
     """The outputs, with the states."""
-    found = PlacedOutputs(outputs)
-    found.places = places
-    return found
+    placed = PlacedOutputs(outputs)
+    placed.places = places
+    return placed
 
 
 def taken_states(objects: dict[str, Any]) -> str:
@@ -56,25 +56,25 @@ def restored_states(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any] | N
             f"Pipeline: checkpoint: expected what Pipeline.checkpoint() gave, got {type(checkpoint).__name__}"
         )
     try:
-        found = json.loads(text)
+        state = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or found.get("kind") != _KIND or not isinstance(found.get("states"), dict):
+        state = None
+    if not isinstance(state, dict) or state.get("kind") != _KIND or not isinstance(state.get("states"), dict):
         raise ValueError(
             f"Pipeline: checkpoint: expected what Pipeline.checkpoint() of ndd gave (DALI's have another format), got {text[:40]!r}"
         )
-    if found.get("version") != 1:
-        raise ValueError(f"Pipeline: checkpoint: expected version 1, got {found.get('version')!r}")
-    place = found.get("iterator")
+    if state.get("version") != 1:
+        raise ValueError(f"Pipeline: checkpoint: expected version 1, got {state.get('version')!r}")
+    place = state.get("iterator")
     if place is not None and not isinstance(place, dict):
         raise ValueError(f"Pipeline: checkpoint: expected the position of an iterator, got {place!r}")
-    return found["states"], place
+    return state["states"], place
 
 
-def give_state(found: Any, label: str, states: dict[str, Any]) -> None:
+def give_state(owner: Any, label: str, states: dict[str, Any]) -> None:
     """Moves a new reader, generator or source to the position of its predecessor."""
     if not states:
         return  # the checkpoint is from before the first run: everything begins anew
     if label not in states:
         raise ValueError(f"Pipeline: the checkpoint has no state of {label!r}; it has {sorted(states)}")
-    found.load_state_dict(states[label])
+    owner.load_state_dict(states[label])

@@ -123,23 +123,23 @@ def merge(true: Any, false: Any, *, predicate: Any, **_: Any) -> Any:
 
     def merged(run: Any) -> Any:
         flags = run.flags(predicate)
-        one, two = run.of(true), run.of(false)
+        first, two = run.of(true), run.of(false)
         counts = np.count_nonzero(flags), np.count_nonzero(~flags)
-        if (one.batch_size, two.batch_size) != counts:
+        if (first.batch_size, two.batch_size) != counts:
             raise RuntimeError(
-                f"A merge has {one.batch_size} samples for true and {two.batch_size} for false, the predicate has {counts[0]} "
+                f"A merge has {first.batch_size} samples for true and {two.batch_size} for false, the predicate has {counts[0]} "
                 f"and {counts[1]}"
             )
-        if not (one.batch_size and two.batch_size):
-            return one if one.batch_size else two
-        for what in ("dtype", "ndim", "device"):
-            if getattr(one, what) != getattr(two, what):
+        if not (first.batch_size and two.batch_size):
+            return first if first.batch_size else two
+        for attribute in ("dtype", "ndim", "device"):
+            if getattr(first, attribute) != getattr(two, attribute):
                 raise RuntimeError(
-                    f"The branches of an `if` on a node give values of different {what}: {getattr(one, what)} and "
-                    f"{getattr(two, what)}. They become one batch, so they must agree: cast or move one of them"
+                    f"The branches of an `if` on a node give values of different {attribute}: {getattr(first, attribute)} and "
+                    f"{getattr(two, attribute)}. They become one batch, so they must agree: cast or move one of them"
                 )
-        sides = {True: iter(one.tensors), False: iter(two.tensors)}
-        return ndd.as_batch([next(sides[flag]) for flag in flags.tolist()], layout=one.layout)
+        sides = {True: iter(first.tensors), False: iter(two.tensors)}
+        return ndd.as_batch([next(sides[flag]) for flag in flags.tolist()], layout=first.layout)
 
     return made(merged, (true, false, predicate), joins=True)
 

@@ -48,12 +48,14 @@ def with_conditions(function: Any) -> Any:
     factory = _rewritten[code]
     if factory is None:
         return function
-    made = types.FunctionType(factory, {})(*[None] * (len(code.co_freevars) + 1))
+    inner = types.FunctionType(factory, {})(*[None] * (len(code.co_freevars) + 1))
     known = {_DOOR: types.CellType(_Door), **dict(zip(code.co_freevars, function.__closure__ or (), strict=True))}
-    cells = tuple([known[name] for name in made.__code__.co_freevars])
-    found = types.FunctionType(made.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
-    found.__kwdefaults__ = function.__kwdefaults__
-    return found
+    cells = tuple([known[name] for name in inner.__code__.co_freevars])
+    rewritten = types.FunctionType(
+        inner.__code__, function.__globals__, function.__name__, function.__defaults__, cells
+    )
+    rewritten.__kwdefaults__ = function.__kwdefaults__
+    return rewritten
 
 
 def do_not_convert(function: Any) -> Any:
@@ -120,9 +122,9 @@ def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
         return None
     chosen = copy.deepcopy(own[0])
     body: list[ast.stmt] = [ast.copy_location(ast.Return(chosen.body), chosen)]
-    made = ast.FunctionDef("_lambda", chosen.args, body, [], None, None)
-    made.type_params = []  # type: ignore[attr-defined]
-    return ast.copy_location(made, chosen)
+    definition = ast.FunctionDef("_lambda", chosen.args, body, [], None, None)
+    definition.type_params = []  # type: ignore[attr-defined]
+    return ast.copy_location(definition, chosen)
 
 
 @functools.lru_cache(maxsize=8)
@@ -154,10 +156,10 @@ class _Expressions(ast.NodeTransformer):
             return node
         self.generic_visit(node)
         name = "both" if isinstance(node.op, ast.And) else "either"
-        found = node.values[0]
+        joined = node.values[0]
         for value in node.values[1:]:
-            found = _door(name, _later(found), _later(value))
-        return found
+            joined = _door(name, _later(joined), _later(value))
+        return joined
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if _assigns(node):
@@ -263,12 +265,12 @@ class _Blocks:
             arguments = ast.arguments(
                 posonlyargs=[], args=[ast.arg(name) for name in names], kwonlyargs=[], kw_defaults=[], defaults=[]
             )
-            made = ast.FunctionDef(f"_branch_{self.count}", arguments, body, [], None, None)
-            made.type_params = []  # type: ignore[attr-defined]
-            functions.append(ast.copy_location(made, statement))
+            definition = ast.FunctionDef(f"_branch_{self.count}", arguments, body, [], None, None)
+            definition.type_params = []  # type: ignore[attr-defined]
+            functions.append(ast.copy_location(definition, statement))
         before = [_door("defined", ast.Constant(name), _later(ast.Name(name, ast.Load()))) for name in names]
         chosen = [ast.Name(f"_branch_{self.count - 1 + i}", ast.Load()) for i in range(2)]
-        given = [statement.test, *chosen, ast.Tuple(list(before), ast.Load())]
+        operands = [statement.test, *chosen, ast.Tuple(list(before), ast.Load())]
         places = [
             n for body in bodies for s in body for n in _walked(s) if isinstance(n, ast.Subscript | ast.Attribute)
         ]
@@ -281,7 +283,7 @@ class _Blocks:
             key = _later(ast.Constant(n.attr) if isinstance(n, ast.Attribute) else n.slice)
             owner = _later(ast.Name(n.value.id, ast.Load()))  # type: ignore[attr-defined]
             known.append(ast.Tuple([owner, key, ast.Constant(isinstance(n, ast.Subscript))], ast.Load()))
-        return functions, _door("decide", *given, ast.Tuple(known, ast.Load()), *others[:1])
+        return functions, _door("decide", *operands, ast.Tuple(known, ast.Load()), *others[:1])
 
 
 def _is_fixed(key: ast.expr, assigned: list[str]) -> bool:
@@ -335,19 +337,19 @@ def _must_stay(statement: ast.If, in_loop: bool) -> bool:
 
 
 def _assigned(statements: list[ast.stmt]) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for statement in statements:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            found.add(statement.name)
+            names.add(statement.name)
             continue
         comprehended: set[str] = set()
         for node in _walked(statement):
             if isinstance(node, ast.comprehension):
                 comprehended |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
             elif isinstance(node, ast.Import | ast.ImportFrom):
-                found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+                names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ExceptHandler) and node.name:
-                found.add(node.name)
+                names.add(node.name)
         stored = {n.id for n in _walked(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        found |= stored - comprehended
-    return found
+        names |= stored - comprehended
+    return names

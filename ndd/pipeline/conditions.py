@@ -152,45 +152,45 @@ class Place:
             setattr(owner, name, value)
 
 
-def _joined(decision: Decision, one: Any, two: Any) -> Any:
+def _joined(decision: Decision, first: Any, two: Any) -> Any:
     """Merges values of the branches into one value for all samples."""
-    if one is two and not _is_leaf(one):
-        return one
-    if isinstance(one, Undefined) or isinstance(two, Undefined):
-        return one if isinstance(one, Undefined) else two
-    if one is None or two is None:
+    if first is two and not _is_leaf(first):
+        return first
+    if isinstance(first, Undefined) or isinstance(two, Undefined):
+        return first if isinstance(first, Undefined) else two
+    if first is None or two is None:
         raise UnequalBranches(
             "One branch of an `if` on a node gives a value and the other gives None, so some samples have none: does it lack a "
             "`return`?"
         )
-    if isinstance(one, list | tuple | dict) or isinstance(two, list | tuple | dict):
-        return _joined_structures(decision, one, two)
-    if _is_leaf(one) and _is_leaf(two):
+    if isinstance(first, list | tuple | dict) or isinstance(two, list | tuple | dict):
+        return _joined_structures(decision, first, two)
+    if _is_leaf(first) and _is_leaf(two):
         sides = []
-        for branch, value in zip(decision.branches, (one, two), strict=True):
+        for branch, value in zip(decision.branches, (first, two), strict=True):
             with current.within(branch):
                 side = copy.copy(parted(value if isinstance(value, DataNode) else fn.copy(value)))
             side.made_in = decision.around
             sides.append(side)
         return fn._conditional.merge(*sides, predicate=decision.condition)
-    if type(one) is type(two) and isinstance(one, str | bytes) and one == two:
-        return one
+    if type(first) is type(two) and isinstance(first, str | bytes) and first == two:
+        return first
     raise TypeError(
-        f"The branches of an `if` on a node give {one!r} and {two!r}: a batch has nodes, numbers and arrays alone, so what else "
+        f"The branches of an `if` on a node give {first!r} and {two!r}: a batch has nodes, numbers and arrays alone, so what else "
         "they give must be the same"
     )
 
 
-def _joined_structures(decision: Decision, one: Any, two: Any) -> Any:
-    alike = type(one) is type(two) and len(one) == len(two)
-    if not alike or (isinstance(one, dict) and one.keys() != two.keys()):
+def _joined_structures(decision: Decision, first: Any, two: Any) -> Any:
+    alike = type(first) is type(two) and len(first) == len(two)
+    if not alike or (isinstance(first, dict) and first.keys() != two.keys()):
         raise UnequalBranches(
-            f"The branches of an `if` on a node give values of different structures: {_structure(one)} and {_structure(two)}"
+            f"The branches of an `if` on a node give values of different structures: {_structure(first)} and {_structure(two)}"
         )
-    if isinstance(one, dict):
-        return {key: _joined(decision, one[key], two[key]) for key in one}
-    values = [_joined(decision, a, b) for a, b in zip(one, two, strict=True)]
-    return type(one)(*values) if hasattr(one, "_fields") else type(one)(values)
+    if isinstance(first, dict):
+        return {key: _joined(decision, first[key], two[key]) for key in first}
+    values = [_joined(decision, a, b) for a, b in zip(first, two, strict=True)]
+    return type(first)(*values) if hasattr(first, "_fields") else type(first)(values)
 
 
 def _structure(value: Any) -> str:
@@ -205,15 +205,15 @@ def _is_leaf(value: Any) -> bool:
     return isinstance(value, DataNode | Constant | bool | int | float | np.ndarray | np.generic | ndd.Tensor)
 
 
-def both(one: Callable[[], Any], two: Callable[[], Any]) -> Any:
-    """`one and two`: `two` for the samples for which `one` is true, as in DALI."""
-    value = one()
+def both(first: Callable[[], Any], two: Callable[[], Any]) -> Any:
+    """`one and two`: `two` for the samples for which `first` is true, as in DALI."""
+    value = first()
     return _logical("and", value, two) if isinstance(value, DataNode) else value and two()
 
 
-def either(one: Callable[[], Any], two: Callable[[], Any]) -> Any:
-    """`one or two`: `two` for the samples for which `one` is false."""
-    value = one()
+def either(first: Callable[[], Any], two: Callable[[], Any]) -> Any:
+    """`one or two`: `two` for the samples for which `first` is false."""
+    value = first()
     return _logical("or", value, two) if isinstance(value, DataNode) else value or two()
 
 
@@ -234,6 +234,6 @@ def negated(value: Any) -> Any:
     return fn._conditional.not_(value) if isinstance(value, DataNode) else not value
 
 
-def chosen(condition: Any, one: Callable[[], Any], two: Callable[[], Any]) -> Any:
+def chosen(condition: Any, first: Callable[[], Any], two: Callable[[], Any]) -> Any:
     """`one if condition else two`. (DALI refuses it for nodes.)"""
-    return decide(condition, one, two, ())
+    return decide(condition, first, two, ())

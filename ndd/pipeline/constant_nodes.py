@@ -15,8 +15,8 @@ from ndd.types import Constant
 
 
 def _is_node(constant: Constant) -> bool:
-    given = (constant.extents, constant.layout, constant.target)
-    return any(v is not None for v in given) or np.ndim(constant.value) > 0
+    properties = (constant.extents, constant.layout, constant.target)
+    return any(v is not None for v in properties) or np.ndim(constant.value) > 0
 
 
 def _attribute(self: Constant, name: str) -> Any:

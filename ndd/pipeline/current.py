@@ -32,13 +32,13 @@ def pipeline() -> Any:
 
 def required(path: str) -> Any:
     """The current pipeline; RuntimeError outside of one."""
-    found = pipeline()
-    if found is None:
+    running = pipeline()
+    if running is None:
         raise RuntimeError(
             f"fn.{path} belongs inside a pipeline: decorate the function with @ndd.pipeline_def, or call the "
             "operator of ndd directly"
         )
-    return found
+    return running
 
 
 class running:

@@ -109,10 +109,10 @@ class FunctionCall:
         """The device of the result, as far as the graph tells: "cpu" or "gpu"."""
         if self.path in MOVES:
             return self.path.removeprefix("DataNode.")
-        given = self.arguments.get("device")
-        if given is None:
-            given = next((n.call.device for n in self.nodes if n.call is not None), "cpu")
-        return "gpu" if given == "mixed" else given
+        chosen = self.arguments.get("device")
+        if chosen is None:
+            chosen = next((n.call.device for n in self.nodes if n.call is not None), "cpu")
+        return "gpu" if chosen == "mixed" else chosen
 
 
 def noted(path: str | None, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,22 +126,22 @@ def noted(path: str | None, function: Callable[..., Any]) -> Callable[..., Any]:
         inputs, arguments = parted(inputs), parted(arguments)
         _local.inside = True
         try:
-            found = function(*inputs, **arguments)
+            result = function(*inputs, **arguments)
         finally:
             _local.inside = False
         if path is not None:
-            _note(found, path, inputs, arguments)
-        return found
+            _note(result, path, inputs, arguments)
+        return result
 
     call.noted = path  # type: ignore[attr-defined]
     return call
 
 
-def _note(found: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> None:
-    several = isinstance(found, dict | list)
-    places = found.items() if isinstance(found, dict) else enumerate(found if several else [found])
-    made = [(place, node) for place, node in places if isinstance(node, Node) and node.name is None]
-    if not made:
+def _note(result: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> None:
+    several = isinstance(result, dict | list)
+    places = result.items() if isinstance(result, dict) else enumerate(result if several else [result])
+    nodes = [(place, node) for place, node in places if isinstance(node, Node) and node.name is None]
+    if not nodes:
         return
     pipeline = current.pipeline()
     numbers = _serials if pipeline is None else pipeline.states.numbers
@@ -151,8 +151,8 @@ def _note(found: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, A
     name = inputs[0].name if path in MOVES else arguments.get("name")
     if name is None:
         name = f"__{_class_name(path)}_{next(numbers)}"
-    call = FunctionCall(path, name, inputs, arguments) if made[0][1].recorded else None
-    for place, node in made:
+    call = FunctionCall(path, name, inputs, arguments) if nodes[0][1].recorded else None
+    for place, node in nodes:
         node.name = f"{name}[{place}]" if several else name
         node.call, node.place = call, place
         if pipeline is not None and pipeline.enable_memory_stats and node.recorded:
@@ -162,8 +162,8 @@ def _note(found: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, A
 @functools.cache
 def _class_name(path: str) -> str:
     home, _, last = path.rpartition(".")
-    found = _CAPITALS.get(path) or _CAPITALS.get(last)
-    if found is None:
+    class_name = _CAPITALS.get(path) or _CAPITALS.get(last)
+    if class_name is None:
         arithmetic = home in ("math", "DataNode")
-        found = "_ArithmeticGenericOp" if arithmetic else "".join(part.capitalize() for part in last.split("_"))
-    return found
+        class_name = "_ArithmeticGenericOp" if arithmetic else "".join(part.capitalize() for part in last.split("_"))
+    return class_name

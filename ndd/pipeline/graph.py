@@ -13,7 +13,7 @@ def calls_behind(outputs: Iterable[Any]) -> list[FunctionCall]:
 
     RuntimeError for a node that no noted function made, such as a node of the user or of `auto_aug`.
     """
-    found: dict[int, FunctionCall] = {}
+    calls: dict[int, FunctionCall] = {}
     waiting = nodes_in(tuple(outputs))
     while waiting:
         call = waiting.pop().call
@@ -21,10 +21,10 @@ def calls_behind(outputs: Iterable[Any]) -> list[FunctionCall]:
             raise RuntimeError(
                 "one of its nodes was not made by a function of `fn` or `math` (it may be of `auto_aug`)"
             )
-        if call.serial not in found:
-            found[call.serial] = call
+        if call.serial not in calls:
+            calls[call.serial] = call
             waiting += call.nodes
-    return [found[serial] for serial in sorted(found)]
+    return [calls[serial] for serial in sorted(calls)]
 
 
 def dot_text(outputs: Iterable[Any], show_tensors: bool, use_colors: bool) -> str:

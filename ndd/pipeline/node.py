@@ -89,7 +89,7 @@ class DataNode(Node):
     def __ndd_function__(self, function: Callable[..., Any], *operands: Any) -> DataNode:
         """`function` of operands one of which is this node: what `ndd.math` calls."""
         path = f"math.{function.args[0]}" if isinstance(function, functools.partial) else None
-        return noted(path, lambda *given: applied(function, *given))(*operands)
+        return noted(path, lambda *values: applied(function, *values))(*operands)
 
     def _apply(self, function: Callable[..., Any], *others: Any) -> DataNode:
         for value in others:
@@ -239,8 +239,8 @@ def as_constant(value: Any, batch_size: int) -> Any:
     if spec.extents is not None:
         data = np.broadcast_to(data, spec.extents) if data.ndim == 0 else data.reshape(spec.extents)
     sample = np.ascontiguousarray(data).reshape(data.shape)
-    made = ndd.batch([sample] * batch_size, dtype=dtype, layout=spec.layout)
-    return made.gpu() if spec.target == "gpu" else made
+    constant = ndd.batch([sample] * batch_size, dtype=dtype, layout=spec.layout)
+    return constant.gpu() if spec.target == "gpu" else constant
 
 
 def _check_fits(data: np.ndarray, dtype: np.dtype) -> None:
@@ -282,16 +282,16 @@ def made(
     live = pipeline is not None and not pipeline.tracing and not any(node.recorded for node in nodes)
     step = Step(compute, nodes, kept, outputs not in (None, 1), joins, live)
     branch = current.branch() if nodes else None  # a call without inputs is for all samples
-    found: Any = None
+    result: Any = None
     if live:
         step.kept = None if kept is None else pipeline.states.known_here(kept)
-        found = pipeline.live.compute(step)
+        result = pipeline.live.compute(step)
     elif always and pipeline is not None:
         pipeline.always.append(step)
 
     def node(index: Any) -> DataNode:
         if live:
-            return DataNode(found if index is None else found[index], made_in=branch)
+            return DataNode(result if index is None else result[index], made_in=branch)
         return DataNode(step=step, index=index, made_in=branch)
 
     if not step.several:

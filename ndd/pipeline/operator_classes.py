@@ -87,8 +87,8 @@ class ClassNamespace:
                 now = getattr(now, part, None)
             known += dir(now) if isinstance(now, Namespace) else []
         wanted = name.lower()
-        found = next((n for n in known if n == name or (name != wanted and n.replace("_", "") == wanted)), None)
-        value = getattr(self._functions, found) if found is not None else None
+        match = next((n for n in known if n == name or (name != wanted and n.replace("_", "") == wanted)), None)
+        value = getattr(self._functions, match) if match is not None else None
         if isinstance(value, Namespace):
             value = ClassNamespace(value, f"{self._path}.{name}" if self._path else name)
         elif value is None or name == wanted:
@@ -107,8 +107,8 @@ def compose(operators: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
         for step in steps:
             if getattr(step, "device", "cpu") == "gpu":
                 inputs = tuple([value.gpu() if isinstance(value, DataNode) else value for value in inputs])
-            given = step(*inputs, **arguments)
-            inputs, arguments = tuple(given) if isinstance(given, list | tuple) else (given,), {}
+            results = step(*inputs, **arguments)
+            inputs, arguments = tuple(results) if isinstance(results, list | tuple) else (results,), {}
         return inputs[0] if len(inputs) == 1 else list(inputs)
 
     return steps[0] if len(steps) == 1 else run

@@ -74,11 +74,11 @@ class OperatorStates:
         if kept not in self._made:
             if kept.takes_word and kept.like not in self._words:
                 self.give_seeds([kept])
-            made = kept.make(current.pipeline(), kept.seed if kept.seed is not None else self._words.get(kept.like))
-            label = f"{kept.kind} {kept.name or sum(one.kind == kept.kind for one in self._made) + 1}"
+            state = kept.make(current.pipeline(), kept.seed if kept.seed is not None else self._words.get(kept.like))
+            label = f"{kept.kind} {kept.name or sum(other.kind == kept.kind for other in self._made) + 1}"
             if self._restored is not None:
-                give_state(made, label, self._restored)
-            self._made[kept], self.objects[label] = made, made
+                give_state(state, label, self._restored)
+            self._made[kept], self.objects[label] = state, state
         return self._made[kept]
 
     def __contains__(self, kept: OperatorState) -> bool:

@@ -31,11 +31,11 @@ class OperatorConcurrency(Enum):
     FULL = "full"
 
 
-def _whole(name: str, given: Any) -> int | None:
+def _whole(name: str, value: Any) -> int | None:
     """An argument that is a count; TypeError unless it is an integer."""
-    if given is None or isinstance(given, int | np.integer):
-        return None if given is None else int(given)
-    raise TypeError(f"Pipeline: {name}: expected an integer, got {given!r}")
+    if value is None or isinstance(value, int | np.integer):
+        return None if value is None else int(value)
+    raise TypeError(f"Pipeline: {name}: expected an integer, got {value!r}")
 
 
 def _queue_sizes(depth: Any) -> tuple[int, int]:
@@ -58,15 +58,15 @@ def _is_type(value: Any) -> bool:
         return False
 
 
-def _expected(name: str, given: Any, kind: str, is_one: Callable[[Any], bool]) -> Any:
+def _expected(name: str, setting: Any, kind: str, is_one: Callable[[Any], bool]) -> Any:
     """The required property of outputs, checked."""
-    for value in given if isinstance(given, list | tuple) else [given]:
+    for value in setting if isinstance(setting, list | tuple) else [setting]:
         none_of_a_kind = name == "output_dtype" and value == ndd.types.NO_TYPE
         if none_of_a_kind or (name == "output_ndim" and isinstance(value, int) and value < 0):
             raise ValueError(f"Pipeline: {name}: expected {kind}, got {value!r}")
         if value is not None and not is_one(value):
             raise TypeError(f"Pipeline: {name}: expected {kind}, a list of them or None, got {value!r}")
-    return given
+    return setting
 
 
 class PipelineOptions:

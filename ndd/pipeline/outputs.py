@@ -67,8 +67,8 @@ class PipelineTensor:
 
     def get_property(self, key: str) -> str | None:
         """The property "source_info" or "layout"; None for any other."""
-        found = {"source_info": self.source_info, "layout": self.layout}.get(key)
-        return found() if found is not None else None
+        value = {"source_info": self.source_info, "layout": self.layout}.get(key)
+        return value() if value is not None else None
 
     def copy_to_external(self, ptr: Any) -> None:
         """Copies the elements to an address in CPU memory, a `ctypes.c_void_p` or an integer."""

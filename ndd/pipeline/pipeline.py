@@ -79,7 +79,7 @@ class Pipeline(PipelineBody):
         self.iter_setup()
         outer = [*current.pipelines()]
         try:
-            found = self._compute()
+            outputs = self._compute()
         except Exception:
             self._read = {}
             raise
@@ -87,7 +87,7 @@ class Pipeline(PipelineBody):
             self.leave_all(outer)
             raise
         self._read = {}
-        return found
+        return outputs
 
     def _runs_ahead(self) -> bool:
         asynchronous = self.exec_pipelined and self.exec_async and self._depth > 1 and sys.gettrace() is None
@@ -180,11 +180,11 @@ class Pipeline(PipelineBody):
         return self._depth
 
     def _source_named(self, name: Any) -> Any:
-        found = next((source for source in self._sources if source.name == name), None)
-        if found is None:
+        match = next((source for source in self._sources if source.name == name), None)
+        if match is None:
             known = sorted(source.name for source in self._sources if source.name)
             raise KeyError(f"The pipeline has no external_source named {name!r}; it has {known}")
-        return found
+        return match
 
     def schedule_run(self) -> None:
         """Starts a run; `share_outputs` returns its outputs."""
@@ -226,10 +226,10 @@ class Pipeline(PipelineBody):
         except StopIteration:
             self._ended = True
             raise
-        found: Any = self._out
-        places = getattr(found, "places", None)
+        outputs: Any = self._out
+        places = getattr(outputs, "places", None)
         self._out, self._places = None, places
-        return found
+        return outputs
 
     def checkpoint(self, filename: str | None = None, iterator: dict[str, Any] | None = None) -> bytes:
         """The state of the readers, random generators and sources after the last outputs returned, as text in bytes.
@@ -379,7 +379,7 @@ class Pipeline(PipelineBody):
         so far. `reserved_memory_size` and `max_reserved_memory_size` are the same here: nothing is kept in reserve for a call.
         """
         self.build()
-        return {name: {what: list(sizes) for what, sizes in row.items()} for name, row in self.statistics.found.items()}
+        return {name: {kind: list(sizes) for kind, sizes in row.items()} for name, row in self.statistics.found.items()}
 
     @property
     def is_restored_from_checkpoint(self) -> bool:

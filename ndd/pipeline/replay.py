@@ -68,8 +68,8 @@ class Run:
             return node.value
         if step not in self.values:  # a node made outside of a body that runs for every batch
             self.values[step] = self.compute(step)
-        found = self.values[step]
-        return found if node.index is None else found[node.index]
+        value = self.values[step]
+        return value if node.index is None else value[node.index]
 
     def unwrapped(self, value: Any) -> Any:
         """The value with batches in place of nodes."""
@@ -85,9 +85,9 @@ class Run:
 
     def batches(self, values: tuple[Any, ...]) -> list[Any]:
         """The values as batches of one size: that of a node among them, else that of the run."""
-        found = [self.of(v) if isinstance(v, DataNode) else v for v in values]
-        size = next((v.batch_size for v in found if isinstance(v, ndd.Batch)), self.batch_size)
-        return [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in found]
+        own_batches = [self.of(v) if isinstance(v, DataNode) else v for v in values]
+        size = next((v.batch_size for v in own_batches if isinstance(v, ndd.Batch)), self.batch_size)
+        return [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in own_batches]
 
     def flags(self, node: Any) -> np.ndarray:
         """The truth value of each sample of a condition: bool `[N]`. ValueError on a GPU, RuntimeError for several values in
@@ -109,12 +109,12 @@ class Run:
     def data_of(self, source: Any) -> list[Any]:
         """This run's batches of a source, asked for once."""
         if id(source) not in self._data:
-            found = source.next()
-            size = found[0].batch_size
+            batches = source.next()
+            size = batches[0].batch_size
             if self.sample_count not in (None, size):
                 raise RuntimeError(
                     f"external_source {source.name or ''}: a batch of {size} samples beside one of {self.sample_count}: "
                     "all sources of a run must agree"
                 )
-            self._data[id(source)], self.sample_count = found, size
+            self._data[id(source)], self.sample_count = batches, size
         return self._data[id(source)]

@@ -29,7 +29,7 @@ class MemoryStatistics:
         for key, sizes_of_outputs in rows.items():
             for k, kind in enumerate(("", "max_")):
                 now = [sizes[k] for sizes in sizes_of_outputs]
-                for what in ("real", "reserved"):
-                    title = f"{kind}{what}_memory_size"
+                for size_kind in ("real", "reserved"):
+                    title = f"{kind}{size_kind}_memory_size"
                     before = self.found.setdefault(key, {}).get(title, now)
                     self.found[key][title] = [max(pair) for pair in zip(before, now, strict=True)]

@@ -67,15 +67,15 @@ class Trace:
 
 def _met(ends: list[Step]) -> list[Step]:
     """Steps and everything that they depend on, inputs first; without recursion, since pipelines may be long."""
-    found: dict[Step, None] = {}
+    ordered: dict[Step, None] = {}
     waiting: list[tuple[Step, bool]] = [(step, False) for step in reversed(ends)]
     while waiting:
         step, is_ready = waiting.pop()
-        if step in found:
+        if step in ordered:
             continue
         if is_ready:
-            found[step] = None
+            ordered[step] = None
             continue
         waiting.append((step, True))
         waiting += [(node.step, False) for node in reversed(step.nodes) if node.step is not None]
-    return list(found)
+    return list(ordered)

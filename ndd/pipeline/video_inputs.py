@@ -31,13 +31,13 @@ class VideoInput(ExternalSource):
 
     def next(self) -> list[Any]:
         """The next sequences of a video, up to a batch of them."""
-        while (found := next(self._batches, None)) is None:
+        while (sequences := next(self._batches, None)) is None:
             if not self.queue:
                 raise RuntimeError(
                     f"fn.experimental.inputs.video {self.name!r}: no data: feed_input({self.name!r}, [video]) gives it some"
                 )
             self._batches = ndd.io.video.sequences(self.queue.popleft(), batch_size=self.max_batch_size, **self._how)
-        return [found]
+        return [sequences]
 
 
 def video_input(

@@ -46,12 +46,12 @@ class Epochs:
     def restore(self, place: dict[str, Any]) -> None:
         """Restores a position; ValueError for a position of other epochs."""
         for name in self._PLACE:
-            here, found = getattr(self, name), place.get(name)
-            numbers = found if isinstance(found, list) else [found]
+            here, stored = getattr(self, name), place.get(name)
+            numbers = stored if isinstance(stored, list) else [stored]
             shape = len(here) if isinstance(here, list) else 1
-            if isinstance(found, list) != isinstance(here, list) or [type(n) for n in numbers] != [int] * shape:
+            if isinstance(stored, list) != isinstance(here, list) or [type(n) for n in numbers] != [int] * shape:
                 raise ValueError(
-                    f"The checkpoint is of another iterator: expected {name!r} such as {here}, got {found!r}"
+                    f"The checkpoint is of another iterator: expected {name!r} such as {here}, got {stored!r}"
                 )
         for name in self._PLACE:
             setattr(self, name, place[name])

@@ -269,7 +269,7 @@ def test_an_array_of_images_taken_as_a_video():
 
 def test_texts_and_fractions_as_numbers(images):
     (text,) = warned(lambda: ndd.resize(images, size="22"))
-    assert "resize: argument 'size': a text is taken as the number that it spells: got '22'" in text
+    assert "resize: argument 'size': the text is taken as the number that it spells: got '22'" in text
     assert ndd.resize(images, size="22").shape == [(22, 22, 3)] * 2
     (text,) = warned(lambda: ndd.flip(images, horizontal=0.5))
     assert "flip: argument 'horizontal': an integer is expected, the fraction is dropped: got 0.5" in text
@@ -282,7 +282,7 @@ def test_texts_and_fractions_as_numbers(images):
 def test_the_truth_of_a_comparison(images):
     for value in (images, ndd.tensor([1, 2])):
         (text,) = warned(lambda value=value: bool(value == value))
-        assert "always True, also of a comparison: `if a == b:` compares nothing" in text
+        assert "always true, even the result of a comparison: `if a == b:` compares nothing" in text
         assert bool(value == value + 1)  # as in DALI
         assert not warned(lambda value=value: bool(value))
 

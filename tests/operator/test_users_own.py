@@ -49,7 +49,11 @@ def copy(image, out):
     [
         (lambda image: None, TypeError, r"return an `ndd.Plan`, got None"),
         (lambda image: ndd.Plan([(4, 5, 3)] * 2), ValueError, "expected 4 shapes, one for each sample, got 2"),
-        (lambda image: ndd.Plan([(4, 5, 3), (4, 5)] * 2), ValueError, r"sample 1: .*3 extents that are not negative, got \(4, 5\)"),
+        (
+            lambda image: ndd.Plan([(4, 5, 3), (4, 5)] * 2),
+            ValueError,
+            r"sample 1: .*3 extents that are not negative, got \(4, 5\)",
+        ),
         (lambda image: ndd.Plan([(4, -5, 3)] * 4), ValueError, r"sample 0: .*got \(4, -5, 3\)"),
         (lambda image: ndd.Plan("abcd"), TypeError, "expected a shape for each sample, got 'abcd'"),
         (lambda image: ndd.Plan([(2, 2, 3)] * 4), ValueError, "sample 0: could not broadcast"),
@@ -202,7 +206,7 @@ def test_waiting_for_what_is_queued_behind_runs_that_first(threads):
         asked["later"] = ndd.flip(x + 1)
         queued.set()
         np.testing.assert_array_equal(np.asarray(first.select(3)), np.full((4, 5, 3), 1))
-        with pytest.raises(RuntimeError, match="evaluate_all: called by an operator"):
+        with pytest.raises(RuntimeError, match="evaluate_all: an operator called it"):
             with_roles(cpu=lambda image, out: ndd.EvalContext.current().evaluate_all())(x).evaluate()
 
 

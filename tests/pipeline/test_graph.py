@@ -123,7 +123,7 @@ def test_what_is_not_written():
         ),
         (
             lambda: ndd.auto_aug.trivial_augment.trivial_augment_wide(fn.constant(idata=1)),
-            "no function of",
+            "not made by a function of",
         ),
         (lambda: fn.copy(ndd.tensor([1])), "fn.copy: input 0: a Tensor cannot be written"),
     ):

@@ -108,8 +108,8 @@ class _Frames:
         self.shapes = np.empty((n, 2), np.int64)
         """Of the spectrograms."""
         along_t = int(layout == "ft")
-        made = self.lengths, self.counts, self.shapes
-        if count_frames(signal.shapes, centred, length, step, self.bins, along_t, *made) >= 0:
+        arrays = self.lengths, self.counts, self.shapes
+        if count_frames(signal.shapes, centred, length, step, self.bins, along_t, *arrays) >= 0:
             _refuse(signal, centred, length, step)
         self.reflect = reflect and centred
         self.first = -(length // 2) if centred else 0

@@ -40,10 +40,10 @@ def mixes_channels(declared: Callable[..., Any]) -> Any:
 
 
 def _linear(declared: Callable[..., Any], plan: Callable[..., Plan], options: dict[str, Any]) -> Any:
-    found = operator(declared, types=_TYPES, dtypes=_TYPES, frames=True, **options)
-    found.plan(plan)
-    found.cuda("linear_color.cu")(launch_linear_color)
-    return found
+    op = operator(declared, types=_TYPES, dtypes=_TYPES, frames=True, **options)
+    op.plan(plan)
+    op.cuda("linear_color.cu")(launch_linear_color)
+    return op
 
 
 def half_range(dtype: DType, whole: bool = False) -> float:

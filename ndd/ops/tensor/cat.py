@@ -185,8 +185,8 @@ def _joined(out, places, ends):
             if width and narrow and rows > 1:
                 _place(source[r * width : end * width], out[r * total : end * total], start, width, total)
             elif width:
-                to, given = out[r * total + start :], source[r * width : end * width]
-                copy_bytes(to.ctypes.data, given.ctypes.data, np.uintp(given.nbytes))
+                to, part = out[r * total + start :], source[r * width : end * width]
+                copy_bytes(to.ctypes.data, part.ctypes.data, np.uintp(part.nbytes))
             start = ends[k]
 
 

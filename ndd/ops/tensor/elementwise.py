@@ -78,9 +78,9 @@ def _declare(name: str) -> Callable[..., Any]:
 
     outcome.__name__ = outcome.__qualname__ = name
     outcome.__doc__ = f"`{name}`, elementwise."
-    found = operator(outcome, register=False, cut="elements")
+    op = operator(outcome, register=False, cut="elements")
 
-    @found.plan
+    @op.plan
     def _(*operands, form):
         shapes, compiled = _broadcast([o.shapes for o in operands]), None
         if all([o.shapes is shapes or np.array_equal(o.shapes, shapes) for o in operands]):
@@ -88,15 +88,15 @@ def _declare(name: str) -> Callable[..., Any]:
             compiled = loop_of(name, result, form.fill([o.dtype.numpy for o in operands]))
         return Plan(shapes, shared={"form": form}, kernel=compiled)
 
-    @found.cpu
+    @op.cpu
     def _(operands, out, form):
         compute(out, *form.fill(operands if len(operands) == 1 else [spread(a, out) for a in operands]))
 
-    @found.cuda("elementwise.cu")
+    @op.cuda("elementwise.cu")
     def _(launch, *operands, form):
         _launch(launch, name, operands[:-1], operands[-1], form)
 
-    return found
+    return op
 
 
 def _broadcast(all_shapes: list[np.ndarray]) -> np.ndarray:
@@ -226,12 +226,12 @@ _forms: dict[Any, Form] = {}
 def _form(constants: list[Any]) -> Form:
     """The same object for the same constants, so that calls that agree share what was worked out."""
     key = tuple([None if c is None else (c.dtype.char, c.tobytes()) for c in constants])
-    found = _forms.get(key)
-    if found is None:
+    form = _forms.get(key)
+    if form is None:
         if len(_forms) >= 1024:
             _forms.clear()
-        found = _forms[key] = Form(tuple(constants))
-    return found
+        form = _forms[key] = Form(tuple(constants))
+    return form
 
 
 _HANDLES = (Tensor, Batch)
@@ -245,9 +245,9 @@ def _on_one_device(name: str, inputs: list[Any]) -> list[Any]:
         if value.__class__ not in _HANDLES:
             follows = device is not None and isinstance(value, list | tuple | np.ndarray)
             try:
-                given = from_pipeline(value)
+                unwrapped = from_pipeline(value)
                 place = device if follows else None
-                value = build_tensor(value, None, place, None, copy=False) if given is None else given
+                value = build_tensor(value, None, place, None, copy=False) if unwrapped is None else unwrapped
             except (TypeError, ValueError, RuntimeError) as error:
                 raise type(error)(f"{name}: {error}") from None
         handles.append(value)

@@ -42,9 +42,9 @@ class IterableSource:
         except StopIteration:
             self._ended, self._iterator = True, None
             raise
-        found = tuple([v if isinstance(v, ndd.Batch) else ndd.as_batch(v) for v in self._ordered(self._item)])
+        batches = tuple([v if isinstance(v, ndd.Batch) else ndd.as_batch(v) for v in self._ordered(self._item)])
         self._item = None
-        return found
+        return batches
 
     def _ordered(self, item: Any) -> list[Any]:
         if isinstance(item, dict):
@@ -60,22 +60,22 @@ class IterableSource:
 def as_sources(pipelines: Any, names: Sequence[str]) -> list[Any]:
     """Pipelines that have not been used, built; or one `IterableSource`."""
     check(pipelines is not None, "Number of provided pipelines has to be at least 1")
-    found = list(pipelines) if isinstance(pipelines, list | tuple) else [pipelines]
-    check(len(found) > 0, "Number of provided pipelines has to be at least 1")
-    if not all(isinstance(p, ndd.Pipeline) for p in found):
-        if isinstance(pipelines, list | tuple) and any(callable(p) for p in found):
+    listed = list(pipelines) if isinstance(pipelines, list | tuple) else [pipelines]
+    check(len(listed) > 0, "Number of provided pipelines has to be at least 1")
+    if not all(isinstance(p, ndd.Pipeline) for p in listed):
+        if isinstance(pipelines, list | tuple) and any(callable(p) for p in listed):
             raise TypeError(_UNCALLED)
         if isinstance(pipelines, Iterable) or callable(pipelines):
             return [IterableSource(pipelines, names)]
         raise TypeError(
             f"Expected a Pipeline, a list of them, or an iterable of batches, got {type(pipelines).__name__}"
         )
-    for pipeline in found:
+    for pipeline in listed:
         pipeline.build()
         pipeline.use_as(ndd.types.PipelineAPIType.ITERATOR)
-    sizes = {p.max_batch_size for p in found}
+    sizes = {p.max_batch_size for p in listed}
     check(len(sizes) == 1, f"All pipelines should have the same batch size, got {sorted(sizes)}")
-    return found
+    return listed
 
 
 def check(condition: bool, text: str) -> None:

@@ -127,11 +127,11 @@ class TorchIterator:
         if self._checkpointing:
             self._before_first = self.checkpoints()
         try:
-            found = self._next_dicts()
+            dicts = self._next_dicts()
         except Exception:
             self._outputs, self._kept = [], None
             raise
-        self._first, self._outputs, self._kept = found, [], None
+        self._first, self._outputs, self._kept = dicts, [], None
 
     def _prepare_first(self) -> None:
         try:
@@ -178,10 +178,10 @@ class TorchIterator:
                     self.reset()
                 raise
         # Nothing is called from here on: Ctrl-C comes while the batch is here, or after the caller has it.
-        found = self._first
+        dicts = self._first
         self._first = None
         self._given += 1
-        return found  # type: ignore[return-value]
+        return dicts  # type: ignore[return-value]
 
     def _next_dicts(self) -> list[dict[str, Any]]:
         epochs = self._epochs
@@ -222,7 +222,7 @@ class TorchIterator:
             raise KeyError(f"output_map has {len(self.output_map)} names, the pipeline gives {len(outputs)} outputs")
         if len(outputs) > len(self.output_map):
             raise IndexError(f"output_map has {len(self.output_map)} names, the pipeline gives {len(outputs)} outputs")
-        found = {}
+        tensors = {}
         for name, output in zip(self.output_map, outputs, strict=True):
             batch = getattr(output, "batch", output)
             if self._size > 0:
@@ -231,8 +231,8 @@ class TorchIterator:
                     "Variable batch size is not supported by the iterator when reader_name is provided or size is set: "
                     f"got a batch of {batch.batch_size}, expected {self.batch_size}",
                 )
-            found[name] = self._convert(name, batch, rows if self._size > 0 else batch.batch_size)
-        return found
+            tensors[name] = self._convert(name, batch, rows if self._size > 0 else batch.batch_size)
+        return tensors
 
     def reset(self) -> None:
         """Begins the next epoch. In the middle of an epoch it only logs a warning, as in DALI."""

@@ -104,15 +104,15 @@ class Proxy:
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Notes the inputs of one sample."""
-        given = dict(named)
+        values = dict(named)
         if len(self.names) == len(inputs) == 1 and not named:
-            given = {self.names[0]: inputs[0]}
-        elif inputs or set(given) != set(self.names):
+            values = {self.names[0]: inputs[0]}
+        elif inputs or set(values) != set(self.names):
             raise ValueError(
                 f"Expected signature is ({', '.join(self.names)}), got {len(inputs)} positional inputs "
                 f"and {sorted(named)}"
             )
-        call, place = Call(given), _local.count
+        call, place = Call(values), _local.count
         _local.count += 1
         notes = tuple(DALIOutputSampleRef(call, i, place) for i in range(self.outputs))
         return notes[0] if self.outputs == 1 else notes

@@ -86,12 +86,12 @@ class DALIServer:
         batches: list[BatchCall] = []
         single: dict[int, Call] = {}
 
-        def note(found: Any) -> Any:
-            if isinstance(found, DALIOutputBatchRef):
-                batches.append(found.batch)
+        def note(value: Any) -> Any:
+            if isinstance(value, DALIOutputBatchRef):
+                batches.append(value.batch)
             else:
-                single[id(found.call)] = found.call
-            return found
+                single[id(value.call)] = value.call
+            return value
 
         replaced(obj, note)
         for batch in batches:
