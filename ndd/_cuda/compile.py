@@ -124,12 +124,12 @@ def binary(text: str, name: str, architecture: str) -> bytes:
     Not `cupy.RawModule`: that compiles with `-ftz=true`, which makes subnormal numbers 0, unlike the CPU and DALI.
     """
     name_of_file = f"ndd_{_key(text, architecture)}.bin"
-    kept = _kept(name_of_file)
+    kept = _cached_binary(name_of_file)
     if kept is not None:
         return kept
     folder = cache_folder()
     with alone(folder, name_of_file) as waited:  # ranks and workers of one machine start at the same time
-        kept = _kept(name_of_file) if waited else None
+        kept = _cached_binary(name_of_file) if waited else None
         if kept is not None:
             return kept
         with compiling(f"`{name}` for {architecture}", folder):
@@ -141,7 +141,7 @@ def binary(text: str, name: str, architecture: str) -> bytes:
     return code
 
 
-def _kept(name_of_file: str) -> bytes | None:
+def _cached_binary(name_of_file: str) -> bytes | None:
     for place in folders_to_read(chosen_folder("gpu-kernels"), _other_folders(), _KERNELS):
         with contextlib.suppress(OSError):
             checksum, kept = (whole := read_own(place / name_of_file))[:32], whole[32:]

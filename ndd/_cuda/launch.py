@@ -285,7 +285,7 @@ class Launch:
             # As text, for 1 and 1.0 are equal.
             key += [str(value) if value.__class__ is float else value for value in macros.values()]
         form_key = tuple(key)
-        forms = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
+        forms = self.call.cached_call.kernels  # inputs and outputs have the types that these were compiled for
         form = forms.get(form_key)
         if form is None:
             places = {name for name, _ in addresses}
@@ -304,7 +304,7 @@ class Launch:
         kinds = tuple([s.shape[1] for s in shapes])
         if 0 in kinds:
             shapes = [s if s.shape[1] else ones_column(self.n) for s in shapes]
-        every_kind = self.call.settled.columns
+        every_kind = self.call.cached_call.columns
         known = every_kind.get(kinds)
         if known is None:
             ins = [i for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]

@@ -102,12 +102,12 @@ class Invocation:
                 self.name, self.call = origin.name, origin.call
                 self.error = origin.error
             else:
-                self.error = redact(self._kept(error))
+                self.error = redact(self._without_frames(error))
             self._settle(_FAILED)
         else:
             self._settle(_DONE)
 
-    def _kept(self, error: Exception) -> Exception:
+    def _without_frames(self, error: Exception) -> Exception:
         """The error without ndd's frames, whose variables would keep the inputs alive as long as the error."""
         if self.call is None:
             return error.with_traceback(_without_our_frames(error))

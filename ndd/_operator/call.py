@@ -50,19 +50,30 @@ class Call:
     """
 
     __slots__ = (
-        "batched", "context", "device", "draws", "handles", "n", "op", "outs", "ready_made", "settled", "stores",
-        "stream", "taker",
+        "batched",
+        "cached_call",
+        "context",
+        "device",
+        "draws",
+        "handles",
+        "n",
+        "op",
+        "outs",
+        "ready_made",
+        "stores",
+        "stream",
+        "taker",
     )  # fmt: skip
 
-    def __init__(self, op: Operator, settled: CachedCall, handles: Any, n: int, batched: bool, draws: Any):
+    def __init__(self, op: Operator, cached_call: CachedCall, handles: Any, n: int, batched: bool, draws: Any):
         self.op = op
-        self.settled = settled
+        self.cached_call = cached_call
         self.handles = handles
         self.n = n
         self.batched = batched
         self.draws = draws
-        self.device = settled.device
-        self.outs = settled.outs
+        self.device = cached_call.device
+        self.outs = cached_call.outs
         self.stores: list[Any] = []
         self.stream: Any = None
         self.context: Any = None
@@ -111,34 +122,34 @@ class Call:
 
     def pace(self, of: Any) -> Pace:
         """The measured pace of a loop or kernel of this operator for values of these types."""
-        specs = self.settled.specs
+        specs = self.cached_call.specs
         key = (of, specs[0] and specs[0].dtype if specs else None, self.outs[0].dtype)
         return self.op.paces.get(key) or self.op.paces.setdefault(key, Pace())
 
     def once(self, make: Callable[[], Any]) -> Any:
         """The result of `make`. In a call whose arguments are all constants, it depends on these and on `n` alone: then it
         is made once for all calls with the same constants, which must not write to it."""
-        if self.op.random or self.settled.handles or any([h is not None for h in self.handles]):
+        if self.op.random or self.cached_call.handles or any([h is not None for h in self.handles]):
             return make()
-        return self.settled.once(self.n, make)
+        return self.cached_call.once(self.n, make)
 
     def once_for_shapes(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
         """The result of `make` for a plan that does not use the values of argument `aside`: made once for all calls with the
         same constants and with samples of this one shape, if they have one shape. Nobody may write to it."""
-        named = self.settled.named
-        if any([named[name] is handle for handle in self.settled.handles for name in named if name != aside]):
+        named = self.cached_call.named
+        if any([named[name] is handle for handle in self.cached_call.handles for name in named if name != aside]):
             return make()
         key = shapes.tobytes()
         if key != key[: shapes.shape[1] * 8] * len(shapes):
             return make()
-        return self.settled.once(key, make)
+        return self.cached_call.once(key, make)
 
     # ---- for the framework
 
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
-        if self.settled.assumed:
+        if self.cached_call.assumed:
             handle = self.handles[0]
             warn_of_planes(self.op.name, (handle._store or stored(handle)).shapes, invocation.call)
         if self.device.device_id is None:
@@ -170,11 +181,11 @@ class Call:
             return self._batch(stores)
         # Kernels read samples without gaps: strided samples are copied for this call.
         stores = [None if s is None else s.contiguous() for s in stores]
-        constant = not (op.random or self.settled.handles)
+        constant = not (op.random or self.cached_call.handles)
         key = shapes_key(stores, self.n, self.device.device_id is not None) if constant else None
-        planned = self.settled.plans.get(key) if key is not None else None
+        planned = self.cached_call.plans.get(key) if key is not None else None
         if planned is not None:
-            self.settled.missed = 0
+            self.cached_call.missed = 0
             try:
                 return self._labelled(self._computed(planned, stores, self.n), None)
             except Exception as error:
@@ -189,23 +200,23 @@ class Call:
             for store in stores:
                 if store is not None and store.device.device_id is not None:
                     wait_for(store, self.stream)
-        for handle in self.settled.handles:
+        for handle in self.cached_call.handles:
             if handle._store is None:
                 stored(handle)
         return stores
 
     def arguments(self) -> dict[str, Any]:
         """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""
-        settled, n = self.settled, self.n
-        known, by_name = settled.by_name
+        cached_call, n = self.cached_call, self.n
+        known, by_name = cached_call.by_name
         if known == n:
             return by_name
         by_name = {
             a.name: values_of(a, v, n, self.op.name) if a.per_sample and v is not None else v
-            for a, v in zip(self.op.arguments, settled.named.values(), strict=True)
+            for a, v in zip(self.op.arguments, cached_call.named.values(), strict=True)
         }
-        if not settled.handles:
-            settled.by_name = n, by_name
+        if not cached_call.handles:
+            cached_call.by_name = n, by_name
         return by_name
 
     def _view(self, stores: list[Any]) -> list[Store]:
@@ -236,9 +247,9 @@ class Call:
             else:
                 own = [s if s is None or s.device != self.device else s.contiguous() for s in stores]  # for kernels
                 outcome = _gpu_rooms().on_gpu.batch(self, self._operands(own))
-            single = self.settled.single
+            single = self.cached_call.single
             if not op.ours:
-                check_values(outcome, self.outs, single, None if self.settled.fewer else self.n)
+                check_values(outcome, self.outs, single, None if self.cached_call.fewer else self.n)
             results = [on_cpu.store_of(v, s) for v, s in zip([outcome] if single else outcome, self.outs, strict=True)]
         except Exception as error:
             raise_named(error, op, stores)
@@ -250,15 +261,15 @@ class Call:
         frames: FrameMap | None = None
         try:
             n = self.n
-            if op.frames and any(map(is_video, self.settled.specs)):
-                operands, args, frames = unroll(op, operands, self.settled.named, n)
+            if op.frames and any(map(is_video, self.cached_call.specs)):
+                operands, args, frames = unroll(op, operands, self.cached_call.named, n)
                 n = frames.count
             else:
                 args = self.arguments()
             plan = self._plan(operands, args, n, frames is not None)
             planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else CachedPlan(plan, [])
             if key is not None and frames is None and not any([o is not None and o.touched for o in operands]):
-                self.settled.keep(key, planned)
+                self.cached_call.keep(key, planned)
             seen = stores if frames is None else [None if o is None else o._store_ for o in operands]
             results = self._computed(planned, seen, n, operands)
         except Exception as error:
@@ -270,10 +281,10 @@ class Call:
         if op.plan is None:
             return _default_plan(operands[0].shapes, args)
         plan = op.plan(self, *operands, **args) if op.plan_takes_call else op.plan(*operands, **args)
-        return plan if op.ours else checked_plan(plan, self.outs, self.settled.single, n, frames)
+        return plan if op.ours else checked_plan(plan, self.outs, self.cached_call.single, n, frames)
 
     def _operands(self, stores: list[Any]) -> list[Any]:
-        specs = self.settled.specs
+        specs = self.cached_call.specs
         operands: list[Any] = [
             None if s is None else Operand(s, specs[i] if i < len(specs) else self.handles[i]._spec, self.n)
             for i, s in enumerate(stores)
@@ -322,7 +333,7 @@ def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
     known = source.scales or []
     if call.op.scale is not None:
         scales = {
-            scale: call.op.scale(scale, **call.settled.named) for scale in set(known)
+            scale: call.op.scale(scale, **call.cached_call.named) for scale in set(known)
         }  # there are few different rates
         return [scales[scale] for scale in known] if len(known) == store.n else None
     alike = store.layout == source.layout and np.array_equal(store.shape_array, source.shape_array)

@@ -17,9 +17,9 @@ def computed_on_host(launch: Any, *operands: Any, **arguments: Any) -> Any:
 
     call = launch.call
     results = call.op.batch(call, *operands, **arguments)
-    values = [results] if call.settled.single else results
+    values = [results] if call.cached_call.single else results
     stores = [
         transfer.to_gpu(store_of(v, Spec.of(s.dtype, s.ndim, s.layout, Device.CPU)), call.device)
         for v, s in zip(values, call.outs, strict=True)
     ]
-    return stores[0] if call.settled.single else stores
+    return stores[0] if call.cached_call.single else stores

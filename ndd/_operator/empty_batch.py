@@ -52,18 +52,18 @@ def ranked(store: Store, spec: Spec) -> Store:
 
 
 def _extents(call: Call, inputs: list[Store | None]) -> list[Shape] | None:
-    op, specs = call.op, call.settled.specs
+    op, specs = call.op, call.cached_call.specs
     sequences = op.frames and any(map(is_video, specs))
     known = [_known(store, spec, sequences) for store, spec in zip(inputs, specs, strict=False)]
     empty = [i for i, entry in enumerate(known) if entry is not None]
-    if not op.ours or not op.may_run_ahead or call.settled.handles:
+    if not op.ours or not op.may_run_ahead or call.cached_call.handles:
         return None
     in_memory = op.plan is None and (op.batch is not None or op.views is not None)
     if op.keeps_shape and inputs[0] is not None:
         return [extents_of(inputs[0], call.outs[0].ndim)]
     if in_memory and call.device.device_id is not None:
         return None
-    probe = type(call)(op, call.settled, call.handles, 1, True, call.draws)
+    probe = type(call)(op, call.cached_call, call.handles, 1, True, call.draws)
     probe.context = call.context
 
     def shapes_of(shapes: list[Shape]) -> list[Shape]:
@@ -94,11 +94,11 @@ def _known(store: Store | None, spec: Spec | None, sequences: bool) -> tuple[Sha
 
 
 def _planned(probe: Call, stores: list[Any], sequences: bool) -> list[Shape]:
-    specs: list[Any] = [frame_spec(spec) for spec in probe.settled.specs] if sequences else probe.settled.specs
+    specs: list[Any] = [frame_spec(spec) for spec in probe.cached_call.specs] if sequences else probe.cached_call.specs
     operands: list[Any] = [None if s is None else Operand(s, specs[i], 1) for i, s in enumerate(stores)]
     operands += [None] * (len(probe.op.inputs) - len(operands))
     plan = probe._plan(operands, probe.arguments(), 1, sequences)
-    shapes = [plan.shapes] if probe.settled.single else plan.shapes
+    shapes = [plan.shapes] if probe.cached_call.single else plan.shapes
     return [tuple(int(extent) for extent in np.asarray(shape)[0]) for shape in shapes]
 
 

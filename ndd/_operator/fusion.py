@@ -61,7 +61,7 @@ def announce(call: Call, pending: Any) -> bool:
     key = maker.op.name if maker.op.name in fuses and maker.op.ours else DECODERS
     if key in fuses:
         _, needs = fuses[key]
-        named = call.settled.named
+        named = call.cached_call.named
         if not needs or any([named[name] is not None for name in needs]):
             maker.taker = call
     return False
@@ -72,8 +72,8 @@ def _can_take(maker: Call, taker: Call, key: str | None) -> bool:
     return (
         key in taker.op.fuses
         and (maker.device, maker.n, maker.batched) == (taker.device, taker.n, taker.batched)
-        and maker.settled.single
-        and not maker.settled.fewer
+        and maker.cached_call.single
+        and not maker.cached_call.fewer
     )
 
 
@@ -89,11 +89,11 @@ def waiting(call: Call, shapes: np.ndarray, key: str) -> Waiting | None:
     if taker is None or not call.n or not (_can_take(call, taker, key) and _holds_alone(taker)):
         return None
     # The values of arguments and further inputs may have to wait for this call.
-    settled = taker.settled
-    if any([h._store is None for h in settled.handles]) or any([h is not None for h in taker.handles[1:]]):
+    cached_call = taker.cached_call
+    if any([h._store is None for h in cached_call.handles]) or any([h is not None for h in taker.handles[1:]]):
         return None
     try:
-        spec = settled.specs[0]
+        spec = cached_call.specs[0]
         operand = Operand(Store(spec.dtype, spec.layout, spec.device, shapes), spec, call.n)
         return _asked(taker, operand, key)
     except Exception as error:  # the taker raises it itself
@@ -166,12 +166,12 @@ def joined(call: Call, launch: Callable[..., Store]) -> tuple[Store, Store] | No
         return None
     try:
         maker.context, maker.stream = call.context, call.stream
-        for handle in call.settled.handles:  # checked before the wait for a decoder, for example
+        for handle in call.cached_call.handles:  # checked before the wait for a decoder, for example
             stored(handle)
         stores = [None if s is None else s.contiguous() for s in maker._inputs()]
         operands = maker._operands(stores)
         plan = maker._plan(operands, maker.arguments(), maker.n, False)
-        spec = call.settled.specs[0]
+        spec = call.cached_call.specs[0]
         between = Store(spec.dtype, spec.layout, spec.device, np.asarray(plan.shapes))
         between.source_info = source_info_of(stores)
         waiter = _asked(call, Operand(between, spec, call.n), maker.op.cuda_source)  # type: ignore[arg-type]
@@ -193,7 +193,7 @@ def _fits(maker: Call, call: Call) -> bool:
         and maker.op.ours
         and maker.op.cuda is not None
         and _can_take(maker, call, maker.op.cuda_source)
-        and maker.outs[0].layout == call.settled.specs[0].layout
+        and maker.outs[0].layout == call.cached_call.specs[0].layout
         and (maker.op.frames is False or "F" not in (maker.outs[0].layout or ""))
     )
 

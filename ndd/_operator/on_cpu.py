@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def planned(call: Call, plan: Plan, n: int) -> CachedPlan:
     """The plan with the shapes of the outputs in the form in which memory is made for them."""
-    shapes = [_both(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
+    shapes = [_both(s) for s in ([plan.shapes] if call.cached_call.single else plan.shapes)]
     return CachedPlan(plan, shapes)
 
 

@@ -18,7 +18,7 @@ def computed(call: Call, planned: CachedPlan, operands: list[Any], n: int) -> li
     """The outputs. Launches that depend on shapes and constants alone are repeated without the operator's code."""
     op, plan = call.op, planned.plan
     if planned.rooms is None:
-        shapes = [plan.shapes] if call.settled.single else plan.shapes
+        shapes = [plan.shapes] if call.cached_call.single else plan.shapes
         rooms: list[Room] = []
         for s in shapes:
             rooms.append(rooms[0] if rooms and s is shapes[0] else Room(s, n, operands))

@@ -32,7 +32,7 @@ from ndd._tensor.operations import operation
 from ndd._tensor.type_guards import is_list
 from ndd._tensor.warn_once import warn_once
 
-_KEPT_CALLS = 256
+_MOST_CALLS = 256
 LONGEST_CACHED = (
     256  # numbers in a list: comparing the 34,928 numbers of SSD's anchors took 36 ms, converting them takes 4
 )
@@ -96,7 +96,7 @@ class Operator:
     def forget(self) -> None:
         """Clears the caches between calls."""
         self._effective: dict[tuple[int, str | None], str | None] = {}
-        self._settled: dict[Any, CachedCall] = {}
+        self._cached_calls: dict[Any, CachedCall] = {}
         self._came_once: set[int] = set()  # keys of calls with arrays, see `_worth_keeping`
 
     @property
@@ -175,37 +175,39 @@ class Operator:
         if self.masks and specs[0] is not None and specs[0].ndim == 2 and specs[0].layout in (None, "", "HW"):
             return self._of_mask(inputs, values, batch_size, device, rng)
         try:
-            settled = self._settled_call(inputs, values, None if device is None else self._asked(device), specs)
+            cached_call = self._find_or_make_call(
+                inputs, values, None if device is None else self._asked(device), specs
+            )
         except RuntimeError as error:
             if external:
                 raise
             raise_as_later(error)
-        if settled.handles:
-            for value in settled.handles:
+        if cached_call.handles:
+            for value in cached_call.handles:
                 if value.__class__ is Batch:
-                    n = self._agree(n, value, inputs, settled.named)
+                    n = self._agree(n, value, inputs, cached_call.named)
                 external = external or value._external
         batched = n is not None
         if batch_size is not None:
             n, batched = self._batch_size(batch_size, n, inputs), True
         elif n is None:
             n = 1
-            if settled.batch_only:
+            if cached_call.batch_only:
                 raise ValueError(
                     f"{self.name}: `batch_size` must be specified for `{self.name}`: it has no data inputs for it"
                 )
-        if settled.moves:
-            inputs = self._moved(inputs, settled.device)
-        call = Call(self, settled, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
-        needed = (*inputs, *settled.handles) if settled.handles else inputs
+        if cached_call.moves:
+            inputs = self._moved(inputs, cached_call.device)
+        call = Call(self, cached_call, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
+        needed = (*inputs, *cached_call.handles) if cached_call.handles else inputs
         if self.fuses and fusion.announce(call, inputs[0]._pending):
             needed = needed[1:]  # the input may be made along with this call
         invocation = schedule(self.name, call.run, needed, shares_memory=external, operator_call=call)
         maker = Batch._of_pending if batched else Tensor._of_pending
-        if settled.fewer and batched:
+        if cached_call.fewer and batched:
             n = None  # type: ignore[assignment]
-        outs = settled.outs
-        if settled.single:
+        outs = cached_call.outs
+        if cached_call.single:
             return maker(invocation, 0, outs[0], n)
         return tuple([maker(invocation, i, o, n) for i, o in enumerate(outs)])
 
@@ -244,21 +246,21 @@ class Operator:
         plural = "" if taken == 1 else "s"
         return TypeError(f"{self.name}() takes {taken} positional argument{plural} but {count} were given{hint}")
 
-    def _settled_call(
+    def _find_or_make_call(
         self, inputs: tuple[Any, ...], values: tuple[Any, ...], device: Any, specs: list[Any]
     ) -> CachedCall:
         """The cached call with the same constants and specs, or a new one."""
         key = values
         try:
-            settled = self._settled.get((key, device, *specs))
+            cached_call = self._cached_calls.get((key, device, *specs))
         except TypeError:  # a list in a list, an array or a handle among the values
             key = tuple([v if v.__class__ in _PLAIN else _cache_key(v) for v in values])
             try:
-                settled = self._settled.get((key, device, *specs))
+                cached_call = self._cached_calls.get((key, device, *specs))
             except TypeError:
-                settled = None
-        if settled is not None and settled.constants.same(key):
-            return settled.given(values) if settled.handles else settled
+                cached_call = None
+        if cached_call is not None and cached_call.constants.same(key):
+            return cached_call.given(values) if cached_call.handles else cached_call
         return self._settle(inputs, values, key, device, specs)
 
     def _settle(
@@ -282,16 +284,18 @@ class Operator:
             seen = [s and Spec.of(s.dtype, s.ndim, s.layout, w) for s, w in zip(seen, wanted, strict=True)]
         while len(seen) > self.required and seen[-1] is None and not self.variadic:
             seen.pop()
-        settled = self._declared(seen, named, handles, target, moves)
+        cached_call = self._declared(seen, named, handles, target, moves)
         first = specs[0] if specs else None
-        settled.assumed = first is not None and not first.layout and seen[0].layout == "HWC"
+        cached_call.assumed = first is not None and not first.layout and seen[0].layout == "HWC"
         same_handles = len(handles) == sum([v.__class__ in _HANDLES for v in values])
         if not bare and same_handles and is_immutable(key) and self._worth_keeping(values, (key, device, *specs)):
-            if len(self._settled) > _KEPT_CALLS:
-                self._settled.clear()
-            settled.constants = Constants(key)
-            self._settled[(key, device, *specs)] = settled.given(values, keep=False) if handles else settled
-        return settled
+            if len(self._cached_calls) > _MOST_CALLS:
+                self._cached_calls.clear()
+            cached_call.constants = Constants(key)
+            self._cached_calls[(key, device, *specs)] = (
+                cached_call.given(values, keep=False) if handles else cached_call
+            )
+        return cached_call
 
     def _worth_keeping(self, values: tuple[Any, ...], key: Any) -> bool:
         """Whether a call with arrays should be cached. Arrays often differ from call to call, so a call is cached when its
@@ -333,9 +337,9 @@ class Operator:
             )
         outs = [o if o.device is target else Spec.of(o.dtype, o.ndim, o.layout, target) for o in declared]
         outs = [video_spec(o) for o in outs] if sequences else outs
-        settled = CachedCall(seen, named, handles, target, moves, outs, single)
-        settled.fewer, settled.batch_only = fewer, batch_only
-        return settled
+        cached_call = CachedCall(seen, named, handles, target, moves, outs, single)
+        cached_call.fewer, cached_call.batch_only = fewer, batch_only
+        return cached_call
 
     def _check_types(self, seen: list[Any], named: dict[str, Any]) -> None:
         """Raises RuntimeError for element types of inputs, or values of `dtype`, that the operator does not take."""

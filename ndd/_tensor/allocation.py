@@ -44,19 +44,19 @@ def _place(device: Any) -> tuple[Callable[..., Any] | None, int | None]:
     return allocator
 
 
-_kept: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]]] = {}
+_layouts: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]]] = {}
 
 
 def _extents(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Extents and strides as Python integers."""
     if len(shape) == 1:  # a ragged batch in one buffer: each batch has another size
         return (int(shape[0]),), (1,)
-    layout = _kept.get(shape)
+    layout = _layouts.get(shape)
     if layout is None:
-        if len(_kept) > 256:
-            _kept.clear()
+        if len(_layouts) > 256:
+            _layouts.clear()
         strides = [1] * len(shape)
         for axis in range(len(shape) - 1, 0, -1):
             strides[axis - 1] = strides[axis] * max(int(shape[axis]), 1)
-        layout = _kept[shape] = tuple(map(int, shape)), tuple(strides)
+        layout = _layouts[shape] = tuple(map(int, shape)), tuple(strides)
     return layout

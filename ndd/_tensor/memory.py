@@ -71,7 +71,7 @@ def _larger(size: int) -> tuple[_Block, deque[_Block]] | None:
 
 def _fresh(size: int) -> _Block:
     """A new block from the system. If memory is short, the pool is emptied first."""
-    if kept() > _TOTAL:
+    if free_bytes() > _TOTAL:
         _give_up()
     try:
         memory = np.empty(size + _ALIGNMENT, np.uint8)
@@ -83,7 +83,7 @@ def _fresh(size: int) -> _Block:
     return memory[shift : shift + size], address + shift
 
 
-def kept() -> int:
+def free_bytes() -> int:
     """The bytes of all free blocks."""
     return sum([size * len(same) for size, same in list(_free.items())])
 

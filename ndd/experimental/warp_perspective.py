@@ -117,7 +117,7 @@ def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map,
     inverse = maps if inverse_map else inverted(maps)
     border = BORDERS[border_mode]
     far = beyond_opencv(inverse, shapes[:, axes], targets, interp_type == _CUBIC, border)
-    per_sample = {"given": maps, "matrix": np.ascontiguousarray(inverse), "far": far}
+    per_sample = {"opencv_matrix": maps, "matrix": np.ascontiguousarray(inverse), "far": far}
     shared = {
         "interp": int(interp_type), "border": border, "fill": fill, "inverse_map": inverse_map,
         "planar": input.layout == "CHW",
@@ -141,7 +141,7 @@ def _moved(by: np.float32) -> np.ndarray:
     return np.array([[1, 0, by], [0, 1, by], [0, 0, 1]], np.float32)
 
 
-def _by_opencv(image, out, given, matrix, far, planar, interp, border, fill, inverse_map):
+def _by_opencv(image, out, opencv_matrix, matrix, far, planar, interp, border, fill, inverse_map):
     if not out.size:
         return
     fills = fill.tolist()
@@ -159,7 +159,9 @@ def _by_opencv(image, out, given, matrix, far, planar, interp, border, fill, inv
     for part, target, some in _parts(image, out, planar, fills):
         # One pixel of more channels counts as contiguous; to OpenCV it is not.
         direct = target if target.flags.c_contiguous and target.shape[:2] != (1, 1) else None
-        warped = warp(part, given, (target.shape[1], target.shape[0]), direct, flags, _OPENCV_BORDERS[border], some)
+        warped = warp(
+            part, opencv_matrix, (target.shape[1], target.shape[0]), direct, flags, _OPENCV_BORDERS[border], some
+        )
         if direct is None:
             target[...] = warped.reshape(target.shape)
 

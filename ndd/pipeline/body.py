@@ -110,7 +110,7 @@ class PipelineBody(PipelineOptions):
             except ValueError as error:  # DALI's type for it, here
                 raise RuntimeError(f"Pipeline: device_id={self._device_id}: {error}") from None
         if self._body is None:
-            self._make_kept(self._traced())
+            self._make_states(self._traced())
         self._built = True
 
     def _traced(self) -> Trace:
@@ -118,15 +118,15 @@ class PipelineBody(PipelineOptions):
         if self._returned is _UNDEFINED:
             self.trace_body(self.define_graph)
         trace = Trace([value for value in self.output_values() if isinstance(value, DataNode)], self.always)
-        check_names(trace.kept)
+        check_names(trace.call_states)
         return trace
 
-    def _make_kept(self, trace: Trace) -> None:
+    def _make_states(self, trace: Trace) -> None:
         with current.running(self):
-            self.states.give_seeds(trace.kept)
+            self.states.give_seeds(trace.call_states)
             for step, _ in trace.steps:
-                if step.kept is not None:
-                    self.states.of(step.kept)
+                if step.call_state is not None:
+                    self.states.of(step.call_state)
         for reader in self._readers.values():
             reader.get_metadata()  # the reader looks at its files now and reports what is wrong
         self.trace = trace
@@ -194,8 +194,8 @@ class PipelineBody(PipelineOptions):
     def generator(self, name: str, seed: int | None) -> Callable[[], ndd.random.RNG]:
         """The function that gives each run the generator of a call of that name, which draws without a generator of its
         own."""
-        kept = OperatorState(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
-        return kept if self.tracing else self.states.known_here(kept)
+        call_state = OperatorState(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
+        return call_state if self.tracing else self.states.known_here(call_state)
 
     def batch_of(self, reader: Any) -> Any:
         """This run's batch of a reader. If Ctrl-C ends the run, the next run gets it."""

@@ -75,7 +75,7 @@ class within:
 
 
 _HOME = str(Path(__file__).parent.parent)
-_STEP = (lambda step, run, *kept: step(run, *kept)).__code__
+_STEP = (lambda step, run, *call_state: step(run, *call_state)).__code__
 
 
 def user_frame() -> types.FrameType:
@@ -94,4 +94,4 @@ def called_here(step: Callable[..., Any]) -> Callable[..., Any]:
         co_filename=frame.f_code.co_filename, co_name=frame.f_code.co_name, co_firstlineno=frame.f_lineno
     )
     call = types.FunctionType(line, {"__name__": "recorded"})
-    return lambda run, *kept: call(step, run, *kept)
+    return lambda run, *call_state: call(step, run, *call_state)

@@ -156,12 +156,14 @@ def _operator_function(operator: Any, path: str) -> Any:
         outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
         sets = _input_sets(path, inputs)
         always, results = bool(arguments.get("preserve")), []
-        kept = None
+        call_state = None
         for input_set in sets:  # these draw the same
             if is_random:
-                kept = OperatorState(f"random {path}", _generator, seeded=True, seed=arguments.get("seed"), like=kept)
+                call_state = OperatorState(
+                    f"random {path}", _generator, seeded=True, seed=arguments.get("seed"), like=call_state
+                )
             step, taken = _step(operator, path, input_set, plain)
-            results.append(made(step, taken, outputs=outputs, kept=kept, always=always))
+            results.append(made(step, taken, outputs=outputs, call_state=call_state, always=always))
         if len(results) == 1:
             return results[0]
         return [list(column) for column in zip(*results, strict=True)] if isinstance(results[0], list) else results
@@ -293,11 +295,11 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
             outputs = run.pipeline.batch_of(reader)
             return outputs if finish is None else finish(outputs, run.unwrapped)
 
-        kept = OperatorState(f"reader {path}", make, name=name, seeded=seeded)
+        call_state = OperatorState(f"reader {path}", make, name=name, seeded=seeded)
         names = [output.name for output in kind.outputs(*positional, **plain)]
         outputs = names if kind.gives_dicts else len(names)
         always = bool(arguments.get("preserve"))
-        return made(step, tuple(nodes.values()), outputs=outputs, kept=kept, always=always)
+        return made(step, tuple(nodes.values()), outputs=outputs, call_state=call_state, always=always)
 
     return _named(function, path, kind.__doc__, form)
 
@@ -327,13 +329,13 @@ def external_source(
     def make(pipeline: Any, _: Any) -> ExternalSource:
         return pipeline.new_source(ExternalSource(name, pipeline.max_batch_size, source, options))
 
-    kept = OperatorState("external_source", make, name=name, is_source=True)
+    call_state = OperatorState("external_source", make, name=name, is_source=True)
 
     def step(run: Any, source: Any) -> Any:
         batches = run.data_of(source)
         return batches[0] if num_outputs in (None, 1) else batches
 
-    nodes = made(step, outputs=num_outputs, kept=kept, always=bool(options.get("preserve")))
+    nodes = made(step, outputs=num_outputs, call_state=call_state, always=bool(options.get("preserve")))
     return [nodes] if num_outputs == 1 else nodes
 
 

@@ -264,7 +264,7 @@ def made(
     inputs: Any = (),
     *,
     outputs: int | Sequence[str] | None = None,
-    kept: OperatorState | None = None,
+    call_state: OperatorState | None = None,
     always: bool = False,
     joins: bool = False,
 ) -> Any:
@@ -276,15 +276,15 @@ def made(
         inputs: its inputs, then its arguments by their names; values that are not nodes are skipped.
         outputs: the number of outputs, or their names.
         always: it runs even if no output of the pipeline needs it.
-        kept, joins: see `Step`.
+        call_state, joins: see `Step`.
     """
     nodes, pipeline = nodes_in(inputs), current.pipeline()
     live = pipeline is not None and not pipeline.tracing and not any(node.recorded for node in nodes)
-    step = Step(compute, nodes, kept, outputs not in (None, 1), joins, live)
+    step = Step(compute, nodes, call_state, outputs not in (None, 1), joins, live)
     branch = current.branch() if nodes else None  # a call without inputs is for all samples
     result: Any = None
     if live:
-        step.kept = None if kept is None else pipeline.states.known_here(kept)
+        step.call_state = None if call_state is None else pipeline.states.known_here(call_state)
         result = pipeline.live.compute(step)
     elif always and pipeline is not None:
         pipeline.always.append(step)

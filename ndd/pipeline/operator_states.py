@@ -1,7 +1,7 @@
 """The state that calls of a pipeline keep between runs (readers, random generators, sources), and their seeds.
 
 A pipeline's `seed` gives each reader and random operator that has no `seed` of its own one of the words that
-`std::seed_seq{seed}` makes, in the order in which DALI meets them (`Trace.kept`). So the orders of readers and the numbers
+`std::seed_seq{seed}` makes, in the order in which DALI meets them (`Trace.call_states`). So the orders of readers and the numbers
 drawn are those of DALI's pipelines.
 """
 
@@ -69,46 +69,54 @@ class OperatorStates:
         self._counts: dict[Any, int] = {}
         self.numbers = itertools.count()  # for the names of nodes
 
-    def of(self, kept: OperatorState) -> Any:
+    def of(self, call_state: OperatorState) -> Any:
         """The object, made at the first call."""
-        if kept not in self._made:
-            if kept.takes_word and kept.like not in self._words:
-                self.give_seeds([kept])
-            state = kept.make(current.pipeline(), kept.seed if kept.seed is not None else self._words.get(kept.like))
-            label = f"{kept.kind} {kept.name or sum(other.kind == kept.kind for other in self._made) + 1}"
+        if call_state not in self._made:
+            if call_state.takes_word and call_state.like not in self._words:
+                self.give_seeds([call_state])
+            state = call_state.make(
+                current.pipeline(), call_state.seed if call_state.seed is not None else self._words.get(call_state.like)
+            )
+            label = (
+                f"{call_state.kind} {call_state.name or sum(other.kind == call_state.kind for other in self._made) + 1}"
+            )
             if self._restored is not None:
                 give_state(state, label, self._restored)
-            self._made[kept], self.objects[label] = state, state
-        return self._made[kept]
+            self._made[call_state], self.objects[label] = state, state
+        return self._made[call_state]
 
-    def __contains__(self, kept: OperatorState) -> bool:
-        return kept in self._made
+    def __contains__(self, call_state: OperatorState) -> bool:
+        return call_state in self._made
 
     def give_seeds(self, calls: Iterable[OperatorState]) -> None:
         """A word of the pipeline's seed for each state that takes one."""
         if self._seeds is None:
             return
         words: dict[OperatorState, int] = {}
-        for kept in calls:
-            if kept.takes_word and kept not in self._words:
-                words.setdefault(kept.like, word := next(self._seeds))
-                words.setdefault(kept, word)
+        for call_state in calls:
+            if call_state.takes_word and call_state not in self._words:
+                words.setdefault(call_state.like, word := next(self._seeds))
+                words.setdefault(call_state, word)
         self._words = {**words, **self._words}
 
-    def known_here(self, kept: OperatorState) -> OperatorState:
+    def known_here(self, call_state: OperatorState) -> OperatorState:
         """The state of the same call in an earlier run, if the body runs for every batch. A call is known by its name, else
         by its place in the program, so that calls that are skipped in some runs do not shift the others."""
         frame = current.user_frame()
-        site = (kept.kind, kept.name) if kept.name is not None else (kept.kind, frame.f_code, frame.f_lasti)
+        site = (
+            (call_state.kind, call_state.name)
+            if call_state.name is not None
+            else (call_state.kind, frame.f_code, frame.f_lasti)
+        )
         number = self._counts[site] = self._counts.get(site, 0) + 1
-        if kept.name is not None and number > 1:
-            check_names([kept, self._known[(*site, 1)]])
-        return self._known.setdefault((*site, number), kept)
+        if call_state.name is not None and number > 1:
+            check_names([call_state, self._known[(*site, 1)]])
+        return self._known.setdefault((*site, number), call_state)
 
 
 def check_names(calls: Iterable[OperatorState]) -> None:
     """Raises RuntimeError for two calls of one name."""
     names: dict[str, OperatorState] = {}
-    for kept in calls:
-        if kept.name is not None and names.setdefault(kept.name, kept).like is not kept.like:
-            raise RuntimeError(f"The pipeline has two calls named {kept.name!r}: names must differ")
+    for call_state in calls:
+        if call_state.name is not None and names.setdefault(call_state.name, call_state).like is not call_state.like:
+            raise RuntimeError(f"The pipeline has two calls named {call_state.name!r}: names must differ")

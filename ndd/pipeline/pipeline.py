@@ -162,8 +162,13 @@ class Pipeline(PipelineBody):
                 f"Pipeline.feed_input: expected the name of an external_source or its node, got {data_node!r}"
             )
         step = None if isinstance(data_node, str) else data_node.step
-        if step is not None and step.kept is not None and step.kept.is_source and step.kept in self.states:
-            self.states.of(step.kept).feed(data, layout)
+        if (
+            step is not None
+            and step.call_state is not None
+            and step.call_state.is_source
+            and step.call_state in self.states
+        ):
+            self.states.of(step.call_state).feed(data, layout)
         elif self._body is not None and not self._started and isinstance(data_node, str):
             self._early.setdefault(data_node, []).append((data, layout))
         else:

@@ -59,7 +59,7 @@ class Run:
             for batch in map(self.of, step.nodes):
                 if isinstance(batch, ndd.Batch) and not batch.batch_size:
                     return defaultdict(itertools.repeat(batch).__next__) if step.several else batch
-        return step.compute(self) if step.kept is None else step.compute(self, step.kept())
+        return step.compute(self) if step.call_state is None else step.compute(self, step.call_state())
 
     def of(self, node: DataNode) -> Any:
         """The batch of a node."""

@@ -21,25 +21,25 @@ class Step:
     Attributes:
         compute: `compute(run)`, or `compute(run, object)` if the call has state between runs.
         nodes: the nodes that it takes, in DALI's order: its inputs, then its arguments by their names.
-        kept: the state of the call.
+        call_state: the state of the call.
         several: whether it returns a tuple or a dict.
         joins: whether it runs even if one of its inputs has no samples, as steps that merge branches do.
         serial: larger than that of any step before.
     """
 
-    __slots__ = ("compute", "joins", "kept", "nodes", "serial", "several")
+    __slots__ = ("call_state", "compute", "joins", "nodes", "serial", "several")
 
     def __init__(
         self,
         compute: Callable[..., Any],
         nodes: list[Any],
-        kept: OperatorState | None,
+        call_state: OperatorState | None,
         several: bool,
         joins: bool,
         live: bool,
     ):
         self.compute = compute if live else called_here(compute)
-        self.nodes, self.kept, self.several, self.joins = nodes, kept, several, joins
+        self.nodes, self.call_state, self.several, self.joins = nodes, call_state, several, joins
         self.serial = next(_serials)
 
 
@@ -48,7 +48,7 @@ class Trace:
 
     Attributes:
         steps: in the order in which they were recorded, each with the steps whose values nobody needs after it.
-        kept: their states in DALI's order: output after output, the inputs of a step before the step.
+        call_states: their states in DALI's order: output after output, the inputs of a step before the step.
     """
 
     def __init__(self, outputs: Iterable[Any], always: Iterable[Step]):
@@ -62,7 +62,7 @@ class Trace:
         for step in last.keys() - set(ends):
             done.setdefault(last[step], []).append(step)
         self.steps = [(step, done.get(step, [])) for step in ordered]
-        self.kept = [step.kept for step in met if step.kept is not None]
+        self.call_states = [step.call_state for step in met if step.call_state is not None]
 
 
 def _met(ends: list[Step]) -> list[Step]:

@@ -82,8 +82,8 @@ def video_input(
         video_source = VideoInput(name, pipeline.max_batch_size, {**how, "threads": pipeline.num_threads})
         return pipeline.new_source(video_source)
 
-    kept = OperatorState("experimental.inputs.video", make, name=name, is_source=True)
-    return made(lambda run, source: run.data_of(source)[0], kept=kept)
+    call_state = OperatorState("experimental.inputs.video", make, name=name, is_source=True)
+    return made(lambda run, source: run.data_of(source)[0], call_state=call_state)
 
 
 OWN["experimental.inputs.video"] = video_input

@@ -114,7 +114,7 @@ class ReaderEpochs(Epochs):
         own = shard_size(self.n, self.shards, self._shard_of(self.ids[pipeline]))
         return max(0, min(self.batch_size, own - (self.counter - self.batch_size)))
 
-    def kept_pipelines(self, count: int) -> int:
+    def pipelines_with_rows(self, count: int) -> int:
         """How many of `count` pipelines give a dict: all."""
         return count
 
@@ -185,7 +185,7 @@ class CountedEpochs(Epochs):
             return self.batch_size
         return max(0, min(self.batch_size, self._left() - pipeline * self.batch_size))
 
-    def kept_pipelines(self, count: int) -> int:
+    def pipelines_with_rows(self, count: int) -> int:
         """How many of `count` pipelines give a dict: with PARTIAL those that have a row left."""
         if self.policy is not LastBatchPolicy.PARTIAL:
             return count

@@ -197,7 +197,7 @@ def _call_of(invocation: Invocation) -> Any:
     """The call of an operator that an invocation stands for; None for other work, and after the work."""
     work: Any = invocation.work
     call = getattr(work, "__self__", None) or getattr(work, "call", None)  # `Call.run`, or to take what is made ahead
-    return call if hasattr(call, "settled") else None
+    return call if hasattr(call, "cached_call") else None
 
 
 def _was_made_ahead(work: Any, results: list[Any]) -> bool:

@@ -18,10 +18,10 @@ from ndd._tensor import Store
 from ndd._tensor.dtype import int32
 from ndd._tensor.memory import host_empty
 
-_KEPT = 4096  # sets of boxes that `cache_objects` keeps, the last used ones
+_MOST_CACHED = 4096  # sets of boxes that `cache_objects` keeps, the last used ones
 _WORDS = 8
 _FEW = 1 << 14  # runs of pixels that Python's interpreter joins in less time than compiling takes
-_kept: OrderedDict[Any, Any] = OrderedDict()
+_cached: OrderedDict[Any, Any] = OrderedDict()
 
 
 @operator(
@@ -253,14 +253,14 @@ def _objects(call: Call, input: Operand, background: np.ndarray, which: list[int
         i: (blake2b(masks[i].tobytes(), digest_size=32).digest(), masks[i].dtype, masks[i].shape, int(background[i]))
         for i in which
     }
-    known = {i: _kept.pop(keys[i], None) for i in which}
+    known = {i: _cached.pop(keys[i], None) for i in which}
     new = [i for i in which if known[i] is None]
     for i, (boxes, labels) in zip(new, _found_in(call, input, background, new), strict=True):
         known[i] = boxes.copy(), labels.copy()  # these are parts of what is far larger
     for i in which:
-        _kept[keys[i]] = known[i]
-    while len(_kept) > _KEPT:
-        _kept.popitem(last=False)
+        _cached[keys[i]] = known[i]
+    while len(_cached) > _MOST_CACHED:
+        _cached.popitem(last=False)
     return [known[i] for i in which]
 
 

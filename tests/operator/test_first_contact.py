@@ -22,7 +22,7 @@ BATCH = ndd.batch([TALL, WIDE], layout="HWC")
 
 @pytest.fixture(autouse=True)
 def _untold():
-    """Every test is the first to run into a trap, and its calls are settled anew."""
+    """Every test is the first to run into a trap, and its calls are looked up anew."""
     traps._told.clear()
     for name in ("resize", "crop", "flip", "rotate", "one_hot"):
         getattr(ndd, name).operator.forget()

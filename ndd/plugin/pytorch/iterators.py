@@ -56,7 +56,7 @@ class TorchIterator:
         # The batch on its way to the caller, which stays here if Ctrl-C comes: the outputs of the sources, and after they
         # were counted whether they belong to the epoch.
         self._outputs: list[tuple[Any, ...]] = []
-        self._kept: bool | None = None
+        self._in_epoch: bool | None = None
         self._checkpointing = all(getattr(source, "enable_checkpointing", False) for source in self._sources)
         place = getattr(first, "restored_iterator", None)
         if place is not None:
@@ -129,9 +129,9 @@ class TorchIterator:
         try:
             dicts = self._next_dicts()
         except Exception:
-            self._outputs, self._kept = [], None
+            self._outputs, self._in_epoch = [], None
             raise
-        self._first, self._outputs, self._kept = dicts, [], None
+        self._first, self._outputs, self._in_epoch = dicts, [], None
 
     def _prepare_first(self) -> None:
         try:
@@ -185,15 +185,15 @@ class TorchIterator:
 
     def _next_dicts(self) -> list[dict[str, Any]]:
         epochs = self._epochs
-        if self._kept is None:
+        if self._in_epoch is None:
             if not self._outputs and epochs.finished():
                 raise StopIteration
             self._run()
-            self._kept = epochs.advance()
-        if not self._kept:
+            self._in_epoch = epochs.advance()
+        if not self._in_epoch:
             raise StopIteration
         outputs = self._outputs
-        return [self._to_dict(outputs[k], epochs.rows(k)) for k in range(epochs.kept_pipelines(len(outputs)))]
+        return [self._to_dict(outputs[k], epochs.rows(k)) for k in range(epochs.pipelines_with_rows(len(outputs)))]
 
     def _run(self) -> None:
         try:
