@@ -152,7 +152,7 @@ def connections() -> int:
 
 def read_objects(urls: Sequence[str]) -> list[Any]:
     """The bytes of each object, u8, or the `OSError` that it cost. As many at once as there are connections."""
-    return _asked(_kept, [(url, 0, -1, "") for url in urls])
+    return _asked(_cached_range, [(url, 0, -1, "") for url in urls])
 
 
 def read_object_ranges(
@@ -165,7 +165,7 @@ def read_object_ranges(
             store that says by ETags which one it has: an object that was replaced since is an error.
     """
     said = versions or [""] * len(urls)
-    return _asked(_kept, list(zip(urls, map(int, offsets), map(int, sizes), said, strict=True)))
+    return _asked(_cached_range, list(zip(urls, map(int, offsets), map(int, sizes), said, strict=True)))
 
 
 def object_statuses(urls: Sequence[str]) -> list[Any]:
@@ -194,7 +194,7 @@ def _asked(do: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
 # The requests, on the threads of the connections
 
 
-def _kept(environment: Environment, url: str, offset: int, size: int, version: str) -> np.ndarray:
+def _cached_range(environment: Environment, url: str, offset: int, size: int, version: str) -> np.ndarray:
     cache = _cache(environment)
     if cache is None:
         return _read(environment, url, offset, size, version)

@@ -107,13 +107,13 @@ class OpenFiles:
         """Ranges of objects, each in its own memory. Objects that were not found are not requested again."""
         _ = self.sizes
         said = self._statuses or []
-        found: list[Any] = [said[n] for n in numbers.tolist()]
-        places = [place for place, status in enumerate(found) if isinstance(status, Status)]
-        paths, versions = [self.paths[int(numbers[p])] for p in places], [found[p].version for p in places]
+        results: list[Any] = [said[n] for n in numbers.tolist()]
+        places = [place for place, status in enumerate(results) if isinstance(status, Status)]
+        paths, versions = [self.paths[int(numbers[p])] for p in places], [results[p].version for p in places]
         pieces = read_object_ranges(paths, offsets[places], sizes[places], versions)
         for place, piece in zip(places, pieces, strict=True):
-            found[place] = piece
-        return found
+            results[place] = piece
+        return results
 
     def _read(
         self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
@@ -195,16 +195,16 @@ class OpenFiles:
         """The result of `read` for all ranges but these, each of which is tried alone: a file may have grown."""
         inside = np.ones(len(sizes), bool)
         inside[beyond] = False
-        found: list[Any] = [None] * len(sizes)
+        results: list[Any] = [None] * len(sizes)
         if inside.any():
             pieces = read(numbers[inside], offsets[inside], sizes[inside])
             for place, piece in zip(np.flatnonzero(inside).tolist(), pieces, strict=True):
-                found[place] = piece
+                results[place] = piece
         for place in beyond:
             path, offset, size = self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place])
             total = int(self.sizes[numbers[place]])
-            found[place] = _ends_early(path, offset, size, total) if self._remote else read_slowly(path, offset, size)
-        return found
+            results[place] = _ends_early(path, offset, size, total) if self._remote else read_slowly(path, offset, size)
+        return results
 
     def close(self) -> None:
         """Close the files. Nobody may be reading from them."""
