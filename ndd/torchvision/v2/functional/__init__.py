@@ -19,6 +19,7 @@ that.
 """
 
 from ndd.torchvision.interpolation import InterpolationMode
+from ndd.torchvision.v2.functional import pillow as pillow  # registers its kernels
 from ndd.torchvision.v2.functional.colors import (
     adjust_brightness,
     adjust_contrast,

@@ -12,7 +12,7 @@ import torch
 
 import ndd
 from ndd.torchvision.v2.functional.arithmetic import in_type_of, is_float, largest, value_bits
-from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, is_pil, kind_of, layout_of, per_sample, plain, tv_tensors, wrapped
 
 _FLOATS = ("f16", "bfloat16", "f32", "f64")
@@ -65,6 +65,7 @@ def _converted(value: Any, dtype: Any) -> Any:
     return ndd.cast(value, dtype=dtype)
 
 
+@functional
 def to_dtype(inpt: Any, dtype: torch.dtype = torch.float32, scale: bool = False) -> Any:
     """Another element type.
 
@@ -108,6 +109,7 @@ def convert_image_dtype(image: Any, dtype: torch.dtype = torch.float32) -> Any:
     return to_dtype(image, dtype, scale=True)
 
 
+@functional
 def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = False) -> Any:
     """`(image - mean) / std`, for each channel.
 

@@ -9,7 +9,7 @@ import torch
 
 import ndd
 from ndd.torchvision.v2.functional import boxes as box
-from ndd.torchvision.v2.functional.kinds import clamping_of, format_of
+from ndd.torchvision.v2.functional.kinds import clamping_of, format_of, functional
 from ndd.torchvision.values import is_pure_tensor, kind_of, layout_of, plain, wrapped
 
 Size = tuple[int, int]
@@ -40,6 +40,7 @@ def _extents(inpt: Any, letters: str, name: str, served: tuple[str, ...]) -> lis
     raise TypeError(f"Functional F.{name} does not support inputs of type {type(inpt)}.")
 
 
+@functional
 def get_dimensions(inpt: Any) -> list[int]:
     """Channels, height and width. Of an `ndd.Batch` those that all its pictures have.
 
@@ -51,6 +52,7 @@ def get_dimensions(inpt: Any) -> list[int]:
     return _extents(inpt, "CHW", "get_dimensions", ())
 
 
+@functional
 def get_num_channels(inpt: Any) -> int:
     """How many channels a picture has.
 
@@ -65,6 +67,7 @@ def get_num_channels(inpt: Any) -> int:
 get_image_num_channels = get_num_channels
 
 
+@functional
 def get_size(inpt: Any) -> list[int]:
     """Height and width of a picture, or of the picture that boxes and points belong to.
 
@@ -94,6 +97,7 @@ def get_image_size(inpt: Any) -> list[int]:
     return _extents(inpt, "WH", "get_image_size", ())
 
 
+@functional
 def get_num_frames(inpt: Any) -> int:
     """How many frames a video has.
 

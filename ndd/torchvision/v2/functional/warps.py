@@ -20,7 +20,7 @@ from ndd.torchvision.interpolation import InterpolationMode, interpolation_mode
 from ndd.torchvision.v2.functional import boxes as box
 from ndd.torchvision.v2.functional.arithmetic import channels_of
 from ndd.torchvision.v2.functional.followers import followed
-from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, layout_of, rows_of, sizes_of
 
 NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
@@ -185,6 +185,7 @@ def _expanded(matrix: list[float], size: Size) -> Size:
     return int(extent[1]), int(extent[0])
 
 
+@functional
 def affine(
     inpt: Any,
     angle: float,
@@ -212,7 +213,7 @@ def affine(
     tensor([[[0, 1, 2]]])
     """
     count = count_of(inpt)
-    _check_affine(angle, translate, scale, shear, center)
+    check_affine(angle, translate, scale, shear, center)
     numbers_of = [_rows(v, count, n) for v, n in ((angle, 1), (translate, 2), (scale, 1), (shear, 2))]
     if (numbers_of[2] <= 0).any():
         raise ValueError("Argument scale should be positive")
@@ -225,7 +226,7 @@ def affine(
     return _moved("affine", inpt, row, alike, interpolation, fill, center, False)
 
 
-def _check_affine(angle: Any, translate: Any, scale: Any, shear: Any, center: Any) -> None:
+def check_affine(angle: Any, translate: Any, scale: Any, shear: Any, center: Any) -> None:
     arrays = ndd.Batch | np.ndarray | torch.Tensor
     if not isinstance(angle, int | float | arrays):
         raise TypeError("Argument angle should be int or float")
@@ -250,6 +251,7 @@ def _rows(value: Any, count: int | None, length: int) -> np.ndarray:
     return np.repeat(rows, length, axis=1) if rows.shape[1] < length else rows
 
 
+@functional
 def rotate(
     inpt: Any,
     angle: float,
@@ -368,6 +370,7 @@ def perspective_coefficients(startpoints: Any, endpoints: Any, coefficients: Any
     return torch.linalg.lstsq(matrix, known, driver="gels").solution.to(torch.float32).tolist()
 
 
+@functional
 def perspective(
     inpt: Any,
     startpoints: list[list[int]] | None,
@@ -477,6 +480,7 @@ def _bent(
 # ---- elastic
 
 
+@functional
 def elastic(
     inpt: Any, displacement: torch.Tensor, interpolation: Any = InterpolationMode.BILINEAR, fill: Any = None
 ) -> Any:
