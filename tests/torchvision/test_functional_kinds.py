@@ -103,10 +103,10 @@ def test_noise_is_torchs_for_tensors_and_repeats_for_batches():
 
 
 @pytest.mark.parametrize("quality", [10, 75])
-def test_jpeg_is_near_pillows(quality):
+def test_jpeg_is_near_libjpegs(quality):
     picture = PIL.Image.fromarray(images(torch.uint8).permute(1, 2, 0).numpy()).resize((64, 48), PIL.Image.BICUBIC)
-    made, wanted = both("jpeg", picture, quality)
-    assert abs(np.asarray(made).astype(int) - np.asarray(wanted)).mean() < 3
+    made = F.jpeg(F.pil_to_tensor(picture), quality)
+    assert abs(made.int() - F.pil_to_tensor(oracle.jpeg(picture, quality)).int()).float().mean() < 3
 
 
 def test_frames_and_channels():
@@ -127,25 +127,6 @@ def test_several_crops(name):
         assert all(torch.equal(torch.Tensor(m), torch.Tensor(w)) for m, w in zip(made, wanted, strict=True))
     with pytest.raises(ValueError, match="bigger than input size"):
         F.five_crop(images(torch.uint8), [18, 6])
-
-
-PIL_CASES = [
-    ("resize", {"size": [8, 9]}, 1), ("resize", {"size": 30, "interpolation": "bicubic"}, 1), ("crop", GEOMETRY["crop"][0], 0),
-    ("resize", {"size": [30, 9], "interpolation": "nearest"}, 0), ("center_crop", {"output_size": 10}, 0),
-    ("pad", {"padding": 2, "fill": 9}, 0), ("horizontal_flip", {}, 0), ("adjust_brightness", {"brightness_factor": 1.4}, 1),
-    ("adjust_contrast", {"contrast_factor": 0.6}, 2), ("adjust_saturation", {"saturation_factor": 0.6}, 2), ("invert", {}, 0),
-    ("posterize", {"bits": 3}, 0), ("solarize", {"threshold": 120}, 0), ("equalize", {}, 0), ("rgb_to_grayscale", {}, 1),
-    ("resized_crop", GEOMETRY["resized_crop"][0], 1), ("gaussian_blur", {"kernel_size": 3}, 1),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "case", "bound"), PIL_CASES)
-@pytest.mark.parametrize("mode", ["RGB", "L"])
-def test_pil_images(name, case, bound, mode):
-    picture = PIL.Image.fromarray(images(torch.uint8).permute(1, 2, 0).numpy()).convert(mode)
-    made, wanted = both(name, picture, **case)
-    assert (made.mode, made.size) == (wanted.mode, wanted.size)
-    assert abs(np.asarray(made).astype(int) - np.asarray(wanted)).max() <= bound
 
 
 def test_pictures_of_other_libraries():
@@ -310,14 +291,6 @@ def test_errors_are_torchvisions(name, value, case):
         getattr(F, name)(value, **case)
     kinds = theirs.type, ours.type
     assert issubclass(ours.type, theirs.type) or set(kinds) <= {RuntimeError, NotImplementedError, ValueError}, kinds
-
-
-def test_what_cannot_be_raises_a_sentence():
-    with pytest.raises(NotImplementedError, match=r"ndd\.operator"):
-        F.register_kernel(F.resize, tv_tensors.Image)
-    rotated = tv_tensors.BoundingBoxes([[5.0, 5, 2, 2, 30]], format="CXCYWHR", canvas_size=(9, 9))
-    with pytest.raises(NotImplementedError, match="rotated boxes"):
-        F.horizontal_flip(rotated)
 
 
 def test_without_torchvision():

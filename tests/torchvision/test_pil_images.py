@@ -1,4 +1,4 @@
-"""PIL images of every mode through `ndd.torchvision.v2.functional` and the transforms: the pixels of torchvision, and its errors."""
+"""PIL images of every mode through functions and transforms of `ndd.torchvision`: torchvision's pixels, and its errors."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ oracle = theirs.functional
 MODES = ("L", "LA", "RGB", "RGBA", "1", "P", "I", "F", "CMYK", "YCbCr", "HSV", "I;16")
 # Those whose pixels are not Pillow's: tensors, by ndd's operators.
 OF_TENSORS = {"gaussian_blur": 1, "elastic": 1, "AugMix": 1, "ElasticTransform": 1, "GaussianBlur": 1}
+CORNERS = [[0, 0], [22, 0], [22, 16], [0, 16]]
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -55,11 +56,12 @@ def difference(name: str, made: object, wanted: object) -> str:
     return "" if off <= OF_TENSORS.get(name, 0) else f"off by {off}"
 
 
-def both(call, value):
+def both(name: str, image: PIL.Image.Image, **arguments: object) -> list:
+    """What both sides make of an image, or their errors."""
     made = []
     for module in (F, oracle):
         try:
-            made.append(call(module, copy.copy(value)))
+            made.append(getattr(module, name)(copy.copy(image), **arguments))
         except Exception as error:
             made.append(error)
     return made
@@ -89,9 +91,7 @@ def drawn(name: str, rng: random.Random) -> dict:
         "affine": {"angle": rng.uniform(-180, 180), "translate": (rng.randint(-9, 9), rng.uniform(-5, 5)),
                    "scale": rng.uniform(0.3, 2), "shear": rng.choice([rng.uniform(-40, 40), [7.0], (3, -20)]), "center": middle,
                    **moved},
-        "perspective": {"startpoints": [[0, 0], [22, 0], [22, 16], [0, 16]],
-                        "endpoints": [[x + rng.randint(-4, 4), y + rng.randint(-4, 4)] for x, y in ((0, 0), (22, 0), (22, 16), (0, 16))],
-                        **moved},
+        "perspective": {"startpoints": CORNERS, "endpoints": [[v + rng.randint(-4, 4) for v in xy] for xy in CORNERS], **moved},
         "adjust_brightness": {"brightness_factor": rng.uniform(-0.5, 3)}, "adjust_contrast": {"contrast_factor": rng.uniform(0, 3)},
         "adjust_saturation": {"saturation_factor": rng.uniform(0, 3)}, "adjust_hue": {"hue_factor": rng.uniform(-0.6, 0.6)},
         "adjust_gamma": {"gamma": rng.uniform(-0.1, 3), "gain": rng.uniform(0.5, 1.5)},
@@ -115,7 +115,7 @@ def test_functions(name, mode):
     rng = random.Random(f"{name} {mode}")
     for seed in range(8):
         arguments = drawn(name, rng)
-        made, wanted = both(lambda module, image: getattr(module, name)(image, **arguments), picture(mode, seed))
+        made, wanted = both(name, picture(mode, seed), **arguments)
         assert not (text := difference(name, made, wanted)), (arguments, text)
 
 
@@ -123,7 +123,7 @@ def test_functions(name, mode):
 @pytest.mark.parametrize("fill", [3, [3], [3, 4], (3, 4, 5), [250.5, 1, 2, 3], -1, 300])
 def test_fills(mode, fill):
     for name, arguments in (("rotate", {"angle": 30}), ("pad", {"padding": 3})):
-        made, wanted = both(lambda module, image: getattr(module, name)(image, **arguments, fill=fill), picture(mode))
+        made, wanted = both(name, picture(mode), **arguments, fill=fill)
         assert not (text := difference(name, made, wanted)), (name, text)
 
 
@@ -131,7 +131,7 @@ def test_fills(mode, fill):
 def test_elastic(mode):
     way = 0.1 * torch.randn(1, 17, 23, 2, generator=torch.Generator().manual_seed(3))
     for how in ({}, {"interpolation": "nearest", "fill": 5}):
-        made, wanted = both(lambda module, image: module.elastic(image, way, **how), picture(mode))
+        made, wanted = both("elastic", picture(mode), displacement=way, **how)
         assert not (text := difference("elastic", made, wanted)), text
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import ndd
-from ndd.torchvision.v2.functional import boxes as box
+from ndd.torchvision.v2.functional import boxes as box, rotated
 from ndd.torchvision.v2.functional.followers import followed
 from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, per_sample, rows_of, sizes_of, varies
@@ -74,6 +74,7 @@ def _cropped_boxes(
     boxes: torch.Tensor, format: str, mode: str | None, top: int, left: int, height: int, width: int
 ) -> tuple[torch.Tensor, tuple[int, int]]:
     moved = box.shifted(boxes, format, -left, -top)
+    moved = rotated.rectangles(moved) if box.format_name(format) == "XYXYXYXY" else moved
     return box.clamped(moved, format, (height, width), mode), (height, width)
 
 

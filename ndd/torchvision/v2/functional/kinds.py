@@ -21,6 +21,11 @@ class NoKernelError(TypeError):
     """A function has no kernel for a class of `tv_tensors` that is the user's own."""
 
 
+def is_of_own_class(value: Any) -> bool:
+    """Whether a value is of a class of `tv_tensors` that is the user's own, and none of torchvision's."""
+    return isinstance(value, torch.Tensor) and kind_of(value) == ""
+
+
 def functional(function: _Function) -> _Function:
     """A public function, in whose place a kernel serves what it is registered for."""
     kernels = _kernels.setdefault(function.__name__, {})
@@ -100,10 +105,13 @@ def through(
     if kind == "targets" and targets is not None:
         return targets(inpt)
     served = {"images": images, "masks": masks or boxes, "boxes": boxes, "key points": points, "ndd.Targets": targets}
-    own = kind == "" and isinstance(inpt, torch.Tensor)
-    raise (NoKernelError if own else TypeError)(
-        f"Functional F.{name} supports inputs of type {', '.join(k for k, v in served.items() if v)}, "
-        f"but got {type(inpt)} instead."
+    raise unserved(name, inpt, ", ".join(k for k, v in served.items() if v))
+
+
+def unserved(name: str, inpt: Any, served: str) -> TypeError:
+    """The error for a value that a function does not take."""
+    return (NoKernelError if is_of_own_class(inpt) else TypeError)(
+        f"Functional F.{name} supports inputs of type {served}, but got {type(inpt)} instead."
     )
 
 

@@ -19,7 +19,7 @@ from ndd.torchvision.v2.functional.arithmetic import (
 from ndd.torchvision.v2.functional.colors import on_images
 from ndd.torchvision.v2.functional.conversions import wide
 from ndd.torchvision.v2.functional.crops import pairs
-from ndd.torchvision.v2.functional.kinds import functional, through
+from ndd.torchvision.v2.functional.kinds import functional, through, unserved
 from ndd.torchvision.values import count_of, kind_of, layout_of, per_sample, plain, rows_of, sizes_of, varies, wrapped
 
 _BLURRED = (ndd.uint8, ndd.float32)
@@ -285,7 +285,7 @@ def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
         frames = torch.linspace(0, video.shape[-4] - 1, num_samples, device=video.device).long()
         return wrapped(video.index_select(-4, frames), inpt)
     if kind != "ndd" or "F" not in layout_of(inpt):
-        raise TypeError(f"Functional F.uniform_temporal_subsample supports video, but got {type(inpt)} instead.")
+        raise unserved("uniform_temporal_subsample", inpt, "video")
     axis = layout_of(inpt).index("F")
     lengths = [s[axis] for s in (inpt.shape if isinstance(inpt, ndd.Batch) else [inpt.shape])]
     orders = [torch.linspace(0, n - 1, num_samples).long().to(torch.int32) for n in lengths]

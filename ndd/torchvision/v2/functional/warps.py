@@ -227,6 +227,7 @@ def affine(
 
 
 def check_affine(angle: Any, translate: Any, scale: Any, shear: Any, center: Any) -> None:
+    """TypeError or ValueError for arguments that `affine` does not take, as torchvision raises them."""
     arrays = ndd.Batch | np.ndarray | torch.Tensor
     if not isinstance(angle, int | float | arrays):
         raise TypeError("Argument angle should be int or float")
@@ -295,37 +296,40 @@ def _moved(
         matrix = inverse(i, size)
         return _affine_grid(matrix, size, _expanded(matrix, size) if expand else size, device)
 
-    def direct(i: int, size: Size) -> tuple[list[float], Size]:
-        """The map of points, and the size of the result."""
+    def direct(i: int, size: Size, dtype: torch.dtype = torch.float32) -> tuple[list[float], tuple[float, float], Size]:
+        """The map of points, the corner of the result (x, y), and its size."""
         middle = [size[1] * 0.5, size[0] * 0.5] if center is None else [float(c) for c in center]
         matrix = affine_matrix(middle, *row(i), inverted=False)
         if not expand:
-            return matrix, size
+            return matrix, (0.0, 0.0), size
         # As in torchvision: the whole is moved to the corner, also where the middle was another one.
-        corners = torch.tensor([[0.0, 0, 1], [0, size[0], 1], [size[1], size[0], 1], [size[1], 0, 1]])
-        low = (corners @ torch.tensor(matrix).reshape(2, 3).T).amin(0).tolist()
-        matrix[2], matrix[5] = matrix[2] - low[0], matrix[5] - low[1]
-        return matrix, _expanded(affine_matrix(middle, *row(i)), size)
+        corners = torch.tensor([[0.0, 0, 1], [0, size[0], 1], [size[1], size[0], 1], [size[1], 0, 1]], dtype=dtype)
+        x, y = (corners @ torch.tensor(matrix, dtype=dtype).reshape(2, 3).T).amin(0).tolist()
+        return matrix, (x, y), _expanded(affine_matrix(middle, *row(i)), size)
 
-    def moved_points(points: torch.Tensor, size: Size) -> torch.Tensor:
-        theta = torch.tensor(direct(0, size)[0], dtype=points.dtype, device=points.device).reshape(2, 3)
+    def moved_points(points: torch.Tensor, matrix: list[float]) -> torch.Tensor:
+        theta = torch.tensor(matrix, dtype=points.dtype, device=points.device).reshape(2, 3)
         return torch.cat([points, torch.ones_like(points[:, :1])], dim=-1) @ theta.T
 
     def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
         if not b.numel():
             return b, size
-        made = direct(0, size)[1]
-        return box.enclosing(b, kind, made, mode, lambda p: moved_points(p, size)), made
+        matrix, corner, made = direct(0, size, b.dtype if b.is_floating_point() else torch.float32)
+        return box.enclosing(b, kind, made, mode, lambda p: moved_points(p, matrix), corner=corner), made
 
     def points(p: torch.Tensor, size: Size) -> Any:
         if not p.numel():
             return p, size
         whole = p if p.is_floating_point() else p.float()
-        return moved_points(whole.reshape(-1, 2), size).reshape(p.shape).to(p.dtype), direct(0, size)[1]
+        matrix, corner, made = direct(0, size, whole.dtype)
+        moved = moved_points(whole.reshape(-1, 2), matrix) - whole.new_tensor(corner)
+        return moved.reshape(p.shape).to(p.dtype), made
 
     def of_targets(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         moves = [direct(i, (int(h), int(w))) for i, (h, w) in enumerate(sizes)]
-        return np.array([m for m, _ in moves]).reshape(-1, 2, 3), np.array([s for _, s in moves])
+        matrices = np.array([m for m, _, _ in moves]).reshape(-1, 2, 3)
+        matrices[:, :, 2] -= np.array([corner for _, corner, _ in moves]).reshape(-1, 2)
+        return matrices, np.array([made for _, _, made in moves])
 
     def images(value: Any) -> Any:
         return warped(value, maps, alike, interpolation, fill)
@@ -520,7 +524,11 @@ def elastic(
         way(0, size)
         if not b.numel():
             return b
-        return box.enclosing(b, kind, size, mode, lambda p: moved(p.ceil(), size), cut_before=True, cut_behind=True)
+        if not box.is_rotated(kind):
+            return box.enclosing(b, kind, size, mode, lambda p: moved(p.ceil(), size), cut_before=True, cut_behind=True)
+        centred = box.converted(b, kind, "CXCYWHR").reshape(-1, 5)  # as in torchvision, the centre alone is moved
+        centred = torch.cat([moved(centred[:, :2].ceil(), size), centred[:, 2:]], dim=1).to(b.dtype)
+        return box.converted(box.clamped(centred, "CXCYWHR", size, mode), "CXCYWHR", kind).reshape(b.shape)
 
     def points(p: torch.Tensor, size: Size) -> Any:
         way(0, size)
