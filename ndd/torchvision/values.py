@@ -101,23 +101,23 @@ def count_of(value: Any) -> int | None:
     return images.batch_size if isinstance(images, ndd.Batch) else None
 
 
-def per_sample(value: Any, count: int | None) -> Any:
+def per_sample(value: Any, count: int | None, axes: int = 0) -> Any:
     """A parameter as ndd's operators take it. For a batch of `count` samples an array or a tensor whose first axis is as long
-    has a value for each of them."""
+    has a value for each of them; if one value is always a vector (`axes` 1), only with another axis behind that."""
     if isinstance(value, ndd.Batch) or value is None:
         return value
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
-        if count is not None and value.ndim and len(value) == count:
+        if count is not None and value.ndim > axes and len(value) == count:
             return ndd.as_batch(np.ascontiguousarray(value))
         return value.tolist()
     return value
 
 
-def rows_of(value: Any, count: int | None) -> np.ndarray:
+def rows_of(value: Any, count: int | None, axes: int = 0) -> np.ndarray:
     """The same as an array on the host: float64 `[N, ...]`, or `[1, ...]` of a parameter that is the same for all samples."""
-    value = per_sample(value, count)
+    value = per_sample(value, count, axes)
     if isinstance(value, ndd.Batch):
         return value.torch().cpu().numpy().astype(np.float64)
     return np.asarray(value, np.float64)[None]

@@ -73,6 +73,40 @@ def test_normalize(mean, std):
     torch.testing.assert_close(picture, oracle.normalize(images(torch.float32), mean, std))
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("container", [list, np.array, torch.tensor])
+@pytest.mark.parametrize("layout", ["HWC", "CHW"])
+def test_normalize_by_channels_whatever_the_number_of_samples(n, container, layout):
+    mean, std = [0.4, 0.5, 0.6], [0.2, 0.3, 0.1]
+    pictures = images(torch.float32, 3, (n,))
+    order = [0, 2, 3, 1] if layout == "HWC" else [0, 1, 2, 3]
+    made = F.normalize(
+        ndd.as_batch(pictures.permute(order).contiguous(), layout=layout), container(mean), container(std)
+    )
+    back = np.argsort(order).tolist()
+    torch.testing.assert_close(made.torch().permute(back), oracle.normalize(pictures, mean, std), atol=1e-5, rtol=1e-5)
+    assert torch.equal(F.normalize(pictures, container(mean), container(std)), F.normalize(pictures, mean, std))
+    rows = np.random.default_rng(1).uniform(0.1, 1, (2, n, 3))
+    each = F.normalize(ndd.as_batch(pictures, layout="CHW"), *rows)
+    wanted = torch.stack(
+        [oracle.normalize(p, *r.tolist()) for p, r in zip(pictures, rows.transpose(1, 0, 2), strict=True)]
+    )
+    torch.testing.assert_close(each.torch(), wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_vectors_of_as_many_numbers_as_there_are_samples():
+    """They are one vector, and not a number for each sample."""
+    pictures = images(torch.uint8, 3, (2,))
+    batch, case = ndd.as_batch(pictures, layout="CHW"), {"angle": 0, "scale": 1.0, "shear": 0}
+    wanted = oracle.affine(pictures, translate=[3, -2], **case)
+    for translate in ([3, -2], np.array([3, -2]), torch.tensor([3, -2])):
+        assert torch.equal(F.affine(batch, translate=translate, **case).torch(), wanted)
+    numbers = [0.9, 0.1, 1, -0.1, 1.1, 2, 0.001, -0.002]
+    eight = images(torch.uint8, 3, (8,))
+    made = F.perspective(ndd.as_batch(eight, layout="CHW"), None, None, coefficients=np.array(numbers))
+    assert (made.torch().int() - oracle.perspective(eight, None, None, coefficients=numbers).int()).abs().max() <= 1
+
+
 @pytest.mark.parametrize(
     "v", [torch.tensor(3.0), torch.tensor([1.0, 2.0, 3.0])[:, None, None], torch.rand(3, 5, 6) * 255]
 )

@@ -115,7 +115,7 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
 
     Args:
         inpt: images or video of floating-point numbers.
-        mean, std: one number, or one for each channel.
+        mean, std: one number, or one for each channel; for each sample of a batch of N its own as an array `[N, C]`.
         inplace: write into the tensor that came.
 
     >>> import torch
@@ -138,9 +138,9 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
         shape = [-1 if letter == "C" else 1 for letter in layout]
 
         def operand(numbers: Any) -> Any:
-            numbers = per_sample(numbers, count)
+            numbers = per_sample(numbers, count, axes=1)
             if isinstance(numbers, ndd.Batch):
-                return ndd.as_batch(numbers.torch().to(torch.float32).reshape(len(numbers), *shape))
+                return ndd.as_batch(numbers.torch().to(torch.float32).reshape(numbers.batch_size, *shape))
             array = np.asarray(numbers, np.float32)
             return float(array) if array.ndim == 0 else ndd.as_tensor(array.reshape(shape), layout=layout)
 

@@ -214,7 +214,8 @@ def affine(
     """
     count = count_of(inpt)
     check_affine(angle, translate, scale, shear, center)
-    numbers_of = [_rows(v, count, n) for v, n in ((angle, 1), (translate, 2), (scale, 1), (shear, 2))]
+    rows = ((angle, 1, 0), (translate, 2, 1), (scale, 1, 0), (shear, 2, 0))
+    numbers_of = [_rows(value, count, length, axes) for value, length, axes in rows]
     if (numbers_of[2] <= 0).any():
         raise ValueError("Argument scale should be positive")
 
@@ -243,11 +244,11 @@ def check_affine(angle: Any, translate: Any, scale: Any, shear: Any, center: Any
         raise TypeError("Argument center should be a sequence")
 
 
-def _rows(value: Any, count: int | None, length: int) -> np.ndarray:
+def _rows(value: Any, count: int | None, length: int, axes: int = 0) -> np.ndarray:
     """Numbers, float64 `[N or 1, length]`; a single number for a shear is that along x."""
     if length == 2 and isinstance(value, int | float):
         value = [value, 0.0]
-    rows = rows_of(value, count)
+    rows = rows_of(value, count, axes)
     rows = rows.reshape(len(rows), -1)
     return np.repeat(rows, length, axis=1) if rows.shape[1] < length else rows
 
@@ -438,7 +439,7 @@ def perspective(
 def _per_sample_coefficients(start: Any, end: Any, coefficients: Any, count: int | None) -> list[list[float]]:
     arrays = ndd.Batch | np.ndarray | torch.Tensor
     if isinstance(coefficients, arrays):
-        return [perspective_coefficients(start, end, row.tolist()) for row in rows_of(coefficients, count)]
+        return [perspective_coefficients(start, end, row.tolist()) for row in rows_of(coefficients, count, axes=1)]
     if isinstance(start, arrays) or isinstance(end, arrays):
         both = [rows_of(v, count) for v in (start, end)]
         both = [rows if rows.ndim == 3 else rows[None] for rows in both]
