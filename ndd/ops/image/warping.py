@@ -13,7 +13,7 @@ from ndd._operator import Operand, Plan, Values
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import volumes
-from ndd.ops.image.warp_kernels import APPLIED, LARGE, NO_MATRIX, NO_WAVE, warp_image, warp_volume
+from ndd.ops.image.warp_kernels import APPLIED, CENTRED, LARGE, NO_MATRIX, NO_WAVE, warp_image, warp_volume
 from ndd.types import DALIInterpType
 
 NEAREST, LINEAR = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR
@@ -145,6 +145,16 @@ def affine_plan(
     return plan
 
 
+def centred_maps(maps: np.ndarray, extents: np.ndarray, targets: np.ndarray, nearest: bool) -> np.ndarray:
+    """Maps [N, 2, 3] in pixels about the middles of both images as the kernels take them, see `centred_points`."""
+    made = np.zeros((len(extents), CENTRED, 3), np.float32)
+    half = (extents[:, ::-1] * 0.5).astype(np.float32)
+    made[:, :2] = maps.astype(np.float32) / np.where(half, half, 1)[:, :, None]
+    made[:, 2, :2], made[:, 2, 2] = (1 - targets[:, ::-1]) * 0.5, nearest
+    made[:, 3, :2] = half
+    return made
+
+
 def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
     """How many threads warp.cuh wants for the largest of these images [N, (H, W, ...)]: one for four pixels of RGB bytes
     (unless not `in_runs`), or one for each pixel."""
@@ -154,17 +164,19 @@ def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
     return 256 * int((-(-targets[:, 0] // 8) * -(-targets[:, 1] // 32)).max(initial=0))
 
 
-def launch_warp(launch: Any, kernel: str) -> None:
+def launch_warp(launch: Any, kernel: str, **macros: int) -> None:
     """Starts a kernel made of warp.cuh for a plan with `sampling`."""
     given = launch.plan.shared
     value = given["stored"].astype(np.float32) if given["nearest"] else given["fill"]
-    launch(kernel, threads_of(launch, launch.plan.shapes), shared={"fill": value, "fills": 1, "planar": 0})
+    shared = {"fill": value, "fills": 1, "planar": 0}
+    launch(kernel, threads_of(launch, launch.plan.shapes), shared=shared, macros=macros)
 
 
 def launch_affine(launch, image, *_) -> None:
     """Starts the kernel of an affine plan."""
     if image.ndim == 3:
-        launch_warp(launch, "affine")
+        centred = launch.plan.per_sample["matrix"].shape[1] == CENTRED
+        launch_warp(launch, "affine", **({"CENTRED": 1} if centred else {}))
     else:
         launch("affine_volume", launch.plan.shapes[:, :3].prod(axis=1), macros={"VOLUME": 1})
 

@@ -1,8 +1,8 @@
 """Pictures through maps: affine, turned, in perspective, elastic.
 
-One way for all of them: where in the source each pixel of the result comes from is worked out as torch does it, in float32
-(so that the nearest pixel is the same one), and `ndd.experimental.remap` takes it from there, out of a picture with a border
-of one pixel of the fill.
+Where in the source each pixel of the result comes from is worked out as torch does it, in float32, so that the nearest pixel is
+the same one: by `ndd.warp_affine` for affine maps; for the others here, for `ndd.experimental.remap`, which takes it out of a
+picture with a border of one pixel of the fill.
 """
 
 from __future__ import annotations
@@ -24,17 +24,53 @@ from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, layout_of, rows_of, sizes_of
 
 NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
+_WARPED = (ndd.uint8, ndd.int16, ndd.int32, ndd.float32)
 _REMAPPED = (ndd.uint8, ndd.uint16, ndd.int16, ndd.float32)
 Size = tuple[int, int]
 Maps = Callable[[int, Size, torch.device], torch.Tensor]  # of sample i: places `[H, W, 2]`, x and y, from -1 to 1
 
 
-def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -> Any:
-    """Pictures of which each pixel comes from where `maps` say; `alike`: pictures of one size have one map."""
+def turned(value: Any, matrix: Any, size: Any, interpolation: Any, fill: Any) -> Any:
+    """Pictures through affine maps, from the result to the source, in pixels about the middles of both; `size` of the results."""
+    mode, fills = _checked_mode(interpolation), _fills(fill, value)
+    kind = value.dtype
+    value = value if kind in _WARPED else ndd.cast(value, dtype=ndd.float32)
+    frames, back = _as_frames(value, layout_of(value))
+    how = {"matrix": matrix, "size": size, "rule": "torchvision"}
+    how["interp_type"] = ndd.types.INTERP_NN if mode is NEAREST else ndd.types.INTERP_LINEAR
+    if fill is None or (mode is NEAREST and len(fills) == 1):
+        made = ndd.warp_affine(frames, fill_value=fills[0], **how)
+    else:  # as in torchvision, where the picture fades towards its border twice
+        inside = ndd.warp_affine(_plane_of_ones(frames), fill_value=0.0, **how)
+        made = ndd.warp_affine(frames, fill_value=0.0, dtype=ndd.float32, **how)
+        fill = _fill_operand(fills, frames)
+        made = made * inside + (1.0 - inside) * fill
+    return _as_it_was(back(made), value.layout, kind)
+
+
+def _plane_of_ones(frames: Any) -> Any:
+    """Ones in float32, for each picture one plane of its size."""
+    axes = {"HW": "", "HWC": "C", "FHWC": "FC"}[frames.layout]
+    if axes:
+        frames = ndd.slice(frames, start=[0] * len(axes), shape=[1] * len(axes), axis_names=axes)
+    return ndd.full_like(ndd.cast(frames, dtype=ndd.float32), 1.0)
+
+
+def _checked_mode(interpolation: Any) -> InterpolationMode:
     mode = interpolation_mode(interpolation)
     if mode not in (NEAREST, BILINEAR):
         raise ValueError(f"Interpolation mode '{mode.value}' is unsupported with Tensor input")
-    fills = _fills(fill, value)
+    return mode
+
+
+def _as_it_was(made: Any, layout: Any, kind: Any) -> Any:
+    made = made if layout in (None, made.layout) else ndd.reshape(made, layout=layout)
+    return made if kind == made.dtype else ndd.cast(made, dtype=kind)
+
+
+def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -> Any:
+    """Pictures of which each pixel comes from where `maps` say; `alike`: pictures of one size have one map."""
+    mode, fills = _checked_mode(interpolation), _fills(fill, value)
     kind, layout = value.dtype, value.layout
     shaded = mode is BILINEAR and fill is not None
     real = shaded or kind not in _REMAPPED
@@ -46,9 +82,7 @@ def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -
     if shaded:  # as in torchvision, where the picture fades towards its border twice
         fill = _fill_operand(fills, frames)
         made = (made - fill) * ndd.reshape(weight, src_dims=_AROUND[frames.layout]) + fill
-    made = back(made)
-    made = made if layout in (None, made.layout) else ndd.reshape(made, layout=layout)
-    return made if kind == made.dtype else ndd.cast(made, dtype=kind)
+    return _as_it_was(back(made), layout, kind)
 
 
 _AROUND = {"HW": [0, 1], "HWC": [0, 1, -1], "FHWC": [-1, 0, 1, -1]}  # a weight [H, W] beside pictures
@@ -161,17 +195,6 @@ def affine_matrix(
         return [a, b, cx - a * moved_x - b * moved_y, c, d, cy - c * moved_x - d * moved_y]
     a, b, c, d = a * scale, b * scale, c * scale, d * scale
     return [a, b, moved_x - a * cx - b * cy, c, d, moved_y - c * cx - d * cy]
-
-
-def _affine_grid(matrix: list[float], size: Size, made: Size, device: torch.device) -> torch.Tensor:
-    """Places `[H, W, 2]` for a matrix about the middle of the picture."""
-    (height, width), (rows, columns) = size, made
-    base = torch.ones(1, rows, columns, 3, device=device)
-    base[..., 0] = torch.linspace((1.0 - columns) * 0.5, (columns - 1.0) * 0.5, steps=columns, device=device)
-    base[..., 1] = torch.linspace((1.0 - rows) * 0.5, (rows - 1.0) * 0.5, steps=rows, device=device)[:, None]
-    theta = torch.tensor(matrix, device=device).reshape(1, 2, 3).transpose(1, 2)
-    theta = theta / torch.tensor([0.5 * width, 0.5 * height], device=device)
-    return base.view(1, rows * columns, 3).bmm(theta).view(rows, columns, 2)
 
 
 def _expanded(matrix: list[float], size: Size) -> Size:
@@ -293,9 +316,19 @@ def _moved(
         middle = [0.0, 0.0] if center is None else [center[0] - size[1] * 0.5, center[1] - size[0] * 0.5]
         return affine_matrix(middle, *row(i))
 
-    def maps(i: int, size: Size, device: torch.device) -> torch.Tensor:
-        matrix = inverse(i, size)
-        return _affine_grid(matrix, size, _expanded(matrix, size) if expand else size, device)
+    def maps(value: Any) -> tuple[Any, Any]:
+        """The matrices for `turned`, and the sizes. Where no size is needed, nobody waits for the pictures."""
+        several = isinstance(value, ndd.Batch)
+        of_size = expand or center is not None
+        sizes = sizes_of(value).tolist() if of_size else [(0, 0)] * (value.batch_size if several else 1)
+        if not several or (alike and not of_size):
+            sizes = sizes[:1]
+        matrices = [inverse(i, (h, w)) for i, (h, w) in enumerate(sizes)]
+        made = [_expanded(m, (h, w)) for m, (h, w) in zip(matrices, sizes, strict=True)] if expand else None
+        if len(sizes) < 2:
+            return (matrices or [[1.0, 0.0, 0.0, 0.0, 1.0, 0.0]])[0], made and made[0]
+        rows = ndd.as_batch(np.array(matrices, np.float32).reshape(-1, 2, 3))
+        return rows, None if made is None else ndd.as_batch(np.array(made, np.float32))
 
     def direct(i: int, size: Size, dtype: torch.dtype = torch.float32) -> tuple[list[float], tuple[float, float], Size]:
         """The map of points, the corner of the result (x, y), and its size."""
@@ -333,10 +366,10 @@ def _moved(
         return matrices, np.array([made for _, _, made in moves])
 
     def images(value: Any) -> Any:
-        return warped(value, maps, alike, interpolation, fill)
+        return turned(value, *maps(value), interpolation, fill)
 
     def masks(value: Any, fill: Any = fill) -> Any:
-        return warped(value, maps, alike, NEAREST, fill)
+        return turned(value, *maps(value), NEAREST, fill)
 
     return through(
         name,
