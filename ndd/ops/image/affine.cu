@@ -4,21 +4,11 @@
 #ifndef VOLUME
 #include "warp.cuh"
 
-struct Affine {
 #ifdef CENTRED
-  inline float at(const Sample& s, int axis, float u, float v) const {
-    const float* m = s.matrix[axis];
-    const float share = __fadd_rn(__fmaf_rn(v, m[1], __fmul_rn(u, m[0])), m[2]);
-    const float place = __fadd_rn(__fmul_rn(__fadd_rn(share, 1.0f), s.matrix[3][axis]), -0.5f);
-    return __fadd_rn(s.matrix[2][2] != 0 ? rintf(place) : place, 0.5f);
-  }
-  inline void operator()(const Sample& s, int x, int y, float* sx, float* sy) const {
-    const float u = s.matrix[2][0] + x, v = s.matrix[2][1] + y;
-    *sx = at(s, 0, u, v);
-    *sy = at(s, 1, u, v);
-  }
-};
+#include "centred.cuh"
+typedef Centred Affine;
 #else
+struct Affine {
   inline void operator()(const Sample& s, int x, int y, float* sx, float* sy) const {
     const float u = x + 0.5f, v = y + 0.5f;
     *sx = s.matrix[0][0] * u + s.matrix[0][1] * v + s.matrix[0][2];

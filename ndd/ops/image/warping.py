@@ -146,12 +146,16 @@ def affine_plan(
 
 
 def centred_maps(maps: np.ndarray, extents: np.ndarray, targets: np.ndarray, nearest: bool) -> np.ndarray:
-    """Maps [N, 2, 3] in pixels about the middles of both images as the kernels take them, see `centred_points`."""
-    made = np.zeros((len(extents), CENTRED, 3), np.float32)
+    """Maps as the kernels take them, see `centred_points`: affine ones [N, 2, 3] in pixels about the middles of both images, or
+    perspectives [N, 3, 3] in pixels from the corners."""
+    rows = maps.shape[1]
+    made = np.zeros((len(extents), CENTRED + rows - 2, 3), np.float32)
     half = (extents[:, ::-1] * 0.5).astype(np.float32)
-    made[:, :2] = maps.astype(np.float32) / np.where(half, half, 1)[:, :, None]
-    made[:, 2, :2], made[:, 2, 2] = (1 - targets[:, ::-1]) * 0.5, nearest
+    made[:, :2] = maps[:, :2].astype(np.float32) / np.where(half, half, 1)[:, :, None]
+    made[:, 2, :2] = (1 - targets[:, ::-1]) * 0.5 if rows == 2 else 0.5
+    made[:, 2, 2] = nearest
     made[:, 3, :2] = half
+    made[:, CENTRED:] = maps[:, 2:]
     return made
 
 
@@ -172,10 +176,15 @@ def launch_warp(launch: Any, kernel: str, **macros: int) -> None:
     launch(kernel, threads_of(launch, launch.plan.shapes), shared=shared, macros=macros)
 
 
+def is_centred(plan: Plan) -> bool:
+    """Whether the matrices of a plan are those of `centred_maps`."""
+    return plan.per_sample["matrix"].shape[1] >= CENTRED
+
+
 def launch_affine(launch, image, *_) -> None:
     """Starts the kernel of an affine plan."""
     if image.ndim == 3:
-        centred = launch.plan.per_sample["matrix"].shape[1] == CENTRED
+        centred = is_centred(launch.plan)
         launch_warp(launch, "affine", **({"CENTRED": 1} if centred else {}))
     else:
         launch("affine_volume", launch.plan.shapes[:, :3].prod(axis=1), macros={"VOLUME": 1})

@@ -1,8 +1,8 @@
 """Pictures through maps: affine, turned, in perspective, elastic.
 
 Where in the source each pixel of the result comes from is worked out as torch does it, in float32, so that the nearest pixel is
-the same one: by `ndd.warp_affine` for affine maps; for the others here, for `ndd.experimental.remap`, which takes it out of a
-picture with a border of one pixel of the fill.
+the same one: by `ndd.warp_affine` and `ndd.experimental.warp_perspective`; for an elastic map here, for `ndd.experimental.remap`,
+which takes it out of a picture with a border of one pixel of the fill.
 """
 
 from __future__ import annotations
@@ -18,42 +18,44 @@ import torch
 import ndd
 from ndd.torchvision.interpolation import InterpolationMode, interpolation_mode
 from ndd.torchvision.v2.functional import boxes as box
-from ndd.torchvision.v2.functional.arithmetic import channels_of
+from ndd.torchvision.v2.functional.arithmetic import channels_of, with_channels
 from ndd.torchvision.v2.functional.followers import followed
 from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, layout_of, rows_of, sizes_of
 
 NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
-_WARPED = (ndd.uint8, ndd.int16, ndd.int32, ndd.float32)
+_WARPED = (ndd.uint8, ndd.int16, ndd.float32)
 _REMAPPED = (ndd.uint8, ndd.uint16, ndd.int16, ndd.float32)
 Size = tuple[int, int]
 Maps = Callable[[int, Size, torch.device], torch.Tensor]  # of sample i: places `[H, W, 2]`, x and y, from -1 to 1
 
 
-def turned(value: Any, matrix: Any, size: Any, interpolation: Any, fill: Any) -> Any:
-    """Pictures through affine maps, from the result to the source, in pixels about the middles of both; `size` of the results."""
+def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpolation: Any, fill: Any) -> Any:
+    """Pictures through `ndd.warp_affine` or `ndd.experimental.warp_perspective`, whose `matrix` and `size` of the results are given
+    as the rule "torchvision" has them."""
     mode, fills = _checked_mode(interpolation), _fills(fill, value)
     kind = value.dtype
     value = value if kind in _WARPED else ndd.cast(value, dtype=ndd.float32)
-    frames, back = _as_frames(value, layout_of(value))
+    frames, back = _as_frames(with_channels(value), "HWC" if layout_of(value) == "HW" else layout_of(value))
     how = {"matrix": matrix, "size": size, "rule": "torchvision"}
     how["interp_type"] = ndd.types.INTERP_NN if mode is NEAREST else ndd.types.INTERP_LINEAR
     if fill is None or (mode is NEAREST and len(fills) == 1):
-        made = ndd.warp_affine(frames, fill_value=fills[0], **how)
+        made = warp(frames, fill_value=fills[0], **how)
     else:  # as in torchvision, where the picture fades towards its border twice
-        inside = ndd.warp_affine(_plane_of_ones(frames), fill_value=0.0, **how)
-        made = ndd.warp_affine(frames, fill_value=0.0, dtype=ndd.float32, **how)
+        inside = warp(_plane_of_ones(frames), fill_value=0.0, **how)
+        made = warp(ndd.cast(frames, dtype=ndd.float32), fill_value=0.0, **how)
         fill = _fill_operand(fills, frames)
         made = made * inside + (1.0 - inside) * fill
-    return _as_it_was(back(made), value.layout, kind)
+    made = back(made)
+    made = ndd.squeeze(made, axis_names="C") if layout_of(value) == "HW" else made
+    return _as_it_was(made, value.layout, kind)
 
 
 def _plane_of_ones(frames: Any) -> Any:
     """Ones in float32, for each picture one plane of its size."""
-    axes = {"HW": "", "HWC": "C", "FHWC": "FC"}[frames.layout]
-    if axes:
-        frames = ndd.slice(frames, start=[0] * len(axes), shape=[1] * len(axes), axis_names=axes)
-    return ndd.full_like(ndd.cast(frames, dtype=ndd.float32), 1.0)
+    axes = "FC" if frames.layout == "FHWC" else "C"
+    plane = ndd.slice(frames, start=[0] * len(axes), shape=[1] * len(axes), axis_names=axes)
+    return ndd.full_like(ndd.cast(plane, dtype=ndd.float32), 1.0)
 
 
 def _checked_mode(interpolation: Any) -> InterpolationMode:
@@ -366,10 +368,10 @@ def _moved(
         return matrices, np.array([made for _, _, made in moves])
 
     def images(value: Any) -> Any:
-        return turned(value, *maps(value), interpolation, fill)
+        return turned(value, ndd.warp_affine, *maps(value), interpolation, fill)
 
     def masks(value: Any, fill: Any = fill) -> Any:
-        return turned(value, *maps(value), NEAREST, fill)
+        return turned(value, ndd.warp_affine, *maps(value), NEAREST, fill)
 
     return through(
         name,
@@ -437,8 +439,10 @@ def perspective(
     def of(i: int) -> list[float]:
         return several[i if len(several) > 1 else 0]
 
-    def maps(i: int, size: Size, device: torch.device) -> torch.Tensor:
-        return _perspective_grid(of(i), size, device)
+    def move(value: Any, interpolation: Any, fill: Any) -> Any:
+        rows = np.append(np.array(several, np.float32), np.ones((len(several), 1), np.float32), axis=1)
+        matrix = ndd.as_batch(rows.reshape(-1, 3, 3)) if len(rows) > 1 else rows[0].tolist()
+        return turned(value, ndd.experimental.warp_perspective, matrix, None, interpolation, fill)
 
     def moved(points: torch.Tensor) -> torch.Tensor:
         a, b, c, d, e, f, g, h = of(0)
@@ -466,7 +470,7 @@ def perspective(
         whole = p if p.is_floating_point() else p.float()
         return moved(whole.reshape(-1, 2)).reshape(p.shape).to(p.dtype)
 
-    return _bent("perspective", inpt, maps, len(several) == 1, interpolation, fill, boxes, points)
+    return _bent("perspective", inpt, move, interpolation, fill, boxes, points)
 
 
 def _per_sample_coefficients(start: Any, end: Any, coefficients: Any, count: int | None) -> list[list[float]]:
@@ -481,29 +485,16 @@ def _per_sample_coefficients(start: Any, end: Any, coefficients: Any, count: int
     return [perspective_coefficients(start, end, coefficients)]
 
 
-def _perspective_grid(numbers_: list[float], size: Size, device: torch.device) -> torch.Tensor:
-    a, b, c, d, e, f, g, h = numbers_
-    rows, columns = size
-    base = torch.ones(1, rows, columns, 3, device=device)
-    base[..., 0] = torch.linspace(0.5, columns - 0.5, steps=columns, device=device)
-    base[..., 1] = torch.linspace(0.5, rows - 0.5, steps=rows, device=device)[:, None]
-    above = torch.tensor([[[a, b, c], [d, e, f]]], device=device).transpose(1, 2)
-    above = above / torch.tensor([0.5 * columns, 0.5 * rows], device=device)
-    below = torch.tensor([[[g, h, 1.0], [g, h, 1.0]]], device=device).transpose(1, 2)
-    flat = base.view(1, rows * columns, 3)
-    return (flat.bmm(above) / flat.bmm(below) - 1.0).view(rows, columns, 2)
-
-
 def _bent(
-    name: str, inpt: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any, boxes: Any, points: Any
+    name: str, inpt: Any, move: Callable[[Any, Any, Any], Any], interpolation: Any, fill: Any, boxes: Any, points: Any
 ) -> Any:  # fmt: skip
     """`perspective` and `elastic`, which are no linear maps."""
 
     def images(value: Any) -> Any:
-        return warped(value, maps, alike, interpolation, fill)
+        return move(value, interpolation, fill)
 
     def masks(value: Any, fill: Any = fill) -> Any:
-        return warped(value, maps, alike, NEAREST, fill)
+        return move(value, NEAREST, fill)
 
     def targets(t: ndd.Targets) -> ndd.Targets:
         if t.boxes is not None or t.points is not None:
@@ -570,7 +561,10 @@ def elastic(
             return p
         return moved(p.reshape(-1, 2).float(), size).reshape(p.shape).to(p.dtype)
 
-    return _bent("elastic", inpt, maps, len(displacement) == 1, interpolation, fill, boxes, points)
+    def move(value: Any, interpolation: Any, fill: Any) -> Any:
+        return warped(value, maps, len(displacement) == 1, interpolation, fill)
+
+    return _bent("elastic", inpt, move, interpolation, fill, boxes, points)
 
 
 elastic_transform = elastic
