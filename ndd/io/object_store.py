@@ -104,8 +104,8 @@ def object_store(
         retries: how often a request is repeated that got no response, a broken one, or a 5xx.
         timeout: seconds for one request.
         client_options: options of the stores of obstore: `region`, `endpoint`, `skip_signature=True` (public buckets),
-            `virtual_hosted_style_request` and the like. Child processes get them in the environment variable
-            `NDD_OBJECT_STORE`, so keep secrets in the client's own places.
+            `request_payer=True` (buckets whose readers pay), `virtual_hosted_style_request` and the like. Child processes
+            get them in the environment variable `NDD_OBJECT_STORE`, so keep secrets in the client's own places.
 
     >>> import ndd
     >>> with ndd.io.object_store(connections=8, skip_signature=True):
