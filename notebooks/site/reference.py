@@ -116,7 +116,7 @@ class Reference:
         if isinstance(thing, type) and issubclass(thing, enum.Enum):
             parts.append("One of " + ", ".join(f"`{name}`" for name in thing.__members__) + ".\n")
         elif isinstance(thing, type):
-            parts += [self._member(path, name, member) for name, member in _members(thing)]
+            parts += [self._member(path, name, member, thing) for name, member in _members(thing)]
         return "\n".join(part for part in parts if part)
 
     def _documented_elsewhere(self, thing: Any) -> str | None:
@@ -140,24 +140,24 @@ class Reference:
             facts.append(f"**torchvision** {self.torchvision[short]}")
         return f"{' · '.join(facts)}\n{{ .facts }}\n" if facts else ""
 
-    def _described(self, path: str, thing: Any) -> Iterator[str]:
+    def _described(self, path: str, thing: Any, owner: Any = None) -> Iterator[str]:
         doc = parsed(thing)
         if signature_of(thing) is not None:
             yield f"```python\n{signature_text(path, thing)}\n```\n"
         yield self.figure(path.removeprefix("ndd.")) + "\n"
         yield doc.text + "\n"
-        yield argument_table(thing, doc)
+        yield argument_table(thing, doc, owner)
         if doc.errors:
             yield f"**Errors.** {doc.errors}\n"
         if doc.example:
             yield f"```pycon\n{doc.example}\n```\n"
 
-    def _member(self, path: str, name: str, member: Any) -> str:
+    def _member(self, path: str, name: str, member: Any, owner: Any) -> str:
         anchor = f"{path}.{name}"
         head = f"### {name} {{ #{anchor} }}\n"
         if isinstance(member, property) or not callable(member):
             return head + "\n" + parsed(member.fget if isinstance(member, property) else member).text + "\n"
-        return "\n".join([head, *(part for part in self._described(anchor, member) if part.strip())])
+        return "\n".join([head, *(part for part in self._described(anchor, member, owner) if part.strip())])
 
 
 def _modules() -> Iterator[str]:

@@ -75,7 +75,14 @@ class RandomErasing(RandomApplyTransform):
     def get_params(
         img: Any, scale: Sequence[float], ratio: Sequence[float], value: list[float] | None = None
     ) -> tuple[int, int, int, int, Any]:
-        """Top, left, height, width of a patch and what fills it; the whole image and itself where none fits."""
+        """Top, left, height, width of a patch and what fills it; the whole image and itself where none fits.
+
+        Args:
+            img: the image `[..., C, H, W]`.
+            scale: smallest and largest share of the image's area.
+            ratio: smallest and largest height / width.
+            value: one number, or one for each channel; None: normal noise.
+        """
         chw = query_chw([img])
         drawn = draws.patch(chw, scale, draws.logarithms(ratio), value)
         return (0, 0, chw[1], chw[2], img) if drawn is None else drawn

@@ -214,7 +214,11 @@ class AutoAugment(_AutoAugment):
 
     @staticmethod
     def get_params(transform_num: int) -> tuple[int, torch.Tensor, torch.Tensor]:
-        """The number of a pair, and what decides on its operations and their signs."""
+        """The number of a pair, and what decides on its operations and their signs.
+
+        Args:
+            transform_num: how many pairs of operations there are.
+        """
         number = int(torch.randint(transform_num, (1,)).item())
         return number, torch.rand((2,)), torch.randint(2, (2,))
 

@@ -108,7 +108,12 @@ class ColorJitter(Transform):
         saturation: Sequence[float] | None,
         hue: Sequence[float] | None,
     ) -> tuple[torch.Tensor, float | None, float | None, float | None, float | None]:
-        """The order, and the factors of these ranges."""
+        """The order, and the factors of these ranges.
+
+        Args:
+            brightness, contrast, saturation: smallest and largest factor; None: it stays, and its factor is None.
+            hue: smallest and largest turn as a share of the circle, within -0.5 to 0.5; None as before.
+        """
         order = torch.randperm(4)
         ranges = (brightness, contrast, saturation, hue)
         return order, *[None if each is None else draws.uniform(each[0], each[1]) for each in ranges]  # type: ignore[return-value]

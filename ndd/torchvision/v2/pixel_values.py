@@ -161,7 +161,11 @@ class GaussianBlur(Transform):
 
     @staticmethod
     def get_params(sigma_min: float, sigma_max: float) -> float:
-        """A standard deviation of this range."""
+        """A standard deviation of this range.
+
+        Args:
+            sigma_min, sigma_max: the ends of the range, in pixels.
+        """
         return draws.uniform(sigma_min, sigma_max)
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:

@@ -81,7 +81,13 @@ class RandomResizedCrop(Transform):
 
     @staticmethod
     def get_params(img: Any, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
-        """Top, left, height and width of a window of this image."""
+        """Top, left, height and width of a window of this image.
+
+        Args:
+            img: the image `[..., C, H, W]`.
+            scale: smallest and largest share of the image's area.
+            ratio: smallest and largest width / height.
+        """
         return draws.window(query_size([img]), scale, ratio, draws.logarithms(ratio))
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -155,7 +161,12 @@ class RandomCrop(Transform):
 
     @staticmethod
     def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
-        """Top, left, height and width of a window of this image."""
+        """Top, left, height and width of a window of this image.
+
+        Args:
+            img: the image `[..., C, H, W]`. ValueError if it is smaller than the window.
+            output_size: (H, W) of the window in pixels.
+        """
         (h, w), (th, tw) = query_size([img]), output_size
         if h < th or w < tw:
             raise ValueError(f"Required crop size {(th, tw)} is larger than input image size {(h, w)}")

@@ -52,7 +52,11 @@ class RandomRotation(Transform):
 
     @staticmethod
     def get_params(degrees: Sequence[float]) -> float:
-        """An angle of this range."""
+        """An angle of this range.
+
+        Args:
+            degrees: smallest and largest angle, in degrees.
+        """
         return draws.uniform(float(degrees[0]), float(degrees[1]))
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -120,7 +124,15 @@ class RandomAffine(Transform):
         shears: Sequence[float] | None,
         img_size: Sequence[int],
     ) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
-        """Angle, translation, scale and shear for an image of `img_size` (width, height)."""
+        """Angle, translation, scale and shear for an image of `img_size` (width, height).
+
+        Args:
+            degrees: smallest and largest angle, in degrees.
+            translate: largest shift along x and y as shares of width and height; None: no shift.
+            scale_ranges: smallest and largest factor; None: 1.
+            shears: smallest and largest angle along x, in degrees, then those along y; None: no shear.
+            img_size: (width, height) in pixels.
+        """
         angle = draws.uniform(float(degrees[0]), float(degrees[1]))
         moved = (0, 0)
         if translate is not None:
@@ -174,7 +186,12 @@ class RandomPerspective(RandomApplyTransform):
 
     @staticmethod
     def get_params(width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
-        """The corners, and where they move."""
+        """The corners, and where they move.
+
+        Args:
+            width, height: of the image, in pixels.
+            distortion_scale: 0 to 1: how far corners move towards the middle, as a share of half the side.
+        """
         return draws.corners((height, width), distortion_scale)
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -219,7 +236,13 @@ class ElasticTransform(Transform):
 
     @staticmethod
     def get_params(alpha: Sequence[float], sigma: Sequence[float], size: Sequence[int]) -> torch.Tensor:
-        """How far each pixel of an image of `size` moves along x and y, in halves of the side: float32 `[1, H, W, 2]`."""
+        """How far each pixel of an image of `size` moves along x and y, in halves of the side: float32 `[1, H, W, 2]`.
+
+        Args:
+            alpha: how far noise of 1 moves along x and y, in halves of a pixel.
+            sigma: standard deviation along x and y of the Gaussian that smooths the noise, in pixels.
+            size: (H, W) in pixels.
+        """
         planes = []
         for axis in (0, 1):
             noise = torch.rand(1, 1, *size) * 2 - 1

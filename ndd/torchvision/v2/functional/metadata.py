@@ -43,6 +43,9 @@ def _extents(inpt: Any, letters: str, name: str, served: tuple[str, ...]) -> lis
 def get_dimensions(inpt: Any) -> list[int]:
     """Channels, height and width. Of an `ndd.Batch` those that all its pictures have.
 
+    Args:
+        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.get_dimensions(torch.zeros(8, 3, 4, 5))
@@ -53,6 +56,9 @@ def get_dimensions(inpt: Any) -> list[int]:
 
 def get_num_channels(inpt: Any) -> int:
     """How many channels a picture has.
+
+    Args:
+        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -68,6 +74,9 @@ get_image_num_channels = get_num_channels
 def get_size(inpt: Any) -> list[int]:
     """Height and width of a picture, or of the picture that boxes and points belong to.
 
+    Args:
+        inpt: images, video, masks, boxes, points, a PIL image, an `ndd.Batch` or `ndd.Targets`.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.get_size(torch.zeros(3, 4, 5))
@@ -78,6 +87,9 @@ def get_size(inpt: Any) -> list[int]:
 
 def get_image_size(inpt: Any) -> list[int]:
     """Width and height. torchvision advises `get_size`, which has the height first.
+
+    Args:
+        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
 
     >>> import torch, warnings
     >>> from ndd.torchvision.v2 import functional as F
@@ -96,6 +108,9 @@ def get_image_size(inpt: Any) -> list[int]:
 
 def get_num_frames(inpt: Any) -> int:
     """How many frames a video has.
+
+    Args:
+        inpt: video `[..., F, C, H, W]`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -186,6 +201,10 @@ def clamp_bounding_boxes(
 
 def clamp_keypoints(inpt: torch.Tensor, canvas_size: Size | None = None) -> torch.Tensor:
     """Moves points that lie outside onto the outermost pixels of their picture.
+
+    Args:
+        inpt: a tensor `[..., 2]`, x before y, with `canvas_size`, or `tv_tensors.KeyPoints`, which know it.
+        canvas_size: (H, W) of the picture in pixels.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -285,7 +304,12 @@ def sanitize_keypoints(key_points: torch.Tensor, canvas_size: Size | None = None
 
 
 def register_kernel(functional: Any, tv_tensor_cls: Any) -> Any:
-    """Not here: ndd's functions take no kernels of others. Raises NotImplementedError, which says what to do instead."""
+    """Not here: ndd's functions take no kernels of others. Raises NotImplementedError, which says what to do instead.
+
+    Args:
+        functional: any function.
+        tv_tensor_cls: any class.
+    """
     raise NotImplementedError(
         "register_kernel: ndd's functions are operators on whole batches and take no kernels for classes of tv_tensors; "
         "declare an operator with `ndd.operator`, or register the kernel with torchvision and use its functions for it"
