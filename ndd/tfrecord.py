@@ -78,6 +78,10 @@ def VarLenFeature(*arguments: Any) -> Feature:
     Strings are no such features.
 
     Raises: as `FixedLenFeature`.
+
+    Args:
+        *arguments: an element type (`int64` or `float32`) and a default value, with a partial shape before them or
+            without.
     """
     if len(arguments) not in (2, 3):
         raise TypeError(f"VarLenFeature: expected ([shape,] dtype, default_value), got {len(arguments)} argument(s)")

@@ -52,6 +52,9 @@ def set_num_threads(n: int | None) -> None:
     once.
 
     Raises TypeError unless `n` is an integer or None, ValueError if it is below 1 or above 100 a CPU.
+
+    Args:
+        n: how many threads; None for the default.
     """
     global _chosen
     if n is None:
@@ -127,6 +130,10 @@ class ThreadPool:
         """`function(i)` for every i below `count`, shared between the threads and the caller.
 
         Returns the exceptions by index: a bad sample does not keep the others from being computed.
+
+        Args:
+            function: takes an index; it runs on several threads at once.
+            count: how many indices there are.
         """
         errors: dict[int, BaseException] = {}
         helpers = min(self._num_threads, count, _beside_compiler() if in_background.is_set() else count) - 1

@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 else:
 
     class PerSample:
-        """Annotation of an argument that may differ between samples: `PerSample[int]`, `PerSample[list[float]]`."""
+        """Annotation of an argument that may differ between samples: `PerSample[int]`, `PerSample[list[float]]`.
+
+        Args:
+            kind: the type of one sample's value.
+        """
 
         def __init__(self, kind: Any):
             self.kind = kind

@@ -103,13 +103,22 @@ class Plan:
         self.view, self.kernel, self.cut, self.inputs, self.work = view, kernel, cut, inputs, work
 
     def views(self, names: list[str], count: int) -> list[View | None]:
-        """The views of the first `count` parameters of a kernel."""
+        """The views of the first `count` parameters of a kernel.
+
+        Args:
+            names: the kernel's parameters.
+            count: how many of them are inputs and outputs.
+        """
         if self.view.__class__ is not dict:
             return [view_of(self.view)] * count
         return [view_of(self.view.get(name)) for name in names[:count]]
 
     def field(self, name: str) -> tuple[Any, bool]:
-        """The value of a kernel's parameter of this name, and whether it has a row for each sample."""
+        """The value of a kernel's parameter of this name, and whether it has a row for each sample.
+
+        Args:
+            name: of the parameter.
+        """
         if name in self.per_sample:
             return self.per_sample[name], True
         if name in self.shared:

@@ -16,6 +16,9 @@ def set_max_pixels(count: int | None) -> None:
     A file states its size in a few bytes of its header; a false size of 60000x60000 would cost 10 GB. A larger picture is
     an error, raised before anything is allocated. None restores the default, 2**28.
 
+    Args:
+        count: height x width, in pixels; None for the default.
+
     >>> import ndd
     >>> ndd.decoders.set_max_pixels(4096 * 4096)
     >>> ndd.decoders.get_max_pixels()

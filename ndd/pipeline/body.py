@@ -81,21 +81,38 @@ class PipelineBody(PipelineOptions):
         """Called before every run, for subclasses: feeds external sources. `StopIteration` ends the data."""
 
     def set_outputs(self, *outputs: Any) -> None:
-        """The outputs of a pipeline defined in a `with pipe:` block, or of nodes made outside of any pipeline."""
+        """The outputs of a pipeline defined in a `with pipe:` block, or of nodes made outside of any pipeline.
+
+        Args:
+            *outputs: nodes, or numbers and arrays, which are the same in every run.
+        """
         self._returned, self._built = outputs, False
 
     def add_sink(self, edge: Any) -> None:
-        """Has the step of a node run although no output needs it."""
+        """Has the step of a node run although no output needs it.
+
+        Args:
+            edge: a node that `fn` made.
+        """
         self.always += [node.step for node in nodes_in(edge) if node.step is not None]
 
     def trace_body(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
-        """Calls the function that makes the outputs, once: what it calls are the steps of every run."""
+        """Calls the function that makes the outputs, once: what it calls are the steps of every run.
+
+        Args:
+            function: gives the outputs, as nodes.
+            *arguments, **named: what the function is called with.
+        """
         self.always = []
         with self:
             self._returned, self._built = function(*arguments, **named), False
 
     def run_body(self, function: Callable[[], Any]) -> None:
-        """Has the function that makes the outputs called for every batch."""
+        """Has the function that makes the outputs called for every batch.
+
+        Args:
+            function: takes nothing and gives the outputs, as values.
+        """
         self._body = function
 
     def build(self) -> None:
@@ -158,7 +175,11 @@ class PipelineBody(PipelineOptions):
 
     @staticmethod
     def push_current(pipeline: Any) -> None:
-        """Makes a pipeline the current one of this thread; `with pipeline:` is the way that ends by itself."""
+        """Makes a pipeline the current one of this thread; `with pipeline:` is the way that ends by itself.
+
+        Args:
+            pipeline: the pipeline; `pop_current` takes it off.
+        """
         pipeline.__enter__()
 
     @staticmethod
@@ -177,7 +198,13 @@ class PipelineBody(PipelineOptions):
         return self._states
 
     def new_reader(self, kind: Any, positional: tuple[Any, ...], arguments: dict[str, Any], name: str | None) -> Any:
-        """A reader of this pipeline."""
+        """A reader of this pipeline.
+
+        Args:
+            kind: the class of the reader.
+            positional, arguments: what it is made of.
+            name: the name under which `reader_meta` lists it; None: it gets one.
+        """
         if self.enable_checkpointing:  # it is part of what `shuffle_after_epoch` draws
             arguments = {**arguments, "enable_checkpointing": True}
         reader = kind(*positional, **arguments)
@@ -185,19 +212,32 @@ class PipelineBody(PipelineOptions):
         return reader
 
     def new_source(self, source: ExternalSource) -> ExternalSource:
-        """A source of this pipeline: `feed_input` knows it, and the batch size of runs."""
+        """A source of this pipeline: `feed_input` knows it, and the batch size of runs.
+
+        Args:
+            source: the source.
+        """
         self._sources.append(source)
         for data, layout in self._early.pop(source.name or "", ()):
             source.feed(data, layout)
         return source
 
     def generator(self, name: str, seed: int | None) -> Callable[[], ndd.random.RNG]:
-        """The source of a generator in each run, for a call of that name that draws without one."""
+        """The source of a generator in each run, for a call of that name that draws without one.
+
+        Args:
+            name: of the operator that draws.
+            seed: of this call; None: it follows from the pipeline's seed.
+        """
         kept = OperatorState(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
         return kept if self.tracing else self.states.known_here(kept)
 
     def batch_of(self, reader: Any) -> Any:
-        """This run's batch of a reader. If Ctrl-C ends the run, the next run has it."""
+        """This run's batch of a reader. If Ctrl-C ends the run, the next run has it.
+
+        Args:
+            reader: a reader of this pipeline.
+        """
         key = id(reader)
         if key not in self._read:
             self._read[key] = reader.__call__(batch_size=self.max_batch_size)  # reader() would be one call more
@@ -224,7 +264,11 @@ class PipelineBody(PipelineOptions):
         return with_places(lists, taken_states(self.states.objects)) if self.enable_checkpointing else lists
 
     def leave_all(self, outer: list[Any]) -> None:
-        """Leaves what a run has entered and was interrupted before it left; the bodies `outer` were entered before."""
+        """Leaves what a run has entered and was interrupted before it left; the bodies `outer` were entered before.
+
+        Args:
+            outer: the pipelines that were entered before this run.
+        """
         current.pipelines()[:] = outer
         context, self._context = self._context, None
         while context is not None and ndd.EvalContext.current() is context:

@@ -18,7 +18,11 @@ from ndd.types import Constant
 
 
 class NewAxis:
-    """Stands in an index for an axis to be added: `newaxis`, or `newaxis("C")` with its letter in the layout."""
+    """Stands in an index for an axis to be added: `newaxis`, or `newaxis("C")` with its letter in the layout.
+
+    Args:
+        name: one letter; None: the axis has none.
+    """
 
     def __init__(self, name: str | None = None):
         if name is not None and (not isinstance(name, str) or len(name) != 1):

@@ -109,7 +109,14 @@ def dl_tensor_python_function(
 
 
 def torch_python_function(*inputs: Any, function: Any, batch_processing: bool = False, **arguments: Any) -> Any:
-    """`python_function` with torch tensors in the place of NumPy arrays; results may be either."""
+    """`python_function` with torch tensors in the place of NumPy arrays; results may be either.
+
+    Args:
+        *inputs: nodes: each is an argument of the function.
+        function: takes torch tensors; gives one result, a tuple of them, or nothing.
+        batch_processing: call it once a batch, with lists of tensors; False: once a sample.
+        **arguments: further arguments of `fn.python_function`, such as `num_outputs` and `output_layouts`.
+    """
 
     def as_torch(value: Any) -> Any:
         import torch
@@ -143,6 +150,9 @@ def numba_function(
         setup_fn: `setup_fn(outs, ins)` writes the shapes, `outs[output][sample][axis]`, knowing `ins[input][sample]`;
             without it outputs have the shapes of the inputs.
         batch_processing: `run_fn` is called once, with lists of arrays.
+        *inputs: nodes: each is an argument of the function.
+        run_fn: the function.
+        **_: accepted for compatibility with DALI, without effect.
     """
     current.required("numba_function")
     kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]

@@ -139,13 +139,17 @@ def _type_text(annotation: Any) -> str:
 
 
 def _resolved(name: str, function: Any, owner: Any) -> Any:
-    """What a name in a docstring stands for: a method of the same class, a name of the same module, or one of ndd."""
-    module = sys.modules.get(getattr(function, "__module__", None) or "")
-    for start in (owner, module, ndd):
+    """What a name in a docstring stands for: a method of the same class, or a name of the same module, of a package around it
+    or of ndd."""
+    parts = (getattr(function, "__module__", None) or "").split(".")
+    modules = [sys.modules.get(".".join(parts[:i])) for i in range(len(parts), 0, -1)]
+    for start in (owner, *modules, ndd):
         try:
-            return operator.attrgetter(name.removeprefix("ndd."))(start)
+            thing = operator.attrgetter(name.removeprefix("ndd."))(start)
         except AttributeError:
             continue
+        if callable(thing):
+            return thing
     return None
 
 
@@ -169,6 +173,7 @@ def meanings(function: Any, owner: Any = None, depth: int = 2) -> dict[str, str]
 
 def _followed(text: str, argument: str, function: Any, owner: Any) -> str:
     """A text "as for `resize`" with the words of that function."""
+    text = " ".join(text.split())
     reference = re.match(r"(?:as for|see) `([\w.]+)`[.,;]?\s*", text)
     there = reference and meanings(_resolved(reference[1], function, owner), owner, 1).get(argument)
     if not reference or not there:
@@ -199,7 +204,12 @@ def argument_table(function: Any, doc: Docstring, owner: Any = None) -> str:
             continue
         default = "" if parameter.default is parameter.empty else f"`{value_text(parameter.default)}`"
         kind = _annotation(parameter, function, doc)
-        cells = (f"`{parameter.name}`", f"`{kind}`" if kind else "", default, " ".join(texts.get(parameter.name, "").split()))
+        cells = (
+            f"`{parameter.name}`",
+            f"`{kind}`" if kind else "",
+            default,
+            " ".join(texts.get(parameter.name, "").split()),
+        )
         rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     head = "| argument | type | default | |\n| --- | --- | --- | --- |\n"
     return head + "\n".join(rows) + "\n" if rows else ""

@@ -22,7 +22,8 @@ from ndd.coverage.operator_index import _FAMILIES, _family
 from ndd.coverage.table import devices, names as dali_names
 
 # Public modules that `ndd.__all__` does not name: they are imported when they are asked for.
-_LATE = {"plugin", "profile", "recipes", "torchvision"}
+_LATE = {"backend", "data_node", "pipeline", "plugin", "plugin_manager", "profiling", "recipes", "tensors", "torchvision"}
+_DEEPER = ("ndd.plugin.numba.fn.experimental", "ndd.pytorch.nodes")
 _TOP = {
     "ndd._tensor": ("values", "Values: Tensor, Batch, types"),
     "ndd._execution": ("execution", "Execution: modes, contexts, threads"),
@@ -44,7 +45,7 @@ class Reference:
         self._seen: set[int] = set()
         for name in sorted(set(ndd.__all__)):
             self._add_top(name, getattr(ndd, name))
-        for path in _modules():
+        for path in (*_modules(), *_DEEPER):
             self._add_module(path)
 
     def _add_top(self, name: str, thing: Any) -> None:

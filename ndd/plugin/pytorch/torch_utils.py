@@ -28,6 +28,7 @@ def to_torch_tensor(dali_tensor: Any, copy: bool = True) -> Any:
     Args:
         copy: False shares the memory; it stays valid and unchanged for as long as the torch tensor is held. (DALI
             has no default here; the documentation says True.)
+        dali_tensor: one sample of an output, or an `ndd.Tensor`.
 
     TypeError for a list of tensors: take one sample, or `as_tensor()`.
     """
