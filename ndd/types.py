@@ -228,6 +228,10 @@ class Constant:
     A constant of several numbers has the operators and methods of a node.
 
     A NumPy array of integers outside 32 bits without a `dtype` raises OverflowError when the constant becomes a batch.
+
+    >>> import ndd
+    >>> ndd.types.Constant([1, 2], dtype=ndd.types.FLOAT).dtype.name
+    'FLOAT'
     """
 
     def __init__(self, value: Any, dtype: Any = None, shape: Any = None, layout: str | None = None, device: Any = None):
@@ -307,7 +311,12 @@ class CUDAStream:
 
 
 class TensorLayout(str):
-    """A layout as DALI's functions return it: a string with a letter for each axis."""
+    """A layout as DALI's functions return it: a string with a letter for each axis.
+
+    >>> import ndd
+    >>> ndd.types.TensorLayout("HWC").index("C")
+    2
+    """
 
     __slots__ = ()
 
@@ -348,5 +357,9 @@ def is_enum(value: object, name: str) -> bool:
     Args:
         value: any object.
         name: the name of the enum's class.
+
+    >>> import ndd
+    >>> ndd.types.is_enum(ndd.types.FLOAT, "DALIDataType")
+    True
     """
     return type(value).__name__ == name

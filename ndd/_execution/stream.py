@@ -105,6 +105,10 @@ def stream(*, stream: Any = _UNSET, device_id: int | None = None) -> Any:
         stream: a `Stream`, a torch stream, an integer handle, an object with `__cuda_stream__`, or None; without it a
             new stream is made.
         device_id: the number of the GPU; default: torch's current one.
+
+    >>> import ndd
+    >>> ndd.stream(stream=None) is None  # a new one, `ndd.stream()`, needs a GPU
+    True
     """
     if stream is None:
         return None

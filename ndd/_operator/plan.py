@@ -30,6 +30,16 @@ def like(
         dtype: the element type.
         ndim: the number of axes.
         layout: a letter for each axis; None: the result has no layout.
+
+    >>> import ndd
+    >>> @ndd.operator
+    ... def halves(numbers, /):
+    ...     return ndd.like(numbers, dtype=ndd.float32)
+    >>> @halves.cpu
+    ... def _(numbers, out):
+    ...     out[...] = numbers / 2
+    >>> halves(ndd.tensor([1, 2])).torch()
+    tensor([0.5000, 1.0000])
     """
     if dtype is None and ndim is None and layout == "same":
         return source

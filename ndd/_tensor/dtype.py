@@ -271,6 +271,10 @@ def type_id(dtype: Any) -> Any:
 
     Args:
         dtype: what `ndd.dtype` takes.
+
+    >>> import ndd
+    >>> ndd.type_id(ndd.uint8).name
+    'UINT8'
     """
     if isinstance(dtype, DType):
         return dtype.type_id

@@ -40,6 +40,11 @@ class Augmentation:
     Args:
         op: takes samples and a parameter, gives as many samples.
         mag_range, randomly_negate, mag_to_param, param_device, name: as for `augmentation`.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[10, 20, 30]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.auto_aug.augmentations.invert(image).torch().flatten().tolist()
+    [245, 235, 225]
     """
 
     def __init__(

@@ -30,7 +30,12 @@ def set_max_pixels(count: int | None) -> None:
 
 
 def get_max_pixels() -> int:
-    """The most pixels that a decoder accepts in a call without `max_pixels`."""
+    """The most pixels that a decoder accepts in a call without `max_pixels`.
+
+    >>> import ndd
+    >>> ndd.decoders.get_max_pixels() == 2**28
+    True
+    """
     return _max_pixels
 
 

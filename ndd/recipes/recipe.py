@@ -23,6 +23,11 @@ class Recipe:
     Args:
         make: makes the recipe anew from its settings, for `pickle`.
         steps: the function.
+
+    >>> import ndd
+    >>> recipe = ndd.recipes.imagenet_eval(224)
+    >>> recipe.name, recipe.settings["size"]
+    ('imagenet_eval', 224)
     """
 
     def __init__(self, make: Callable[..., Recipe], steps: Callable[..., Any], settings: dict[str, Any]):

@@ -157,6 +157,8 @@ def meanings(function: Any, owner: Any = None, depth: int = 2) -> dict[str, str]
     """The text of each argument: its own, that of a function which the docstring names, or of a method that is overridden."""
     doc = parsed(function)
     texts: dict[str, str] = {}
+    for base in reversed(function.__mro__[1:]) if isinstance(function, type) else ():
+        texts |= meanings(base, None, 0)
     for base in getattr(owner, "__mro__", ()) if depth else ():
         method = vars(base).get(getattr(function, "__name__", ""))
         if callable(method) and method is not function:

@@ -22,7 +22,17 @@ from ndd.coverage.operator_index import _FAMILIES, _family
 from ndd.coverage.table import devices, names as dali_names
 
 # Public modules that `ndd.__all__` does not name: they are imported when they are asked for.
-_LATE = {"backend", "data_node", "pipeline", "plugin", "plugin_manager", "profiling", "recipes", "tensors", "torchvision"}
+_LATE = {
+    "backend",
+    "data_node",
+    "pipeline",
+    "plugin",
+    "plugin_manager",
+    "profiling",
+    "recipes",
+    "tensors",
+    "torchvision",
+}
 _DEEPER = ("ndd.plugin.numba.fn.experimental", "ndd.pytorch.nodes")
 _TOP = {
     "ndd._tensor": ("values", "Values: Tensor, Batch, types"),

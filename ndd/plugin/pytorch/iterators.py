@@ -339,6 +339,12 @@ class DALIClassificationIterator(DALIGenericIterator):
     Args:
         pipelines, size, reader_name, auto_reset, fill_last_batch, dynamic_shape, last_batch_padded, last_batch_policy,
             prepare_first_batch: as for `DALIGenericIterator`.
+
+    >>> import ndd
+    >>> from ndd.plugin.pytorch import DALIClassificationIterator
+    >>> batches = [(ndd.batch([[1], [2]]), ndd.batch([[7], [8]]))]
+    >>> [data["label"].flatten().tolist() for (data,) in DALIClassificationIterator(batches)]
+    [[7, 8]]
     """
 
     def __init__(
@@ -378,6 +384,13 @@ class DALIRaggedIterator(TorchIterator):
         output_types: `DENSE_TAG`, `SPARSE_LIST_TAG` or `SPARSE_COO_TAG` for each output.
         pipelines, output_map, size, reader_name, auto_reset, fill_last_batch, dynamic_shape, last_batch_padded,
             last_batch_policy, prepare_first_batch: as for `DALIGenericIterator`.
+
+    >>> import ndd
+    >>> from ndd.plugin.pytorch import DALIRaggedIterator
+    >>> batches = [(ndd.batch([[1, 2], [3]]),)]
+    >>> iterator = DALIRaggedIterator(batches, ["x"], output_types=[DALIRaggedIterator.SPARSE_LIST_TAG])
+    >>> [data["x"] for (data,) in iterator]
+    [[tensor([1, 2], dtype=torch.int32), tensor([3], dtype=torch.int32)]]
     """
 
     DENSE_TAG = "dense"

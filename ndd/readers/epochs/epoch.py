@@ -104,6 +104,12 @@ class Epoch(_Iterating[Outputs]):
         batch: samples in a batch; None: single samples.
         ctx: the `EvalContext` in which the reader computes; default: the current one.
         last: "fill", "partial" or "drop", as in `Reader.next_epoch`.
+
+    >>> import ndd
+    >>> reader = ndd.readers.File(files=[ndd.readers.__file__] * 3)
+    >>> epoch = reader.next_epoch(batch_size=2, last_batch="partial")
+    >>> len(epoch), [labels.torch().flatten().tolist() for _, labels in epoch], epoch.indices
+    (2, [[0, 1], [2]], [2])
     """
 
     __slots__ = (

@@ -96,6 +96,10 @@ def has_any(flat_inputs: list[Any], *types_or_checks: type | Callable[[Any], boo
     Args:
         flat_inputs: the values.
         *types_or_checks: classes, and functions that give True for what passes.
+
+    >>> from ndd.torchvision import v2
+    >>> v2.has_any([3, "a"], float, str)
+    True
     """
     return any(check_type(x, types_or_checks) for x in flat_inputs)
 
@@ -106,6 +110,10 @@ def has_all(flat_inputs: list[Any], *types_or_checks: type | Callable[[Any], boo
     Args:
         flat_inputs: the values.
         *types_or_checks: classes, and functions that give True for what passes.
+
+    >>> from ndd.torchvision import v2
+    >>> v2.has_all([3, "a"], int, str)
+    True
     """
     return all(any(check_type(x, (each,)) for x in flat_inputs) for each in types_or_checks)
 
@@ -164,6 +172,11 @@ def query_size(flat_inputs: list[Any]) -> tuple[int, int]:
 
     Args:
         flat_inputs: the values of a structure; what has no size is left out.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.query_size([torch.zeros(3, 40, 60)])
+    (40, 60)
     """
     sizes: set[Any] = set()
     for x in flat_inputs:

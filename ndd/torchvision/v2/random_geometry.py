@@ -25,6 +25,12 @@ class RandomRotation(Transform):
         center: (x, y) to turn about; default: the middle.
         fill: what comes in, as for `Pad`.
         same_on_batch: one angle for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomRotation((90, 90))(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+    tensor([[[2., 4.],
+             [1., 3.]]])
     """
 
     _kinds = GEOMETRY
@@ -79,6 +85,11 @@ class RandomAffine(Transform):
         shear: range of the angle of shear along x; a number x is (-x, x); four numbers are those along x and y.
         interpolation, fill, center: as for `RandomRotation`.
         same_on_batch: one map for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomAffine(degrees=0, translate=(0.1, 0.1))(torch.zeros(3, 20, 30)).shape
+    torch.Size([3, 20, 30])
     """
 
     _kinds = GEOMETRY
@@ -163,6 +174,11 @@ class RandomPerspective(RandomApplyTransform):
         p: the probability.
         interpolation, fill: as for `RandomRotation`.
         same_on_batch: one perspective for all samples of a batch, which then have one size.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomPerspective(p=1.0)(torch.zeros(3, 20, 30)).shape
+    torch.Size([3, 20, 30])
     """
 
     _kinds = GEOMETRY
@@ -213,6 +229,11 @@ class ElasticTransform(Transform):
         sigma: how smooth: the standard deviation of the Gaussian that the noise is blurred with.
         interpolation, fill: as for `RandomRotation`.
         same_on_batch: the same noise for all samples of a batch, which then have one size.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.ElasticTransform(alpha=20.0, sigma=2.0)(torch.zeros(3, 20, 30)).shape
+    torch.Size([3, 20, 30])
     """
 
     _kinds = GEOMETRY
@@ -295,6 +316,11 @@ class ScaleJitter(_RandomSize):
         scale_range: range of the scale.
         interpolation, antialias: as for `Resize`.
         same_on_batch: one size for all samples of a batch, which then have one size.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.ScaleJitter(target_size=(8, 8), scale_range=(1.0, 1.0))(torch.zeros(3, 16, 16)).shape
+    torch.Size([3, 8, 8])
     """
 
     def __init__(
@@ -330,6 +356,11 @@ class RandomShortestSize(_RandomSize):
         max_size: the most that the longer side may have.
         interpolation, antialias: as for `Resize`.
         same_on_batch: one size for all samples of a batch, which then have one size.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomShortestSize(min_size=8)(torch.zeros(3, 16, 20)).shape
+    torch.Size([3, 8, 10])
     """
 
     def __init__(
@@ -365,6 +396,11 @@ class RandomResize(_RandomSize):
         max_size: one more than the greatest.
         interpolation, antialias: as for `Resize`.
         same_on_batch: one length for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomResize(8, 9)(torch.zeros(3, 16, 20)).shape
+    torch.Size([3, 8, 10])
     """
 
     def __init__(
