@@ -195,6 +195,3 @@ def from_where(path: str) -> str:
     elif _PATTERN.search(path):
         where += " (a pattern is a name like any other: see glob.glob, or name the files in a list)"
     return where
-
-
-__all__ = ["read"]

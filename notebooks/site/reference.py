@@ -33,7 +33,7 @@ _LATE = {
     "tensors",
     "torchvision",
 }
-_DEEPER = ("ndd.plugin.numba.fn.experimental", "ndd.pytorch.nodes")
+_DEEPER = ("ndd.io.file", "ndd.plugin.numba.fn.experimental", "ndd.pytorch.nodes")
 _TOP = {
     "ndd._tensor": ("values", "Values: Tensor, Batch, types"),
     "ndd._execution": ("execution", "Execution: modes, contexts, threads"),
@@ -74,7 +74,8 @@ class Reference:
         module = importlib.import_module(path)
         page = path.removeprefix("ndd.").replace(".", "-")
         title = _FAMILIES.get(path.removeprefix("ndd."), path)
-        for name in sorted(getattr(module, "__all__", [])):
+        operators = [name for name, thing in vars(module).items() if hasattr(thing, "operator")]
+        for name in sorted(getattr(module, "__all__", operators)):
             thing = getattr(module, name, None)
             if not isinstance(thing, types.ModuleType) and not name.startswith("_"):
                 self._put(page, title, f"{path}.{name}", thing)
