@@ -17,7 +17,7 @@ from typing import Any
 from docstrings import argument_table, parsed, signature_of, signature_text, value_text
 
 import ndd
-from ndd._operator import Operator
+from ndd._operator import Operator, all_operators
 from ndd.coverage.operator_index import _FAMILIES, _family
 from ndd.coverage.table import devices, names as dali_names
 
@@ -74,7 +74,8 @@ class Reference:
         module = importlib.import_module(path)
         page = path.removeprefix("ndd.").replace(".", "-")
         title = _FAMILIES.get(path.removeprefix("ndd."), path)
-        operators = [name for name, thing in vars(module).items() if hasattr(thing, "operator")]
+        listed = {id(operator) for operator in all_operators().values()}
+        operators = [name for name, thing in vars(module).items() if id(getattr(thing, "operator", None)) in listed]
         for name in sorted(getattr(module, "__all__", operators)):
             thing = getattr(module, name, None)
             if not isinstance(thing, types.ModuleType) and not name.startswith("_"):
