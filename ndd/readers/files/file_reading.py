@@ -51,11 +51,9 @@ class OpenFiles:
         self._open = False
         if self._remote or not compiled.AVAILABLE:
             return
-        encoded = [os.fsencode(path) + b"\0" for path in paths]
-        starts = few_zeros(len(paths), np.int64)
-        np.cumsum([len(e) for e in encoded[:-1]], out=starts[1:])
-        joined, status = np.frombuffer(b"".join(encoded), np.uint8), np.empty(compiled.STATUS_BYTES, np.uint8)
-        compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self._sizes)
+        text, starts = _zero_terminated(paths)
+        status = np.empty(compiled.STATUS_BYTES, np.uint8)
+        compiled.open_files(text, starts, compiled.OPEN_FLAGS, status, self.handles, self._sizes)
         self._open = True
 
     @property
@@ -230,6 +228,18 @@ class OpenFiles:
         self.close()
 
 
+def _zero_terminated(paths: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The paths as C wants them, in one u8 array, and where each begins. A path with a zero in it, of which C would see the
+    part before, becomes an empty one, which no file has."""
+    text = np.frombuffer(os.fsencode("\0".join(paths) + "\0"), np.uint8)
+    ends = np.flatnonzero(text == 0)
+    if len(ends) != len(paths):
+        return _zero_terminated(["" if "\0" in path else path for path in paths])
+    starts = few_zeros(len(paths), np.int64)
+    starts[1:] = ends[:-1] + 1
+    return text, starts
+
+
 def statuses(paths: Sequence[str]) -> list[Status | OSError]:
     """Size and state of each file, or the error of asking for it."""
     return _each(paths, object_statuses, _status)
@@ -246,6 +256,8 @@ def _status(path: str) -> Status | OSError:
         return Status(stated.st_size, str(stated.st_mtime_ns))
     except OSError as error:
         return error
+    except ValueError as error:
+        return OSError(errno.EINVAL, str(error), path)
 
 
 def _each(paths: Sequence[str], objects: Any, local: Any) -> list[Any]:
@@ -366,6 +378,8 @@ def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSEr
         return target
     except OSError as error:
         return error
+    except ValueError as error:  # a path with a zero in it
+        return OSError(errno.EINVAL, str(error), path)
 
 
 def _ends_early(path: str, offset: int, size: int, total: int) -> OSError:
