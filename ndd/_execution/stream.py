@@ -18,7 +18,7 @@ _UNSET = _Unset()
 
 class Stream:
     """A CUDA stream. `Stream()` makes one; `Stream(stream=s)` wraps a torch stream, an integer handle or anything
-    with `__cuda_stream__`. Equal to its handle and to the torch stream it wraps.
+    with `__cuda_stream__`. A stream equals its handle and the torch stream that it wraps.
 
     Raises RuntimeError where there is no usable GPU.
     """
@@ -40,7 +40,9 @@ class Stream:
         else:
             self._torch = torch.cuda.ExternalStream(_handle_of(stream), device=number)
         self._device_id = self._torch.device.index
-        self.place: Any = None  # how torch's C functions identify the stream, filled in on demand (`_cuda/scope.py`)
+        self.place: Any = (
+            None  # the key by which torch's C functions know the stream, filled in on demand (`_cuda/scope.py`)
+        )
         self.ring: Any = None  # objects that launches on this stream keep alive
         self.large: Any = None
 
@@ -95,7 +97,7 @@ def _handle_of(stream: Any) -> int:
 
 
 def stream(*, stream: Any = _UNSET, device_id: int | None = None) -> Any:
-    """A `Stream`: a new one, or a wrapper of `stream`. A `Stream` is returned as it is, None stays None."""
+    """A `Stream`: a new one, or a wrapper of `stream`. A `Stream` is returned unchanged, None stays None."""
     if stream is None:
         return None
     if isinstance(stream, Stream):
@@ -119,7 +121,7 @@ def _number(device_id: int | None) -> int:
 
 
 def chosen_stream(device_id: int) -> Stream | None:
-    """The stream that `set_current_stream` on this thread, else `set_default_stream`, has set for a GPU."""
+    """The stream for a GPU that `set_current_stream` has set on this thread, else the one of `set_default_stream`."""
     return _local.streams.get(device_id) or _default.get(device_id)
 
 

@@ -27,8 +27,8 @@ def gpu_count() -> int:
 
 
 def _current_number() -> int:
-    """torch's current device. CUDA is not started for the question: work on the CPU needs none, and a forked child
-    (a worker of a DataLoader) could not start it."""
+    """torch's current device. Asking does not start CUDA: CPU work does not need it, and a forked child (a worker of a
+    DataLoader) could not start it."""
     import torch
 
     return torch.cuda.current_device() if torch.cuda.is_initialized() else 0
@@ -61,7 +61,7 @@ class Device:
         kind, colon, number = name.partition(":")
         if colon:
             if device_id is not None:
-                raise ValueError(f"Invalid device name: {name!r} holds a number and device_id={device_id} is given too")
+                raise ValueError(f"Invalid device name: {name!r} has a number, and device_id={device_id} is given too")
             try:
                 device_id = int(number)
             except ValueError:
@@ -138,7 +138,7 @@ class Device:
             import torch
 
             if self.device_id != _current_number() and torch.cuda.is_available():
-                scope = torch.cuda.device(self.device_id)  # leaving it makes no context on the GPU before
+                scope = torch.cuda.device(self.device_id)  # leaving it makes no context on the previous GPU
                 scope.__enter__()
         Device._local.stack += [(self, scope)]  # not append(): after a call the handler of a signal may raise
         return self
@@ -150,7 +150,7 @@ class Device:
 
 
 def current_gpu() -> int | None:
-    """The number of `Device.current()`, None for the CPU: for calls of operators, in which making the object shows."""
+    """The number of `Device.current()`, None for the CPU. Calls of operators use it: making the object costs them time."""
     stack = Device._local.stack
     if stack:
         return stack[-1][0].device_id

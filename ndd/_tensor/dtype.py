@@ -97,7 +97,7 @@ class DType:
         return DType.parse, (self.name,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
-        """A new tensor of this type, converted from `data` (DALI 2.4.0 raises a TypeError here by mistake)."""
+        """A new tensor of this type, converted from `data` (DALI 2.4.0 has a bug here and raises a TypeError)."""
         if "dtype" in kwargs:
             raise ValueError("dtype cannot be given: calling a DType fixes it")
         return operation("tensor")(*args, dtype=self, **kwargs)
@@ -186,7 +186,7 @@ def _fill_torch_types() -> None:
     import torch
 
     types = {getattr(torch, name): _BY_NAME[short] for short, name in _NUMPY_NAMES.items()}
-    _torch_types.update({**types, torch.bfloat16: bfloat16})  # all at once: other threads look whether any are there
+    _torch_types.update({**types, torch.bfloat16: bfloat16})  # in one step: other threads ask whether it is filled
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:
@@ -201,8 +201,8 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 
 def from_framework(kind: Any) -> DType:
-    """The type of a NumPy or torch dtype, a NumPy scalar class, or of Python's numbers as data: float, int or bool."""
-    if kind is float:  # as Python's numbers are taken elsewhere; NumPy would take these for 64-bit types
+    """The type of a NumPy or torch dtype, of a NumPy scalar class, or of `float`, `int` or `bool` as data."""
+    if kind is float:  # 32 bits, as for Python numbers elsewhere; NumPy takes these for 64-bit types
         return float32
     if kind is int:
         return int32

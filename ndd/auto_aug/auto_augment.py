@@ -255,9 +255,9 @@ def apply_auto_augment(policy: Policy, data: Any, seed: int | None = None, *, rn
         negative = draws[:, 1 + count :] < 0.5
         for step in range(count):
             magnitudes = signed(bins[chosen, step], negative[:, step])
-            given = {"magnitude_bin": magnitudes, "num_magnitude_bins": policy.num_magnitude_bins}
+            settings = {"magnitude_bin": magnitudes, "num_magnitude_bins": policy.num_magnitude_bins}
             which = np.where(applied[:, step], index[chosen, step], 0)
-            data = divided(augmentations, which, data, given | named, "get_image_net_policy")
+            data = divided(augmentations, which, data, settings | named, "get_image_net_policy")
         return data
 
     return decide(which, data, seed, rng, steps, kwargs)

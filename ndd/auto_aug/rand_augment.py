@@ -141,8 +141,8 @@ def apply_rand_augment(
         index = picked(draws[:, :n], len(augmentations))
         negative = draws[:, n:] < 0.5
         for step in range(n):
-            given = {"magnitude_bin": signed(m, negative[:, step]), "num_magnitude_bins": num_magnitude_bins}
-            data = divided(augmentations, index[:, step], data, given | named, "get_rand_augment_suite")
+            settings = {"magnitude_bin": signed(m, negative[:, step]), "num_magnitude_bins": num_magnitude_bins}
+            data = divided(augmentations, index[:, step], data, settings | named, "get_rand_augment_suite")
         return data
 
     return decide(which, data, seed, rng, steps, kwargs)

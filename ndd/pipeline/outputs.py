@@ -15,7 +15,7 @@ import ndd
 class PipelineTensor:
     """One tensor of a pipeline's output. `shape()` and `layout()` are methods here, as in DALI's pipeline mode.
 
-    `TensorCPU` and `TensorGPU` are made of arrays, tensors and DLPack capsules; both share memory where they can.
+    `TensorCPU` and `TensorGPU` are made from arrays, tensors and DLPack capsules, and share memory where they can.
 
     Args:
         layout: a letter for each axis.
@@ -23,7 +23,7 @@ class PipelineTensor:
     """
 
     def __new__(cls, data: Any, *_: Any, **__: Any) -> Any:
-        """One of the class for its device, where that is not said."""
+        """An object of the class for its device, if the class does not say it."""
         if cls is PipelineTensor:
             kind: Any = TensorGPU if data.device.device_type == "gpu" else TensorCPU
             return super().__new__(kind)
@@ -60,15 +60,15 @@ class PipelineTensor:
         return self._tensor.ndim
 
     def set_layout(self, layout: str | None) -> None:
-        """Gives this tensor another layout, of a letter for each axis; "" or None takes it away."""
+        """Gives this tensor another layout with a letter for each axis; "" or None removes it."""
         tensor = self._tensor
         _check_layout(layout, tensor.ndim)
         self._tensor = ndd.as_tensor(tensor, layout=layout) if layout else ndd.reshape(tensor, layout="")
 
     def get_property(self, key: str) -> str | None:
         """The property "source_info" or "layout"; None for any other."""
-        found = {"source_info": self.source_info, "layout": self.layout}.get(key)
-        return found() if found is not None else None
+        value = {"source_info": self.source_info, "layout": self.layout}.get(key)
+        return value() if value is not None else None
 
     def copy_to_external(self, ptr: Any) -> None:
         """Copies the elements to an address in CPU memory, a `ctypes.c_void_p` or an integer."""
@@ -91,7 +91,7 @@ class PipelineTensor:
         return str(self._tensor.source_info or "")
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Drops axes of extent 1 (or axis `dim` alone, counted from the end if negative); says whether there were any."""
+        """Drops axes of extent 1 (or axis `dim` alone, counted from the end if negative); returns whether there were any."""
         shape = self._tensor.shape
         if dim is not None and not -len(shape) <= dim < len(shape):
             raise RuntimeError(f"squeeze: dim={dim} is out of range: the tensor has {len(shape)} axes")
@@ -135,9 +135,9 @@ class TensorGPU(PipelineTensor):
 
 
 class TensorList:
-    """One output of a pipeline: the samples of a batch. It keeps its memory: later runs do not change it.
+    """One output of a pipeline: the samples of a batch. It owns its memory: later runs do not change it.
 
-    `TensorListCPU` and `TensorListGPU` are made of an array `[N, ...]` or of a list of arrays or tensors of one type.
+    `TensorListCPU` and `TensorListGPU` are made from an array `[N, ...]` or a list of arrays or tensors of one type.
 
     Args:
         layout: of a sample, a letter for each axis.
@@ -145,7 +145,7 @@ class TensorList:
     """
 
     def __new__(cls, data: Any, *_: Any, **__: Any) -> Any:
-        """One of the class for its device, where that is not said."""
+        """An object of the class for its device, if the class does not say it."""
         if cls is TensorList:
             kind: Any = TensorListGPU if data.device.device_type == "gpu" else TensorListCPU
             return super().__new__(kind)
@@ -190,12 +190,12 @@ class TensorList:
         return self._batch.ndim
 
     def set_layout(self, layout: str | None) -> None:
-        """Gives the samples another layout, of a letter for each axis; "" or None takes it away."""
+        """Gives the samples another layout with a letter for each axis; "" or None removes it."""
         _check_layout(layout, self._batch.ndim)
         self._batch = ndd.as_batch(self._batch, layout=layout or "")
 
     def reset(self) -> None:
-        """Lets go of the samples: the list is empty afterwards."""
+        """Drops the samples: the list is empty afterwards."""
         self._batch = ndd.batch([], dtype=self._batch.dtype)
 
     def data_ptr(self) -> int:
@@ -203,7 +203,7 @@ class TensorList:
         return self._batch.select(0).torch().data_ptr()
 
     def copy_to_external(self, ptr: Any) -> None:
-        """Copies the samples one behind the other to an address in CPU memory, a `ctypes.c_void_p` or an integer."""
+        """Copies the samples one after the other to an address in CPU memory, a `ctypes.c_void_p` or an integer."""
         address = int(getattr(ptr, "value", ptr))
         for tensor in self._batch.cpu():
             _copy(tensor, address)
@@ -222,18 +222,20 @@ class TensorList:
     def as_tensor(self) -> PipelineTensor:
         """The samples as one tensor; RuntimeError if their shapes differ."""
         if not self.is_dense_tensor():
-            raise RuntimeError(f"The samples differ in shape, so they are no dense tensor: {self._batch.shape[:4]}...")
+            raise RuntimeError(
+                f"The samples differ in shape, so they cannot be one dense tensor: {self._batch.shape[:4]}..."
+            )
         return PipelineTensor(ndd.as_tensor(self._batch).evaluate())
 
     def as_reshaped_tensor(self, shape: Any) -> PipelineTensor:
-        """The samples one behind the other, also those of different shapes, as one tensor of that shape."""
+        """The samples one after the other, even if their shapes differ, as one tensor of that shape."""
         if self.is_dense_tensor():
             return PipelineTensor(ndd.reshape(ndd.as_tensor(self._batch), shape=list(shape)).evaluate())
         flat = ndd.batch([ndd.reshape(sample, shape=[-1], layout="") for sample in self._batch])
         return PipelineTensor(ndd.reshape(ndd.cat(*flat), shape=list(shape)).evaluate())
 
     def as_array(self) -> np.ndarray:
-        """The samples as one NumPy array (of a list on the CPU)."""
+        """The samples of a CPU list as one NumPy array."""
         return np.asarray(self.as_tensor())
 
     def at(self, index: int) -> Any:
@@ -284,7 +286,7 @@ def _place(index: Any) -> int:
 
 
 def _from_outside(data: Any) -> Any:
-    """A tensor of anything that has one's memory."""
+    """A tensor over the memory of an array, a tensor or a capsule."""
     if type(data).__name__ == "PyCapsule":
         from torch.utils.dlpack import from_dlpack
 
@@ -309,7 +311,7 @@ def _check_layout(layout: str | None, ndim: int) -> None:
 
 
 def _shown(output: Any, value: Any) -> str:
-    """A value as text, with the names of what stands for it."""
+    """A value as text, under the name of its class here."""
     name = type(output).__name__
     return (
         repr(value).replace(type(value).__name__, name, 1).replace(f"dtype={value.dtype}", f"dtype={output.dtype}", 1)

@@ -164,10 +164,10 @@ class RNG:
                 f"RNG.load_state_dict: expected what state_dict() gave, {{'state': text}}, got {str(state)[:60]!r}"
             )
         text, of_rank, rank = text.partition(_OF_RANK)
-        found = RNGState.parse(text)
+        parsed = RNGState.parse(text)
         if of_rank and rank != str(rank_of_world()[0]):
-            found = RNGState(self._key, found._position)
-        self.set_state(found)
+            parsed = RNGState(self._key, parsed._position)
+        self.set_state(parsed)
 
     def __repr__(self) -> str:
         return f"RNG(state={str(self.state)!r})"
@@ -223,10 +223,10 @@ def get_default_rng() -> RNG:
     >>> get_default_rng() is get_default_rng()
     True
     """
-    found = _thread.rng
-    if found is None:
-        found = _thread.rng = RNG(_first_key())
-    return found
+    rng = _thread.rng
+    if rng is None:
+        rng = _thread.rng = RNG(_first_key())
+    return rng
 
 
 def set_seed(seed: SupportsIndex) -> None:

@@ -167,10 +167,12 @@ class COCO(Reader):
             store.save(name, os.fsdecode(target))
         return store
 
-    def _refuse_beside(self, what: str, names: Sequence[str]) -> None:
+    def _refuse_beside(self, offending: str, names: Sequence[str]) -> None:
         refused = [argument for argument in names if self._called_with[1].get(argument) is not None]
         if refused:
-            raise RuntimeError(f"{self._display}: {refused[0]!r} is not supported when reading {what}; leave it out")
+            raise RuntimeError(
+                f"{self._display}: {refused[0]!r} is not supported when reading {offending}; leave it out"
+            )
 
 
 @dataclass
@@ -329,8 +331,8 @@ def _objects(reader: str, index: Index, threshold: float, crowds: bool, plain: b
     if not plain:
         listed, places = np.unique(index["categories"], return_index=True)
         listed, places = np.append(listed, 0), np.append(places, -1)  # one to find where none is listed
-        found = np.searchsorted(listed[:-1], labels)
-        labels = np.where(listed[found] == labels, places[found] + 1, 0)
+        positions = np.searchsorted(listed[:-1], labels)
+        labels = np.where(listed[positions] == labels, places[positions] + 1, 0)
     kept["labels"] = _as_i32(reader, "category ids", labels)
     return kept
 
@@ -338,9 +340,9 @@ def _objects(reader: str, index: Index, threshold: float, crowds: bool, plain: b
 _OF_OBJECTS = ("owners", "boxes", "labels", "crowds", "numbers", "starts", "lengths")
 
 
-def _as_i32(reader: str, what: str, values: np.ndarray) -> np.ndarray:
+def _as_i32(reader: str, label: str, values: np.ndarray) -> np.ndarray:
     if len(values) and not (_I32.min <= values.min() and values.max() <= _I32.max):
-        raise RuntimeError(f"{reader}: expected {what} of 32 bits to give, got {values.min()} to {values.max()}")
+        raise RuntimeError(f"{reader}: expected {label} of 32 bits to give, got {values.min()} to {values.max()}")
     return values.astype(np.int32)
 
 

@@ -314,7 +314,7 @@ class Reader(Definition):
     def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
         """`set_state` for what `state_dict` returned; a list for those of all ranks."""
         every_rank = isinstance(state, list | tuple)
-        texts = [states.kept_text(self._display, each) for each in (state if every_rank else [state])]
+        texts = [states.state_text(self._display, each) for each in (state if every_rank else [state])]
         self.set_state(texts if every_rank else texts[0])
 
     def __repr__(self) -> str:

@@ -136,9 +136,9 @@ class Targets:
 
     def _with(self, **changes: Any) -> Targets:
         """The same with other parts, which have been checked."""
-        made = object.__new__(Targets)
-        made._set(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
-        return made
+        targets = object.__new__(Targets)
+        targets._set(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
+        return targets
 
     def __getattr__(self, name: str) -> Any:
         extra = self.__dict__.get("extra", {})
@@ -202,10 +202,10 @@ class Targets:
             raise ValueError(
                 f"Targets.convert: format: expected one of {', '.join(map(repr, FORMATS))}, got {format!r}"
             )
-        made = self.format if format is None else format, self.normalized if normalized is None else normalized
-        if made == (self.format, self.normalized) or (self.boxes is None and self.points is None):
-            return self._with(format=made[0], normalized=made[1])
-        return self._following(flip_motion(self.images), None, made=made)
+        target = self.format if format is None else format, self.normalized if normalized is None else normalized
+        if target == (self.format, self.normalized) or (self.boxes is None and self.points is None):
+            return self._with(format=target[0], normalized=target[1])
+        return self._following(flip_motion(self.images), None, made=target)
 
     def sanitize(self, *, min_size: float = 1.0, min_area: float = 1.0) -> Targets:
         """Boxes cut off at the border of the image, and dropped with what belongs to them where a side is below `min_size`, or

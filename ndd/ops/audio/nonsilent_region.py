@@ -204,17 +204,17 @@ def _regions(start, stop, places, sizes, order, window_length, interval, referen
 def _loud(x, block, before, window, interval, share, threshold, last):
     """The first or the last place in a block whose power is not below the threshold."""
     blocks = (interval + BLOCK - 1) // BLOCK
-    anew, total, found = block // blocks * interval, before[block], np.int64(-1)
+    anew, total, loud = block // blocks * interval, before[block], np.int64(-1)
     begin = anew + block % blocks * BLOCK
     for i in range(begin, min(begin + BLOCK, anew + interval, x.size)):
         if i >= window and i > anew:
             total -= x[i - window] * x[i - window]
         total += x[i] * x[i]
         if total * share >= threshold:
-            found = i
+            loud = i
             if not last:
                 break
-    return found
+    return loud
 
 
 @_exact_regions.fallback

@@ -108,13 +108,13 @@ class _Frames:
         self.shapes = np.empty((n, 2), np.int64)
         """Of the spectrograms."""
         along_t = int(layout == "ft")
-        made = self.lengths, self.counts, self.shapes
-        if count_frames(signal.shapes, centred, length, step, self.bins, along_t, *made) >= 0:
+        arrays = self.lengths, self.counts, self.shapes
+        if count_frames(signal.shapes, centred, length, step, self.bins, along_t, *arrays) >= 0:
             _refuse(signal, centred, length, step)
         self.reflect = reflect and centred
         self.first = -(length // 2) if centred else 0
         self.step, self.length, self.nfft = step, length, nfft or length
-        self.window = _hann(length) if window is None else _kept(np.asarray(window, np.float32).tobytes())
+        self.window = _hann(length) if window is None else _cached_window(np.asarray(window, np.float32).tobytes())
 
 
 def _refuse(signal: Any, centred: bool, length: int, step: int) -> None:
@@ -132,7 +132,7 @@ def _hann(length: int) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=16)
-def _kept(window: bytes) -> np.ndarray:
+def _cached_window(window: bytes) -> np.ndarray:
     """The same array for the same numbers."""
     return np.frombuffer(window, np.float32)
 

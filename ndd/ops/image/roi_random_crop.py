@@ -72,9 +72,9 @@ def _(call, input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start):
     if whole is not None:
         _check_inside(crop, start, extent, whole)
         low, high = np.maximum(low, 0), np.minimum(high, whole - crop)
-    found = np.empty((call.n, axes), np.int64)
-    _draw(found, call.draws.streams(call.n), low, high, crop != extent)
-    return found
+    anchors = np.empty((call.n, axes), np.int64)
+    _draw(anchors, call.draws.streams(call.n), low, high, crop != extent)
+    return anchors
 
 
 def _bounds(input: Operand | None, in_shape: Values | None, axes: int) -> np.ndarray | None:

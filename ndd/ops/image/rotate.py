@@ -181,12 +181,12 @@ def _axis_rotations(axis: np.ndarray, c, s) -> np.ndarray:
     x, y, z = axis
     xx, yy, zz, rest = x * x, y * y, z * z, 1 - c
     xy, xz, yz = x * y * rest, x * z * rest, y * z * rest
-    found = np.empty((axis.shape[1], 3, 3), np.float32)
-    found[:, 0, 0], found[:, 1, 1], found[:, 2, 2] = xx + c * (yy + zz), yy + c * (xx + zz), zz + c * (xx + yy)
-    found[:, 0, 1], found[:, 1, 0] = xy - z * s, xy + z * s
-    found[:, 0, 2], found[:, 2, 0] = xz + y * s, xz - y * s
-    found[:, 1, 2], found[:, 2, 1] = yz - x * s, yz + x * s
-    return found
+    matrices = np.empty((axis.shape[1], 3, 3), np.float32)
+    matrices[:, 0, 0], matrices[:, 1, 1], matrices[:, 2, 2] = xx + c * (yy + zz), yy + c * (xx + zz), zz + c * (xx + yy)
+    matrices[:, 0, 1], matrices[:, 1, 0] = xy - z * s, xy + z * s
+    matrices[:, 0, 2], matrices[:, 2, 0] = xz + y * s, xz - y * s
+    matrices[:, 1, 2], matrices[:, 2, 1] = yz - x * s, yz + x * s
+    return matrices
 
 
 rotate.cuda("affine.cu")(launch_affine)

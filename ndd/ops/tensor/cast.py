@@ -127,8 +127,7 @@ def _(launch, input_0, input_1, out):
 
 def _launch(launch: Any, source: Any, out: Any) -> None:
     """As many elements a thread as fit 16 bytes."""
-    vector = max(1, min(16 // max(source.dtype.bytes, out.dtype.bytes), 8))
-    launch("cast", -(-out.sizes // vector), per_sample={"total": out.sizes}, macros={"VECTOR": vector})
+    launch("cast", pack=min(16 // max(source.dtype.bytes, out.dtype.bytes), 8))
 
 
 bind_operations(cast=cast)

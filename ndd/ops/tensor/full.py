@@ -160,10 +160,10 @@ def _shapes(shape: Values | None, n: int) -> np.ndarray:
     """The argument as int64 `[N, ndim]`."""
     if shape is None:
         return np.zeros((n, 0), np.int64)
-    found = np.ascontiguousarray(shape.rows())
-    for i in np.flatnonzero((found < 0).any(axis=1))[:1].tolist():
-        raise bad_sample(i, f"`shape`: extents must not be negative, got {tuple(found[i].tolist())}")
-    return found
+    shapes = np.ascontiguousarray(shape.rows())
+    for i in np.flatnonzero((shapes < 0).any(axis=1))[:1].tolist():
+        raise bad_sample(i, f"`shape`: extents must not be negative, got {tuple(shapes[i].tolist())}")
+    return shapes
 
 
 def _filled(call: Call, shapes: np.ndarray, value: Any) -> Store:

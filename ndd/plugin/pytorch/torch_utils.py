@@ -55,12 +55,12 @@ def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
     source = dali_tensor if source is None else source
     if not isinstance(arr, torch.Tensor):
         raise AssertionError(f"The destination must be a torch tensor, got {type(arr).__name__}")
-    found = source.torch()
-    if found.dtype != arr.dtype:
-        raise AssertionError(f"The types differ: the tensor has {found.dtype}, the destination {arr.dtype}")
-    if found.shape != arr.shape:
+    values = source.torch()
+    if values.dtype != arr.dtype:
+        raise AssertionError(f"The types differ: the tensor has {values.dtype}, the destination {arr.dtype}")
+    if values.shape != arr.shape:
         raise AssertionError(
-            f"The shapes differ: the tensor has {tuple(found.shape)}, the destination {tuple(arr.shape)}"
+            f"The shapes differ: the tensor has {tuple(values.shape)}, the destination {tuple(arr.shape)}"
         )
     if (
         cuda_stream not in (None, 0)
@@ -74,8 +74,8 @@ def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
         )
         wrapped.wait_stream(torch.cuda.current_stream(arr.device))
         with torch.cuda.stream(wrapped):
-            arr.copy_(found, non_blocking=True)
-        found.record_stream(wrapped)
+            arr.copy_(values, non_blocking=True)
+        values.record_stream(wrapped)
         return arr
-    arr.copy_(found, non_blocking=True)
+    arr.copy_(values, non_blocking=True)
     return arr
