@@ -23,7 +23,7 @@ REGISTRY_CASES = {
                 "shift_y": EachSample([0.0, 2.5, -7.0]),
             },
             layouts=("HWC",),
-        ),  # fmt: skip
+        ),
         # DALI takes the first two axes for rows and columns.
         Case(ARGUMENTS, layouts=("CHW", "HW", "FHWC"), oracle=False),
     ],
