@@ -235,7 +235,7 @@ class _Examples(ContainerStore):
     ):
         super().__init__(paths, containers, offsets, sizes)
         if compressed:
-            self._files = Memoized(lambda path: Unpacked(path) if path in compressed else opened(path), limit=16)
+            self._files = Memoized(lambda p, known: Unpacked(p) if p in compressed else opened(p, known), limit=16)
         self._features = dict(features)
         names = [name.encode() for name in features]
         self._keys = np.frombuffer(b"".join(names), np.uint8)

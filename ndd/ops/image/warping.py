@@ -13,7 +13,7 @@ from ndd._operator import Operand, Plan, Values
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import volumes
-from ndd.ops.image.warp_kernels import APPLIED, LARGE, NO_MATRIX, NO_WAVE, warp_image, warp_volume
+from ndd.ops.image.warp_kernels import APPLIED, CENTRED, LARGE, NO_MATRIX, NO_WAVE, warp_image, warp_volume
 from ndd.types import DALIInterpType
 
 NEAREST, LINEAR = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR
@@ -145,6 +145,20 @@ def affine_plan(
     return plan
 
 
+def centred_maps(maps: np.ndarray, extents: np.ndarray, targets: np.ndarray, nearest: bool) -> np.ndarray:
+    """Maps as the kernels take them, see `centred_points`: affine ones [N, 2, 3] in pixels about the middles of both images, or
+    perspectives [N, 3, 3] in pixels from the corners."""
+    rows = maps.shape[1]
+    made = np.zeros((len(extents), CENTRED + rows - 2, 3), np.float32)
+    half = (extents[:, ::-1] * 0.5).astype(np.float32)
+    made[:, :2] = maps[:, :2].astype(np.float32) / np.where(half, half, 1)[:, :, None]
+    made[:, 2, :2] = (1 - targets[:, ::-1]) * 0.5 if rows == 2 else 0.5
+    made[:, 2, 2] = nearest
+    made[:, 3, :2] = half
+    made[:, CENTRED:] = maps[:, 2:]
+    return made
+
+
 def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
     """How many threads warp.cuh wants for the largest of these images [N, (H, W, ...)]: one for four pixels of RGB bytes
     (unless not `in_runs`), or one for each pixel."""
@@ -154,17 +168,24 @@ def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
     return 256 * int((-(-targets[:, 0] // 8) * -(-targets[:, 1] // 32)).max(initial=0))
 
 
-def launch_warp(launch: Any, kernel: str) -> None:
+def launch_warp(launch: Any, kernel: str, **macros: int) -> None:
     """Starts a kernel made of warp.cuh for a plan with `sampling`."""
-    shared = launch.plan.shared
-    value = shared["stored"].astype(np.float32) if shared["nearest"] else shared["fill"]
-    launch(kernel, threads_of(launch, launch.plan.shapes), shared={"fill": value, "fills": 1, "planar": 0})
+    plan = launch.plan.shared
+    value = plan["stored"].astype(np.float32) if plan["nearest"] else plan["fill"]
+    shared = {"fill": value, "fills": 1, "planar": 0}
+    launch(kernel, threads_of(launch, launch.plan.shapes), shared=shared, macros=macros)
+
+
+def is_centred(plan: Plan) -> bool:
+    """Whether the matrices of a plan are those of `centred_maps`."""
+    return plan.per_sample["matrix"].shape[1] >= CENTRED
 
 
 def launch_affine(launch, image, *_) -> None:
     """Starts the kernel of an affine plan."""
     if image.ndim == 3:
-        launch_warp(launch, "affine")
+        centred = is_centred(launch.plan)
+        launch_warp(launch, "affine", **({"CENTRED": 1} if centred else {}))
     else:
         launch("affine_volume", launch.plan.shapes[:, :3].prod(axis=1), macros={"VOLUME": 1})
 

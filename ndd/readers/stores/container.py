@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd._tensor.secrets import without_secrets
-from ndd.io.object_store import connections, is_remote
-from ndd.readers.files.file_reading import OpenFiles
+from ndd.io.object_store import Status, connections, is_remote
+from ndd.readers.files.file_reading import OpenFiles, statuses
 from ndd.readers.output import Record
+from ndd.readers.stores.chunks import Slot
 from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
+_ASKED_AT_ONCE = 32  # containers in a store, as many as there are connections by default
 # The bytes of records that share a buffer. The number of parts in which a batch is read varies; with one buffer for each part the
 # pool kept some of every size: 200 to 230 MB after ten epochs of 20,000 records of 100 kB in batches of 256. Pieces of up to this
 # size replace each other: 85 to 140 MB. With pieces of 8 MB a record took 10 us instead of 9.
@@ -32,6 +35,7 @@ class ContainerStore(BatchedStore):
         self.paths = list(paths)
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
         self._files = Memoized(opened, limit=_KEPT_OPEN)
+        self._statuses: Memoized[Slot] = Memoized(Slot)
         if any(map(is_remote, self.paths)):
             self.at_once, self.threads, self.bytes_together = connections(), THREADS_OF_STORES, BYTES_OF_STORES
 
@@ -88,15 +92,28 @@ class ContainerStore(BatchedStore):
 
     def ranges(self, container: int, offsets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray | OSError]:
         """More bytes of a container, for a `parse` whose records point at them."""
-        with self._files.using(self.paths[container]) as file:
+        with self._open(container) as file:
             return file.read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def packed(
         self, container: int, offsets: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
         """Bytes of a container in one array, the offset of each range in it, and the errors of unreadable ranges."""
-        with self._files.using(self.paths[container]) as file:
+        with self._open(container) as file:
             return file.read_packed(np.zeros(len(offsets), np.int64), offsets, sizes)
+
+    def _open(self, container: int) -> AbstractContextManager[OpenFiles]:
+        """A container. The sizes of objects are asked for by one thread, of several objects at once, so that the others do not
+        wait at the beginning of each."""
+        known = None
+        if self.at_once > 1:
+            block, place = divmod(container, _ASKED_AT_ONCE)
+            known = self._statuses(block).filled(self._ask, block)[place]
+        return self._files.using(self.paths[container], known)
+
+    def _ask(self, block: int) -> list[Status | None]:
+        said = statuses(self.paths[block * _ASKED_AT_ONCE :][:_ASKED_AT_ONCE])
+        return [None if isinstance(status, OSError) else status for status in said]
 
     def _parsed(self, number: int, piece: np.ndarray | OSError) -> Record | Exception:
         if isinstance(piece, OSError):
@@ -109,11 +126,12 @@ class ContainerStore(BatchedStore):
     def close(self) -> None:
         """Close the containers."""
         self._files.clear()
+        self._statuses.clear()
 
 
-def opened(path: str) -> OpenFiles:
-    """A container."""
-    return OpenFiles([path])
+def opened(path: str, known: Status | None = None) -> OpenFiles:
+    """A container, of which its store has said this."""
+    return OpenFiles([path], known and [known])
 
 
 def warn_of_unlisted(reader: str, index: str, path: str, end: int, size: int) -> None:

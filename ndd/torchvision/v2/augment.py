@@ -120,12 +120,9 @@ class RandomErasing(RandomApplyTransform):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One image with its patch."""
-        fill = params["v"]
-        if fill is None:
+        if params["v"] is None:
             return inpt
-        if isinstance(fill, torch.Tensor) and (kind_of(inpt) == "pil" or getattr(inpt, "dtype", None) is torch.uint8):
-            fill = fill.to(torch.uint8)  # noise below 0 becomes bright, as where torch writes it into bytes
-        return F.erase(inpt, **{**params, "v": fill}, inplace=self.inplace)
+        return F.erase(inpt, **params, inplace=self.inplace)
 
 
 class _Mixing(Transform):

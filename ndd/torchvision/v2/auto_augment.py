@@ -57,7 +57,7 @@ class _AutoAugment(Transform):
             kind = kind_of(x)
             if kind in ("boxes", "mask", "points") or (kind == "targets" and _has_places(x)):
                 raise TypeError(f"Inputs of type {type(x).__name__} are not supported by {type(self).__name__}()")
-            if needed:
+            if needed and kind:
                 images.append(i)
         if not images:
             raise TypeError("Found no image in the sample.")

@@ -8,9 +8,10 @@ import torch
 
 import ndd
 from ndd.torchvision.v2.functional import boxes as box
-from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.v2.functional.kinds import functional, through
 
 
+@functional
 def horizontal_flip(inpt: Any) -> Any:
     """Mirrors left and right.
 
@@ -31,6 +32,7 @@ def horizontal_flip(inpt: Any) -> Any:
     )
 
 
+@functional
 def vertical_flip(inpt: Any) -> Any:
     """Mirrors top and bottom; takes and gives what `horizontal_flip` does.
 
