@@ -324,7 +324,7 @@ class External(Compiled):
         address = ctypes.cast(function, ctypes.c_void_p).value or 0
         binding.add_symbol(self.name, address)
         result, _, arguments = self.signature.rstrip(")").partition("(")
-        kinds = [_C_TYPES[name.strip()] for name in (result, *arguments.split(","))]
+        kinds = [_C_TYPES[name.strip()] for name in (result, *arguments.split(",")) if name]
         typed = ctypes.CFUNCTYPE(*kinds)(address)
         self._python = lambda *given: typed(*[int(one) for one in given])  # ctypes does not take NumPy's integers
 

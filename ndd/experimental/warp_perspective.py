@@ -135,7 +135,7 @@ def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map,
     inverse = maps if inverse_map else inverted(maps)
     border = BORDERS[border_mode]
     far = beyond_opencv(inverse, shapes[:, axes], targets, interp_type == _CUBIC, border)
-    per_sample = {"given": maps, "matrix": np.ascontiguousarray(inverse), "far": far}
+    per_sample = {"opencv_matrix": maps, "matrix": np.ascontiguousarray(inverse), "far": far}
     shared = {
         "interp": int(interp_type), "border": border, "fill": fill, "inverse_map": inverse_map,
         "planar": input.layout == "CHW",
@@ -172,7 +172,7 @@ def _moved(by: np.float32) -> np.ndarray:
     return np.array([[1, 0, by], [0, 1, by], [0, 0, 1]], np.float32)
 
 
-def _by_opencv(image, out, given, matrix, far, planar, interp, border, fill, inverse_map):
+def _by_opencv(image, out, opencv_matrix, matrix, far, planar, interp, border, fill, inverse_map):
     if not out.size:
         return
     fills = fill.tolist()
@@ -190,9 +190,11 @@ def _by_opencv(image, out, given, matrix, far, planar, interp, border, fill, inv
     for part, target, some in _parts(image, out, planar, fills):
         # One pixel of more channels counts as contiguous; to OpenCV it is not.
         direct = target if target.flags.c_contiguous and target.shape[:2] != (1, 1) else None
-        found = warp(part, given, (target.shape[1], target.shape[0]), direct, flags, _OPENCV_BORDERS[border], some)
+        warped = warp(
+            part, opencv_matrix, (target.shape[1], target.shape[0]), direct, flags, _OPENCV_BORDERS[border], some
+        )
         if direct is None:
-            target[...] = found.reshape(target.shape)
+            target[...] = warped.reshape(target.shape)
 
 
 def _kernels(input: Operand, outputs: np.ndarray, maps: np.ndarray, far: np.ndarray, shared: dict[str, Any]) -> Any:
@@ -200,8 +202,8 @@ def _kernels(input: Operand, outputs: np.ndarray, maps: np.ndarray, far: np.ndar
     linear = shared["interp"] == LINEAR and shared["border"] == 0 and shared["inverse_map"] and not shared["planar"]
     if not linear or input.dtype.name != "u8" or input.ndim != 3 or not multiplies_and_adds():
         return _by_opencv
-    sizes, made = volumes(input.shapes), volumes(outputs)
-    ours = (input.shapes[:, 2] == 3) & ~far & (sizes >= LEAST) & (sizes < _LARGE) & (made >= LEAST)
+    sizes, results = volumes(input.shapes), volumes(outputs)
+    ours = (input.shapes[:, 2] == 3) & ~far & (sizes >= LEAST) & (sizes < _LARGE) & (results >= LEAST)
     ours &= keeps_sign(maps, outputs[:, :2])
     fill = np.clip(np.rint(shared["fill"]), 0, 255).astype(np.uint8)
     return {functools.partial(warp_rgb, fill=fill): ours, _by_opencv: ~ours}

@@ -195,26 +195,26 @@ class _Batch:
                 arrays[place] = bytes_there.reshape(shape)
         return arrays
 
-    def numbers(self, tensor: int, what: str, count: int | None = None, kind: int | None = None) -> Column:
+    def numbers(self, tensor: int, label: str, count: int | None = None, kind: int | None = None) -> Column:
         """The numbers that tensor `tensor` of each record holds, FLOAT as f32 and INT32 as i32; `count` of them, if that
         is given."""
         kinds = self._types[:, tensor]
-        found: list[Any] = [np.empty(0, np.int32)] * len(kinds)
-        for one, field in ((_FLOAT, _FLOATS), (_INT32, _INTEGERS)):
-            places = np.flatnonzero(kinds == one)
-            if len(places) and kind in (None, one):
+        columns: list[Any] = [np.empty(0, np.int32)] * len(kinds)
+        for wire, field in ((_FLOAT, _FLOATS), (_INT32, _INTEGERS)):
+            places = np.flatnonzero(kinds == wire)
+            if len(places) and kind in (None, wire):
                 values, counts = self._listed(places, tensor, field)
                 for k in [] if count is None else np.flatnonzero(counts != count).tolist():
-                    self.refuse(int(places[k]), f"expected {what} as {count} number(s), got {counts[k]}")
+                    self.refuse(int(places[k]), f"expected {label} as {count} number(s), got {counts[k]}")
                 if len(places) == len(kinds):
                     return values
                 for place, sample in zip(places.tolist(), samples_of(values), strict=True):
-                    found[place] = sample
+                    columns[place] = sample
         allowed = {_FLOAT: "FLOAT (1)", _INT32: "INT32 (2)"}
         asked = allowed[kind] if kind else " or ".join(allowed.values())
         for place in np.flatnonzero((kinds != kind) if kind else (kinds != _FLOAT) & (kinds != _INT32)).tolist():
-            self.refuse(place, f"expected {what} as {asked}, got a tensor of type {kinds[place]}")
-        return found
+            self.refuse(place, f"expected {label} as {asked}, got a tensor of type {kinds[place]}")
+        return columns
 
     def _listed(self, places: np.ndarray, tensor: int, field: int) -> tuple[np.ndarray | Packed, np.ndarray]:
         """The numbers of a field of a tensor of some records, dimensions as i64, others as i32 or f32; and how many."""

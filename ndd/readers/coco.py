@@ -56,7 +56,9 @@ class COCO(Reader):
         annotations_file: the JSON file.
         file_root: the folder that the names of images are relative to. Needed.
         avoid_class_remapping: give the ids of categories as labels.
-        image_ids, pixelwise_masks, polygon_masks: see above; only one kind of masks.
+        image_ids: also give the id of each image.
+        polygon_masks: also give the objects' polygons and their vertices. Not with `pixelwise_masks`.
+        pixelwise_masks: also give a label for each pixel.
         images: names of the images to read, as in the file: in this order, as often as they are listed. Of several
             images with one name the last in the file counts.
         include_iscrowd: keep objects with `iscrowd`.
@@ -66,7 +68,7 @@ class COCO(Reader):
         skip_empty: leave out images without objects.
         save_preprocessed_annotations: write what is read, as small binary files, to the existing folder
             `save_preprocessed_annotations_dir`. They are DALI's: either library reads them.
-        save_preprocessed_annotations_dir: see above; one needs the other.
+        save_preprocessed_annotations_dir: the folder for these; one argument needs the other.
         preprocessed_annotations: the folder of such files, to read instead of an annotations file. The options that
             choose and change objects were settled when they were saved.
         masks: deprecated: `polygon_masks` with places of coordinates, twice those of vertices.
@@ -167,10 +169,12 @@ class COCO(Reader):
             store.save(name, os.fsdecode(target))
         return store
 
-    def _refuse_beside(self, what: str, names: Sequence[str]) -> None:
+    def _refuse_beside(self, offending: str, names: Sequence[str]) -> None:
         refused = [argument for argument in names if self._called_with[1].get(argument) is not None]
         if refused:
-            raise RuntimeError(f"{self._display}: {refused[0]!r} is not supported when reading {what}; leave it out")
+            raise RuntimeError(
+                f"{self._display}: {refused[0]!r} is not supported when reading {offending}; leave it out"
+            )
 
 
 @dataclass
@@ -329,8 +333,8 @@ def _objects(reader: str, index: Index, threshold: float, crowds: bool, plain: b
     if not plain:
         listed, places = np.unique(index["categories"], return_index=True)
         listed, places = np.append(listed, 0), np.append(places, -1)  # one to find where none is listed
-        found = np.searchsorted(listed[:-1], labels)
-        labels = np.where(listed[found] == labels, places[found] + 1, 0)
+        positions = np.searchsorted(listed[:-1], labels)
+        labels = np.where(listed[positions] == labels, places[positions] + 1, 0)
     kept["labels"] = _as_i32(reader, "category ids", labels)
     return kept
 
@@ -338,9 +342,9 @@ def _objects(reader: str, index: Index, threshold: float, crowds: bool, plain: b
 _OF_OBJECTS = ("owners", "boxes", "labels", "crowds", "numbers", "starts", "lengths")
 
 
-def _as_i32(reader: str, what: str, values: np.ndarray) -> np.ndarray:
+def _as_i32(reader: str, label: str, values: np.ndarray) -> np.ndarray:
     if len(values) and not (_I32.min <= values.min() and values.max() <= _I32.max):
-        raise RuntimeError(f"{reader}: expected {what} of 32 bits to give, got {values.min()} to {values.max()}")
+        raise RuntimeError(f"{reader}: expected {label} of 32 bits to give, got {values.min()} to {values.max()}")
     return values.astype(np.int32)
 
 

@@ -110,21 +110,21 @@ class TFRecord(Reader):
                 f"{self._display}: Number of index files needs to match the number of data files: expected "
                 f"{len(paths)}, got {len(indices)}; without index_path an index is made"
             )
-        found = [
+        opened = [
             listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records, _tiles, _lists_records)
             for pair in zip(paths, indices, strict=True)
         ]
         if index_path is None:
-            compressed = ["compressed" in index for index in found]
+            compressed = ["compressed" in index for index in opened]
         else:
             compressed = are_compressed(paths)
             states = statuses(paths)
-            for own, index, file, state, packed in zip(found, indices, paths, states, compressed, strict=True):
+            for own, index, file, state, packed in zip(opened, indices, paths, states, compressed, strict=True):
                 if isinstance(state, Status) and not packed:
                     end = int((own["offsets"] + own["sizes"]).max())
                     warn_of_unlisted(self._display, str(index), file, end, state.size)
-        containers = np.repeat(np.arange(len(paths)), [len(index["offsets"]) for index in found])
-        offsets, sizes = (np.concatenate([index[key] for index in found]) for key in ("offsets", "sizes"))
+        containers = np.repeat(np.arange(len(paths)), [len(index["offsets"]) for index in opened])
+        offsets, sizes = (np.concatenate([index[key] for index in opened]) for key in ("offsets", "sizes"))
         if not len(offsets):
             raise RuntimeError(f"{self._display}: no records in {', '.join(map(repr, paths))}")
         packed = {path for path, is_one in zip(paths, compressed, strict=True) if is_one}
@@ -235,7 +235,7 @@ class _Examples(ContainerStore):
     ):
         super().__init__(paths, containers, offsets, sizes)
         if compressed:
-            self._files = Memoized(lambda path: Unpacked(path) if path in compressed else opened(path), limit=16)
+            self._files = Memoized(lambda p, known: Unpacked(p) if p in compressed else opened(p, known), limit=16)
         self._features = dict(features)
         names = [name.encode() for name in features]
         self._keys = np.frombuffer(b"".join(names), np.uint8)

@@ -52,10 +52,10 @@ def output_extents(size: Values | None, extents: np.ndarray, whole: Any = np.tru
     if size is None:
         return extents
     rows = size.rows(extents.shape[1], repeat=repeat, what="one for each spatial axis")
-    found = whole(rows.astype(np.float64)).astype(np.int64)
-    if (found < 0).any():
-        raise RuntimeError(f"`size` must not be negative, got {found.min()}")
-    return found
+    sizes = whole(rows.astype(np.float64)).astype(np.int64)
+    if (sizes < 0).any():
+        raise RuntimeError(f"`size` must not be negative, got {sizes.min()}")
+    return sizes
 
 
 def matrices(argument: Values | None, data: Operand | None, rows: int, columns: int) -> np.ndarray:
@@ -95,10 +95,10 @@ def affine_inverse(maps: np.ndarray) -> np.ndarray:
 def turned_point(square: np.ndarray, point: np.ndarray) -> np.ndarray:
     """square @ point for each sample, added up from the left in float32, as DALI does it."""
     terms = square.astype(np.float32) * point.astype(np.float32)[:, None, :]
-    found = terms[..., 0]
+    total = terms[..., 0]
     for i in range(1, terms.shape[-1]):
-        found = found + terms[..., i]
-    return found
+        total = total + terms[..., i]
+    return total
 
 
 def fills(values: Any, source: DType, target: DType) -> tuple[np.ndarray, np.ndarray]:
@@ -170,8 +170,8 @@ def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
 
 def launch_warp(launch: Any, kernel: str, **macros: int) -> None:
     """Starts a kernel made of warp.cuh for a plan with `sampling`."""
-    given = launch.plan.shared
-    value = given["stored"].astype(np.float32) if given["nearest"] else given["fill"]
+    plan = launch.plan.shared
+    value = plan["stored"].astype(np.float32) if plan["nearest"] else plan["fill"]
     shared = {"fill": value, "fills": 1, "planar": 0}
     launch(kernel, threads_of(launch, launch.plan.shapes), shared=shared, macros=macros)
 
@@ -194,10 +194,12 @@ def warp_kernels(input: Operand, plan: Plan, target: DType) -> dict[Any, np.ndar
     """What computes the images of a plan with `sampling`: compiled code, but for those without pixels and the largest."""
     if input.ndim != 3:
         return {_paint_volume: np.ones(input.n, bool)}
-    sizes, made = (np.broadcast_to(volumes(shapes), (input.n,)) for shapes in (input.shapes, np.asarray(plan.shapes)))
+    sizes, result_sizes = (
+        np.broadcast_to(volumes(shapes), (input.n,)) for shapes in (input.shapes, np.asarray(plan.shapes))
+    )
     rgb = input.dtype.name == target.name == "u8" and bool((input.shapes[:, 2] == 3).all())
     least = LEAST if rgb else 1
-    fits = (sizes >= least) & (sizes < LARGE) & (made >= least)
+    fits = (sizes >= least) & (sizes < LARGE) & (result_sizes >= least)
     of = plan.shared
     how = reading(input.dtype.numpy, target.numpy, of["nearest"], of["border"], of["fill"], of["stored"])
     numbers = dict(zip(_READING, how, strict=True))

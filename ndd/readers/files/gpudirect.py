@@ -88,7 +88,7 @@ def land(pieces: Sequence[Range | np.ndarray], device: Device) -> tuple[list[Any
             raise MemoryError(str(error)) from error
         slots = [room[:size] for room, size in zip(memory.split(rooms), sizes, strict=True)]
         begun = [_begun(piece, slot) for piece, slot in zip(pieces, slots, strict=True)]
-        landed_pieces = [_ended(*one) for one in zip(pieces, slots, begun, strict=True)]
+        landed_pieces = [_ended(*transfer) for transfer in zip(pieces, slots, begun, strict=True)]
         stream.synchronize()  # for copies of arrays: nothing else is ever queued there
     return landed_pieces, stream
 

@@ -123,9 +123,9 @@ def _segmentations(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     words, room = text[: end // 8 * 8].view(np.uint64), 1 + end // _LEAST
     while True:
         starts, lengths = np.empty((2, room), np.int64)
-        found = json_places.places(text[:end], words, _LIST, _KEY, starts, lengths)
-        if found < room:
-            return starts[:found], lengths[:found]
+        places = json_places.places(text[:end], words, _LIST, _KEY, starts, lengths)
+        if places < room:
+            return starts[:places], lengths[:places]
         room *= 2
 
 

@@ -168,8 +168,8 @@ class FitsBatch:
     def records(self) -> Records:
         """What was read."""
         n = len(self._numbers)
-        others = {place: found for share in self._others for place, found in share.items()}
-        faults = {place: found for place, found in others.items() if isinstance(found, BaseException)}
+        others = {place: outcome for share in self._others for place, outcome in share.items()}
+        faults = {place: outcome for place, outcome in others.items() if isinstance(outcome, BaseException)}
         if len(others) < n:
             places = [place for place in range(n) if place not in others] if others else slice(None)
             facts = self._facts[places]
@@ -195,12 +195,12 @@ class FitsBatch:
 
     def _record(self, place: int) -> tuple[np.ndarray, ...]:
         """The images of one file."""
-        found = []
+        parts = []
         for buffers, facts in zip(self._buffers, self._facts[place].tolist(), strict=True):
             start, shape = facts[images.PLACE], facts[images.SHAPE : images.SHAPE + facts[images.NDIM]]
             piece = buffers[self._which[place]][start : start + facts[images.BYTES]]
-            found.append(piece.view(_KINDS[facts[images.KIND]]).reshape(shape))
-        return tuple(found)
+            parts.append(piece.view(_KINDS[facts[images.KIND]]).reshape(shape))
+        return tuple(parts)
 
 
 def _room(nbytes: int) -> np.ndarray:

@@ -209,16 +209,16 @@ class _Table:
         kind = np.dtype(">i4" if column.form == "P" else ">i8")
         rows = self._data[: self._rows * self._width].reshape(self._rows, self._width)
         cut = np.ascontiguousarray(rows[:, column.start : column.start + 2 * kind.itemsize])
-        found = cut.view(kind).astype(np.int64)
+        places = cut.view(kind).astype(np.int64)
         itemsize = _WIDTHS.get(column.element, 1)
-        outside = (found[:, 0] < 0) | (found[:, 1] < 0) | (found[:, 0] > len(self._heap) // itemsize)
-        outside |= found[:, 1] > len(self._heap) - np.where(outside, 0, found[:, 0]) * itemsize
+        outside = (places[:, 0] < 0) | (places[:, 1] < 0) | (places[:, 0] > len(self._heap) // itemsize)
+        outside |= places[:, 1] > len(self._heap) - np.where(outside, 0, places[:, 0]) * itemsize
         for row in np.flatnonzero(outside)[:1].tolist():
             raise ValueError(
                 f"tile {row} of a compressed FITS image lies outside of its {len(self._heap)} bytes of tiles"
             )
-        found[:, 0] *= itemsize
-        return found
+        places[:, 0] *= itemsize
+        return places
 
     def _tile_shape(self, row: int, counts: list[int]) -> list[int]:
         """The extents of a tile: those at the far edges may be smaller."""

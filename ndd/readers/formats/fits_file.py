@@ -84,16 +84,16 @@ def read_images(paths: Sequence[str], indices: Sequence[int]) -> list[tuple[np.n
         sizes = np.where(files.sizes > _WHOLE, _PREFIX, files.sizes)
         beginnings = files.read(np.arange(len(paths)), np.zeros(len(paths)), sizes)
         whole = files.sizes.tolist()
-        found: list[tuple[np.ndarray, ...] | Exception] = []
+        images: list[tuple[np.ndarray, ...] | Exception] = []
         hdus: list[Hdu] = []
         for place, beginning in enumerate(beginnings):
             try:
                 read = _reader(files, place, beginning, whole[place])
                 hdus = _hdus(read, max(indices), hdus)
-                found.append(tuple(_image(read, hdus, index) for index in indices))
+                images.append(tuple(_image(read, hdus, index) for index in indices))
             except Exception as error:  # astropy raises many types for a damaged file
-                found.append(error)
-        return found
+                images.append(error)
+        return images
 
 
 def _reader(files: OpenFiles, place: int, beginning: np.ndarray | OSError, whole: int) -> Read:
@@ -133,28 +133,28 @@ def _unpacked(packed: np.ndarray) -> np.ndarray:
 def _hdus(read: Read, count: int, before: Sequence[Hdu] = ()) -> list[Hdu]:
     """The first HDUs of a file, at most `count`; `before` are those of another one, which most often begins in the same way.
     ValueError if it is no FITS file."""
-    found: list[Hdu] = []
+    hdus: list[Hdu] = []
     for hdu in before:
         try:
             if read(hdu.header, len(hdu.text)).tobytes() != hdu.text:
                 break
         except ValueError:  # it ends there
             break
-        found.append(hdu)
-    while len(found) < count:
-        offset = found[-1].end if found else 0
+        hdus.append(hdu)
+    while len(hdus) < count:
+        offset = hdus[-1].end if hdus else 0
         try:
             start = read(offset, _BLOCK)[:10].tobytes()
         except ValueError:
-            if not found:
+            if not hdus:
                 raise
             break  # the end of the file, or what is no block any more
-        if start[:9] != (b"XTENSION=" if found else b"SIMPLE  ="):
-            if not found:
+        if start[:9] != (b"XTENSION=" if hdus else b"SIMPLE  ="):
+            if not hdus:
                 raise ValueError(f"expected a FITS file, which begins with 'SIMPLE  =', got {start!r}")
             break
-        found.append(_header(read, offset))
-    return found
+        hdus.append(_header(read, offset))
+    return hdus
 
 
 def _header(read: Read, offset: int) -> Hdu:
@@ -256,10 +256,10 @@ def _scaled(stored: np.ndarray, form: _Form) -> np.ndarray:
         bits = stored.astype(f"u{stored.itemsize}")
         bits ^= bits.dtype.type(1 << (8 * stored.itemsize - 1))
         return bits.view(form.unsigned)
-    found = stored.astype(native if native.kind == "f" else np.float32 if native.itemsize <= 2 else np.float64)
+    scaled = stored.astype(native if native.kind == "f" else np.float32 if native.itemsize <= 2 else np.float64)
     if form.scale != 1.0:
-        found *= form.scale
-    found += form.zero
+        scaled *= form.scale
+    scaled += form.zero
     if form.blank is not None:
-        found[stored == form.blank] = np.nan
-    return found
+        scaled[stored == form.blank] = np.nan
+    return scaled

@@ -342,5 +342,5 @@ def read_images(folder, flags, names, starts, indices, rooms, facts):
 
 
 @read_images.fallback
-def _(*given):
+def _(*args):
     """Python reads them all."""

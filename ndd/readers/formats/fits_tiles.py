@@ -25,10 +25,10 @@ def _bits(data, at, count):
     """`count` bits from bit `at` on; -1 if they are not there."""
     if at < 0 or count > 8 * data.size - at:
         return -1
-    found = 0
+    value = 0
     for k in range(at, at + count):
-        found = found << 1 | data[k >> 3] >> (7 - (k & 7)) & 1
-    return found
+        value = value << 1 | data[k >> 3] >> (7 - (k & 7)) & 1
+    return value
 
 
 @kernel

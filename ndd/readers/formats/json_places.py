@@ -120,8 +120,8 @@ def places(text, words, listed, key, starts, lengths):
     there are `starts`."""
     count, at = 0, _after_space(text, _after_space(text, 0) + 1)
     while text[at] == _QUOTE:
-        found, at = _entry(text, at, listed)
-        if not found:
+        place, at = _entry(text, at, listed)
+        if not place:
             at = _next(text, _value_end(text, words, at))
             continue
         count, at = 0, _after_space(text, at + 1)
@@ -129,9 +129,9 @@ def places(text, words, listed, key, starts, lengths):
             starts[count], lengths[count] = 0, 0
             at = _after_space(text, at + 1)
             while text[at] == _QUOTE:
-                found, at = _entry(text, at, key)
+                place, at = _entry(text, at, key)
                 end = _value_end(text, words, at)
-                if found:
+                if place:
                     starts[count], lengths[count] = at, end - at
                 at = _next(text, end)
             count += 1

@@ -87,26 +87,26 @@ def _group_end(data, at, end):
 
 
 @kernel
-def messages(data, starts, ends, wanted, keep_last, found, counts):
+def messages(data, starts, ends, wanted, keep_last, places, counts):
     """The messages (wire 2) of field `wanted` in each message: start and end of the first ones to `found[i, k]`, with
     `keep_last` of the last one to `found[i, -1]`, and how many there are to `counts[i]` (`BROKEN` for what is no
     message)."""
-    room = found.shape[1] - 1 if keep_last else found.shape[1]
+    room = places.shape[1] - 1 if keep_last else places.shape[1]
     for i in range(len(starts)):
         at, count = starts[i], 0
         while 0 <= at < ends[i]:
             number, wire, _, start, at = next_field(data, at, ends[i])
             if at >= 0 and number == wanted and wire == 2:
                 if count < room:
-                    found[i, count, 0], found[i, count, 1] = start, at
+                    places[i, count, 0], places[i, count, 1] = start, at
                 if keep_last:
-                    found[i, -1, 0], found[i, -1, 1] = start, at
+                    places[i, -1, 0], places[i, -1, 1] = start, at
                 count += 1
         counts[i] = count if at >= 0 else BROKEN
 
 
 @kernel
-def fields(data, starts, ends, found):
+def fields(data, starts, ends, places):
     """The fields of each message: `found[i, number]`, as far as there are such rows, is
 
     * `TEXTS`: how often it occurs with a length (wire 2),
@@ -120,9 +120,9 @@ def fields(data, starts, ends, found):
         at = starts[i]
         while 0 <= at < ends[i]:
             number, wire, value, start, at = next_field(data, at, ends[i])
-            if at < 0 or number >= found.shape[1]:
+            if at < 0 or number >= places.shape[1]:
                 continue
-            row = found[i, number]
+            row = places[i, number]
             row[MOST] += at - start if wire == 2 else 1
             if wire == 0:
                 row[VARINTS] += 1
@@ -133,7 +133,7 @@ def fields(data, starts, ends, found):
                 row[TEXTS] += 1
                 row[LAST], row[LAST + 1] = start, at
         if at < 0:
-            found[i, 0, 0] = BROKEN
+            places[i, 0, 0] = BROKEN
 
 
 @kernel

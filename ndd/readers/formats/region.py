@@ -37,7 +37,7 @@ class Region:
             return []
         axes = self._axes(len(shape))
         bounds = [(0, extent) for extent in shape]
-        starts, ends = (_one_each(given, len(axes)) for given in (self.start, self.end))
+        starts, ends = (_one_each(bound, len(axes)) for bound in (self.start, self.end))
         for place, axis in enumerate(axes):
             extent = shape[axis]
             low = self._low(starts, place, extent)

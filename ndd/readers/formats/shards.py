@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from ndd.readers.stores.chunks import ChunkStore
 from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records, RecordStore
 
 _KEPT_OFFSETS = 1 << 22  # of samples: 16 MB
+_AHEAD = 32  # shards whose offsets are requested together
 
 
 class Shard(NamedTuple):
@@ -85,6 +87,8 @@ class _Shards(BatchedStore):
         self._layout = layout
         limit = min(max(_KEPT_OFFSETS // max(int(self._counts.max(initial=1)), 1), 16), 4096)
         self._heads = Memoized(_Head, limit=limit)
+        self._ahead = min(_AHEAD, limit // 2)
+        self._asking = Memoized(threading.Lock)
         self._remote = any(map(is_remote, self._paths))
         if self._remote:
             self.bytes_together = BYTES_OF_STORES
@@ -95,8 +99,13 @@ class _Shards(BatchedStore):
 
     def source(self, number: int) -> str:
         """ "shard.00000.mds sample 17": the sample's place in its shard."""
-        shard = int(np.searchsorted(self.firsts, number, "right")) - 1
-        return f"{self._paths[shard]} sample {number - int(self.firsts[shard])}"
+        return self.sources([number])[0]
+
+    def sources(self, numbers: Sequence[int]) -> list[str]:
+        """The places of several samples."""
+        shards = np.searchsorted(self.firsts, numbers, "right") - 1
+        rows = np.asarray(numbers, np.int64) - self.firsts[shards]
+        return [f"{self._paths[shard]} sample {row}" for shard, row in zip(shards.tolist(), rows.tolist(), strict=True)]
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several samples, whose ranges are read together, whatever their shards."""
@@ -129,7 +138,22 @@ class _Shards(BatchedStore):
     def _filled(self, shards: list[int]) -> list[_Head]:
         """The heads of some shards. Those that are not known are requested together."""
         heads = [self._heads(shard) for shard in shards]
+        if any(head.offsets is None for head in heads):
+            with self._asking():  # the other threads mostly want the same
+                heads = self._asked(shards, heads)[: len(shards)]
+        return heads
+
+    def _asked(self, shards: list[int], heads: list[_Head]) -> list[_Head]:
+        """`heads`, filled. In a store those of some shards that follow are requested as well: each costs two responses."""
+        heads = list(heads)
         missing = [k for k, head in enumerate(heads) if head.offsets is None]
+        if missing and self._remote:
+            following = range(
+                shards[-1] + 1, min(shards[-1] + 1 + max(self._ahead - len(missing), 0), len(self._paths))
+            )
+            more = [shard for shard in following if self._heads(shard).offsets is None]
+            missing += range(len(shards), len(shards) + len(more))
+            shards, heads = [*shards, *more], [*heads, *map(self._heads, more)]
         if missing:
             paths = [self._paths[shards[k]] for k in missing]
             counts = self._counts[[shards[k] for k in missing]]
@@ -185,9 +209,8 @@ class _WholeShards(ChunkStore):
         )
         self._shards, self._layout, self._unpack = list(shards), layout, unpack
 
-    def source(self, number: int) -> str:
+    def source_in(self, chunk: int, row: int) -> str:
         """As of shards that are not compressed."""
-        chunk, row = self.chunk_of(number)
         return f"{self._shards[chunk].path} sample {row}"
 
     def load(self, chunk: int) -> tuple[np.ndarray, np.ndarray]:

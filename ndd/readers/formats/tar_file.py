@@ -105,9 +105,9 @@ class _Scan:
                 name = name.partition(b"\0")[0]
                 if magic == b"ustar\0" and prefix[0]:
                     name = prefix.partition(b"\0")[0] + b"/" + name
-                found = _number(size)
-                if found is not None:
-                    return name, found, kind
+                value = _number(size)
+                if value is not None:
+                    return name, value, kind
         question = "is it damaged?" if number else "is this a tar archive, and not a compressed one?"
         if len(header) < BLOCK:
             question = f"the file ends at {at + len(header)}: it is cut off"

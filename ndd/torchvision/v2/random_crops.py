@@ -49,6 +49,11 @@ class RandomResizedCrop(Transform):
         same_on_batch: one window for all samples of a batch, which then have one size.
 
     Behind `ndd.decoders.image` no more of an image is decoded than its window.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomResizedCrop(8)(torch.zeros(3, 16, 20)).shape
+    torch.Size([3, 8, 8])
     """
 
     _kinds = GEOMETRY
@@ -80,7 +85,13 @@ class RandomResizedCrop(Transform):
 
     @staticmethod
     def get_params(img: Any, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
-        """Top, left, height and width of a window of this image."""
+        """Top, left, height and width of a window of this image.
+
+        Args:
+            img: the image `[..., C, H, W]`.
+            scale: smallest and largest share of the image's area.
+            ratio: smallest and largest width / height.
+        """
         return draws.window(query_size([img]), scale, ratio, draws.logarithms(ratio))
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -125,6 +136,11 @@ class RandomCrop(Transform):
         pad_if_needed: add a border where the image is smaller than the window.
         fill, padding_mode: of the border, as for `Pad`.
         same_on_batch: the same place for all samples of a batch, which then have one size.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomCrop(8, padding=2)(torch.zeros(3, 8, 8)).shape
+    torch.Size([3, 8, 8])
     """
 
     _kinds = GEOMETRY
@@ -154,7 +170,12 @@ class RandomCrop(Transform):
 
     @staticmethod
     def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
-        """Top, left, height and width of a window of this image."""
+        """Top, left, height and width of a window of this image.
+
+        Args:
+            img: the image `[..., C, H, W]`. ValueError if it is smaller than the window.
+            output_size: (H, W) of the window in pixels.
+        """
         (h, w), (th, tw) = query_size([img]), output_size
         if h < th or w < tw:
             raise ValueError(f"Required crop size {(th, tw)} is larger than input image size {(h, w)}")
@@ -207,6 +228,11 @@ class RandomZoomOut(RandomApplyTransform):
         side_range: how often the sides of the image go into those of the canvas, from 1.
         p: the probability.
         same_on_batch: one canvas and place for all samples of a batch, which then have one size.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomZoomOut(side_range=(2.0, 2.0), p=1.0)(torch.zeros(3, 4, 5)).shape
+    torch.Size([3, 8, 10])
     """
 
     _kinds = GEOMETRY
@@ -250,6 +276,13 @@ class RandomIoUCrop(Transform):
     Takes an image, its boxes (`tv_tensors.BoundingBoxes`, or `ndd.Targets` with both) and masks. In `tv_tensors` boxes whose
     middle is outside of the window become zeros, to be removed by `SanitizeBoundingBoxes`; `ndd.Targets` drop them, with what
     belongs to them.
+
+    >>> import ndd
+    >>> from ndd.torchvision import v2
+    >>> image = ndd.zeros(shape=[8, 8, 3], dtype=ndd.uint8)
+    >>> targets = ndd.Targets(image, boxes=[[0.0, 0.0, 0.5, 0.5], [0.5, 0.5, 0.5, 1.0]])
+    >>> v2.RandomIoUCrop()(targets).boxes.shape[1]
+    4
     """
 
     _kinds = GEOMETRY
