@@ -67,6 +67,8 @@ LONG = (
     "test_notebooks.py::test_notebook_runs[segmentation]",
     "test_notebooks.py::test_notebook_runs[augmentation_gallery]",
     "test_elastic.py::test_killed_restarted_and_finished_by_fewer",
+    "test_ray.py::test_workers_of_ray_train",
+    "test_pages.py::test_code_runs_and_prints_what_it_says[cookbook/ray.md]",
     "test_worker_processes.py::test_workers_of_a_data_loader[forkserver-1]",
     "test_notebooks.py::test_notebook_runs[auto_aug]",
     "test_notebooks.py::test_notebook_runs[segmentation_augment]",

@@ -35,15 +35,17 @@ class ObjectCache:
         self._unseen = limit + 1  # bytes written since the folder was measured; at first: all
         self._silent_until = 0.0
 
-    def get(self, key: str) -> np.ndarray | None:
-        """The data under this key, or None."""
+    def get(self, key: str, target: np.ndarray | None = None) -> np.ndarray | None:
+        """The data under this key, in `target` if there is one, or None."""
         path = self._path(key)
         try:
             with open(path, "rb", buffering=0) as file:
                 status = os.fstat(file.fileno())
                 if others_who_write(status):
                     return None
-                data = host_empty(status.st_size, np.uint8)
+                data = host_empty(status.st_size, np.uint8) if target is None else target
+                if len(data) != status.st_size:
+                    return None
                 done = 0
                 while done < len(data):
                     count = file.readinto(data[done:].data)

@@ -104,8 +104,8 @@ def object_store(
         retries: how often a request is repeated that got no response, a broken one, or a 5xx.
         timeout: seconds for one request.
         client_options: options of the stores of obstore: `region`, `endpoint`, `skip_signature=True` (public buckets),
-            `virtual_hosted_style_request` and the like. Child processes get them in the environment variable
-            `NDD_OBJECT_STORE`, so keep secrets in the client's own places.
+            `request_payer=True` (buckets whose readers pay), `virtual_hosted_style_request` and the like. Child processes
+            get them in the environment variable `NDD_OBJECT_STORE`, so keep secrets in the client's own places.
 
     >>> import ndd
     >>> with ndd.io.object_store(connections=8, skip_signature=True):
@@ -152,20 +152,25 @@ def connections() -> int:
 
 def read_objects(urls: Sequence[str]) -> list[Any]:
     """The bytes of each object, u8, or the `OSError` that it cost. As many at once as there are connections."""
-    return _asked(_kept, [(url, 0, -1, "") for url in urls])
+    return _asked(_cached_range, [(url, 0, -1, "", None) for url in urls])
 
 
 def read_object_ranges(
-    urls: Sequence[str], offsets: Any, sizes: Any, versions: Sequence[str] | None = None
+    urls: Sequence[str],
+    offsets: Any,
+    sizes: Any,
+    versions: Sequence[str] | None = None,
+    targets: Sequence[np.ndarray] | None = None,
 ) -> list[Any]:
     """`sizes[i]` bytes (-1: all that follow) at `offsets[i]` of object `urls[i]`, u8, or the `OSError` that it cost.
 
     Args:
         versions: of the objects, where they are known, so that nothing of another one comes from the cache, or from a
             store that says by ETags which one it has: an object that was replaced since is an error.
+        targets: where the bytes go, u8 of these sizes. Default: arrays of their own, which the pool of host memory gives.
     """
-    said = versions or [""] * len(urls)
-    return _asked(_kept, list(zip(urls, map(int, offsets), map(int, sizes), said, strict=True)))
+    said, places = versions or [""] * len(urls), targets or [None] * len(urls)
+    return _asked(_cached_range, list(zip(urls, map(int, offsets), map(int, sizes), said, places, strict=True)))
 
 
 def object_statuses(urls: Sequence[str]) -> list[Any]:
@@ -194,19 +199,23 @@ def _asked(do: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
 # The requests, on the threads of the connections
 
 
-def _kept(environment: Environment, url: str, offset: int, size: int, version: str) -> np.ndarray:
+def _cached_range(
+    environment: Environment, url: str, offset: int, size: int, version: str, target: np.ndarray | None
+) -> np.ndarray:
     cache = _cache(environment)
     if cache is None:
-        return _read(environment, url, offset, size, version)
+        return _read(environment, url, offset, size, version, target)
     key = f"{url}\0{version}\0{offset}\0{size}"
-    cached = cache.get(key)
+    cached = cache.get(key, target)
     if cached is None:
-        cached = _read(environment, url, offset, size, version)
+        cached = _read(environment, url, offset, size, version, target)
         cache.put(key, cached)
     return cached
 
 
-def _read(environment: Environment, url: str, offset: int, size: int, version: str) -> np.ndarray:
+def _read(
+    environment: Environment, url: str, offset: int, size: int, version: str, target: np.ndarray | None
+) -> np.ndarray:
     """Into pooled memory: what the client gives cannot be written to, and lies anywhere."""
     if size == 0:
         return host_empty(0, np.uint8)
@@ -214,7 +223,7 @@ def _read(environment: Environment, url: str, offset: int, size: int, version: s
     if 0 <= size != len(data):
         text = f"The object ends too early (expected {size} bytes at {offset}, got {len(data)})"
         raise OSError(errno.EIO, text, without_secrets(url))
-    target = host_empty(len(data), np.uint8)
+    target = host_empty(len(data), np.uint8) if target is None else target
     if len(data):
         np.copyto(target, np.frombuffer(data, np.uint8))
     return target

@@ -16,7 +16,7 @@ from ndd.readers.formats.arrow import check_columns, rows_of
 from ndd.readers.formats.parquet_file import COMPARISONS, Footer, bytes_of, footers, may_hold, read_group
 from ndd.readers.output import Output
 from ndd.readers.reader import Reader
-from ndd.readers.stores.chunks import ChunkStore
+from ndd.readers.stores.chunks import ChunkStore, Slot
 from ndd.readers.stores.records import Records
 
 _KEPT_FOOTERS = 256  # files: a footer of many row groups takes a MB
@@ -78,12 +78,14 @@ class Parquet(Reader):
         groups: list[tuple[int, int]] = []
         counts: list[int] = []
         largest = 0
+        kept: list[Footer] = []
         for place, footer in enumerate(_all_footers(paths)):
             if isinstance(footer, Exception):
                 raise RuntimeError(
                     f"{self._display}: Cannot open: {without_secrets(paths[place])}: {footer}"
                 ) from footer
             check_columns(self._display, without_secrets(paths[place]), names, footer.schema.names)
+            kept += [footer] if place < _KEPT_FOOTERS else []
             for number, group in enumerate(footer.groups):
                 if group.rows and may_hold(footer, number, conditions):
                     groups.append((place, number))
@@ -91,7 +93,7 @@ class Parquet(Reader):
                     largest = max(largest, bytes_of(group, names))
         if not groups:
             raise RuntimeError(f"{self._display}: no rows in {', '.join(map(without_secrets, paths[:3]))}")
-        return _RowGroups(paths, np.array(groups, np.int32), np.array(counts, np.int64), names, largest)
+        return _RowGroups(paths, np.array(groups, np.int32), np.array(counts, np.int64), names, largest, kept)
 
 
 def _all_footers(paths: Sequence[str]) -> Any:
@@ -100,7 +102,7 @@ def _all_footers(paths: Sequence[str]) -> Any:
 
 
 def _checked(reader: str, predicate: Any) -> list[tuple[str, str, Any]]:
-    """The conditions; ValueError for what is none."""
+    """The conditions; ValueError for other values."""
     for condition in predicate:
         if not isinstance(condition, tuple | list) or len(condition) != 3 or condition[1] not in COMPARISONS:
             raise ValueError(
@@ -111,22 +113,33 @@ def _checked(reader: str, predicate: Any) -> list[tuple[str, str, Any]]:
 
 
 class _RowGroups(ChunkStore):
-    def __init__(self, paths: list[str], groups: np.ndarray, counts: np.ndarray, columns: list[str], largest: int):
+    def __init__(
+        self,
+        paths: list[str],
+        groups: np.ndarray,
+        counts: np.ndarray,
+        columns: list[str],
+        largest: int,
+        footers_there: Sequence[Footer],
+    ):
         super().__init__(counts, largest, any(map(is_remote, paths)))
         self._paths, self._groups, self._columns = paths, groups, columns
-        self._footers = Memoized(_footer, limit=_KEPT_FOOTERS)
+        self._footers = Memoized(Slot, limit=_KEPT_FOOTERS)
+        for place, footer in enumerate(footers_there):
+            self._footers(place).filled(lambda _, known=footer: known, place)
 
     def load(self, chunk: int) -> tuple[Any, str]:
         place, group = self._groups[chunk].tolist()
         path = self._paths[place]
-        return read_group(path, self._footers(path), group, self._columns), path.rpartition("/")[0]
+        with self._footers.using(place) as slot:
+            footer = slot.filled(lambda _: _footer(path), place)
+        return read_group(path, footer, group, self._columns), path.rpartition("/")[0]
 
     def rows(self, loaded: tuple[Any, str], rows: np.ndarray) -> Records:
         return rows_of(loaded[0], rows, loaded[1], inside)
 
-    def source(self, number: int) -> str:
+    def source_in(self, chunk: int, row: int) -> str:
         """ "a.parquet row group 3 row 17": the row's place in its row group."""
-        chunk, row = self.chunk_of(number)
         place, group = self._groups[chunk].tolist()
         return f"{self._paths[place]} row group {group} row {row}"
 

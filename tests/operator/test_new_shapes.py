@@ -43,7 +43,7 @@ def test_new_lengths_take_so_many_more_steps():
 
 def kept_of(op):
     """How much is kept for each call of an operator with its constants, at most."""
-    every = list(op._settled.values())
+    every = list(op._cached_calls.values())
     found = {
         name: max(len(getattr(one, name)) for one in every)
         for name in ("plans", "kernels", "columns", "came_once", "made_once")
@@ -96,8 +96,8 @@ def test_launches_are_written_down_only_for_lengths_that_come_again(emulated_gpu
     for n in range(1, 21):
         _doubled(n, n + 1)
     assert asked == [2 * n + 1 for n in range(1, 21)]
-    settled = next(iter(doubled.operator._settled.values()))
-    assert len(settled.plans) < 12
+    cached_call = next(iter(doubled.operator._cached_calls.values()))
+    assert len(cached_call.plans) < 12
     asked.clear()
     for _ in range(4):
         _doubled(20, 21)  # came before: kept now
@@ -106,7 +106,7 @@ def test_launches_are_written_down_only_for_lengths_that_come_again(emulated_gpu
     for _ in range(2):
         _doubled(31, 30)
     assert asked == [41, 61, 61]
-    assert len(settled.kernels) == 1
+    assert len(cached_call.kernels) == 1
 
 
 def test_an_operator_may_ask_for_work_in_any_number(emulated_gpu):

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ndd._execution import observation
 from ndd.decoders import BadSample
 from ndd.read_ahead import Pending, ReadAhead
@@ -80,7 +82,7 @@ class _Group(Pending[Any]):
             (numbers, position), records = self.cuts[len(self.peeked)], self.records()
             if len(numbers) < len(records):
                 start = self.done + sum(len(step.numbers) for step in self.peeked)
-                records = Records.of(records[start : start + len(numbers)])
+                records = records.picked(np.arange(start, start + len(numbers)))
             self.peeked.append(Step(numbers, records, position))
         return self.peeked[distance]
 
@@ -283,13 +285,15 @@ class RecordReadAhead(ReadAhead[Any]):
         if observation.active is not None:
             observation.active.was_read(len(numbers) // shares, begun)
         seconds = (time.perf_counter() - begun) * shares / len(numbers)
-        size = records.nbytes // len(numbers) if records is not None and self._store.at_once > 1 else 0
         with self._lock:
-            self._bytes = size if self._bytes == _BYTES_AT_ONCE else max(size, self._bytes)
             self._seconds = min(seconds, (3 * self._seconds + seconds) / 4)  # one that was held up says little
             if records is not None:
                 group.read[start] = records
             group.left -= 1
+            if self._store.at_once > 1 and (records is not None or not group.left):
+                whole = group.records() if records is None else records
+                size = whole.nbytes // len(whole)
+                self._bytes = size if self._bytes == _BYTES_AT_ONCE else max(size, self._bytes)
             if not group.left:
                 self._ready.notify_all()
                 if self._store.in_turn:

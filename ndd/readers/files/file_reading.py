@@ -12,6 +12,7 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ class OpenFiles:
         if beyond:
             return self._without(beyond, numbers, offsets, sizes, self.read)
         if self._remote:
-            return self._requested(numbers, offsets, sizes)
+            return self._requested(numbers, offsets, sizes)[0]
         pieces: list[Any] = [None] * len(sizes)
         missing = list(range(len(sizes)))  # where there is no compiled reading
         if self._open:
@@ -103,17 +104,36 @@ class OpenFiles:
             contents = _each(self.paths, read_objects, read_slowly)
         return contents, {place: piece for place, piece in enumerate(contents) if isinstance(piece, Exception)}
 
-    def _requested(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
-        """Ranges of objects, each in its own memory. Objects that were not found are not requested again."""
-        _ = self.sizes
-        said = self._statuses or []
-        found: list[Any] = [said[n] for n in numbers.tolist()]
-        places = [place for place, status in enumerate(found) if isinstance(status, Status)]
-        paths, versions = [self.paths[int(numbers[p])] for p in places], [found[p].version for p in places]
-        pieces = read_object_ranges(paths, offsets[places], sizes[places], versions)
-        for place, piece in zip(places, pieces, strict=True):
-            found[place] = piece
-        return found
+    def _requested(
+        self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray
+    ) -> tuple[list[Any], np.ndarray, np.ndarray]:
+        """Ranges of objects as views of one buffer, the buffer, and the offset of each range in it. A range is requested in
+        parts that run side by side. Objects that were not found are not requested again."""
+        totals = self.sizes[numbers]
+        sizes = np.where(totals < 0, 0, np.where(sizes < 0, np.maximum(totals - offsets, 0), sizes))
+        room = (sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT
+        places = np.add.accumulate(room) - room
+        buffer = host_empty(int(room.sum()), np.uint8)
+        pieces: list[Any] = _pieces(buffer, places, sizes)
+        paths: list[str] = []
+        versions: list[str] = []
+        parts: list[tuple[int, int, int]] = []  # the range, and where in it
+        for k, (number, size) in enumerate(zip(numbers.tolist(), sizes.tolist(), strict=True)):
+            said = (self._statuses or [])[number]
+            if isinstance(said, OSError):
+                pieces[k] = said
+                continue
+            count = max(-(-size // _REQUEST), 1)
+            cuts = [size * part // count for part in range(count + 1)]
+            parts += [(k, begin, end) for begin, end in pairwise(cuts)]
+            paths += [self.paths[number]] * count
+            versions += [said.version] * count
+        targets = [buffer[places[k] + begin : places[k] + end] for k, begin, end in parts]
+        begins, lengths = [int(offsets[k]) + begin for k, begin, _ in parts], [end - begin for _, begin, end in parts]
+        for (k, _, _), part in zip(parts, read_object_ranges(paths, begins, lengths, versions, targets), strict=True):
+            if isinstance(part, BaseException):
+                pieces[k] = part
+        return pieces, buffer, places
 
     def _read(
         self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
@@ -134,7 +154,7 @@ class OpenFiles:
         They may begin at any address.
         """
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
-        if not self._open:
+        if not self._open and not self._remote:
             return self._read_apart(numbers, offsets, sizes)
         buffer, starts, errors = self.read_packed(numbers, offsets, sizes)
         pieces = _pieces(buffer, starts, sizes)
@@ -146,7 +166,10 @@ class OpenFiles:
         """As `read_joined`, in one u8 array: the array, the offset of each range in it, and the errors of unreadable ranges,
         whose bytes are undefined."""
         numbers, offsets, sizes = (np.asarray(a, np.int64) for a in (numbers, offsets, sizes))
-        if self._open and not self._beyond(numbers, offsets, sizes):
+        beyond = self._beyond(numbers, offsets, sizes)
+        if self._remote and not beyond:
+            return self._packed_of_objects(numbers, offsets, sizes)
+        if self._open and not beyond:
             first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
             # As in the file: `ndd/_tensor/memory.py` says why.
             lead = offsets[first] % _ALIGNMENT
@@ -164,21 +187,41 @@ class OpenFiles:
                 buffer[start : start + len(pieces[place])] = pieces[place]
         return buffer, starts, errors
 
+    def _packed_of_objects(
+        self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
+        """As `read_packed`, of ranges within their objects: each response goes to its place in the array at once."""
+        first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST)
+        pieces, buffer, places = self._requested(numbers[first], offsets[first], run_sizes)
+        starts = places[run_of] + offsets - offsets[first][run_of]
+        errors: dict[int, OSError] = {}
+        failed = [run for run, piece in enumerate(pieces) if isinstance(piece, BaseException)]
+        for place in np.flatnonzero(np.isin(run_of, failed)).tolist() if failed else ():
+            piece, size = pieces[run_of[place]], int(sizes[place])
+            if getattr(piece, "errno", None) == errno.EIO:  # the object ends within the run: this range may be there
+                piece = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), size)
+            if isinstance(piece, np.ndarray):
+                buffer[starts[place] : starts[place] + size] = piece
+            else:
+                errors[place] = piece
+        return buffer, starts, errors
+
     def _read_apart(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
-        """Reads run by run: objects, files without compiled reading, and runs of which a part is missing."""
+        """Reads run by run: files without compiled reading, and runs of which a part is missing."""
         beyond = self._beyond(numbers, offsets, sizes)
         if beyond:
             return self._without(beyond, numbers, offsets, sizes, self._read_apart)
-        first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST if self._remote else _RUN)
+        if self._remote:
+            return self.read_joined(numbers, offsets, sizes)
+        first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
         runs = self.read(numbers[first], offsets[first], run_sizes)
         starts = (offsets - offsets[first][run_of]).tolist()
         pieces: list[Any] = []
         for place, (run, start, size) in enumerate(zip(run_of.tolist(), starts, sizes.tolist(), strict=True)):
             piece = runs[run]
-            if isinstance(piece, OSError) and (piece.errno == errno.EIO or not self._remote):
-                # This range may be there.
+            if isinstance(piece, OSError):  # this range may be there
                 piece = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), size)
-            elif not isinstance(piece, OSError):
+            else:
                 piece = piece[start : start + size]
             pieces.append(piece)
         return pieces
@@ -195,16 +238,16 @@ class OpenFiles:
         """The result of `read` for all ranges but these, each of which is tried alone: a file may have grown."""
         inside = np.ones(len(sizes), bool)
         inside[beyond] = False
-        found: list[Any] = [None] * len(sizes)
+        results: list[Any] = [None] * len(sizes)
         if inside.any():
             pieces = read(numbers[inside], offsets[inside], sizes[inside])
             for place, piece in zip(np.flatnonzero(inside).tolist(), pieces, strict=True):
-                found[place] = piece
+                results[place] = piece
         for place in beyond:
             path, offset, size = self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place])
             total = int(self.sizes[numbers[place]])
-            found[place] = _ends_early(path, offset, size, total) if self._remote else read_slowly(path, offset, size)
-        return found
+            results[place] = _ends_early(path, offset, size, total) if self._remote else read_slowly(path, offset, size)
+        return results
 
     def close(self) -> None:
         """Close the files. Nobody may be reading from them."""

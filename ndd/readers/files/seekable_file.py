@@ -7,12 +7,10 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ndd.io.object_store import Status, is_remote
+from ndd.io.object_store import Status
 from ndd.readers.files.file_reading import OpenFiles, RegularFile
 
-_PART = 1 << 21  # the longest request of an object; several run at once
+_GAP = 1 << 16  # bytes between two ranges that are read as one
 
 
 class SeekableFile(io.RawIOBase):
@@ -24,17 +22,12 @@ class SeekableFile(io.RawIOBase):
         self.name, self._at, self._file = path, 0, RegularFile(path, known)
         if any(offset < 0 or offset > self._file.size - size for offset, size in zip(offsets, sizes, strict=True)):
             raise ValueError(f"a column lies beyond the {self._file.size} bytes of the file: is it cut off?")
-        longest = _PART if is_remote(path) else max([*sizes, 1])
-        parts = sorted(
-            (offset + begin, min(longest, size - begin))
-            for offset, size in zip(offsets, sizes, strict=True)
-            for begin in range(0, size, longest)
-        )
-        self._starts = [start for start, _ in parts]
+        ranges = _joined(offsets, sizes)
+        self._starts = [start for start, _ in ranges]
         self._parts: list[Any] = []
-        if parts:
+        if ranges:
             with OpenFiles([path], known and [known]) as files:
-                self._parts = files.read_joined(np.zeros(len(parts), np.int64), *np.array(parts, np.int64).T)
+                self._parts = files.read([0] * len(ranges), self._starts, [end - start for start, end in ranges])
         for part in self._parts:
             if isinstance(part, Exception):
                 raise part
@@ -62,8 +55,8 @@ class SeekableFile(io.RawIOBase):
             raise ValueError("expected a place within the file, got one before its beginning")
         return self._at
 
-    def read(self, size: int = -1) -> bytes:
-        """Bytes from the place on; fewer where the file ends."""
+    def read(self, size: int = -1) -> Any:
+        """Bytes from the place on; fewer where the file ends. What was read at the beginning is not copied: a view."""
         left = max(self._file.size - self._at, 0)
         size = left if size < 0 else min(size, left)
         pieces: list[Any] = []
@@ -73,7 +66,7 @@ class SeekableFile(io.RawIOBase):
                 break
             pieces.append(piece)
             self._at, size = self._at + len(piece), size - len(piece)
-        return b"".join(pieces)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _piece(self, size: int) -> Any:
         """Bytes from here on, at most `size`."""
@@ -90,3 +83,14 @@ class SeekableFile(io.RawIOBase):
         if not self.closed:
             self._file.__exit__()
         super().close()
+
+
+def _joined(offsets: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Where ranges that lie close together begin and end, ascending."""
+    joined: list[tuple[int, int]] = []
+    for offset, size in sorted(zip(offsets, sizes, strict=True)):
+        if joined and offset - joined[-1][1] <= _GAP:
+            joined[-1] = joined[-1][0], max(joined[-1][1], offset + size)
+        elif size:
+            joined.append((offset, offset + size))
+    return joined

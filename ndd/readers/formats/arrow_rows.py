@@ -57,8 +57,8 @@ class RecordBatches(ChunkStore):
         table, folder = loaded
         return rows_of(table, rows, folder, inside if is_remote(folder) else os.path.join)
 
-    def source(self, number: int) -> str:
+    def source_in(self, chunk: int, row: int) -> str:
         """ "data-00000-of-00001.arrow row 17": the row's place in its file."""
-        place = int(self._table[self.chunk_of(number)[0], 0])
+        place = int(self._table[chunk, 0])
         first = int(np.searchsorted(self._table[:, 0], place))
-        return f"{self._paths[place]} row {number - int(self.firsts[first])}"
+        return f"{self._paths[place]} row {row + int(self.firsts[chunk] - self.firsts[first])}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from ndd.readers.stores.chunks import ChunkStore
 from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records, RecordStore
 
 _KEPT_OFFSETS = 1 << 22  # of samples: 16 MB
+_AHEAD = 32  # shards whose offsets are requested together
 
 
 class Shard(NamedTuple):
@@ -31,15 +33,16 @@ class Shard(NamedTuple):
     count: int
     """The number of its samples."""
     codec: str
-    """What has compressed it as a whole; "" for nothing."""
+    """The codec that compressed the whole shard; "" for none."""
     size: int
-    """In bytes, once it is decompressed; about, if nothing has compressed it."""
+    """Its size in bytes when decompressed; approximate if it is not compressed."""
 
 
 def read_indexes(reader: str, kind: str, path: Any, take: Callable[[str, Any], None]) -> None:
     """Calls `take` with each folder and the content of its `index.json`.
 
-    RuntimeError for an index that cannot be read, or where `take` raises ValueError, KeyError, TypeError or AttributeError.
+    RuntimeError for an index that cannot be read, or for which `take` raises ValueError, KeyError, TypeError or
+    AttributeError.
     """
     for folder in listed_names(reader, "path", path):
         folder = folder.removesuffix("index.json")
@@ -63,7 +66,8 @@ def shard_store(shards: Sequence[Shard], layout: Layout, unpack: Unpack | None =
 
 
 def offsets_in(head: np.ndarray, count: int, size: int) -> np.ndarray:
-    """Where the samples of a shard begin, and the end of the last, of its first bytes. ValueError for offsets that no shard has."""
+    """The offsets of the samples of a shard and the end of the last, from its first bytes. ValueError for impossible
+    offsets."""
     if len(head) < 4 * (count + 2):
         raise ValueError(f"expected a shard of {count} samples, got {size} bytes")
     numbers = np.frombuffer(head[: 4 * (count + 2)].tobytes(), "<u4")
@@ -76,7 +80,7 @@ def offsets_in(head: np.ndarray, count: int, size: int) -> np.ndarray:
 
 
 class _Shards(BatchedStore):
-    """Samples are read one by one; the offsets of the shards that were used last are kept."""
+    """Samples are read one by one; the offsets of the most recently used shards are cached."""
 
     def __init__(self, shards: Sequence[Shard], layout: Layout):
         self._paths = [shard.path for shard in shards]
@@ -85,6 +89,8 @@ class _Shards(BatchedStore):
         self._layout = layout
         limit = min(max(_KEPT_OFFSETS // max(int(self._counts.max(initial=1)), 1), 16), 4096)
         self._heads = Memoized(_Head, limit=limit)
+        self._ahead = min(_AHEAD, limit // 2)
+        self._asking = Memoized(threading.Lock)
         self._remote = any(map(is_remote, self._paths))
         if self._remote:
             self.bytes_together = BYTES_OF_STORES
@@ -95,8 +101,13 @@ class _Shards(BatchedStore):
 
     def source(self, number: int) -> str:
         """ "shard.00000.mds sample 17": the sample's place in its shard."""
-        shard = int(np.searchsorted(self.firsts, number, "right")) - 1
-        return f"{self._paths[shard]} sample {number - int(self.firsts[shard])}"
+        return self.sources([number])[0]
+
+    def sources(self, numbers: Sequence[int]) -> list[str]:
+        """The places of several samples."""
+        shards = np.searchsorted(self.firsts, numbers, "right") - 1
+        rows = np.asarray(numbers, np.int64) - self.firsts[shards]
+        return [f"{self._paths[shard]} sample {row}" for shard, row in zip(shards.tolist(), rows.tolist(), strict=True)]
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several samples, whose ranges are read together, whatever their shards."""
@@ -129,7 +140,22 @@ class _Shards(BatchedStore):
     def _filled(self, shards: list[int]) -> list[_Head]:
         """The heads of some shards. Those that are not known are requested together."""
         heads = [self._heads(shard) for shard in shards]
+        if any(head.offsets is None for head in heads):
+            with self._asking():  # the other threads mostly want the same
+                heads = self._asked(shards, heads)[: len(shards)]
+        return heads
+
+    def _asked(self, shards: list[int], heads: list[_Head]) -> list[_Head]:
+        """`heads`, filled. In a store those of some shards that follow are requested as well: each costs two responses."""
+        heads = list(heads)
         missing = [k for k, head in enumerate(heads) if head.offsets is None]
+        if missing and self._remote:
+            following = range(
+                shards[-1] + 1, min(shards[-1] + 1 + max(self._ahead - len(missing), 0), len(self._paths))
+            )
+            more = [shard for shard in following if self._heads(shard).offsets is None]
+            missing += range(len(shards), len(shards) + len(more))
+            shards, heads = [*shards, *more], [*heads, *map(self._heads, more)]
         if missing:
             paths = [self._paths[shards[k]] for k in missing]
             counts = self._counts[[shards[k] for k in missing]]
@@ -143,7 +169,10 @@ class _Shards(BatchedStore):
                     if isinstance(piece, Exception):
                         raise piece
                     heads[k].status, heads[k].offsets = status, offsets_in(piece, count, total)
-                except (OSError, ValueError) as error:  # of these records only: the file may be there the next time
+                except (
+                    OSError,
+                    ValueError,
+                ) as error:  # an error of these records only: the file may exist the next time
                     heads[k] = _Head(shards[k], error, status)
         return heads
 
@@ -153,7 +182,7 @@ class _Shards(BatchedStore):
 
 
 class _Head:
-    """The offsets of a shard, once they have been read, or the error of that; and what its store says of it."""
+    """The offsets of a shard, or the error of reading them, and what its store says about it."""
 
     __slots__ = ("offsets", "status")
 
@@ -162,7 +191,7 @@ class _Head:
 
 
 def _with_faults(records: Records, places: np.ndarray, faults: dict[int, Exception], count: int) -> Records:
-    """Records that stand at some of `count` places; the others are faults."""
+    """Records for some of `count` positions; the others are errors."""
     if not faults:
         return records
     every: dict[int, BaseException] = {**faults, **{int(places[k]): error for k, error in records.faults.items()}}
@@ -185,9 +214,8 @@ class _WholeShards(ChunkStore):
         )
         self._shards, self._layout, self._unpack = list(shards), layout, unpack
 
-    def source(self, number: int) -> str:
+    def source_in(self, chunk: int, row: int) -> str:
         """As of shards that are not compressed."""
-        chunk, row = self.chunk_of(number)
         return f"{self._shards[chunk].path} sample {row}"
 
     def load(self, chunk: int) -> tuple[np.ndarray, np.ndarray]:
@@ -200,7 +228,7 @@ class _WholeShards(ChunkStore):
         return self._unpack(data, shard.count)
 
     def rows(self, loaded: tuple[np.ndarray, np.ndarray], rows: np.ndarray) -> Records:
-        """Copies: samples of a batch must not keep all of their shard."""
+        """Copies: samples of a batch must not hold the memory of their whole shard."""
         data, offsets = loaded
         begins = offsets[rows].astype(np.int64)
         sizes = offsets[rows + 1] - begins

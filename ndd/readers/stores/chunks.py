@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd.io.object_store import connections
-from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records
+from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Jobs, Records
 
 _KEPT_BYTES = 1 << 28  # of decoded chunks, so that a shuffle with a buffer decodes a chunk once
 _MOST_KEPT = 256  # chunks
 _LEAST_KEPT = 2
+# That wait for chunks of a store. Batches share chunks, so that about half of the threads wait for what another one requests.
+_THREADS = 2 * THREADS_OF_STORES
 
 
 class ChunkStore(BatchedStore):
     """Records of which several are decoded together. The chunks that were used last stay decoded.
 
-    A subclass says how a chunk is decoded (`load`) and gives rows of it (`rows`).
+    A subclass says how a chunk is decoded (`load`), gives rows of it (`rows`) and names them (`source_in`).
 
     Args:
         counts: the number of records of each chunk.
@@ -31,11 +33,11 @@ class ChunkStore(BatchedStore):
     def __init__(self, counts: np.ndarray, largest: int, remote: bool):
         self.firsts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         limit = min(max(_KEPT_BYTES // max(largest, 1), _LEAST_KEPT), _MOST_KEPT)
-        self._slots = Memoized(_Slot, limit=limit)
+        self._slots = Memoized(Slot, limit=limit)
         self.threads = 2  # one decodes the next chunk while the other takes rows of the last
         if remote:  # a thread for each chunk that is on its way
             self.at_once, self.bytes_together = connections(), BYTES_OF_STORES
-            self.threads = min(THREADS_OF_STORES, limit)
+            self.threads = min(_THREADS, limit)
 
     def load(self, chunk: int) -> Any:
         """A chunk, decoded."""
@@ -48,22 +50,33 @@ class ChunkStore(BatchedStore):
     def __len__(self) -> int:
         return int(self.firsts[-1])
 
-    def chunk_of(self, number: int) -> tuple[int, int]:
-        """The chunk that a record lies in, and its row there."""
-        chunk = int(np.searchsorted(self.firsts, number, "right")) - 1
-        return chunk, number - int(self.firsts[chunk])
+    def source_in(self, chunk: int, row: int) -> str:
+        """The origin of a row of a chunk."""
+        raise NotImplementedError
+
+    def source(self, number: int) -> str:
+        """What `source_in` says."""
+        return self.sources([number])[0]
+
+    def sources(self, numbers: Sequence[int]) -> list[str]:
+        """The sources of several records."""
+        chunks = np.searchsorted(self.firsts, numbers, "right") - 1
+        rows = np.asarray(numbers, np.int64) - self.firsts[chunks]
+        return [self.source_in(chunk, row) for chunk, row in zip(chunks.tolist(), rows.tolist(), strict=True)]
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several records, chunk by chunk."""
-        listed = np.asarray(numbers, np.int64)
-        chunks = np.searchsorted(self.firsts, listed, "right") - 1
-        order = np.argsort(chunks, kind="stable")
-        starts = np.flatnonzero(np.diff(chunks[order], prepend=-1))
-        groups = np.split(order, starts[1:])
-        parts = [self._of_chunk(int(chunks[places[0]]), listed[places]) for places in groups]
-        return Records.joined(parts).picked(np.argsort(order))
+        reading = _Reading(self, numbers)
+        for job in range(reading.count):
+            reading.run(job)
+        return reading.records()
 
-    def _of_chunk(self, chunk: int, numbers: np.ndarray) -> Records:
+    def jobs(self, numbers: Sequence[int]) -> Jobs | None:
+        """A thread for each chunk where chunks lie in a store, so that one does not wait for the response of another."""
+        return _Reading(self, numbers) if self.at_once > 1 else None
+
+    def of_chunk(self, chunk: int, numbers: np.ndarray) -> Records:
+        """Some records of a chunk; its error in the place of each, if it cannot be read."""
         try:
             with self._slots.using(chunk) as slot:
                 return self.rows(slot.filled(self.load, chunk), numbers - self.firsts[chunk])
@@ -75,14 +88,39 @@ class ChunkStore(BatchedStore):
         self._slots.clear()
 
 
-class _Slot:
-    """A place for a decoded chunk. One thread fills it; others that want the same chunk wait, and only they."""
+class _Reading(Jobs):
+    """The reading of some records: a job for each chunk."""
 
-    def __init__(self, chunk: int):
+    def __init__(self, store: ChunkStore, numbers: Sequence[int]):
+        self._store = store
+        listed = np.asarray(numbers, np.int64)
+        chunks = np.searchsorted(store.firsts, listed, "right") - 1
+        self._order = np.argsort(chunks, kind="stable")
+        starts = np.flatnonzero(np.diff(chunks[self._order], prepend=-1))
+        groups = np.split(self._order, starts[1:])
+        self._work = [(int(chunks[places[0]]), listed[places]) for places in groups]
+        self._parts: list[Any] = [None] * len(groups)
+        self.count = len(groups)
+
+    def run(self, job: int) -> None:
+        """Reads the records of a chunk."""
+        self._parts[job] = self._store.of_chunk(*self._work[job])
+
+    def records(self) -> Records:
+        """All of them, in the order in which they were asked for."""
+        return Records.joined(self._parts).picked(np.argsort(self._order))
+
+
+class Slot:
+    """A place for a decoded chunk, or anything else that takes long to make. One thread fills it; others that want the same
+    one wait, and only they."""
+
+    def __init__(self, chunk: Any):
         self._lock = threading.Lock()
         self._value: Any = None
 
-    def filled(self, load: Any, chunk: int) -> Any:
+    def filled(self, load: Callable[[Any], Any], chunk: Any) -> Any:
+        """`load(chunk)`, or what it gave before."""
         with self._lock:
             if self._value is None:
                 self._value = load(chunk)

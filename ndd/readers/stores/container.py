@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd._tensor.secrets import without_secrets
-from ndd.io.object_store import connections, is_remote
-from ndd.readers.files.file_reading import OpenFiles
+from ndd.io.object_store import Status, connections, is_remote
+from ndd.readers.files.file_reading import OpenFiles, statuses
 from ndd.readers.output import Record
+from ndd.readers.stores.chunks import Slot
 from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
+_ASKED_AT_ONCE = 32  # containers in a store, as many as there are connections by default
 # The bytes of records that share a buffer. The number of parts in which a batch is read varies; with one buffer for each part the
 # pool kept some of every size: 200 to 230 MB after ten epochs of 20,000 records of 100 kB in batches of 256. Pieces of up to this
 # size replace each other: 85 to 140 MB. With pieces of 8 MB a record took 10 us instead of 9.
@@ -26,12 +29,19 @@ class ContainerStore(BatchedStore):
 
     A reader subclasses it; its `parse` makes the outputs of the bytes of a record. Reading releases the GIL; records that
     lie next to each other and are asked for together are read in one piece.
+
+    Args:
+        paths: the containers: files, or addresses of objects.
+        containers: of each record the index of its path, ascending: int64 `[N]`.
+        offsets: of each record where it begins in its container, in bytes: int64 `[N]`.
+        sizes: of each record how long it is, in bytes: int64 `[N]`.
     """
 
     def __init__(self, paths: Sequence[str], containers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray):
         self.paths = list(paths)
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
         self._files = Memoized(opened, limit=_KEPT_OPEN)
+        self._statuses: Memoized[Slot] = Memoized(Slot)
         if any(map(is_remote, self.paths)):
             self.at_once, self.threads, self.bytes_together = connections(), THREADS_OF_STORES, BYTES_OF_STORES
 
@@ -39,6 +49,10 @@ class ContainerStore(BatchedStore):
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).
 
         Raise ValueError with what was expected and what is there; the base adds reader, container and record.
+
+        Args:
+            number: of the record.
+            data: its bytes, u8 `[size]`; not to be written to.
         """
         raise NotImplementedError
 
@@ -46,7 +60,11 @@ class ContainerStore(BatchedStore):
         return len(self.offsets)
 
     def source(self, number: int) -> str:
-        """ "train.rec record 17": the record's place in its container."""
+        """ "train.rec record 17": the record's place in its container.
+
+        Args:
+            number: of the record.
+        """
         return self.sources([number])[0]
 
     def sources(self, numbers: Sequence[int]) -> list[str]:
@@ -82,21 +100,49 @@ class ContainerStore(BatchedStore):
         return Records.joined([Records.of(self.read(container, p)) for p in np.array_split(numbers, pieces)])
 
     def read(self, container: int, numbers: np.ndarray) -> Records | Sequence[Record | BaseException]:
-        """Several records of one container. Override it where `parse` is cheaper for all of them at once."""
+        """Several records of one container. Override it where `parse` is cheaper for all of them at once.
+
+        Args:
+            container: index into `paths`.
+            numbers: of the records, all in this container: int64 array.
+        """
         pieces = self.ranges(container, self.offsets[numbers], self.sizes[numbers])
         return [self._parsed(number, piece) for number, piece in zip(numbers.tolist(), pieces, strict=True)]
 
     def ranges(self, container: int, offsets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray | OSError]:
-        """More bytes of a container, for a `parse` whose records point at them."""
-        with self._files.using(self.paths[container]) as file:
+        """More bytes of a container, for a `parse` whose records point at them.
+
+        Args:
+            container: index into `paths`.
+            offsets, sizes: where each range begins and how long it is, in bytes: int64 arrays.
+        """
+        with self._open(container) as file:
             return file.read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def packed(
         self, container: int, offsets: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
-        """Bytes of a container in one array, the offset of each range in it, and the errors of unreadable ranges."""
-        with self._files.using(self.paths[container]) as file:
+        """Bytes of a container in one array, the offset of each range in it, and the errors of unreadable ranges.
+
+        Args:
+            container: index into `paths`.
+            offsets, sizes: where each range begins and how long it is, in bytes: int64 arrays.
+        """
+        with self._open(container) as file:
             return file.read_packed(np.zeros(len(offsets), np.int64), offsets, sizes)
+
+    def _open(self, container: int) -> AbstractContextManager[OpenFiles]:
+        """A container. The sizes of objects are asked for by one thread, of several objects at once, so that the others do not
+        wait at the beginning of each."""
+        known = None
+        if self.at_once > 1:
+            block, place = divmod(container, _ASKED_AT_ONCE)
+            known = self._statuses(block).filled(self._ask, block)[place]
+        return self._files.using(self.paths[container], known)
+
+    def _ask(self, block: int) -> list[Status | None]:
+        said = statuses(self.paths[block * _ASKED_AT_ONCE :][:_ASKED_AT_ONCE])
+        return [None if isinstance(status, OSError) else status for status in said]
 
     def _parsed(self, number: int, piece: np.ndarray | OSError) -> Record | Exception:
         if isinstance(piece, OSError):
@@ -109,11 +155,12 @@ class ContainerStore(BatchedStore):
     def close(self) -> None:
         """Close the containers."""
         self._files.clear()
+        self._statuses.clear()
 
 
-def opened(path: str) -> OpenFiles:
-    """A container."""
-    return OpenFiles([path])
+def opened(path: str, known: Status | None = None) -> OpenFiles:
+    """A container, of which its store has said this."""
+    return OpenFiles([path], known and [known])
 
 
 def warn_of_unlisted(reader: str, index: str, path: str, end: int, size: int) -> None:
