@@ -111,10 +111,17 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
     return [file for file in (yield) if not isinstance(file, DoctestModule)]
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """What is there now stays: looking through it for garbage took an eighth of the time of all tests."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is there afterwards stays. To look through it for garbage took a fifth of the time of collecting, and an eighth of the
+    time of all tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

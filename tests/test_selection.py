@@ -31,11 +31,33 @@ def test_each_value_of_each_parameter_occurs():
 @pytest.mark.parametrize(
     "kinds", [("uint8", "f4", "i64", "bool", "bfloat16"), (np.uint8, np.int8, np.float32, np.bool_)]
 )
-def test_three_element_types_are_tried(kinds):
+def test_two_element_types_are_tried(kinds):
     items = [item("test", kind=k) for k in kinds]
-    assert len(selection.combinations(items)) == 3
+    assert len(selection.combinations(items)) == 2
     items = [item("test", kind=k, line=f"line {i}") for i, k in enumerate(kinds)]
     assert len(selection.combinations(items)) == len(kinds)  # each has something that no other has
+
+
+def test_all_tests_of_a_subject_try_the_same_types(monkeypatch):
+    monkeypatch.setattr(selection, "everything", False)
+    types = ["int8", "uint8", "bool", "float16", "float32", "int64", "uint16"]
+    first = selection.drawn_types(types, 3, "flip")
+    assert set(first) > {"uint8", "float32"}
+    assert selection.drawn_types(types[::-1], 3, "flip")[2] == first[2]
+    assert (
+        len(
+            {
+                selection.drawn_types(types, 3, subject)[2]
+                for subject in ("flip", "pad", "cat", "crop", "slice", "erase")
+            }
+        )
+        > 1
+    )
+    items = [item("tests/ops/test_flip.py::test", kind=k) for k in types]
+    chosen = [i.callspec.params["kind"] for i in items if i.nodeid in selection.combinations(items)]
+    assert set(chosen) == set(first[:2])
+    monkeypatch.setattr(selection, "everything", True)
+    assert selection.drawn_types(types, 3, "flip") == types
 
 
 def test_what_has_no_parameters_runs():
