@@ -229,7 +229,7 @@ def _numba() -> _Numba:
         few = {"opt": 1, "loop_vectorize": False, "slp_vectorize": False} if light else {}
 
         def once(*module: Any, **given: Any) -> Any:
-            return (NoPasses(), None) if given.get("cost") == "cheap" else full(*module, **few)
+            return NoPasses() if given.get("cost") == "cheap" else full(*module, **few)
 
         codegen._module_pass_manager = once
         try:
@@ -238,6 +238,11 @@ def _numba() -> _Numba:
             del codegen._module_pass_manager
 
     class NoPasses:
+        """In place of numba's pass manager, or of a pair of that and its builder, which numba has since 0.62."""
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter((self, None))
+
         def run(self, *_: Any) -> None:
             pass
 
