@@ -224,7 +224,7 @@ def _numba() -> _Numba:
         """Meanwhile numba's passes over a module, or over each function, are LLVM's first level, without vector code."""
         full = getattr(codegen, passes)
         few = {"opt": 1, "loop_vectorize": False, "slp_vectorize": False}
-        setattr(codegen, passes, lambda *module, **given: full(*module, **(given or few)))
+        setattr(codegen, passes, lambda *module, **options: full(*module, **(options or few)))
         try:
             yield
         finally:
