@@ -374,7 +374,11 @@ class EvalContext:
         return self.stream_on(self._device.device_id)
 
     def stream_on(self, device_id: int) -> Stream:
-        """The stream for work on a GPU, which need not be the context's own (`device="gpu:1"`)."""
+        """The stream for work on a GPU, which need not be the context's own (`device="gpu:1"`).
+
+        Args:
+            device_id: the number of the GPU.
+        """
         if self._stream is not None and self._stream.device_id == device_id:
             return self._stream
         chosen = chosen_stream(device_id) if self._follows or device_id != self._device.device_id else None
@@ -388,11 +392,19 @@ class EvalContext:
         return _checkpoints(self)
 
     def cached_results(self, invocation: Any) -> None:
-        """Always None: a result lives as long as its handles (as in DALI 2.4.0)."""
+        """Always None: a result lives as long as its handles (as in DALI 2.4.0).
+
+        Args:
+            invocation: an invocation; ignored.
+        """
         return
 
     def cache_results(self, invocation: Any, results: Any) -> None:
-        """Does nothing; see `cached_results`."""
+        """Does nothing; see `cached_results`.
+
+        Args:
+            invocation, results: ignored.
+        """
 
     def evaluate_all(self) -> None:
         """Waits until every operator called so far has run."""
@@ -406,11 +418,19 @@ class EvalContext:
                 pass
 
     def submit(self, invocation: Invocation) -> None:
-        """Queues an invocation for the background thread."""
+        """Queues an invocation for the background thread.
+
+        Args:
+            invocation: one that has not been submitted yet.
+        """
         self._queue.submit(invocation)
 
     def finish(self, invocation: Invocation) -> None:
-        """Runs or waits for an invocation."""
+        """Runs or waits for an invocation.
+
+        Args:
+            invocation: the invocation, submitted before or not.
+        """
         watching = observation.active
         if watching is None:
             self._queue.finish(invocation)
@@ -438,7 +458,11 @@ class EvalContext:
 
 def get_current_stream(device_id: int | None = None) -> Stream | None:
     """The stream of this thread's default context: the one that `set_current_stream` has set, else the default stream, else a
-    stream of the context's own. None without a GPU."""
+    stream of the context's own. None without a GPU.
+
+    Args:
+        device_id: the number of the GPU; default: torch's current one.
+    """
     context = EvalContext.default()
     number = context.device_id if device_id is None else device_id
     return None if number is None else context.stream_on(number)

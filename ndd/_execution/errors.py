@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from ndd._execution.mode import EvalMode
-from ndd._execution.notebook import shortened
+from ndd._execution.notebook import place_of, shortened
 from ndd._tensor.secrets import error_text
 from ndd._tensor.user_line import user_frame
 
@@ -135,7 +135,7 @@ def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType,
         error
     ):  # the operator called itself: one message is enough
         raise RecursionError(str(error)) from None
-    where = f", called at {call[0].co_filename}:{call[1]}" if call else ""
+    where = f", called at {place_of(call[0].co_filename, call[1])}" if call else ""
     text = f"An error happened during {how} of {operator}(){where}: {error_text(error)}"
     try:
         outer = type(error)(text)

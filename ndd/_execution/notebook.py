@@ -53,10 +53,10 @@ def _user_lines(error: BaseException) -> Iterator[str]:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
         if package not in ("ndd", "IPython", "ipykernel"):
             code = frame.f_code
-            text = linecache.getline(code.co_filename, line).strip()
-            place = (
-                "cell"
-                if "ipykernel" in code.co_filename or code.co_filename.startswith("<ipython")
-                else code.co_filename
-            )
-            yield f"{place}, line {line}: {text}"
+            yield f"{place_of(code.co_filename, line)}: {linecache.getline(code.co_filename, line).strip()}"
+
+
+def place_of(file: str, line: int) -> str:
+    """A line of the program as text. The cells of a notebook are files whose names say nothing."""
+    in_cell = "ipykernel" in file or file.startswith("<ipython")
+    return f"cell, line {line}" if in_cell else f"{file}:{line}"

@@ -43,7 +43,12 @@ def _default_count() -> int:
 
 def get_num_threads() -> int:
     """How many threads CPU operators use by default: the last `set_num_threads`, else the environment variable
-    `NDD_NUM_THREADS` or `DALI_NUM_THREADS`, else the number of CPUs this process may run on."""
+    `NDD_NUM_THREADS` or `DALI_NUM_THREADS`, else the number of CPUs this process may run on.
+
+    >>> import ndd
+    >>> ndd.get_num_threads() >= 1
+    True
+    """
     return _chosen or _default_count()
 
 
@@ -52,6 +57,15 @@ def set_num_threads(n: int | None) -> None:
     own pool.
 
     Raises TypeError unless `n` is an integer or None, ValueError if it is below 1 or above 100 per CPU.
+
+    Args:
+        n: how many threads; None for the default.
+
+    >>> import ndd
+    >>> ndd.set_num_threads(2)
+    >>> ndd.get_num_threads()
+    2
+    >>> ndd.set_num_threads(None)
     """
     global _chosen
     if n is None:
@@ -83,6 +97,12 @@ class ThreadPool:
     Args:
         num_threads: how many work at once, including the thread that waits for them; default `get_num_threads()`.
         device_id: the GPU that DALI would bind the threads to. It has no effect here, but can be read.
+
+    >>> import ndd
+    >>> squares = [0] * 4
+    >>> pool = ndd.ThreadPool(2)
+    >>> pool.run(lambda i: squares.__setitem__(i, i * i), 4), squares
+    ({}, [0, 1, 4, 9])
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1):
@@ -127,6 +147,10 @@ class ThreadPool:
         """Calls `function(i)` for every i below `count`, on the threads and the caller's thread.
 
         Returns the exceptions by index: a bad sample does not keep the others from being computed.
+
+        Args:
+            function: takes an index; it runs on several threads at once.
+            count: how many indices there are.
         """
         errors: dict[int, BaseException] = {}
         helpers = min(self._num_threads, count, _beside_compiler() if in_background.is_set() else count) - 1

@@ -30,7 +30,21 @@ if TYPE_CHECKING:
 else:
 
     class PerSample:
-        """Annotation of an argument that may differ between samples: `PerSample[int]`, `PerSample[list[float]]`."""
+        """Annotation of an argument that may differ between samples: `PerSample[int]`, `PerSample[list[float]]`.
+
+        Args:
+            kind: the type of one sample's value.
+
+        >>> import ndd
+        >>> @ndd.operator
+        ... def add(numbers, /, *, amount: ndd.PerSample[int] = 1):
+        ...     return ndd.like(numbers)
+        >>> @add.cpu
+        ... def _(numbers, out, amount):
+        ...     out[...] = numbers + amount
+        >>> add(ndd.batch([[1], [1]]), amount=ndd.batch([10, 20])).torch().flatten().tolist()
+        [11, 21]
+        """
 
         def __init__(self, kind: Any):
             self.kind = kind

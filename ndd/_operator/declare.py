@@ -52,6 +52,7 @@ def operator(
         masks: an image HW is taken as HWC with one channel, and comes out as HW. The operator never sees it.
         paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.
         register: whether the registry-wide tests walk the operator.
+        function: the function that is decorated; without it the result is the decorator.
 
     Roles, each a decorator of the operator:
 

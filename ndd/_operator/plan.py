@@ -30,6 +30,16 @@ def like(
         dtype: the element type.
         ndim: the number of axes.
         layout: a letter for each axis; None: the result has no layout.
+
+    >>> import ndd
+    >>> @ndd.operator
+    ... def halves(numbers, /):
+    ...     return ndd.like(numbers, dtype=ndd.float32)
+    >>> @halves.cpu
+    ... def _(numbers, out):
+    ...     out[...] = numbers / 2
+    >>> halves(ndd.tensor([1, 2])).torch()
+    tensor([0.5000, 1.0000])
     """
     if dtype is None and ndim is None and layout == "same":
         return source
@@ -103,13 +113,22 @@ class Plan:
         self.view, self.kernel, self.cut, self.inputs, self.work = view, kernel, cut, inputs, work
 
     def views(self, names: list[str], count: int) -> list[View | None]:
-        """The views of the first `count` parameters of a kernel."""
+        """The views of the first `count` parameters of a kernel.
+
+        Args:
+            names: the kernel's parameters.
+            count: how many of them are inputs and outputs.
+        """
         if self.view.__class__ is not dict:
             return [view_of(self.view)] * count
         return [view_of(self.view.get(name)) for name in names[:count]]
 
     def field(self, name: str) -> tuple[Any, bool]:
-        """The value of a kernel's parameter of this name, and whether it has a row for each sample."""
+        """The value of a kernel's parameter of this name, and whether it has a row for each sample.
+
+        Args:
+            name: of the parameter.
+        """
         if name in self.per_sample:
             return self.per_sample[name], True
         if name in self.shared:

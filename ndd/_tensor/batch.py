@@ -70,6 +70,11 @@ class Batch(Arithmetic, Handle):
 
         Raises ValueError for a negative `batch_size`, TypeError for one that is not an integer (DALI drops a fraction).
 
+        Args:
+            sample: anything that `ndd.tensor` takes.
+            batch_size: how many samples the batch has, 0 or more.
+            device, dtype: as for `tensor`.
+
         >>> import ndd
         >>> ndd.Batch.broadcast([1, 2], 3).shape
         [(2,), (2,), (2,)]
@@ -141,7 +146,12 @@ class Batch(Arithmetic, Handle):
     @overload
     def select(self, sample_range: builtins.slice | list[Any] | EllipsisType) -> Batch: ...
     def select(self, sample_range: Any) -> Any:
-        """Samples by position: a number gives a Tensor; a slice, a list or `...` a Batch. Views."""
+        """Samples by position: a number gives a Tensor; a slice, a list or `...` a Batch. Views.
+
+        Args:
+            sample_range: an integer (negative ones count from the end), a slice, a list of integers, or `...` for all
+                samples.
+        """
         if sample_range is ...:
             return self
         if isinstance(sample_range, slice):

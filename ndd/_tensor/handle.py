@@ -219,11 +219,20 @@ class Handle:
         return self.to_device(Device.CPU)
 
     def gpu(self, index: int | None = None) -> Self:
-        """This value on GPU `index` (default: the current one); the value itself if it is there already."""
+        """This value on GPU `index` (default: the current one); the value itself if it is there already.
+
+        Args:
+            index: the number of the GPU; default: torch's current one.
+        """
         return self.to_device(Device("gpu", index))
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
-        """This value on `device`; the value itself if it is there already, unless `force_copy`."""
+        """This value on `device`; the value itself if it is there already, unless `force_copy`.
+
+        Args:
+            device: "cpu", "gpu", "gpu:1", a `Device` or a torch.device.
+            force_copy: copy where it is on that device already.
+        """
         target = to_device_object(device)
         if target == self._spec.device and not force_copy:
             return self

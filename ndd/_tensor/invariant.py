@@ -128,6 +128,9 @@ def invariant(value: T) -> T:
 
     Code that bypasses the type's methods (`is`, `type(...)`, `json.dumps` of a number) sees the proxy.
 
+    Args:
+        value: any object.
+
     >>> import ndd
     >>> size = ndd.capture.invariant([4, 2])
     >>> size == [4, 2], isinstance(size, list), size[0] + 1

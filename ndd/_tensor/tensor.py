@@ -111,6 +111,9 @@ class Tensor(Arithmetic, Handle):
 
         A GPU value is ordered after the operators behind it: torch's current stream waits for them, the CPU does not.
         Views with negative strides and read-only memory are copied.
+
+        Args:
+            copy: memory of its own, which may be written to.
         """
         store = self._value()
         tensor = as_torch(store.arrays()[0], store.dtype)

@@ -36,6 +36,15 @@ class Augmentation:
 
     Called as `shear_x(images, magnitude_bin=5, num_magnitude_bins=31)` it is `op(images, parameter)` with the parameter
     that the bin stands for, see `augmentation`.
+
+    Args:
+        op: takes samples and a parameter, gives as many samples.
+        mag_range, randomly_negate, mag_to_param, param_device, name: as for `augmentation`.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[10, 20, 30]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.auto_aug.augmentations.invert(image).torch().flatten().tolist()
+    [245, 235, 225]
     """
 
     def __init__(
@@ -105,6 +114,10 @@ class Augmentation:
     ) -> Augmentation:
         """An augmentation of the same function, with what is given here in place of its own.
 
+        Args:
+            mag_range, randomly_negate, mag_to_param, param_device, name, augmentation_cls: as for
+                `auto_aug.augmentation`.
+
         >>> import ndd
         >>> ndd.auto_aug.augmentations.shear_x.augmentation(mag_range=(0, 0.5)).mag_range
         (0, 0.5)
@@ -117,7 +130,11 @@ class Augmentation:
         return (augmentation_cls or type(self))(self.op, **settings)
 
     def takes(self, name: str) -> bool:
-        """Whether `op` has an argument of this name, beside samples and parameter."""
+        """Whether `op` has an argument of this name, beside samples and parameter.
+
+        Args:
+            name: of the argument.
+        """
         return name in self._takes
 
     def _parameter(self, data: Any, magnitude_bin: Any, num_magnitude_bins: int | None) -> Any:
@@ -170,7 +187,11 @@ class Augmentation:
 
     def parameters(self, bins: int) -> np.ndarray:
         """The parameters of all bins [R, ...]: R is `bins`, or twice as many where magnitudes are negated, or 1 where there
-        are none."""
+        are none.
+
+        Args:
+            bins: how many magnitudes there are.
+        """
         return np.zeros((1, 0), np.float32) if self.mag_range is None else self._table(bins)
 
     def _table(self, bins: int | None) -> np.ndarray:
@@ -246,6 +267,7 @@ def augmentation(
         param_device: where the parameters are: "cpu" (default), "gpu", or "auto" for the device of the samples.
         name: default: that of the function.
         augmentation_cls: in place of `Augmentation`.
+        function: the function that is decorated; without it the result is the decorator.
 
     Raises TypeError for what cannot be called, what is an augmentation already, and functions of fewer than two arguments.
 

@@ -170,6 +170,9 @@ def get_rand_augment_non_monotonic_suite(
     """The same with the magnitudes of AutoAugment for brightness, contrast, color and sharpness (0.1 to 1.9, weakest in
     the middle), posterize and solarize (weakest in the last bin).
 
+    Args:
+        use_shape, max_translate_abs, max_translate_rel: as for `get_rand_augment_suite`.
+
     >>> from ndd.auto_aug import rand_augment
     >>> len(rand_augment.get_rand_augment_non_monotonic_suite())
     14

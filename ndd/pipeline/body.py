@@ -81,21 +81,38 @@ class PipelineBody(PipelineOptions):
         """Called before every run, for subclasses: feeds external sources. `StopIteration` ends the data."""
 
     def set_outputs(self, *outputs: Any) -> None:
-        """The outputs of a pipeline defined in a `with pipe:` block, or of nodes made outside of any pipeline."""
+        """The outputs of a pipeline defined in a `with pipe:` block, or of nodes made outside of any pipeline.
+
+        Args:
+            *outputs: nodes, or numbers and arrays, which are the same in every run.
+        """
         self._returned, self._built = outputs, False
 
     def add_sink(self, edge: Any) -> None:
-        """Makes the step of a node run although no output needs it."""
+        """Makes the step of a node run although no output needs it.
+
+        Args:
+            edge: a node that `fn` made.
+        """
         self.always += [node.step for node in nodes_in(edge) if node.step is not None]
 
     def trace_body(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
-        """Calls the function that makes the outputs once: the calls in it become the steps of every run."""
+        """Calls the function that makes the outputs once: the calls in it become the steps of every run.
+
+        Args:
+            function: gives the outputs, as nodes.
+            *arguments, **named: what the function is called with.
+        """
         self.always = []
         with self:
             self._returned, self._built = function(*arguments, **named), False
 
     def run_body(self, function: Callable[[], Any]) -> None:
-        """Makes the function that makes the outputs run for every batch."""
+        """Makes the function that makes the outputs run for every batch.
+
+        Args:
+            function: takes nothing and gives the outputs, as values.
+        """
         self._body = function
 
     def build(self) -> None:
@@ -158,7 +175,11 @@ class PipelineBody(PipelineOptions):
 
     @staticmethod
     def push_current(pipeline: Any) -> None:
-        """Makes a pipeline the current one of this thread; `with pipeline:` also ends it."""
+        """Makes a pipeline the current one of this thread; `with pipeline:` also ends it.
+
+        Args:
+            pipeline: the pipeline; `pop_current` takes it off.
+        """
         pipeline.__enter__()
 
     @staticmethod
@@ -177,7 +198,13 @@ class PipelineBody(PipelineOptions):
         return self._states
 
     def new_reader(self, kind: Any, positional: tuple[Any, ...], arguments: dict[str, Any], name: str | None) -> Any:
-        """A reader of this pipeline."""
+        """A reader of this pipeline.
+
+        Args:
+            kind: the class of the reader.
+            positional, arguments: what it is made of.
+            name: the name under which `reader_meta` lists it; None: it gets one.
+        """
         if self.enable_checkpointing:  # `shuffle_after_epoch` depends on it
             arguments = {**arguments, "enable_checkpointing": True}
         reader = kind(*positional, **arguments)
@@ -185,7 +212,11 @@ class PipelineBody(PipelineOptions):
         return reader
 
     def new_source(self, source: ExternalSource) -> ExternalSource:
-        """A source of this pipeline: `feed_input` knows it, and the batch size of runs."""
+        """A source of this pipeline: `feed_input` knows it, and the batch size of runs.
+
+        Args:
+            source: the source.
+        """
         self._sources.append(source)
         for data, layout in self._early.pop(source.name or "", ()):
             source.feed(data, layout)
@@ -193,12 +224,21 @@ class PipelineBody(PipelineOptions):
 
     def generator(self, name: str, seed: int | None) -> Callable[[], ndd.random.RNG]:
         """The function that gives each run the generator of a call of that name, which draws without a generator of its
-        own."""
+        own.
+
+        Args:
+            name: of the operator that draws.
+            seed: of this call; None: it follows from the pipeline's seed.
+        """
         call_state = OperatorState(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
         return call_state if self.tracing else self.states.known_here(call_state)
 
     def batch_of(self, reader: Any) -> Any:
-        """This run's batch of a reader. If Ctrl-C ends the run, the next run gets it."""
+        """This run's batch of a reader. If Ctrl-C ends the run, the next run gets it.
+
+        Args:
+            reader: a reader of this pipeline.
+        """
         key = id(reader)
         if key not in self._read:
             self._read[key] = reader.__call__(batch_size=self.max_batch_size)  # reader() would be one more call
@@ -225,7 +265,11 @@ class PipelineBody(PipelineOptions):
         return with_places(lists, taken_states(self.states.objects)) if self.enable_checkpointing else lists
 
     def leave_all(self, outer: list[Any]) -> None:
-        """Leaves everything that an interrupted run has entered; the bodies `outer` were entered before."""
+        """Leaves everything that an interrupted run has entered; the bodies `outer` were entered before.
+
+        Args:
+            outer: the pipelines that were entered before this run.
+        """
         current.pipelines()[:] = outer
         context, self._context = self._context, None
         while context is not None and ndd.EvalContext.current() is context:

@@ -61,6 +61,9 @@ def with_conditions(function: Any) -> Any:
 def do_not_convert(function: Any) -> Any:
     """A decorator: the conditions of this function are about plain values and stay as they are.
 
+    Args:
+        function: the function that is decorated.
+
     >>> import ndd
     >>> @ndd.pipeline.do_not_convert
     ... def larger(a, b):

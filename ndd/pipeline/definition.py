@@ -30,6 +30,8 @@ def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> 
         debug: the function runs for every batch, and its nodes have values (`node.get()`), so that it can be printed and
             stepped through. A list of arrays as an operator's input is one array for each sample. Such a pipeline runs
             nothing ahead, and its outputs, readers and sources are unknown before the first run. (In DALI it needs a GPU.)
+        function: the function that is decorated; without it the result is the decorator.
+        **options: arguments of `Pipeline`.
 
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=4, enable_conditionals=True)

@@ -18,7 +18,17 @@ from ndd.types import Constant
 
 
 class NewAxis:
-    """A new axis in an index: `newaxis`, or `newaxis("C")` with the axis' letter in the layout."""
+    """A new axis in an index: `newaxis`, or `newaxis("C")` with the axis' letter in the layout.
+
+    Args:
+        name: one letter; None: the axis has none.
+
+    >>> import ndd
+    >>> with ndd.Pipeline(batch_size=1) as pipe:
+    ...     pipe.set_outputs(ndd.fn.external_source(source=[[[1, 2, 3]]])[ndd.newaxis, :])
+    >>> pipe.run()[0].shape()
+    [(1, 3)]
+    """
 
     def __init__(self, name: str | None = None):
         if name is not None and (not isinstance(name, str) or len(name) != 1):
@@ -60,6 +70,12 @@ class DataNode(Node):
     """A value inside a pipeline's function: the result of a recorded step in every run, or (with `debug=True`) a batch.
 
     It has the operators and methods of DALI's DataNode.
+
+    Args:
+        value: the `ndd.Batch`, with `debug=True`.
+        step: the recorded step that gives it.
+        index: its place among what the step gives, if that is several values.
+        made_in: the branch of a condition that it was made in.
     """
 
     def __init__(self, value: Any = None, step: Step | None = None, index: Any = None, made_in: Any = None):
@@ -142,17 +158,31 @@ class DataNode(Node):
 
     @_noted
     def shape(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
-        """The shape of every sample, as a tensor of int64 (or `dtype`) on that device."""
+        """The shape of every sample, as a tensor of int64 (or `dtype`) on that device.
+
+        Args:
+            dtype: the element type of the result.
+            device: "cpu" or "gpu".
+        """
         return self._apply(lambda batch: shapes_of(batch, dtype).to_device(device))
 
     @_noted
     def source_info(self, *, device: str = "cpu") -> DataNode:
-        """The source of every sample, as a tensor of characters."""
+        """The source of every sample, as a tensor of characters.
+
+        Args:
+            device: "cpu" or "gpu".
+        """
         return self.property("source_info", device=device)
 
     @_noted
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
-        """A property of every sample ("layout", "source_info"), on that device."""
+        """A property of every sample ("layout", "source_info"), on that device.
+
+        Args:
+            key: "layout" or "source_info".
+            device: "cpu" or "gpu".
+        """
         return self._apply(lambda batch: ndd.get_property(batch, key=key).to_device(device))
 
     def __bool__(self) -> bool:

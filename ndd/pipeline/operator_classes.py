@@ -5,6 +5,7 @@ The class of a function has its name in DALI's capitals, in the same part: `ops.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -63,8 +64,14 @@ class OperatorClass:
 
 
 def operator_class(function: Callable[..., Any], name: str) -> type[OperatorClass]:
-    """The class of a function of `fn`."""
-    return type(name, (OperatorClass,), {"function": staticmethod(function), "__doc__": function.__doc__})
+    """The class of a function of `fn`. Its constructor has the function's arguments; the call has its inputs."""
+    by_place = _BY_PLACE.get(function.__name__, ())
+    inputs = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.kind not in inputs]
+    parameters = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.name in by_place else p for p in parameters]
+    signature = inspect.Signature(sorted(parameters, key=lambda p: (p.kind, p.default is not p.empty)))
+    attributes = {"function": staticmethod(function), "__doc__": function.__doc__, "__signature__": signature}
+    return type(name, (OperatorClass,), attributes)
 
 
 class ClassNamespace:

@@ -18,6 +18,7 @@ class PipelineTensor:
     `TensorCPU` and `TensorGPU` are made from arrays, tensors and DLPack capsules, and share memory where they can.
 
     Args:
+        data: an array, a tensor of another library, or an `ndd.Tensor`.
         layout: a letter for each axis.
         is_pinned: no effect.
     """
@@ -60,18 +61,30 @@ class PipelineTensor:
         return self._tensor.ndim
 
     def set_layout(self, layout: str | None) -> None:
-        """Gives this tensor another layout with a letter for each axis; "" or None removes it."""
+        """Gives this tensor another layout with a letter for each axis; "" or None removes it.
+
+        Args:
+            layout: as many letters as there are axes. ValueError for another number.
+        """
         tensor = self._tensor
         _check_layout(layout, tensor.ndim)
         self._tensor = ndd.as_tensor(tensor, layout=layout) if layout else ndd.reshape(tensor, layout="")
 
     def get_property(self, key: str) -> str | None:
-        """The property "source_info" or "layout"; None for any other."""
+        """The property "source_info" or "layout"; None for any other.
+
+        Args:
+            key: the name of the property.
+        """
         value = {"source_info": self.source_info, "layout": self.layout}.get(key)
         return value() if value is not None else None
 
     def copy_to_external(self, ptr: Any) -> None:
-        """Copies the elements to an address in CPU memory, a `ctypes.c_void_p` or an integer."""
+        """Copies the elements to an address in CPU memory, a `ctypes.c_void_p` or an integer.
+
+        Args:
+            ptr: the address; as many bytes as the elements have are written there.
+        """
         _copy(self._tensor.cpu(), ptr)
 
     def as_cpu(self) -> PipelineTensor:
@@ -79,7 +92,11 @@ class PipelineTensor:
         return PipelineTensor(self._tensor.cpu())
 
     def torch(self, copy: bool = False) -> Any:
-        """A torch tensor, sharing memory unless `copy`."""
+        """A torch tensor, sharing memory unless `copy`.
+
+        Args:
+            copy: memory of its own.
+        """
         return self._tensor.torch(copy)
 
     def data_ptr(self) -> int:
@@ -91,7 +108,11 @@ class PipelineTensor:
         return str(self._tensor.source_info or "")
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Drops axes of extent 1 (or axis `dim` alone, counted from the end if negative); returns whether there were any."""
+        """Drops axes of extent 1 (or axis `dim` alone, counted from the end if negative); returns whether there were any.
+
+        Args:
+            dim: the axis; None: all of extent 1. RuntimeError for an axis that does not exist.
+        """
         shape = self._tensor.shape
         if dim is not None and not -len(shape) <= dim < len(shape):
             raise RuntimeError(f"squeeze: dim={dim} is out of range: the tensor has {len(shape)} axes")
@@ -140,6 +161,7 @@ class TensorList:
     `TensorListCPU` and `TensorListGPU` are made from an array `[N, ...]` or a list of arrays or tensors of one type.
 
     Args:
+        data: an array `[N, ...]`, a list of arrays or tensors, or an `ndd.Batch`.
         layout: of a sample, a letter for each axis.
         is_pinned: no effect.
     """
@@ -190,7 +212,11 @@ class TensorList:
         return self._batch.ndim
 
     def set_layout(self, layout: str | None) -> None:
-        """Gives the samples another layout with a letter for each axis; "" or None removes it."""
+        """Gives the samples another layout with a letter for each axis; "" or None removes it.
+
+        Args:
+            layout: as many letters as a sample has axes. ValueError for another number.
+        """
         _check_layout(layout, self._batch.ndim)
         self._batch = ndd.as_batch(self._batch, layout=layout or "")
 
@@ -203,7 +229,11 @@ class TensorList:
         return self._batch.select(0).torch().data_ptr()
 
     def copy_to_external(self, ptr: Any) -> None:
-        """Copies the samples one after the other to an address in CPU memory, a `ctypes.c_void_p` or an integer."""
+        """Copies the samples one after the other to an address in CPU memory, a `ctypes.c_void_p` or an integer.
+
+        Args:
+            ptr: the address; as many bytes as the samples have are written there.
+        """
         address = int(getattr(ptr, "value", ptr))
         for tensor in self._batch.cpu():
             _copy(tensor, address)
@@ -228,7 +258,11 @@ class TensorList:
         return PipelineTensor(ndd.as_tensor(self._batch).evaluate())
 
     def as_reshaped_tensor(self, shape: Any) -> PipelineTensor:
-        """The samples one after the other, even if their shapes differ, as one tensor of that shape."""
+        """The samples one after the other, even if their shapes differ, as one tensor of that shape.
+
+        Args:
+            shape: of the tensor, for all elements together.
+        """
         if self.is_dense_tensor():
             return PipelineTensor(ndd.reshape(ndd.as_tensor(self._batch), shape=list(shape)).evaluate())
         flat = ndd.batch([ndd.reshape(sample, shape=[-1], layout="") for sample in self._batch])
@@ -239,7 +273,11 @@ class TensorList:
         return np.asarray(self.as_tensor())
 
     def at(self, index: int) -> Any:
-        """Sample `index`: a NumPy array on the CPU, a tensor on the GPU; RuntimeError beyond the end."""
+        """Sample `index`: a NumPy array on the CPU, a tensor on the GPU; RuntimeError beyond the end.
+
+        Args:
+            index: the number of the sample; negative ones count from the end.
+        """
         if not -len(self) <= _place(index) < len(self):
             raise RuntimeError(f"Sample {index} is out of range: the list has {len(self)} samples")
         tensor = self._batch.select(int(index))
@@ -247,7 +285,12 @@ class TensorList:
         return np.asarray(tensor) if on_cpu else PipelineTensor(tensor)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> Any:
-        """The samples as one torch tensor; see `ndd.Batch.torch`."""
+        """The samples as one torch tensor; see `ndd.Batch.torch`.
+
+        Args:
+            copy: memory of its own; None: where it must be.
+            pad: fill samples of different shapes up with zeros.
+        """
         return self._batch.torch(copy=copy, pad=pad)
 
     def __getitem__(self, index: Any) -> Any:

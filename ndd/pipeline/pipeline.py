@@ -48,8 +48,13 @@ class Pipeline(PipelineBody):
             ..., "gpu_size": ...}`) the larger number counts.
         exec_pipelined, exec_async: False runs nothing ahead.
         output_dtype, output_ndim, output_layout: what the outputs must be, one for each or one for all; checked.
-        others: accepted and stored as attributes without effect: Python sources run on the thread that runs the pipeline,
-            and outputs own their memory.
+        enable_checkpointing: `checkpoint()` can be called; batches carry the state after them.
+        checkpoint: what `checkpoint()` gave: the pipeline goes on from there.
+        enable_memory_stats: `executor_statistics()` has numbers.
+        bytes_per_sample, set_affinity, max_streams, default_cuda_stream_priority, exec_dynamic,
+            experimental_exec_dynamic, stream_policy, concurrency: accepted and stored as attributes without effect.
+        py_num_workers, py_start_method, py_callback_pickler: likewise, since Python sources run on the thread that runs the
+            pipeline.
 
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=2)
@@ -98,6 +103,7 @@ class Pipeline(PipelineBody):
 
         Args:
             inputs: batches for external sources, by name.
+            cuda_stream: no effect.
         """
         if inputs:
             if self._depth > 1 and self.exec_pipelined:
@@ -107,7 +113,11 @@ class Pipeline(PipelineBody):
         return self._next()
 
     def run_on(self, inputs: dict[str, Any]) -> tuple[TensorList, ...]:
-        """As `run(name=batch, ...)`, whatever the prefetch depth. After an error the inputs are dropped."""
+        """As `run(name=batch, ...)`, whatever the prefetch depth. After an error the inputs are dropped.
+
+        Args:
+            inputs: batches for external sources, by name.
+        """
         self.use_as(PipelineAPIType.BASIC)
         try:
             self._feed_all(inputs)
@@ -130,7 +140,11 @@ class Pipeline(PipelineBody):
         return self._share()
 
     def use_as(self, use: PipelineAPIType) -> None:
-        """Records how the pipeline is used; RuntimeError if it is used in another way already."""
+        """Records how the pipeline is used; RuntimeError if it is used in another way already.
+
+        Args:
+            use: how they are taken from now on.
+        """
         if self._use is None:
             self._use = use
         elif self._use != use and self._checks_use:
@@ -139,7 +153,11 @@ class Pipeline(PipelineBody):
             )
 
     def enable_api_check(self, enable: bool) -> None:
-        """Whether `run()`, an iterator and `schedule_run()` exclude each other, as they do by default."""
+        """Whether `run()`, an iterator and `schedule_run()` exclude each other, as they do by default.
+
+        Args:
+            enable: False lets the three ways be mixed.
+        """
         self._checks_use = bool(enable)
 
     def release_outputs(self) -> None:
@@ -155,6 +173,7 @@ class Pipeline(PipelineBody):
             data: an array `[N, ...]`, a list of arrays or tensors, an `ndd.Batch`, or an output of a pipeline.
             layout: the layout of a sample.
             cuda_stream, use_copy_kernel: no effect.
+            data_node: the name of the source, or its node.
         """
         self.build()
         if not isinstance(data_node, str | DataNode):
@@ -178,6 +197,9 @@ class Pipeline(PipelineBody):
         """How many batches an external source is fed before the first run: the prefetch depth, as in DALI.
 
         One is enough here: pipelines that are fed by hand run nothing ahead. The others wait for later runs.
+
+        Args:
+            input_name: the name of an external source.
         """
         self.build()
         if self._body is None:
@@ -213,7 +235,11 @@ class Pipeline(PipelineBody):
             self._ahead.begin()
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """The outputs of the oldest scheduled run."""
+        """The outputs of the oldest scheduled run.
+
+        Args:
+            cuda_stream: no effect.
+        """
         self.use_as(PipelineAPIType.SCHEDULED)
         if not self._scheduled:
             self._schedule()
@@ -252,7 +278,11 @@ class Pipeline(PipelineBody):
         return written(with_iterator(places, iterator), filename)
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """The outputs of the oldest scheduled run."""
+        """The outputs of the oldest scheduled run.
+
+        Args:
+            cuda_stream: no effect.
+        """
         return self.share_outputs()
 
     def reset(self) -> None:
@@ -274,7 +304,11 @@ class Pipeline(PipelineBody):
     # ---- readers
 
     def reader_meta(self, name: str | None = None) -> Any:
-        """The metadata of the readers: a dict for reader `name`, or a dict of such dicts by name."""
+        """The metadata of the readers: a dict for reader `name`, or a dict of such dicts by name.
+
+        Args:
+            name: of a reader; default: all of them.
+        """
         self.build()
         if name is None:
             return {k: r.get_metadata() for k, r in self._readers.items()}
@@ -284,7 +318,11 @@ class Pipeline(PipelineBody):
         return {k: int(v) for k, v in meta.items()}
 
     def epoch_size(self, name: str | None = None) -> Any:
-        """The (padded) number of samples of an epoch, by reader name."""
+        """The (padded) number of samples of an epoch, by reader name.
+
+        Args:
+            name: of a reader; default: a dict of all readers.
+        """
         if name is not None:
             return self.reader_meta(name)["epoch_size_padded"]
         return {k: int(m["epoch_size_padded"]) for k, m in self.reader_meta().items()}
@@ -344,7 +382,11 @@ class Pipeline(PipelineBody):
 
     def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
         """Replaces this pipeline's definition by that of a text of `serialize`. Its arguments stay; without a seed of its
-        own it takes the stored one."""
+        own it takes the stored one.
+
+        Args:
+            serialized_pipeline: what `serialize` of ndd gave. ValueError for anything else.
+        """
         definition = definition_in(serialized_pipeline)
         if self._seed is None:
             self._seed = definition["options"].get("seed")

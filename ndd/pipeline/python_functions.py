@@ -110,7 +110,22 @@ def dl_tensor_python_function(
 
 
 def torch_python_function(*inputs: Any, function: Any, batch_processing: bool = False, **arguments: Any) -> Any:
-    """`python_function` with torch tensors instead of NumPy arrays; results may be either."""
+    """`python_function` with torch tensors instead of NumPy arrays; results may be either.
+
+    Args:
+        *inputs: nodes: each is an argument of the function.
+        function: takes torch tensors; gives one result, a tuple of them, or nothing.
+        batch_processing: call it once a batch, with lists of tensors; False: once a sample.
+        **arguments: further arguments of `fn.python_function`, such as `num_outputs` and `output_layouts`.
+
+    >>> import ndd, torch
+    >>> from ndd.plugin.pytorch import fn
+    >>> with ndd.Pipeline(batch_size=2) as pipe:
+    ...     numbers = ndd.fn.external_source(source=[[[1, 2], [3, 4]]])
+    ...     pipe.set_outputs(fn.torch_python_function(numbers, function=lambda x: torch.flip(x, [0])))
+    >>> pipe.run()[0].as_array().tolist()
+    [[2, 1], [4, 3]]
+    """
 
     def as_torch(value: Any) -> Any:
         import torch
@@ -144,6 +159,20 @@ def numba_function(
         setup_fn: `setup_fn(outs, ins)` writes the shapes, `outs[output][sample][axis]`, knowing `ins[input][sample]`;
             without it outputs have the shapes of the inputs.
         batch_processing: `run_fn` is called once, with lists of arrays.
+        *inputs: nodes: each is an argument of the function.
+        run_fn: the function.
+        **_: accepted for compatibility with DALI, without effect.
+
+    >>> import ndd
+    >>> from ndd.plugin.numba.fn.experimental import numba_function
+    >>> def double(out, numbers):
+    ...     out[:] = 2 * numbers
+    >>> kinds = {"out_types": [ndd.types.INT32], "in_types": [ndd.types.INT32], "outs_ndim": [1], "ins_ndim": [1]}
+    >>> with ndd.Pipeline(batch_size=2) as pipe:
+    ...     numbers = ndd.fn.external_source(source=[[[1, 2], [3, 4]]])
+    ...     pipe.set_outputs(numba_function(numbers, run_fn=double, **kinds))
+    >>> pipe.run()[0].as_array().tolist()
+    [[2, 4], [6, 8]]
     """
     current.required("numba_function")
     kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]

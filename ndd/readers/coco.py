@@ -56,7 +56,9 @@ class COCO(Reader):
         annotations_file: the JSON file.
         file_root: the folder that the names of images are relative to. Needed.
         avoid_class_remapping: give the ids of categories as labels.
-        image_ids, pixelwise_masks, polygon_masks: see above; only one kind of masks.
+        image_ids: also give the id of each image.
+        polygon_masks: also give the objects' polygons and their vertices. Not with `pixelwise_masks`.
+        pixelwise_masks: also give a label for each pixel.
         images: names of the images to read, as in the file: in this order, as often as they are listed. Of several
             images with one name the last in the file counts.
         include_iscrowd: keep objects with `iscrowd`.
@@ -66,7 +68,7 @@ class COCO(Reader):
         skip_empty: leave out images without objects.
         save_preprocessed_annotations: write what is read, as small binary files, to the existing folder
             `save_preprocessed_annotations_dir`. They are DALI's: either library reads them.
-        save_preprocessed_annotations_dir: see above; one needs the other.
+        save_preprocessed_annotations_dir: the folder for these; one argument needs the other.
         preprocessed_annotations: the folder of such files, to read instead of an annotations file. The options that choose
             and change objects had their effect when the files were saved.
         masks: deprecated: `polygon_masks` with places of coordinates, twice those of vertices.

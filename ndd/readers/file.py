@@ -42,7 +42,10 @@ class File(Reader):
     Args:
         case_sensitive_filter: match the filters with case.
         dir_filters, file_filters: glob pattern or list of them; a name needs to match one.
-        files, labels, file_list, file_root: see above.
+        files: paths, relative to `file_root` if that is given.
+        labels: a whole number for each of `files`; default: 0, 1, 2, ...
+        file_list: the text file of names and labels.
+        file_root: the folder of classes, or what the other paths are relative to.
 
     Differences from DALI: labels in a `file_list` may be negative; an empty file is an empty sample; with
     `shuffle_after_epoch` each shard's epoch has exactly its share of the samples; an unreadable file raises at its

@@ -31,8 +31,8 @@ class Fits(Reader):
 
     Args:
         files: a path or a list of them; relative to `file_root` if that is given.
-        file_list: see above; lines are relative to `file_root`, or to the list's own folder.
-        file_root: see above.
+        file_list: the text file of paths, which are relative to `file_root`, or to the list's own folder.
+        file_root: the folder of the files, or what the other paths are relative to.
         file_filter: glob pattern, with case.
         hdu_indices: the HDUs to read, from 1 (the primary one), one output each; an HDU may be given several times.
         dtypes: element types that the outputs must have, one for each. Default: those of the file.

@@ -36,7 +36,7 @@ def segmentation(
         train: False leaves out the random steps and the window.
         ignore: the label of what lies outside.
         device: "cpu" or "gpu".
-        rng: see `ndd.recipes`.
+        rng: an `ndd.random.RNG`; without it the generator of the thread.
 
     >>> import ndd
     >>> ndd.recipes.segmentation(train=False)

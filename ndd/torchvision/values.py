@@ -73,6 +73,9 @@ def is_pil(value: Any) -> bool:
 def is_pure_tensor(inpt: Any) -> bool:
     """Whether a value is a torch tensor and none of torchvision's `tv_tensors`.
 
+    Args:
+        inpt: any value.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.is_pure_tensor(torch.zeros(3)), F.is_pure_tensor([0.0])

@@ -44,6 +44,7 @@ def audio_resample(
         out_length: `out_n` itself.
         quality: 0 (3 lobes) to 100 (64 lobes); 50 are 16.
         scale: `out_n = ceil(n * scale)`.
+        signal: `(n,)` or `(n, channels)`, integers of up to 32 bits or float32.
 
     Within 1e-6 of DALI, for signals within -1..1, roundings of its places in the table of the sinc included; for a quality
     above 90 the first outputs, as many as there are lobes, may be off by 1e-5. The sum of exact numbers is as far from

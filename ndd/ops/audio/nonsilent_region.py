@@ -50,6 +50,7 @@ def nonsilent_region(
             grow; a multiple of `window_length`, or -1 for never. On a GPU the intervals are worked on at once. Of integers
             it is never formed anew, whatever this is.
         window_length: samples of a window; that of a shorter signal is as long as the signal. Before the signal are zeros.
+        signal: `(n,)`, integers or float32.
 
     As `librosa.effects.trim`, whose windows do not overlap at every sample, and whose `top_db` is `-cutoff_db`. The sums are
     DALI's to the last bit, in float32, exact for integers of 8 and 16 bits, so that the region is the same sample for sample.

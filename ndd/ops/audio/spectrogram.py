@@ -62,6 +62,7 @@ def spectrogram(
         window_fn: `window_length` numbers. Default: a Hann window, `sin(pi * (i + 0.5) / window_length) ** 2`.
         window_length: the length of a window in samples; 25 ms at 16 kHz are 400.
         window_step: how far a window is from the one before, in samples.
+        signal: float32 `(n,)`, or with further extents of 1.
 
     Unlike `librosa.stft`: its Hann window is `sin(pi * i / window_length) ** 2` (give it as `window_fn` for the same
     numbers), a short window lies in the middle of `nfft`, what is outside counts as zeros by default, and it gives complex

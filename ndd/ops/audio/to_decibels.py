@@ -30,6 +30,7 @@ def to_decibels(
         cutoff_db: the least result: silence is `-inf` dB.
         multiplier: 10 for powers (and energies), 20 for magnitudes.
         reference: what has 0 dB. Default: the largest value of the sample, or 1 where that is not positive.
+        magnitude: float32 of any rank: powers or magnitudes.
 
     As `librosa.power_to_db(x, ref=np.max, top_db=200)`. To keep to 80 dB below the peak, take `cutoff_db=-80`.
 

@@ -79,7 +79,7 @@ def random_bbox_crop(
         bbox_prune_threshold: keep boxes of which at least this share, and something, is inside. Default: those whose middle
             is.
         output_bbox_indices: also give which boxes are kept.
-        quiet: see `total_num_attempts`.
+        quiet: no warning where `total_num_attempts` ends the search.
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
     Results: where the window begins and its extents, float32 (x, y[, z]) each, as fractions or with `crop_shape` in

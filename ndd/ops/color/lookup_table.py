@@ -39,6 +39,7 @@ def lookup_table(
         dtype: the element type of the result. Default: float32. Values become integers by rounding half away from
             zero and saturating.
         output_dtype: the old name of `dtype`; warns.
+        input: integers of any size, rank and layout.
 
     Errors: RuntimeError for an input that is not of an integer type, for keys outside the range, and if there are not
     as many values as keys.

@@ -48,6 +48,7 @@ def erase(
         normalized: anchors and shapes are fractions of the extents; `normalized_anchor` and `normalized_shape` say so
             for one of them.
         fill_value: one number, or one for each channel; converted as in C (the fraction is dropped, integers wrap).
+        normalized_anchor, normalized_shape: the same for anchors or shapes alone; both default to False.
 
     In a region, for `start <= i < start + shape` along each of the axes, `out[i] = fill_value`, elsewhere
     `out[i] = in[i]`. Start and end of a region lose their fractions; what lies outside the array is left away.

@@ -49,7 +49,7 @@ def rotate(
         size: extents of the output, (H, W) or (D, H, W); fractions are dropped. Default: the least that hold the turned
             image (at least; even or odd as the input's, so that right angles are exact), or with `keep_size` those of
             the input.
-        keep_size: see `size`.
+        keep_size: without `size`: the output is as large as the input.
         interp_type: INTERP_LINEAR or INTERP_NN.
         fill_value: what lies outside the image. Default: its border pixels, repeated.
         dtype: the type of the output: the input's (default) or float32; of float32 images any of the four.

@@ -61,6 +61,8 @@ def slice(
         fill_values: one number, or one for each channel.
         dtype: u8, f16, f32 or the input's type (default). Conversion drops fractions and saturates.
         image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
+        normalized_anchor, normalized_shape: whether the floats of `anchor`, or of `shape_input`, are fractions of the
+            extent.
 
     `out = data[start : end]` along each of the axes, as in NumPy, but negative numbers lie before the array and do not
     count from its end. Fractions of the extent are rounded, halves away from zero, start and end each for itself. The

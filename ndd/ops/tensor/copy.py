@@ -26,6 +26,9 @@ def copy(input, /):
     Raises RuntimeError for complex numbers and text and where there is no GPU, ValueError for lists of uneven lengths
     and unknown devices, TypeError for other objects.
 
+    Args:
+        input: any element type, rank and layout.
+
     >>> import ndd
     >>> ndd.copy(ndd.tensor([1, 2])).torch()
     tensor([1, 2], dtype=torch.int32)

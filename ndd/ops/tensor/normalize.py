@@ -63,6 +63,7 @@ def normalize(
             every case, unlike in DALI 2.4.0.
         scale, shift: what the result is multiplied with and moved by.
         stddev: the standard deviation to divide by, likewise; where it is 0, the result is `shift`.
+        input: integers of up to 32 bits or float32, of any rank and layout.
 
     Errors: RuntimeError for other element types, for axes that do not exist or `axes=[]`, for a `mean` or `stddev`
     whose shape does not fit, and for arrays of these with `batch=True`.

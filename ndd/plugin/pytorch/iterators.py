@@ -285,7 +285,7 @@ class DALIGenericIterator(TorchIterator):
         fill_last_batch: deprecated, warns: True is `FILL`, False is `PARTIAL`.
         dynamic_shape: has no effect: shapes may always change from batch to batch.
         last_batch_padded: with `size`: whether the reader pads the last batch with its last sample.
-        last_batch_policy: see `LastBatchPolicy`.
+        last_batch_policy: `LastBatchPolicy.FILL`, `DROP` or `PARTIAL`: what becomes of a last batch that is not full.
         prepare_first_batch: run the pipelines once in the constructor, so that errors show there.
 
     The tensors share the memory of the pipeline's outputs and stay valid, and unchanged, as long as they are held.
@@ -334,7 +334,18 @@ def _policy(policy: Any, fill_last_batch: bool | None) -> LastBatchPolicy:
 
 
 class DALIClassificationIterator(DALIGenericIterator):
-    """A `DALIGenericIterator` over two outputs named "data" and "label"."""
+    """A `DALIGenericIterator` over two outputs named "data" and "label".
+
+    Args:
+        pipelines, size, reader_name, auto_reset, fill_last_batch, dynamic_shape, last_batch_padded, last_batch_policy,
+            prepare_first_batch: as for `DALIGenericIterator`.
+
+    >>> import ndd
+    >>> from ndd.plugin.pytorch import DALIClassificationIterator
+    >>> batches = [(ndd.batch([[1], [2]]), ndd.batch([[7], [8]]))]
+    >>> [data["label"].flatten().tolist() for (data,) in DALIClassificationIterator(batches)]
+    [[7, 8]]
+    """
 
     def __init__(
         self,
@@ -368,6 +379,18 @@ class DALIRaggedIterator(TorchIterator):
     `output_types` says for each output what it becomes: `DENSE_TAG` one tensor (the default; ragged samples are an
     error), `SPARSE_LIST_TAG` a list of tensors, `SPARSE_COO_TAG` one sparse tensor with the indices (sample, position)
     of 1-D samples.
+
+    Args:
+        output_types: `DENSE_TAG`, `SPARSE_LIST_TAG` or `SPARSE_COO_TAG` for each output.
+        pipelines, output_map, size, reader_name, auto_reset, fill_last_batch, dynamic_shape, last_batch_padded,
+            last_batch_policy, prepare_first_batch: as for `DALIGenericIterator`.
+
+    >>> import ndd
+    >>> from ndd.plugin.pytorch import DALIRaggedIterator
+    >>> batches = [(ndd.batch([[1, 2], [3]]),)]
+    >>> iterator = DALIRaggedIterator(batches, ["x"], output_types=[DALIRaggedIterator.SPARSE_LIST_TAG])
+    >>> [data["x"] for (data,) in iterator]
+    [[tensor([1, 2], dtype=torch.int32), tensor([3], dtype=torch.int32)]]
     """
 
     DENSE_TAG = "dense"

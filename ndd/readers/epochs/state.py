@@ -22,6 +22,9 @@ class ReaderState:
     `reader.get_state()` makes it, and `reader.set_state()` takes it or its text. Taking a state costs microseconds and needs no
     preparation.
 
+    Args:
+        text: the line that `str(state)` gives.
+
     >>> import ndd
     >>> reader = ndd.readers.File(files=["a.jpg", "b.jpg"])
     >>> state = reader.get_state()

@@ -81,7 +81,11 @@ class Transform(nn.Module):
             cls.takes_batches = cls.__module__.startswith("ndd.torchvision.")
 
     def check_inputs(self, flat_inputs: list[Any]) -> None:
-        """Raises an error for inputs that the transform does not take. To be overridden."""
+        """Raises an error for inputs that the transform does not take. To be overridden.
+
+        Args:
+            flat_inputs: the values of the structure, in order.
+        """
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The parameters of one call, the same for all values of the structure. To be overridden.
@@ -92,11 +96,21 @@ class Transform(nn.Module):
         return {}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
-        """One value with these parameters. To be overridden."""
+        """One value with these parameters. To be overridden.
+
+        Args:
+            inpt: one image, video, mask, set of boxes or of key points; a whole `ndd.Batch` where `takes_batches` is
+                True.
+            params: what `make_params` gave for this call.
+        """
         raise NotImplementedError
 
     def forward(self, *inputs: Any) -> Any:
-        """The structure with its values transformed. Override `transform` instead."""
+        """The structure with its values transformed. Override `transform` instead.
+
+        Args:
+            *inputs: a structure of tuples, lists and dicts, or several values.
+        """
         flat, spec = tree_flatten(inputs[0] if len(inputs) == 1 else inputs)
         self.check_inputs(flat)
         return tree_unflatten(self._over(flat), spec)

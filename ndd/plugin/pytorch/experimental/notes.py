@@ -36,6 +36,10 @@ class DALIOutputSampleRef:
 
     Attributes:
         sample_idx: the place of the sample in its batch: how many calls of the transform there were since the last batch.
+
+    Args:
+        call: the call of the transform.
+        output_idx: the number of the pipeline's output.
     """
 
     __slots__ = ("call", "output_idx", "sample_idx")
@@ -50,7 +54,12 @@ class DALIOutputSampleRef:
 
 
 class DALIOutputBatchRef:
-    """A batch of notes: replaced by the tensor of output `output_idx` in the main process."""
+    """A batch of notes: replaced by the tensor of output `output_idx` in the main process.
+
+    Args:
+        batch: the calls of the transform that make the batch.
+        output_idx: the number of the pipeline's output.
+    """
 
     __slots__ = ("batch", "output_idx")
 
@@ -96,6 +105,10 @@ class Proxy:
 
     Returns a note for the pipeline's output, or a tuple of notes, one for each output. Picklable: it knows the names
     of the inputs and the number of outputs, not the pipeline.
+
+    Args:
+        names: of the pipeline's external sources.
+        outputs: how many outputs the pipeline has.
     """
 
     def __init__(self, names: list[str], outputs: int):

@@ -77,12 +77,20 @@ class DALIServer:
 
     def produce_data(self, obj: Any) -> Any:
         """Replaces the notes in a batch by data: in lists and dicts (in place), tuples, named tuples and objects with
-        attributes. A note that stands in several places is computed once."""
+        attributes. A note that stands in several places is computed once.
+
+        Args:
+            obj: the batch.
+        """
         self.compute(obj)
         return replaced(obj, _as_tensor)
 
     def compute(self, obj: Any) -> None:
-        """Runs the pipeline for the notes in a batch; the notes stay in the batch and hold the outputs."""
+        """Runs the pipeline for the notes in a batch; the notes stay in the batch and hold the outputs.
+
+        Args:
+            obj: the batch: notes in lists, tuples, dicts and objects with attributes.
+        """
         batches: list[BatchCall] = []
         single: dict[int, Call] = {}
 

@@ -52,6 +52,10 @@ def _step(step: str, inpt: Any, factor: Any) -> Any:
 def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
     """Multiplies by a factor, within the range of the type: 0 is black, 1 the image itself.
 
+    Args:
+        inpt: images `[..., C, H, W]`, video, a PIL image, an `ndd.Batch`, or `ndd.Targets`, whose images change.
+        brightness_factor: 0 or more. ValueError for less.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.adjust_brightness(torch.tensor([[[100, 200]]], dtype=torch.uint8), 1.5)
@@ -63,6 +67,10 @@ def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
 @functional
 def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
     """Moves pixels away from the mean luminance of the image: 0 is grey, 1 the image itself.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        contrast_factor: 0 or more. ValueError for less.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -76,6 +84,10 @@ def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
 def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
     """Moves colours away from their grey: 0 is a grey image, 1 the image itself. One channel stays as it is.
 
+    Args:
+        inpt: what `adjust_brightness` takes.
+        saturation_factor: 0 or more. ValueError for less.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.adjust_saturation(torch.tensor([[[100]], [[200]], [[0]]], dtype=torch.uint8), 0.0).flatten()
@@ -87,6 +99,10 @@ def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
 @functional
 def adjust_hue(inpt: Any, hue_factor: float) -> Any:
     """Turns the hue, in the space HSV, by a share of the full circle, -0.5 to 0.5. One channel stays as it is.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        hue_factor: -0.5 to 0.5 of the circle. ValueError for others.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -117,6 +133,11 @@ def _jittered(value: Any, count: int | None, name: str, factor: Any) -> Any:
 def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
     """`gain * image ** gamma`, for values from 0 to 1; whole numbers are scaled to these and back.
 
+    Args:
+        inpt: what `adjust_brightness` takes.
+        gamma: the power, 0 or more; above 1 makes shadows darker.
+        gain: the factor.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.adjust_gamma(torch.tensor([[[0.25, 0.5]]]), 2)
@@ -138,6 +159,10 @@ def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
 @functional
 def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
     """Luminance, `0.2989 R + 0.587 G + 0.114 B`, in one channel or in three equal ones.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        num_output_channels: 1 or 3.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -165,6 +190,9 @@ def _grey_of(value: Any, channels: int) -> Any:
 def grayscale_to_rgb(inpt: Any) -> Any:
     """One channel three times; images of three channels or more stay as they are.
 
+    Args:
+        inpt: what `adjust_brightness` takes.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.grayscale_to_rgb(torch.tensor([[[7]]])).flatten()
@@ -178,6 +206,10 @@ def grayscale_to_rgb(inpt: Any) -> Any:
 @functional
 def permute_channels(inpt: Any, permutation: list[int]) -> Any:
     """Channels in another order: channel `permutation[i]` of the image becomes channel i.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        permutation: a number for each channel. ValueError if there are more or fewer.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

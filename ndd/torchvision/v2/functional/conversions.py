@@ -101,6 +101,10 @@ def _with_images(targets: ndd.Targets, images: Any) -> ndd.Targets:
 def convert_image_dtype(image: Any, dtype: torch.dtype = torch.float32) -> Any:
     """`to_dtype(image, dtype, scale=True)`, its old name.
 
+    Args:
+        image: images or video.
+        dtype: a type of torch or ndd.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.convert_image_dtype(torch.tensor([[[1.0]]]), torch.uint8)
@@ -163,6 +167,9 @@ def _on(operand: Any, value: Any) -> Any:
 def pil_to_tensor(pic: Any) -> torch.Tensor:
     """A PIL image as a tensor [C, H, W] of the same type.
 
+    Args:
+        pic: a PIL image. TypeError for anything else.
+
     >>> import PIL.Image
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.pil_to_tensor(PIL.Image.new("RGB", (5, 3))).shape
@@ -207,6 +214,9 @@ def to_image(inpt: Any) -> Any:
 
 def to_tensor(inpt: Any) -> torch.Tensor:
     """A PIL image or a NumPy array HWC as a tensor [C, H, W]; bytes are divided by 255. torchvision advises against it.
+
+    Args:
+        inpt: a PIL image, or an array HWC or HW.
 
     >>> import warnings, numpy as np
     >>> from ndd.torchvision.v2 import functional as F

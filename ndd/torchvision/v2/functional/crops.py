@@ -28,6 +28,11 @@ def pairs(first: Any, second: Any, count: int | None) -> Any:
 def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
     """Takes the window `height` x `width` whose corner is at row `top` and column `left`; what lies outside is 0.
 
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
+        top, left: row and column of the corner in pixels; below 0 lies outside.
+        height, width: of the window, in pixels.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.crop(torch.arange(9).reshape(1, 3, 3), 1, -1, 2, 3)
@@ -104,6 +109,10 @@ def center_crop(inpt: Any, output_size: list[int]) -> Any:
 
     Where the free space is odd, the corner is rounded to even: a window of 2 of 5 pixels begins at 2, of 7 at 2.
 
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
+        output_size: (H, W) of the window in pixels, or one number for both.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.center_crop(torch.arange(5).reshape(1, 1, 5), [1, 2])
@@ -138,6 +147,10 @@ def center_crop(inpt: Any, output_size: list[int]) -> Any:
 def five_crop(inpt: Any, size: list[int]) -> tuple[Any, Any, Any, Any, Any]:
     """The windows of `size` in the four corners and in the middle: top left, top right, bottom left, bottom right, centre.
 
+    Args:
+        inpt: what `adjust_brightness` takes.
+        size: (H, W) of each window in pixels, or one number for both. ValueError if it is larger than the image.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> [window.flatten().tolist() for window in F.five_crop(torch.arange(9).reshape(1, 3, 3), [1, 1])]
@@ -165,6 +178,11 @@ def _fits(value: Any, height: int, width: int, size: Any) -> None:
 @functional
 def ten_crop(inpt: Any, size: list[int], vertical_flip: bool = False) -> tuple[Any, ...]:
     """The windows of `five_crop`, and those of the picture mirrored, left and right or (`vertical_flip`) top and bottom.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        size: (H, W) of each window in pixels, or one number for both. ValueError if it is larger than the image.
+        vertical_flip: mirror top and bottom instead of left and right.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

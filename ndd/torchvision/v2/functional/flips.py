@@ -17,6 +17,9 @@ def horizontal_flip(inpt: Any) -> Any:
 
     Takes images `[..., C, H, W]`, `tv_tensors`, PIL images, ndd's batches and `ndd.Targets`, and gives the same kind.
 
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.horizontal_flip(torch.tensor([[[1, 2, 3]]]))
@@ -35,6 +38,9 @@ def horizontal_flip(inpt: Any) -> Any:
 @functional
 def vertical_flip(inpt: Any) -> Any:
     """Mirrors top and bottom; takes and gives what `horizontal_flip` does.
+
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

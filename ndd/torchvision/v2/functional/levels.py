@@ -31,6 +31,9 @@ def _inverted(value: Any) -> Any:
 def invert(inpt: Any) -> Any:
     """White less the image.
 
+    Args:
+        inpt: what `adjust_brightness` takes.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.invert(torch.tensor([[[0, 100, 255]]], dtype=torch.uint8))
@@ -42,6 +45,10 @@ def invert(inpt: Any) -> Any:
 @functional
 def posterize(inpt: Any, bits: int) -> Any:
     """Keeps the highest `bits`, 0 to 8, of each number.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        bits: how many bits of each number stay, 0 to 8.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -77,6 +84,10 @@ def posterize(inpt: Any, bits: int) -> Any:
 def solarize(inpt: Any, threshold: float) -> Any:
     """Inverts what is at least `threshold`.
 
+    Args:
+        inpt: what `adjust_brightness` takes.
+        threshold: in the units of the pixels: 0 to 255 for uint8, 0 to 1 for floats.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.solarize(torch.tensor([[[0, 100, 200]]], dtype=torch.uint8), 128)
@@ -102,6 +113,9 @@ def solarize(inpt: Any, threshold: float) -> Any:
 def autocontrast(inpt: Any) -> Any:
     """Stretches each channel so that its darkest value becomes black and its brightest white.
 
+    Args:
+        inpt: what `adjust_brightness` takes.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.autocontrast(torch.tensor([[[50, 100, 150]]], dtype=torch.uint8))
@@ -125,6 +139,9 @@ def autocontrast(inpt: Any) -> Any:
 @functional
 def equalize(inpt: Any) -> Any:
     """Spreads the values of each channel over the whole range, as Pillow does; other types than uint8 go through it.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

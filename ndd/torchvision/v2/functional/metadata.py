@@ -45,6 +45,9 @@ def _extents(inpt: Any, letters: str, name: str, served: tuple[str, ...]) -> lis
 def get_dimensions(inpt: Any) -> list[int]:
     """Channels, height and width. Of an `ndd.Batch` those that all its pictures have.
 
+    Args:
+        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.get_dimensions(torch.zeros(8, 3, 4, 5))
@@ -56,6 +59,9 @@ def get_dimensions(inpt: Any) -> list[int]:
 @functional
 def get_num_channels(inpt: Any) -> int:
     """How many channels a picture has.
+
+    Args:
+        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -72,6 +78,9 @@ get_image_num_channels = get_num_channels
 def get_size(inpt: Any) -> list[int]:
     """Height and width of a picture, or of the picture that boxes and points belong to.
 
+    Args:
+        inpt: images, video, masks, boxes, points, a PIL image, an `ndd.Batch` or `ndd.Targets`.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.get_size(torch.zeros(3, 4, 5))
@@ -82,6 +91,9 @@ def get_size(inpt: Any) -> list[int]:
 
 def get_image_size(inpt: Any) -> list[int]:
     """Width and height. torchvision advises `get_size`, which has the height first.
+
+    Args:
+        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
 
     >>> import torch, warnings
     >>> from ndd.torchvision.v2 import functional as F
@@ -101,6 +113,9 @@ def get_image_size(inpt: Any) -> list[int]:
 @functional
 def get_num_frames(inpt: Any) -> int:
     """How many frames a video has.
+
+    Args:
+        inpt: video `[..., F, C, H, W]`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -193,6 +208,10 @@ def clamp_bounding_boxes(
 
 def clamp_keypoints(inpt: torch.Tensor, canvas_size: Size | None = None) -> torch.Tensor:
     """Moves points that lie outside onto the outermost pixels of their picture.
+
+    Args:
+        inpt: a tensor `[..., 2]`, x before y, with `canvas_size`, or `tv_tensors.KeyPoints`, which know it.
+        canvas_size: (H, W) of the picture in pixels.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

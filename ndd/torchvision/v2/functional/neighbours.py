@@ -76,6 +76,10 @@ def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None =
 def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
     """Moves pixels away from their smoothed neighbourhood: 0 is smooth, 1 the image itself. Its border stays as it is.
 
+    Args:
+        inpt: what `adjust_brightness` takes.
+        sharpness_factor: 0 or more. ValueError for less.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.adjust_sharpness(torch.tensor([[[0, 0, 0], [0, 130, 0], [0, 0, 0]]], dtype=torch.uint8), 0.0)[0, 1]
@@ -243,6 +247,10 @@ def jpeg(image: Any, quality: int) -> Any:
     ndd computes what JPEG loses, at the usual halved resolution of colours, without coding it: a few numbers differ by a few
     from what libjpeg makes.
 
+    Args:
+        image: what `adjust_brightness` takes, of uint8.
+        quality: 1 to 100.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.jpeg(torch.zeros(3, 16, 16, dtype=torch.uint8), 50).amax()
@@ -273,6 +281,10 @@ def jpeg(image: Any, quality: int) -> Any:
 @functional
 def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
     """`num_samples` frames of a video, evenly spread from the first to the last.
+
+    Args:
+        inpt: video `[..., F, C, H, W]`, or an `ndd.Batch` of it.
+        num_samples: how many frames come out; frames come twice where the video has fewer.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

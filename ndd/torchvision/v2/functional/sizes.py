@@ -182,6 +182,13 @@ def resized_crop(
 ) -> Any:
     """The window `height` x `width` at row `top` and column `left` (`crop`), resized to `size` (`resize`), in one step.
 
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
+        top, left: row and column of the window's corner, in pixels.
+        height, width: of the window, in pixels.
+        size: (H, W) of the result; or one number, to which the shorter side is brought.
+        interpolation, antialias: as for `resize`.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.resized_crop(torch.arange(16.0).reshape(1, 4, 4), 0, 2, 2, 2, [1, 1])
