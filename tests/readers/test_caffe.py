@@ -288,7 +288,7 @@ def test_an_lmdb_that_is_written_to(tmp_path):
     reader.close()
     for number in range(60):
         with pytest.raises(
-            RuntimeError, match=rf"record {number}\): .*(was the LMDB written to|ends too early|record are none)"
+            RuntimeError, match=rf"record {number}\): .*(was the LMDB written to|ends too early|bytes that is not one)"
         ):
             reader.fetch([number])
 
