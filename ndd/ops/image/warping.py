@@ -51,7 +51,7 @@ def output_extents(size: Values | None, extents: np.ndarray, whole: Any = np.tru
     one number stands for all axes."""
     if size is None:
         return extents
-    rows = size.rows(extents.shape[1], repeat=repeat, what="one for each spatial axis")
+    rows = size.rows(extents.shape[1], repeat=repeat, meaning="one for each spatial axis")
     sizes = whole(rows.astype(np.float64)).astype(np.int64)
     if (sizes < 0).any():
         raise RuntimeError(f"`size` must not be negative, got {sizes.min()}")
