@@ -17,9 +17,9 @@ from ndd._compiled.jit import Intrinsic, kernel
 
 
 def _fetch_add_in_python(numbers: np.ndarray, k: int, more: int) -> int:
-    found = int(numbers[k])
-    numbers[k] = found + more
-    return found
+    value = int(numbers[k])
+    numbers[k] = value + more
+    return value
 
 
 def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -33,15 +33,15 @@ def _of_numbers(count: int, result: str, generate: Any) -> Any:
     from numba.extending import intrinsic
 
     kinds = (types.Array(types.int64, 1, "C"), *[types.int64] * (count - 1))
-    given = getattr(types, result)(*kinds)
+    result_type = getattr(types, result)(*kinds)
 
     def code(context, builder, signature, arguments):
         return generate(context, builder, _place(context, builder, signature, arguments), arguments[2:])
 
     makers = {
-        2: lambda typing_context, numbers, k: (given, code),
-        3: lambda typing_context, numbers, k, value: (given, code),
-        4: lambda typing_context, numbers, k, old, new: (given, code),
+        2: lambda typing_context, numbers, k: (result_type, code),
+        3: lambda typing_context, numbers, k, value: (result_type, code),
+        4: lambda typing_context, numbers, k, old, new: (result_type, code),
     }
     return intrinsic(makers[count])
 
@@ -100,8 +100,8 @@ def _without_references() -> Any:
         """The value, with arrays that do not count references: several threads share it, and counting is not atomic
         (`linking.py`)."""
         if isinstance(kind, types.BaseTuple):
-            for k, one in enumerate(kind.types):
-                item = without(context, builder, one, builder.extract_value(value, k))
+            for k, member in enumerate(kind.types):
+                item = without(context, builder, member, builder.extract_value(value, k))
                 value = builder.insert_value(value, item, k)
         elif isinstance(kind, types.Array):
             array = context.make_array(kind)(context, builder, value)
@@ -132,12 +132,12 @@ def entry_point(signature_of: Any, call: Any) -> Any:
     number = ir.IntType(64)
 
     @intrinsic
-    def thread_entry(typing_context, called, what):
-        own_signature = signature_of(typing_context, called, what.types)
+    def thread_entry(typing_context, called, fields):
+        own_signature = signature_of(typing_context, called, fields.types)
         result = types.UniTuple(types.int64, 2)
 
         def generate(context, builder, signature, arguments):
-            value = without(context, builder, what, arguments[1])
+            value = without(context, builder, fields, arguments[1])
             kept = ir.LiteralStructType([value.type, ir.IntType(32), ir.PointerType(excinfo_t)])
             memory = cgutils.alloca_once(builder, kept)
             builder.store(value, cgutils.gep_inbounds(builder, memory, 0, 0))
@@ -151,9 +151,9 @@ def entry_point(signature_of: Any, call: Any) -> Any:
             convention.decorate_function(inside, ["place"], (types.int64,))
             own = ir.IRBuilder(inside.append_basic_block("entry"))
             place = own.inttoptr(convention.get_arguments(inside)[0], kept.as_pointer())
-            given = own.load(cgutils.gep_inbounds(own, place, 0, 0))
-            given = [own.extract_value(given, k) for k in range(len(what.types))]
-            call(context, own, context.get_function(called, own_signature), own_signature, what.types, given)
+            values = own.load(cgutils.gep_inbounds(own, place, 0, 0))
+            values = [own.extract_value(values, k) for k in range(len(fields.types))]
+            call(context, own, context.get_function(called, own_signature), own_signature, fields.types, values)
             convention.return_value(own, ir.IntType(32)(0))
 
             outer = ir.Function(
@@ -167,10 +167,10 @@ def entry_point(signature_of: Any, call: Any) -> Any:
                 own.store(status.code, cgutils.gep_inbounds(own, place, 0, 1))
                 own.store(status.excinfoptr, cgutils.gep_inbounds(own, place, 0, 2))
             own.ret_void()
-            pair = [builder.ptrtoint(one, number) for one in (outer, memory)]
+            pair = [builder.ptrtoint(pointer, number) for pointer in (outer, memory)]
             return context.make_tuple(builder, result, pair)
 
-        return result(called, what), generate
+        return result(called, fields), generate
 
     return thread_entry
 
@@ -178,7 +178,7 @@ def entry_point(signature_of: Any, call: Any) -> Any:
 def _thread_entry() -> Any:
     return entry_point(
         lambda typing_context, loop, kinds: loop.get_call_type(typing_context, kinds, {}),
-        lambda context, builder, loop, signature, kinds, given: loop(builder, given),
+        lambda context, builder, loop, signature, kinds, values: loop(builder, values),
     )
 
 
@@ -264,7 +264,7 @@ def _reraise() -> Any:
     from numba.extending import intrinsic
 
     @intrinsic
-    def reraise(typing_context, what, address):
+    def reraise(typing_context, fault, address):
         def generate(context, builder, signature, arguments):
             kept = ir.LiteralStructType([arguments[0].type, ir.IntType(32), ir.PointerType(excinfo_t)])
             memory = builder.inttoptr(arguments[1], kept.as_pointer())
@@ -275,7 +275,7 @@ def _reraise() -> Any:
                 context.call_conv.return_status_propagate(builder, status)
             return context.get_dummy_value()
 
-        return types.void(what, types.int64), generate
+        return types.void(fault, types.int64), generate
 
     return reraise
 

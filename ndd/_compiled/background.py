@@ -166,8 +166,8 @@ class Background:
         now, job = time.monotonic(), self._job
         if job is None or now - self._begun > _SOON:
             return False
-        much = 2 * job.waited() + 1.0
-        return any([each.later <= now and each.waited() > much for each in list(self._jobs)])
+        threshold = 2 * job.waited() + 1.0
+        return any([each.later <= now and each.waited() > threshold for each in list(self._jobs)])
 
     def _is_nearly_done(self) -> bool:
         """Whether the program has reached its end while this kernel is being compiled, and may wait a while longer."""

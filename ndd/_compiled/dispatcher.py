@@ -46,18 +46,18 @@ def make_dispatcher(
     """
     import numba
 
-    given = {"nogil": True, "error_model": "numpy", **options}
-    light = given.pop("light", not given["nogil"])
-    found: Any = numba.njit(**given, **linking.options(inner, light))(function)
+    settings = {"nogil": True, "error_model": "numpy", **options}
+    light = settings.pop("light", not settings["nogil"])
+    dispatcher: Any = numba.njit(**settings, **linking.options(inner, light))(function)
     if cache is not None:
-        found._cache = cache
-    found.typeof_pyval = _typed(found)
-    found._compile_for_args = _one_at_a_time(found, cache)
+        dispatcher._cache = cache
+    dispatcher.typeof_pyval = _typed(dispatcher)
+    dispatcher._compile_for_args = _one_at_a_time(dispatcher, cache)
     if fallback is not None and cache is not None and not inner:
-        found._compile_for_args = with_fallback(found, cache, fallback, found._compile_for_args)
-    found._compiler.compile = around_compile(found._compiler.compile)
-    found.get_call_template = _without_literals(found.get_call_template)
-    return found
+        dispatcher._compile_for_args = with_fallback(dispatcher, cache, fallback, dispatcher._compile_for_args)
+    dispatcher._compiler.compile = around_compile(dispatcher._compiler.compile)
+    dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
+    return dispatcher
 
 
 def compile_for(dispatcher: Any, args: tuple[Any, ...]) -> None:

@@ -107,7 +107,7 @@ def _array(zeroed: bool) -> Any:
     def array(typing_context, extents, dtype):
         count = 1 if isinstance(extents, types.Integer) else len(extents)
         kind = types.Array(dtype.dtype, count, "C")
-        given = types.unliteral(extents)
+        plain = types.unliteral(extents)
 
         def generate(context, builder, signature, arguments):
             shape, strides = _shape_and_strides(context, builder, kind, signature.args[0], arguments[0])
@@ -119,7 +119,7 @@ def _array(zeroed: bool) -> Any:
             data = builder.bitcast(data, context.get_data_type(kind.dtype).as_pointer())
             return _array_over(context, builder, kind, shape, strides, data, memory)
 
-        return kind(given, dtype), generate
+        return kind(plain, dtype), generate
 
     return array
 
@@ -132,14 +132,14 @@ def _array_at() -> Any:
     @intrinsic
     def looked_at(typing_context, address, extents, like):
         kind = types.Array(like.dtype, 1 if isinstance(extents, types.Integer) else len(extents), "C")
-        given = types.unliteral(extents)
+        plain = types.unliteral(extents)
 
         def generate(context, builder, signature, arguments):
             shape, strides = _shape_and_strides(context, builder, kind, signature.args[1], arguments[1])
             data = builder.inttoptr(arguments[0], context.get_data_type(kind.dtype).as_pointer())
             return _array_over(context, builder, kind, shape, strides, data, None)
 
-        return kind(types.int64, given, like), generate
+        return kind(types.int64, plain, like), generate
 
     looked_at.owns_nothing = True
     return looked_at

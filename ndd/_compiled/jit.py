@@ -209,8 +209,8 @@ class Kernel(Compiled):
             return compile_new(kinds, *more)
 
         def watched(kinds: Any, *more: Any) -> Any:
-            what = f"`{self.function.__qualname__}` of {self.function.__module__}"
-            with compiling(what, writable_folder(), background.count):
+            kernel_name = f"`{self.function.__qualname__}` of {self.function.__module__}"
+            with compiling(kernel_name, writable_folder(), background.count):
                 if cache is None:
                     return compiled(kinds, *more)
                 from numba.core.registry import cpu_target
@@ -232,7 +232,7 @@ class Kernel(Compiled):
         """The kernels and intrinsics that it calls, by name."""
         scope = REPLACED | self.function.__globals__  # type: ignore[attr-defined]
         names = sorted(_names(self.function.__code__))  # type: ignore[attr-defined]
-        return [(name, found) for name in names if isinstance(found := scope.get(name), Compiled)]
+        return [(name, kernel) for name in names if isinstance(kernel := scope.get(name), Compiled)]
 
     def _text(self) -> bytes | None:
         """All that its machine code depends on beside the types of its arguments; None if that is unknown."""
@@ -244,31 +244,31 @@ class Kernel(Compiled):
             f"{libraries()} {numba.config.BOUNDSCHECK}".encode(),
             *[source_digest(module.__file__) for module in (linking, passes, kernel_file, dispatcher)],
         ]
-        for one in self._reached({}):
-            code, scope = one.function.__code__, one.function.__globals__  # type: ignore[attr-defined]
+        for kernel in self._reached({}):
+            code, scope = kernel.function.__code__, kernel.function.__globals__  # type: ignore[attr-defined]
             try:
                 parts.append(source_digest(code.co_filename))
             except OSError:  # typed into an interpreter
                 return None
             parts.append(code.co_code)  # the file may have changed since it was imported
             # Sets print in another order in each process.
-            options = sorted((name, sorted(v) if isinstance(v, set) else v) for name, v in one.options.items())
-            parts.append(f"{one.function.__qualname__} {code.co_firstlineno} {options}".encode())
+            options = sorted((name, sorted(v) if isinstance(v, set) else v) for name, v in kernel.options.items())
+            parts.append(f"{kernel.function.__qualname__} {code.co_firstlineno} {options}".encode())
             parts += [name.encode() + described(scope.get(name)) for name in sorted(_names(code))]
-            parts += [c.described() for _, c in one._called() if not isinstance(c, Kernel)]
+            parts += [c.described() for _, c in kernel._called() if not isinstance(c, Kernel)]
         return b"\0".join(parts)
 
     def _inner_ones(self) -> dict[str, Any]:
         """What it calls, as numba objects."""
         return {name: called.inner() for name, called in self._called()}
 
-    def _reached(self, found: dict[int, Kernel]) -> list[Kernel]:
+    def _reached(self, reached: dict[int, Kernel]) -> list[Kernel]:
         """This kernel and all kernels that it calls, directly or not."""
-        found[id(self)] = self
+        reached[id(self)] = self
         for _, called in self._called():
-            if isinstance(called, Kernel) and id(called) not in found:
-                called._reached(found)
-        return list(found.values())
+            if isinstance(called, Kernel) and id(called) not in reached:
+                called._reached(reached)
+        return list(reached.values())
 
     def __call__(self, *args: Any) -> Any:
         try:
@@ -326,7 +326,7 @@ class External(Compiled):
         result, _, arguments = self.signature.rstrip(")").partition("(")
         kinds = [_C_TYPES[name.strip()] for name in (result, *arguments.split(",")) if name]
         typed = ctypes.CFUNCTYPE(*kinds)(address)
-        self._python = lambda *given: typed(*[int(one) for one in given])  # ctypes does not take NumPy's integers
+        self._python = lambda *values: typed(*[int(value) for value in values])  # ctypes does not take NumPy's integers
 
     def in_python(self) -> Callable[..., Any]:
         """The function itself, if it is connected."""
@@ -348,11 +348,11 @@ class External(Compiled):
 
 
 def _names(code: types.CodeType) -> set[str]:
-    found = set(code.co_names)
+    names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found |= _names(constant)
-    return found
+            names |= _names(constant)
+    return names
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -117,13 +117,13 @@ class KernelCache:
         """What `compile_now` returns, which is stored; or what another process of this machine has compiled."""
         name = self._file_name(sig, _target(target_context.codegen()))
         with alone(writable_folder(), name, functools.partial(background.elsewhere, self._inner)) as waited:
-            made = self.load_overload(sig, target_context) if waited else None
-            if made is None:
-                made = compile_now()
-                self._keep(sig, made)
-            elif made.entry_point is not None:
-                target_context.insert_user_function(made.entry_point, made.fndesc, [made.library])
-            return made
+            overload = self.load_overload(sig, target_context) if waited else None
+            if overload is None:
+                overload = compile_now()
+                self._keep(sig, overload)
+            elif overload.entry_point is not None:
+                target_context.insert_user_function(overload.entry_point, overload.fndesc, [overload.library])
+            return overload
 
     def _keep(self, sig: Any, data: Any) -> None:
         """Writes a compiled kernel. What goes wrong here harms nobody: the kernel itself is there."""
@@ -228,13 +228,13 @@ def _other_folders() -> list[Path]:
 _warned: list[str] = []
 
 
-def _warn(what: str) -> None:
+def _warn(message: str) -> None:
     """Once a process."""
     if _warned:
         return
-    _warned.append(what)
+    _warned.append(message)
     warnings.warn(
-        f"Compiled kernels {what}. Each process compiles what it uses, which takes seconds at the first calls; set "
+        f"Compiled kernels {message}. Each process compiles what it uses, which takes seconds at the first calls; set "
         "NDD_CACHE_DIR to a folder that can be written.",
         RuntimeWarning,
         stacklevel=2,

@@ -228,8 +228,8 @@ def _numba() -> _Numba:
         full = codegen._module_pass_manager
         few = {"opt": 1, "loop_vectorize": False, "slp_vectorize": False} if light else {}
 
-        def once(*module: Any, **given: Any) -> Any:
-            return NoPasses() if given.get("cost") == "cheap" else full(*module, **few)
+        def once(*module: Any, **options: Any) -> Any:
+            return NoPasses() if options.get("cost") == "cheap" else full(*module, **few)
 
         codegen._module_pass_manager = once
         try:

@@ -67,8 +67,8 @@ def _of_two(x, y, out, far, *numbers):
         start, n = start + n, _BLOCK
 
 
-def _by_fallback(one: Kernel, operands: int, *args: Any) -> None:
-    one.run_fallback(*args[: operands + 1], *args[operands + 2 :])
+def _by_fallback(kernel: Kernel, operands: int, *args: Any) -> None:
+    kernel.run_fallback(*args[: operands + 1], *args[operands + 2 :])
 
 
 def _streamed_by_python(source: np.ndarray, out: np.ndarray, start: int) -> None:
@@ -87,12 +87,12 @@ def _streamed() -> Any:
     @intrinsic
     def streamed(typing_context, source, out, start):
         def generate(context, builder, signature, arguments):
-            given = context.make_array(signature.args[0])(context, builder, arguments[0])
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
             taken = context.make_array(signature.args[1])(context, builder, arguments[1])
             size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(out.dtype)))
-            count = builder.mul(cgutils.unpack_tuple(builder, given.shape)[0], size)
+            count = builder.mul(cgutils.unpack_tuple(builder, array.shape)[0], size)
             data, place = (
-                builder.bitcast(given.data, byte),
+                builder.bitcast(array.data, byte),
                 builder.bitcast(builder.gep(taken.data, [arguments[2]]), byte),
             )
             head = builder.and_(builder.neg(builder.ptrtoint(place, whole)), ir.Constant(whole, _LINE - 1))
@@ -103,9 +103,9 @@ def _streamed() -> Any:
             past = builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)])
             step = ir.Constant(whole, _LINE)
             with cgutils.for_range_slice(builder, head, end, step, whole) as (k, _):
-                found = builder.load(builder.bitcast(builder.gep(data, [k]), line.as_pointer()), align=1)
+                vector = builder.load(builder.bitcast(builder.gep(data, [k]), line.as_pointer()), align=1)
                 target = builder.bitcast(builder.gep(place, [k]), line.as_pointer())
-                builder.store(found, target, align=_LINE).set_metadata("nontemporal", past)
+                builder.store(vector, target, align=_LINE).set_metadata("nontemporal", past)
             cgutils.raw_memcpy(builder, builder.gep(place, [end]), builder.gep(data, [end]), builder.sub(count, end), 1)
             return context.get_dummy_value()
 

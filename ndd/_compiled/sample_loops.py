@@ -24,9 +24,9 @@ from ndd._tensor.memory import memory_at
 
 def _counted_in_python(counter: np.ndarray) -> int:
     """Two threads may get the same number, which does no harm: they compute the same."""
-    found = int(counter[0])
-    counter[0] = found + 1
-    return found
+    value = int(counter[0])
+    counter[0] = value + 1
+    return value
 
 
 def _counted() -> Any:
@@ -103,26 +103,26 @@ def _each(counter, limit, order, what):
     return True
 
 
-def _by_fallback(one: Kernel, counter: np.ndarray, limit: int, order: np.ndarray, what: tuple[Any, ...]) -> bool:
+def _by_fallback(kernel: Kernel, counter: np.ndarray, limit: int, order: np.ndarray, fields: tuple[Any, ...]) -> bool:
     for _ in range(limit):
         turn = _counted_in_python(counter)
         if turn >= len(order):
             break
-        one.run_fallback(*_of_sample_in_python(what, order[turn]))
+        kernel.run_fallback(*_of_sample_in_python(fields, order[turn]))
     return True
 
 
-def _of_sample_in_python(what: tuple[Any, ...], i: int) -> tuple[Any, ...]:
-    found: list[Any] = []
-    for one in what:
-        if not isinstance(one, tuple):
-            found.append(one[i])
-        elif len(one) == 1:
-            found.append(one[0])
+def _of_sample_in_python(fields: tuple[Any, ...], i: int) -> tuple[Any, ...]:
+    values: list[Any] = []
+    for field in fields:
+        if not isinstance(field, tuple):
+            values.append(field[i])
+        elif len(field) == 1:
+            values.append(field[0])
         else:
-            places, extents, like = one
-            found.append(memory_at(places[i], tuple(extents[i].tolist()), like.dtype))
-    return tuple(found)
+            places, extents, like = field
+            values.append(memory_at(places[i], tuple(extents[i].tolist()), like.dtype))
+    return tuple(values)
 
 
 def _type_of_sample(field: Any) -> Any:
@@ -148,15 +148,15 @@ def _row(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:
     return array_over(context, builder, _type_of_sample(kind), extents[1:], place)
 
 
-def _values_of_sample(context: Any, builder: Any, fields: Any, what: Any, i: Any) -> list[Any]:
-    """The arguments for sample `i`, of the tuple `what` of these types."""
+def _values_of_sample(context: Any, builder: Any, fields: Any, sample_fields: Any, i: Any) -> list[Any]:
+    """The arguments for sample `i`, of the tuple `sample_fields` of these types."""
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils
 
     values = []
     for k, field in enumerate(fields):
-        value = builder.extract_value(what, k)
+        value = builder.extract_value(sample_fields, k)
         if isinstance(field, types.Array):
             values.append(_row(context, builder, field, value, i))
         elif len(field) == 1:
@@ -182,27 +182,27 @@ def _samples_entry() -> Any:
 
     number = ir.IntType(64)
 
-    def signature_of(typing_context: Any, one: Any, kinds: Any) -> Any:
-        *_, what = kinds
-        return one.get_call_type(typing_context, tuple([_type_of_sample(field) for field in what.types]), {})
+    def signature_of(typing_context: Any, kernel: Any, kinds: Any) -> Any:
+        *_, fields = kinds
+        return kernel.get_call_type(typing_context, tuple([_type_of_sample(field) for field in fields.types]), {})
 
-    def call(context: Any, builder: Any, one: Any, signature: Any, kinds: Any, given: Any) -> None:
-        """What `_each` does; `one` is entered with arguments that nobody counts."""
-        counter = context.make_array(kinds[0])(context, builder, given[0]).data
-        limit = context.cast(builder, given[1], kinds[1], types.int64)
-        order = context.make_array(kinds[2])(context, builder, given[2])
+    def call(context: Any, builder: Any, kernel: Any, signature: Any, kinds: Any, field_values: Any) -> None:
+        """What `_each` does; `kernel` is entered with arguments that nobody counts."""
+        counter = context.make_array(kinds[0])(context, builder, field_values[0]).data
+        limit = context.cast(builder, field_values[1], kinds[1], types.int64)
+        order = context.make_array(kinds[2])(context, builder, field_values[2])
         count = cgutils.unpack_tuple(builder, order.shape)[0]
         with cgutils.for_range(builder, limit) as loop:
             turn = builder.atomic_rmw("add", counter, number(1), "monotonic")
             with cgutils.if_unlikely(builder, builder.icmp_signed(">=", turn, count)):
                 loop.do_break()
-            i = _row(context, builder, kinds[2], given[2], turn)
+            i = _row(context, builder, kinds[2], field_values[2], turn)
             i = context.cast(builder, i, kinds[2].dtype, types.int64)
-            values = _values_of_sample(context, builder, kinds[3].types, given[3], i)
+            values = _values_of_sample(context, builder, kinds[3].types, field_values[3], i)
             if inspect.Parameter.VAR_POSITIONAL in [each.kind for each in signature.pysig.parameters.values()]:
                 last = len(signature.args) - 1
                 values[last:] = [context.make_tuple(builder, signature.args[last], values[last:])]
-            one(builder, values)
+            kernel(builder, values)
 
     return entry_point(signature_of, call)
 

@@ -93,10 +93,10 @@ def _tile_intrinsic() -> Any:
                 array = context.make_array(signature.args[number])(context, builder, arguments[number])
                 wide = cgutils.unpack_tuple(builder, array.shape)[1]
                 place = builder.add(builder.mul(arguments[number + 1], wide), arguments[number + 2])
-                found = [builder.gep(array.data, [place])]
-                while len(found) < TILE:
-                    found.append(builder.gep(found[-1], [wide]))
-                return [builder.bitcast(one, row.as_pointer()) for one in found]
+                pointers = [builder.gep(array.data, [place])]
+                while len(pointers) < TILE:
+                    pointers.append(builder.gep(pointers[-1], [wide]))
+                return [builder.bitcast(pointer, row.as_pointer()) for pointer in pointers]
 
             rows = [builder.load(place, align=4) for place in rows_of(0)]
             step = 1

@@ -91,12 +91,12 @@ def _interleaved(builder: Any, rows: list[Any], parts: int) -> list[Any]:
     log2(n) times of it exchange rows and columns."""
     count, half = rows[0].type.count, len(rows) // 2
     size = count // parts
-    found = []
+    columns = []
     for first, second in zip(rows[:half], rows[half:], strict=True):
         for begin in (0, size // 2):
             order = [p * size + begin + k for p in range(parts) for k in range(size // 2)]
-            found.append(_shuffled(builder, first, second, [n for k in order for n in (k, count + k)]))
-    return found
+            columns.append(_shuffled(builder, first, second, [n for k in order for n in (k, count + k)]))
+    return columns
 
 
 def _odd_half(builder: Any, wide: _Lanes, seven: Any, five: Any, three: Any, one: Any) -> list[Any]:
@@ -122,16 +122,16 @@ def _forward_pass(builder: Any, rows: list[Any], second: bool) -> list[Any]:
     sums = [add(rows[k], rows[7 - k]) for k in range(4)]
     p, q, r, s = add(sums[0], sums[3]), add(sums[1], sums[2]), sub(sums[0], sums[3]), sub(sums[1], sums[2])
     bits, same = _DC_BITS + (_PASS_BITS if second else -_PASS_BITS), _Lanes(builder, 16, _LANES)
-    found = {0: add(p, q), 4: sub(p, q)}
-    for k, value in found.items():
-        found[k] = same.rounded(value, _PASS_BITS) if second else builder.shl(value, same.all(_PASS_BITS))
+    coefficients = {0: add(p, q), 4: sub(p, q)}
+    for k, value in coefficients.items():
+        coefficients[k] = same.rounded(value, _PASS_BITS) if second else builder.shl(value, same.all(_PASS_BITS))
     r, s = builder.sext(r, wide.kind), builder.sext(s, wide.kind)
     turned = {2: add(times(r, 4433 + 6270), times(s, 4433)), 6: add(times(r, 4433), times(s, 4433 - 15137))}
     odd = _odd_half(builder, wide, *(sub(rows[k], rows[7 - k]) for k in (3, 2, 1, 0)))
     turned |= dict(zip((1, 3, 5, 7), odd, strict=True))
     for k, value in turned.items():
-        found[k] = builder.trunc(wide.clamped(wide.rounded(value, bits), -0x8000, 0x7FFF), short)
-    return [found[k] for k in range(8)]
+        coefficients[k] = builder.trunc(wide.clamped(wide.rounded(value, bits), -0x8000, 0x7FFF), short)
+    return [coefficients[k] for k in range(8)]
 
 
 def _pass(builder: Any, rows: list[Any], bits: int) -> list[Any]:

@@ -52,9 +52,9 @@ def _sort_columns() -> Any:
             a, b, c = (vectors.read(rows, place) for place in arguments[1:4])
             small, large = vectors.smaller(a, b), vectors.larger(a, b)
             rest = vectors.smaller(large, c)
-            found = vectors.smaller(small, rest), vectors.larger(small, rest), vectors.larger(large, c)
+            sorted_columns = vectors.smaller(small, rest), vectors.larger(small, rest), vectors.larger(large, c)
             place = arguments[5]
-            for value in found:
+            for value in sorted_columns:
                 vectors.write(value, out, place)
                 place = builder.add(place, arguments[6])
             return context.get_dummy_value()
@@ -81,12 +81,12 @@ def _median_of_columns() -> Any:
                 rows.append([vectors.read(columns, place) for place in places])
                 at = builder.add(at, length)
             small, middle, large = rows
-            found = vectors.middle(
+            medians = vectors.middle(
                 vectors.larger(vectors.larger(small[0], small[1]), small[2]),
                 vectors.middle(*middle),
                 vectors.smaller(vectors.smaller(large[0], large[1]), large[2]),
             )
-            vectors.write(found, out, arguments[5])
+            vectors.write(medians, out, arguments[5])
             return context.get_dummy_value()
 
         place = types.uint64

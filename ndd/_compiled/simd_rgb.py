@@ -29,9 +29,9 @@ def store_rgb(builder: Any, colours: list[Any], out: Any) -> None:
     ]
     for part in range(3):
         which = [(part * lanes + n % lanes) % 3 for n in range(kind.count)]
-        found = builder.select(ir.Constant(many, [w == 0 for w in which]), turned[0], turned[1])
-        found = builder.select(ir.Constant(many, [w == 2 for w in which]), turned[2], found)
+        words = builder.select(ir.Constant(many, [w == 0 for w in which]), turned[0], turned[1])
+        words = builder.select(ir.Constant(many, [w == 2 for w in which]), turned[2], words)
         for block in range(0, kind.count, lanes):
             place = builder.gep(out, [ir.Constant(ir.IntType(64), 3 * block + part * lanes)])
-            piece = shuffled(found, list(range(block, block + lanes))) if kind.count > lanes else found
+            piece = shuffled(words, list(range(block, block + lanes))) if kind.count > lanes else words
             builder.store(piece, builder.bitcast(place, few.as_pointer()), align=kind.element.width // 8)

@@ -72,8 +72,8 @@ def _intrinsics() -> dict[str, Any]:
 
                 here = builder.sub(builder.mul(samples(0), vector(short, [3] * n)), middle)
                 for out, by in ((even, -1), (odd, 1)):
-                    made = builder.sitofp(builder.add(here, samples(by)), numbers)
-                    builder.store(made, place(builder, out, at, numbers), align=4)
+                    samples_of = builder.sitofp(builder.add(here, samples(by)), numbers)
+                    builder.store(samples_of, place(builder, out, at, numbers), align=4)
             return until
 
         return types.intp(row, types.int32, even, odd), generate
@@ -158,9 +158,9 @@ def _intrinsics() -> dict[str, Any]:
                 to = builder.mul(at, ir.Constant(step, 6))
                 for begin in range(0, 6 * n, 4 * n):
                     order = [where(k // 3, k % 3) for k in range(begin, min(begin + 4 * n, 6 * n))]
-                    made = builder.shuffle_vector(first, second, vector(whole, order))
-                    there = place(builder, out, builder.add(to, ir.Constant(step, begin)), made.type)
-                    builder.store(made, there, align=1)
+                    samples_of = builder.shuffle_vector(first, second, vector(whole, order))
+                    there = place(builder, out, builder.add(to, ir.Constant(step, begin)), samples_of.type)
+                    builder.store(samples_of, there, align=1)
                 for begin in range(0, 6 * n, 48):
                     ahead = builder.gep(out.data, [builder.add(to, ir.Constant(step, begin + _FETCHED_AHEAD))])
                     how = (ir.Constant(whole, k) for k in (1, 3, 1))  # to be written, to stay, data

@@ -152,13 +152,13 @@ def _(board, end):
 
 
 def _join(board, helpers, counter, limit, arguments):
-    given = (counter, limit) + arguments
-    entry, address = begin(called, given)  # type: ignore[name-defined]  # noqa: F821
+    passed = (counter, limit) + arguments
+    entry, address = begin(called, passed)  # type: ignore[name-defined]  # noqa: F821
     if helpers > 0 and board[_SHARE]:
         call_kept(board, _SHARE, helpers, entry, address)
     else:
         call_address(entry, address)
-    reraise(given, address)
+    reraise(passed, address)
     return True
 
 
@@ -171,15 +171,15 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
     """
     if not isinstance(loop, Kernel):
         return functools.partial(_alone, lambda: loop)
-    found = _joined.get(loop)
-    if found is None:
+    entry = _joined.get(loop)
+    if entry is None:
         called, begin = (loop.one, samples_entry) if isinstance(loop, SampleLoop) else (loop, thread_entry)
         names = {"loop": loop, "called": called, "begin": begin}
-        found = _joined[loop] = from_template(_join, loop.function, "_joined", {"light": True}, **names)
+        entry = _joined[loop] = from_template(_join, loop.function, "_joined", {"light": True}, **names)
         if loop.has_fallback() or not isinstance(loop, SampleLoop):  # a loop over samples is never compiled alone
-            found.fallback(functools.partial(_alone, lambda: loop.run_fallback))
-        found.interpreted_as(functools.partial(_alone, loop.in_python))
-    return found
+            entry.fallback(functools.partial(_alone, lambda: loop.run_fallback))
+        entry.interpreted_as(functools.partial(_alone, loop.in_python))
+    return entry
 
 
 _joined: weakref.WeakKeyDictionary[Kernel, Kernel] = weakref.WeakKeyDictionary()
@@ -243,12 +243,12 @@ _of_pools: weakref.WeakKeyDictionary[ThreadPool, ThreadTeam] = weakref.WeakKeyDi
 
 def team_of(pool: ThreadPool) -> ThreadTeam | None:
     """The team of a pool, with as many threads; None on systems without one."""
-    found = _of_pools.get(pool)
-    if found is None:
+    team = _of_pools.get(pool)
+    if team is None:
         if not _FUTEX:
             return None
-        found = _of_pools.setdefault(pool, ThreadTeam())
-    return found
+        team = _of_pools.setdefault(pool, ThreadTeam())
+    return team
 
 
 def _in_child() -> None:

@@ -41,29 +41,29 @@ class Values:
             return numbers
         return value
 
-    def rows(self, k: int | None = None, *, repeat: bool = False, what: str = "") -> np.ndarray:
+    def rows(self, k: int | None = None, *, repeat: bool = False, meaning: str = "") -> np.ndarray:
         """A row of `k` numbers for each sample: `[n, k]`; `k=None`: as many as there are, but equally many in all samples.
 
         Args:
             repeat: one number stands for `k` equal ones.
-            what: what the numbers are, for the error: "(H, W)".
+            meaning: the meaning of the numbers, for the error: "(H, W)".
         """
         value = self._given
         if is_list(value):
             wrong = [i for i, a in enumerate(value) if a.ndim != 1 or a.size != (value[0].size if k is None else k)]
             if wrong and not repeat:
-                raise self._misfit(value[wrong[0]], k, what, wrong[0])
-            return np.stack([self._row(a, k, repeat, what, i) for i, a in enumerate(value)])
+                raise self._misfit(value[wrong[0]], k, meaning, wrong[0])
+            return np.stack([self._row(a, k, repeat, meaning, i) for i, a in enumerate(value)])
         if self.varies:
             if value.ndim == 2 and (k is None or value.shape[1] == k):
                 return value
             if value.ndim == 2 and repeat and value.shape[1] == 1:
                 return np.repeat(value, k, axis=1)  # type: ignore[arg-type]
-            raise self._misfit(value[0], k, what, 0 if len(value) else None)
+            raise self._misfit(value[0], k, meaning, 0 if len(value) else None)
         value = np.atleast_1d(value)
         if value.ndim == 2 and len(value) == self.n > 1 and k in (None, value.shape[1]):
             return value  # a list with a row for each sample
-        row = self._row(value, k, repeat, what, None)
+        row = self._row(value, k, repeat, meaning, None)
         table = np.empty((self.n, len(row)), row.dtype)  # `broadcast_to` takes five times as long
         table[:] = row
         return table
@@ -83,12 +83,12 @@ class Values:
         """The number for all samples, or an array `[n]`, for arithmetic that broadcasts."""
         return self._given
 
-    def _row(self, row: np.ndarray, k: int | None, repeat: bool, what: str, sample: int | None) -> np.ndarray:
+    def _row(self, row: np.ndarray, k: int | None, repeat: bool, meaning: str, sample: int | None) -> np.ndarray:
         if row.ndim == 1 and (k is None or row.size == k):
             return row
         if repeat and row.size == 1 and k is not None:
             return np.repeat(row.reshape(-1), k)
-        raise self._misfit(row, k, what, sample)
+        raise self._misfit(row, k, meaning, sample)
 
     def arrays(self) -> list[np.ndarray]:
         """The values of each sample, of any shape: a list of `n` arrays."""
@@ -132,8 +132,8 @@ class Values:
             )
         return Values(self.name, value, int(counts.sum()), self.kind, self.vector, self.varies)
 
-    def _misfit(self, row: np.ndarray, k: int | None, what: str, sample: int | None) -> Exception:
-        expected = "as many numbers for every sample" if k is None else f"{k} numbers{what and f', {what}'}"
+    def _misfit(self, row: np.ndarray, k: int | None, meaning: str, sample: int | None) -> Exception:
+        expected = "as many numbers for every sample" if k is None else f"{k} numbers{meaning and f', {meaning}'}"
         if k == 1:
             expected = "one number"
         text = f"argument {self.name!r}: expected {expected}, got {_shown(row)}"

@@ -42,8 +42,8 @@ def measure(
     ):
         for side in sides.values():
             side()
-        found = interleaved({name: _rate(side, setting) for name, side in sides.items()}, setting.rounds)
-        yield Result("augment", f"{title}; {place}", "images/s", found["ndd"], found.get("DALI"), target)
+        rates = interleaved({name: _rate(side, setting) for name, side in sides.items()}, setting.rounds)
+        yield Result("augment", f"{title}; {place}", "images/s", rates["ndd"], rates.get("DALI"), target)
 
 
 def _rate(work: Callable[[], int], setting: Setting) -> Callable[[], float]:

@@ -35,16 +35,16 @@ def measure(
     batch = batch_size or 64
     place = f"batch {batch}, {setting.device.upper()}, {setting.threads} threads"
     iterators = {name: _iterator(name, setting, files, batch) for name in setting.libraries}
-    found = _rates({**iterators, "bare": _bare(setting, files, batch)}, setting)
+    rates = _rates({**iterators, "bare": _bare(setting, files, batch)}, setting)
     title = f"DALIClassificationIterator; {place}"
-    yield Result("classic", title, "images/s", found["ndd"], found.get("DALI"), "ratio >= 1.0")
+    yield Result("classic", title, "images/s", rates["ndd"], rates.get("DALI"), "ratio >= 1.0")
     title = "  beside the bare loop of ndd (second column)"
-    yield Result("classic", title, "images/s", found["ndd"], found["bare"], "ratio >= 0.95")
-    found = _rates({"ndd": _proxy("ndd", setting, files, batch), **_others(setting, files, batch)}, setting)
+    yield Result("classic", title, "images/s", rates["ndd"], rates["bare"], "ratio >= 0.95")
+    rates = _rates({"ndd": _proxy("ndd", setting, files, batch), **_others(setting, files, batch)}, setting)
     title = f"proxy DataLoader, {_WORKERS} workers; {place}"
-    yield Result("classic", title, "images/s", found["ndd"], found.get("DALI"), "")
+    yield Result("classic", title, "images/s", rates["ndd"], rates.get("DALI"), "")
     title = f"  beside torch's DataLoader with Pillow, {_WORKERS} workers (second column)"
-    yield Result("classic", title, "images/s", found["ndd"], found["torch"], "")
+    yield Result("classic", title, "images/s", rates["ndd"], rates["torch"], "")
 
 
 def _rates(sides: dict[str, Callable[[], float]], setting: Setting) -> dict[str, float]:

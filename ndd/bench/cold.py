@@ -31,7 +31,7 @@ _FILES = 4096
 _SIDES = {"ndd": "ndd", "DALI": "DALI dynamic"}
 
 
-def main(given: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs the loop for some seconds; prints the times of the batches as JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("side", choices=_SIDES.values())
@@ -41,7 +41,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--batch-size", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
-    args = parser.parse_args(given)
+    args = parser.parse_args(argv)
     args.loop = "random_resized_crop"
     times: list[float] = []
     for _ in dynamic(args, scan(args.data).repeated(_FILES), {}):

@@ -34,15 +34,15 @@ def measure(
         }
         for side in sides.values():
             side()
-        found = interleaved(sides, setting.rounds)
+        rates = interleaved(sides, setting.rounds)
     target = "ratio >= 2.0" if setting.device == "cpu" else "ratio >= 1.2"
     title = f"SSD300 input; batch {batch}, {setting.device.upper()}, {setting.threads} threads"
-    yield Result("detection", title, "images/s", found["ndd"], found.get("DALI"), target)
+    yield Result("detection", title, "images/s", rates["ndd"], rates.get("DALI"), target)
 
 
 def anchors() -> list[float]:
     """The 8732 default boxes of SSD300, left, top, right, bottom: "SSD: Single Shot MultiBox Detector", section 2.2."""
-    found = []
+    boxes = []
     sizes = [21, 45, 99, 153, 207, 261, 315]
     for k, (cells, ratios) in enumerate(
         zip((38, 19, 10, 5, 3, 1), ((2,), (2, 3), (2, 3), (2, 3), (2,), (2,)), strict=True)
@@ -54,8 +54,8 @@ def anchors() -> list[float]:
         for y, x in itertools.product(range(cells), repeat=2):
             for w, h in shapes:
                 cx, cy = (x + 0.5) / cells, (y + 0.5) / cells
-                found += [cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2]
-    return np.clip(found, 0, 1).tolist()
+                boxes += [cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2]
+    return np.clip(boxes, 0, 1).tolist()
 
 
 def _annotated(data: Path | None, least: int, place: Path) -> tuple[Path, Path]:
@@ -78,9 +78,9 @@ def _annotated(data: Path | None, least: int, place: Path) -> tuple[Path, Path]:
             x, y = rng.uniform(0, 1 - w), rng.uniform(0, 1 - h)
             box = [x * width, y * height, w * width, h * height]
             things.append({"id": len(things), "image_id": i, "category_id": int(rng.integers(1, 80)), "bbox": box})
-    found = {"images": entries, "annotations": things, "categories": [{"id": k} for k in range(1, 80)]}
+    content = {"images": entries, "annotations": things, "categories": [{"id": k} for k in range(1, 80)]}
     file = place / "instances.json"
-    file.write_text(json.dumps(found))
+    file.write_text(json.dumps(content))
     return files.root, file
 
 
@@ -96,8 +96,8 @@ def _epochs(library: Any, setting: Setting, root: Path, annotations: Path, batch
         setting.settle()
         start = time.perf_counter()
         for jpegs, boxes, labels in reader.next_epoch(batch_size=batch):
-            made = [value.torch() for value in _step(library, device, boxes_of_ssd, jpegs, boxes, labels)]
-            count += len(made[0])
+            tensors = [value.torch() for value in _step(library, device, boxes_of_ssd, jpegs, boxes, labels)]
+            count += len(tensors[0])
         setting.settle()
         return count / (time.perf_counter() - start)
 

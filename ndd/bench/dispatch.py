@@ -30,8 +30,8 @@ def measure(setting: Setting) -> Iterator[Result]:
         }
         for side in sides.values():
             side()
-        found = interleaved(sides, setting.rounds)
-        us = {side: value * 1e6 / unit_calls for side, value in found.items()}
+        rates = interleaved(sides, setting.rounds)
+        us = {side: value * 1e6 / unit_calls for side, value in rates.items()}
         return Result("dispatch", name, "us", us["ndd"], us.get("DALI"), target)
 
     place = setting.device.upper()

@@ -62,8 +62,8 @@ def _dali(threads: int) -> tuple[Any, str]:
 def finish(value: Any) -> Any:
     """Evaluates what an operator gave: a value, or several."""
     if isinstance(value, tuple | list):
-        for one in value:
-            one.evaluate()
+        for item in value:
+            item.evaluate()
     else:
         value.evaluate()
     return value

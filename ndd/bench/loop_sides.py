@@ -26,7 +26,7 @@ _RAGGED = ("normalize", "decode")  # their samples differ in shape
 _MOST_WORKERS = 16  # of DataLoader, as users set it on such a machine, at most the CPUs
 
 
-def main(given: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs epochs of one side; prints images a second of each but the first, and the CPU time in ms for a batch that this
     thread spent in each, and that Python's other threads spent by their names, as JSON."""
     parser = argparse.ArgumentParser()
@@ -39,7 +39,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--hw-load", type=float)
-    args = parser.parse_args(given)
+    args = parser.parse_args(argv)
     files = scan(args.data).repeated(args.images)
     more = {} if args.hw_load is None or args.device == "cpu" else {"hw_decoder_load": args.hw_load}
     make = {
@@ -66,13 +66,13 @@ def main(given: list[str] | None = None) -> None:
 
 def _cpu_of_threads() -> dict[str, float]:
     """CPU seconds of Python's threads but this one, those of one purpose together; nothing where the system does not tell."""
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for thread in threading.enumerate():
         told = Path(f"/proc/self/task/{thread.native_id}/schedstat")
         if thread is not threading.current_thread() and told.exists():
             name = thread.name.rstrip("0123456789").rstrip("-_")
-            found[name] = found.get(name, 0.0) + int(told.read_text().split()[0]) / 1e9
-    return found
+            seconds[name] = seconds.get(name, 0.0) + int(told.read_text().split()[0]) / 1e9
+    return seconds
 
 
 def settle(device: str) -> None:

@@ -22,7 +22,7 @@ _MODULE = "ndd_bench_mine"  # workers that are spawned find the script by its pa
 _BATCH = 64
 
 
-def main(given: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Loops over epochs of one side, and prints the median of images a second of all but the first as JSON; with it the busy cores,
     the images of an epoch and the seconds to the first batch."""
     parser = argparse.ArgumentParser()
@@ -33,7 +33,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--batch-size", type=int, default=0)
     parser.add_argument("--images", type=int, default=0)
     parser.add_argument("--loop", default="ndd_loop")
-    args = parser.parse_args(given)
+    args = parser.parse_args(argv)
     with contextlib.redirect_stdout(sys.stderr):  # what the script prints is no number
         script = loaded(args.script)
         epoch = ndd_loop(script, args) if args.side == "ndd" else own_loop(script, args)
@@ -79,8 +79,8 @@ def own_loop(script: ModuleType, args: Any) -> Callable[..., Any]:
     size = args.batch_size or getattr(script, "batch_size", _BATCH)
     shuffle = None if isinstance(dataset, IterableDataset) else True
     workers = min(args.threads, os.cpu_count() or 1)
-    made = DataLoader(dataset, size, shuffle=shuffle, num_workers=workers, persistent_workers=True)
-    return lambda: made
+    own = DataLoader(dataset, size, shuffle=shuffle, num_workers=workers, persistent_workers=True)
+    return lambda: own
 
 
 def timed(epoch: Callable[..., Any], rounds: int, most: int) -> dict[str, float]:

@@ -101,11 +101,11 @@ def inputs(library: Any, source: dict[str, tuple[list[Any], str | None]], device
 
     `types` is the library's module of enumerations.
     """
-    made: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, (samples, layout) in source.items():
         where = "cpu" if name in _ON_CPU else device
-        made[name] = library.batch(samples, layout=layout, device=where).evaluate()
+        values[name] = library.batch(samples, layout=layout, device=where).evaluate()
     anchors = np.sort(np.random.default_rng(1).random((500, 2, 2), np.float32), axis=1).reshape(-1)
     count = len(source["images"][0])
     constants = {"anchors": anchors.tolist(), "debayer": "bilinear_ocv" if device == "cpu" else "default_npp"}
-    return SimpleNamespace(**made, **constants, types=types, device=device, batch_size=count)
+    return SimpleNamespace(**values, **constants, types=types, device=device, batch_size=count)

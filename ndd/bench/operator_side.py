@@ -51,7 +51,7 @@ class Rows:
 def _on_gpu(value: Any) -> bool:
     """Whether a value lies on a GPU, or one of several. DALI moves inputs there for an operator that it has only there."""
     values = value if isinstance(value, tuple | list) else (value,)
-    return any(one.device.device_type == "gpu" for one in values)
+    return any(item.device.device_type == "gpu" for item in values)
 
 
 def _why(side: str, error: Exception) -> str:

@@ -22,8 +22,8 @@ def measure(setting: Setting, data: Path | None, batch_size: int = 64, only: str
 
     On the CPU a library that computes a row on its GPU whatever the input has no number for it.
     """
-    given = setting.device, str(setting.threads), str(data or ""), str(batch_size), str(setting.seconds)
-    sides = {side: _Side(side, *given) for side in setting.libraries}
+    options = setting.device, str(setting.threads), str(data or ""), str(batch_size), str(setting.seconds)
+    sides = {side: _Side(side, *options) for side in setting.libraries}
     try:
         for row in TABLE:
             if only in row:
@@ -83,13 +83,13 @@ def _compare(row: str, title: str, answers: Mapping[str, Answer], rounds: int) -
         return answer["seconds"]
 
     timed, notes = {side: functools.partial(seconds, side) for side in answers}, []
-    found: dict[str, float] = {}
-    while timed and not found:
+    times: dict[str, float] = {}
+    while timed and not times:
         try:
             interleaved(timed, 1)  # warms up
-            found = interleaved(timed, rounds)
+            times = interleaved(timed, rounds)
         except _NoNumber as error:
             del timed[error.side]  # the other one is measured alone
             notes.append(str(error))
-    ms = {side: each * 1e3 for side, each in found.items()}
+    ms = {side: each * 1e3 for side, each in times.items()}
     return Result("ops", title, "ms", ms.get("ndd"), ms.get("DALI"), "; ".join(notes))

@@ -18,10 +18,10 @@ def decoded(data: Path | None, count: int) -> list[np.ndarray]:
     """`count` RGB images, uint8 HWC, of the sizes that the files have."""
     from PIL import Image
 
-    found = folder(data, count)
-    step = max(1, len(found.files) // count)  # from all classes
+    files = folder(data, count)
+    step = max(1, len(files.files) // count)  # from all classes
     images = []
-    for name in found.files[::step][:count]:
-        with Image.open(found.root / name) as image:
+    for name in files.files[::step][:count]:
+        with Image.open(files.root / name) as image:
             images.append(np.array(image.convert("RGB")))
     return images

@@ -15,13 +15,13 @@ class Process:
         command = [sys.executable, "-m", module, *arguments]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def ask(self, what: str) -> dict[str, Any]:
+    def ask(self, question: str) -> dict[str, Any]:
         """What the process answers. RuntimeError if it ended instead."""
         pipes = self._process.stdin, self._process.stdout
         if pipes[0] is None or pipes[1] is None:
             raise RuntimeError("the process has no pipes")
         try:
-            print(what, file=pipes[0], flush=True)
+            print(question, file=pipes[0], flush=True)
             answer = pipes[1].readline()
         except BrokenPipeError:
             answer = ""

@@ -97,11 +97,11 @@ def _field(number: int, data: bytes) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while number > 127:
-        found.append(number & 127 | 128)
+        encoded.append(number & 127 | 128)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*encoded, number])
 
 
 def _webdataset(folder: Path, records: Sequence[bytes]) -> Written:
@@ -228,12 +228,12 @@ def _distinct(records: Sequence[bytes]) -> list[bytes]:
 
 def contents(data: Path | None, size: int) -> list[bytes]:
     """Photographs of about this size, from the folder; where they are smaller or there is none, noise."""
-    found: list[bytes] = []
+    records: list[bytes] = []
     if data is not None and size > 10_000:
         paths = sorted(p for p in data.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
-        found = [p.read_bytes() for p in paths if size / 3 < p.stat().st_size < size * 3][:64]
+        records = [p.read_bytes() for p in paths if size / 3 < p.stat().st_size < size * 3][:64]
     draws = np.random.default_rng(0)
-    return found or [draws.integers(0, 256, size, np.uint8).tobytes() for _ in range(64)]
+    return records or [draws.integers(0, 256, size, np.uint8).tobytes() for _ in range(64)]
 
 
 def _as_from_a_disk(folder: Path) -> None:
@@ -260,7 +260,7 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
                 arguments = kind.make(folder, _Records(contents(data, size), count))
                 _as_from_a_disk(folder)
                 sides = [side for side in setting.libraries if side == "ndd" or setting.device in kind.dali_devices]
-                found = _alternating(sides, name, arguments, setting, count)
+                rates = _alternating(sides, name, arguments, setting, count)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
             title = f"readers.{name}, {count:,} records of {size // 1000} kB, batch {_BATCH}, {setting.threads} threads"
@@ -272,7 +272,7 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
                 ("  memory of the process", "memory", "MB", ""),
                 ("  a new reader until its first batch", "first", "ms", ""),
             ):
-                ours, theirs = found["ndd"][key], found.get("DALI", {}).get(key)
+                ours, theirs = rates["ndd"][key], rates.get("DALI", {}).get(key)
                 yield Result("readers", text, unit, ours, theirs, target)
 
 
@@ -281,18 +281,18 @@ def _alternating(
 ) -> dict[str, dict[str, float]]:
     """The best of the epochs' rates and CPU times, an epoch of each library in turn (what else the machine does only takes
     away); each library's process lives through all."""
-    given = setting.device, str(setting.threads), json.dumps(arguments)
-    processes = {side: Process("ndd.bench.readers", side, name, *given) for side in sides}
+    options = setting.device, str(setting.threads), json.dumps(arguments)
+    processes = {side: Process("ndd.bench.readers", side, name, *options) for side in sides}
     try:
-        found = {side: process.ask("first") for side, process in processes.items()}
+        answers = {side: process.ask("first") for side, process in processes.items()}
         epochs: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
         for turn in range(max(setting.rounds, _EPOCHS_OF_MEMORY)):
             for side in sides if turn % 2 == 0 else sides[::-1]:
                 epochs[side].append(processes[side].ask("epoch"))
         for side in sides:
             rate, cpu = max(epoch["rate"] for epoch in epochs[side]), min(epoch["cpu"] for epoch in epochs[side])
-            found[side] |= {**processes[side].ask("memory"), "rate": rate, "cpu": cpu}
-        return found
+            answers[side] |= {**processes[side].ask("memory"), "rate": rate, "cpu": cpu}
+        return answers
     finally:
         for process in processes.values():
             process.close()
@@ -315,10 +315,10 @@ def _answer(side: str, name: str, device: str, threads: str, arguments: str) -> 
     os.dup2(2, 1)  # whatever a library prints is no answer
     setting = make_setting(device, int(threads), side == "DALI")
     library = setting.libraries[side]
-    given = json.loads(arguments)
+    options = json.loads(arguments)
     if device == "gpu":
-        given["device"] = device
-    reader = made_reader(side, name, given, library)
+        options["device"] = device
+    reader = made_reader(side, name, options, library)
     before = 0.0
 
     def epoch() -> dict[str, float]:
@@ -334,28 +334,28 @@ def _answer(side: str, name: str, device: str, threads: str, arguments: str) -> 
 
     def first() -> float:
         start = time.perf_counter()
-        next(iter(made_reader(side, name, given, library).next_epoch(batch_size=_BATCH)))
+        next(iter(made_reader(side, name, options, library).next_epoch(batch_size=_BATCH)))
         return (time.perf_counter() - start) * 1e3
 
     for line in sys.stdin:
         if line.strip() == "first":
             epoch()  # imports, compiles, fills memory pools
-            found = {"first": min(first() for _ in range(3))}
+            answer = {"first": min(first() for _ in range(3))}
             before = _resident()
         elif line.strip() == "epoch":
-            found = epoch()
+            answer = epoch()
         else:
-            found = {"memory": _resident(), "added": _resident() - before}
-        print(json.dumps(found), file=out, flush=True)
+            answer = {"memory": _resident(), "added": _resident() - before}
+        print(json.dumps(answer), file=out, flush=True)
 
 
-def made_reader(side: str, name: str, given: Written, library: Any = None) -> Any:
+def made_reader(side: str, name: str, dataset: Written, library: Any = None) -> Any:
     """The reader of a `Kind` in the library of a side, with the arguments that its `make` gave."""
     if library is None:
         import ndd as library
-    if given.get("features") == _FEATURES:
-        given = {**given, "features": _features(side)}
-    return getattr(library.readers if hasattr(library.readers, name) else library.experimental.readers, name)(**given)
+    if dataset.get("features") == _FEATURES:
+        dataset = {**dataset, "features": _features(side)}
+    return getattr(library.readers if hasattr(library.readers, name) else library.experimental.readers, name)(**dataset)
 
 
 def _features(side: str) -> Any:

@@ -34,14 +34,14 @@ class Result:
 
 def interleaved(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
     """The median of `rounds` results of each side, measured ABAB...; each round begins with the other side."""
-    found: dict[str, list[float]] = {name: [] for name in sides}
+    rates: dict[str, list[float]] = {name: [] for name in sides}
     order = list(sides)
     for _ in range(rounds):
         for name in order:
             time.sleep(_PAUSE)
-            found[name].append(sides[name]())
+            rates[name].append(sides[name]())
         order.reverse()
-    return {name: median(values) for name, values in found.items()}
+    return {name: median(values) for name, values in rates.items()}
 
 
 def seconds_each(work: Callable[[], Any], count: int, settle: Callable[[], None]) -> float:

@@ -126,9 +126,9 @@ def _threads(setting: Setting, data: Path | None, count: int) -> Iterator[Result
                     jpegs, labels = reader(batch_size=_BATCH)
                 images = ndd.decoders.image(jpegs, device=setting.device)
                 small = ndd.resize(images, size=[_SMALL, _SMALL])
-                found = ndd.flip(ndd.brightness(small, brightness=1.5)).torch()
-                if tuple(found.shape) != (_BATCH, _SMALL, _SMALL, 3):
-                    raise RuntimeError(f"a batch of shape {tuple(found.shape)}")
+                flipped = ndd.flip(ndd.brightness(small, brightness=1.5)).torch()
+                if tuple(flipped.shape) != (_BATCH, _SMALL, _SMALL, 3):
+                    raise RuntimeError(f"a batch of shape {tuple(flipped.shape)}")
                 with lock:
                     seen.extend(labels.torch().flatten().tolist())
         except BaseException as error:

@@ -60,14 +60,14 @@ def measure(
     batch = batch_size or _BATCH
     count = recordings or (256 if setting.device == "cpu" else 2048)
     with tempfile.TemporaryDirectory() as folder:
-        found = (
+        results = (
             sorted(itertools.chain.from_iterable(data.rglob(kind) for kind in _KINDS)) if data else _made(Path(folder))
         )
-        if not found:
+        if not results:
             raise ValueError(f"--data {data}: no file matches {', '.join(_KINDS)}")
         listed = Path(folder) / "files.json"
-        listed.write_text(json.dumps([str(p) for p in itertools.islice(itertools.cycle(found), count)]))
-        what = f"batch {batch}, {setting.device.upper()}, {setting.threads} threads"
+        listed.write_text(json.dumps([str(p) for p in itertools.islice(itertools.cycle(results), count)]))
+        heading = f"batch {batch}, {setting.device.upper()}, {setting.threads} threads"
         processes = {
             side: Process("ndd.bench.speech", side, setting.device, str(setting.threads), str(batch), str(listed))
             for side in setting.libraries
@@ -76,7 +76,7 @@ def measure(
             for place, (title, _) in enumerate(STAGES.items()):
                 rates = _alternating(processes, str(place), setting.rounds)
                 yield Result(
-                    "speech", f"{title}; {what}", "files/s", rates["ndd"], rates.get("DALI"),
+                    "speech", f"{title}; {heading}", "files/s", rates["ndd"], rates.get("DALI"),
                     _TARGETS[setting.device] if place == 0 else "",
                 )  # fmt: skip
         finally:

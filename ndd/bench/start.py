@@ -30,8 +30,8 @@ def measure_import(setting: Setting) -> Iterator[Result]:
         for side, module in _MODULES.items()
         if side in setting.libraries
     }
-    found = interleaved(sides, min(setting.rounds, 5))
-    yield Result("import", "import, over torch's own", "s", found["ndd"], found.get("DALI"), "<= 0.3 s")
+    times = interleaved(sides, min(setting.rounds, 5))
+    yield Result("import", "import, over torch's own", "s", times["ndd"], times.get("DALI"), "<= 0.3 s")
 
 
 def measure_first_call(setting: Setting) -> Iterator[Result]:
@@ -56,8 +56,8 @@ def measure_first_calls(setting: Setting, only: str = "") -> Iterator[Result]:
                 ours, spent = _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder})
                 # Another process compiles all of it, the next one finds it.
                 _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder, "NDD_COMPILE_IN_BACKGROUND": "0"})
-                _, found = _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder})
-            note = f"{_TARGET}; {spent:.2f} s of CPU time, {found:.2f} from the disk cache"
+                _, seconds = _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder})
+            note = f"{_TARGET}; {spent:.2f} s of CPU time, {seconds:.2f} from the disk cache"
             if "DALI" in setting.libraries:
                 theirs = _first_call("DALI", name, setting.device, {})[0]
         except RuntimeError as error:  # not in one of the libraries, or not on this device

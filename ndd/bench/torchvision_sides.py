@@ -27,7 +27,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _BOXES = 8  # of each image
 
 
-def main(given: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs epochs of one side; prints images a second of each but the first, as JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("side", choices=SIDES)
@@ -38,7 +38,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--batch-size", type=int, required=True)
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--rounds", type=int, default=3)
-    args = parser.parse_args(given)
+    args = parser.parse_args(argv)
     files = scan(args.data).repeated(args.images).first(args.images // args.batch_size * args.batch_size or 1)
     epochs = _of_ndd(args, files) if args.side == "ndd" else _of_torchvision(args, files)
     batches, rates = max(1, len(files.files) // args.batch_size), []
@@ -98,9 +98,9 @@ def _of_ndd(args: Any, files: Folder) -> Iterator[int]:
             images = ndd.decoders.image(jpegs, device=args.device)
             if recipe == "SSDlite":
                 own = ndd.batch([boxes[k] for k in labels.torch().flatten().tolist()], device=args.device)
-                made = work(ndd.Targets(images, own))
-                made.boxes.evaluate()
-                made.images.evaluate()
+                result = work(ndd.Targets(images, own))
+                result.boxes.evaluate()
+                result.images.evaluate()
             elif recipe == "segmentation":
                 # The mask is what is made of the picture itself: the classes do not matter here, the geometry does.
                 masks = ndd.color_space_conversion(images, image_type=ndd.types.RGB, output_type=ndd.types.GRAY)

@@ -31,7 +31,7 @@ _PROFILED_STEPS = 20
 _MOST_WORKERS = 16  # of DataLoader in all processes
 
 
-def main(given: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Trains, and prints what was measured as JSON (rank 0 alone)."""
     parser = argparse.ArgumentParser()
     parser.add_argument("side", choices=SIDES)
@@ -46,7 +46,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument(
         "--half", action="store_true", help="images in bfloat16 and channels_last, for synthetic and ndd"
     )
-    args = parser.parse_args(given)
+    args = parser.parse_args(argv)
     rank = _join_the_others(args)
     files = scan(args.data).repeated((args.steps + _WARM_STEPS[args.device] + 64) * args.batch_size * args.world)
     make = {

@@ -54,12 +54,12 @@ def measure(setting: Setting, data: Path | None, only: str = "") -> Iterator[Res
 def _rows(setting: Setting, name: str, sides: dict[str, Callable[[], float]]) -> Iterator[Result]:
     for side in sides.values():
         side()  # imports, compiles, fills caches
-    found = interleaved(sides, setting.rounds)
-    ours = found.pop("ndd")
+    rates = interleaved(sides, setting.rounds)
+    ours = rates.pop("ndd")
     title = f"{name}, {setting.threads} threads"
     target = "ratio >= 1.5" if "random" in name else "ratio >= 1.0"
-    yield Result("video", title, "frames/s", ours, found.pop("DALI", None), target)
-    for other, rate in found.items():
+    yield Result("video", title, "frames/s", ours, rates.pop("DALI", None), target)
+    for other, rate in rates.items():
         yield Result(
             "video", f"  {other} in DALI's place", "frames/s", ours, rate, "0.9" if "FFmpeg" in other else target
         )
@@ -89,25 +89,25 @@ def _made(folder: Path) -> dict[str, list[str]]:
         np.stack([(x + 3 * i) % 256, (y * 2 + i) % 256, (x * y // 64 + 5 * i) % 256], axis=2).astype(np.uint8)
         for i in range(240)
     ]
-    found: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     for codec, (encoder, ending) in _KINDS.items():
-        found[codec] = [str(folder / f"{codec}{k}.{ending}") for k in range(2)]
-        for k, path in enumerate(found[codec]):
+        files[codec] = [str(folder / f"{codec}{k}.{ending}") for k in range(2)]
+        for k, path in enumerate(files[codec]):
             ndd.io.video.write(path, np.stack(frames[:: 1 - 2 * k]), codec=encoder, key_interval=48, quality=30)
-    return found
+    return files
 
 
 def _sorted(data: Path) -> dict[str, list[str]]:
     """The videos of a folder by their codec."""
     av = library()
-    found: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     for path in sorted(data.iterdir()):
         try:
             with av.open(str(path)) as container:
-                found.setdefault(container.streams.best("video").codec_context.name, []).append(str(path))
+                files.setdefault(container.streams.best("video").codec_context.name, []).append(str(path))
         except (OSError, ValueError, IndexError):
             continue
-    return found
+    return files
 
 
 def _random(setting: Setting, codec: str, paths: list[str]) -> dict[str, Callable[[], float]]:

@@ -27,7 +27,7 @@ def begin(folder: Path, level: str, cache: str) -> None:
 
 def compile_called() -> None:
     """Compiles the kernels that were called in this process for the processor that it compiles for."""
-    for kernel in [thing for thing in gc.get_objects() if type(thing) is Kernel]:
+    for kernel in [candidate for candidate in gc.get_objects() if type(candidate) is Kernel]:
         kernel.compile_for_target()
 
 

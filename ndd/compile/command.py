@@ -112,15 +112,15 @@ def _cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _architectures(given: str | None) -> list[str]:
-    if given is None:
+def _architectures(named: str | None) -> list[str]:
+    if named is None:
         import torch
 
-        found = {torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())}
-        return [f"sm_{major}{minor}" for major, minor in sorted(found)]
-    if given == "none":
+        capabilities = {torch.cuda.get_device_capability(i) for i in range(torch.cuda.device_count())}
+        return [f"sm_{major}{minor}" for major, minor in sorted(capabilities)]
+    if named == "none":
         return []
-    names = [name.strip() for name in given.split(",")]
+    names = [name.strip() for name in named.split(",")]
     for name in names:
         if not re.fullmatch(r"sm_\d+[af]?|compute_\d+", name):
             raise ValueError(f"--gpu: expected architectures such as sm_80,sm_90, or none, got {name!r}.")

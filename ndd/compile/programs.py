@@ -60,8 +60,8 @@ def _speech(folder: Path) -> None:
 def _recordings() -> dict[str, list[np.ndarray]]:
     from ndd.bench.operator_inputs import arrays
 
-    made = arrays(None, _BATCH)
-    return {kind: made[f"{kind}s"][0] for kind in ("wav", "flac", "ogg")}
+    values = arrays(None, _BATCH)
+    return {kind: values[f"{kind}s"][0] for kind in ("wav", "flac", "ogg")}
 
 
 def _reader(name: str) -> Callable[[Path], None]:

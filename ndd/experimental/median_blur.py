@@ -44,7 +44,7 @@ def median_blur(input, /, *, window_size: PerSample[list[int]] = (3, 3)):
 
 @median_blur.plan
 def _(input, *, window_size):
-    window = window_size.rows(2, repeat=True, what="(width, height)")[:, ::-1]
+    window = window_size.rows(2, repeat=True, meaning="(width, height)")[:, ::-1]
     wrong = ((window < 1) | (window % 2 == 0)).any(axis=1)
     if wrong.any():
         sample = int(wrong.argmax())

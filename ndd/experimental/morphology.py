@@ -64,8 +64,8 @@ def planes_of(input: Operand) -> np.ndarray:
 
 def _plan(largest: bool, input, *, anchor, border_mode, iterations, mask_size) -> Plan:
     """`window` is [height, width, rows above, columns to the left] of each pass."""
-    size = mask_size.rows(2, repeat=True, what="(width, height)")[:, ::-1]
-    place = anchor.rows(2, repeat=True, what="(x, y)")[:, ::-1]
+    size = mask_size.rows(2, repeat=True, meaning="(width, height)")[:, ::-1]
+    place = anchor.rows(2, repeat=True, meaning="(x, y)")[:, ::-1]
     size = np.where(size == -1, 3, size)
     if (size < 1).any():
         sample = int((size < 1).any(axis=1).argmax())

@@ -111,7 +111,7 @@ def _table(values: Values, dtype: DType) -> Table:
 
 def _affine(range: Values, dtype: DType) -> np.ndarray:
     """What makes a word an element of each sample's range: start, scale and the greatest number allowed, `[n, 3]`."""
-    ends = range.rows(2, what="(low, high)")
+    ends = range.rows(2, meaning="(low, high)")
     affine = np.empty((len(ends), 3), drawn_type(dtype))
     if not range.varies:
         affine[:] = _affine_of(*ends[0].tolist(), dtype)

@@ -57,9 +57,9 @@ class Recipe:
                 raise TypeError(
                     f"{self.name}: {name}: expected an ndd.Batch, got {type(value).__name__}. ndd.as_batch makes one of a list"
                 )
-        made = self._steps(*batches[:count], **self.settings)
+        result = self._steps(*batches[:count], **self.settings)
         rest = batches[count:]
-        return (*(made if isinstance(made, tuple) else (made,)), *rest) if rest else made
+        return (*(result if isinstance(result, tuple) else (result,)), *rest) if rest else result
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.settings.items())})"

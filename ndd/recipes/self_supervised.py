@@ -32,7 +32,7 @@ def simclr(
     """
     pictures = ndd.decoders.image(jpegs, device=device, jpeg_fancy_upsampling=True)
     window = size // 10 // 2 * 2 + 1
-    made = []
+    pair = []
     for _ in range(views):
         flipped, jittered, grey, blurred = (
             ndd.random.coin_flip(batch_size=jpegs.batch_size, probability=p, rng=rng) for p in (0.5, 0.8, 0.2, 0.5)
@@ -43,8 +43,8 @@ def simclr(
         images = ndd.color_jitter(images, brightness=reach, contrast=reach, saturation=reach, hue=reach / 4, rng=rng)
         images = ndd.color_jitter(images, saturation=ndd.stack(1.0 - grey, 1.0 - grey), rng=rng)
         images = ndd.gaussian_blur(images, sigma=sigma, window_size=1 + (window - 1) * blurred)
-        made.append(ndd.crop_mirror_normalize(images, mirror=flipped, mean=[0.0], std=[255.0]))
-    return tuple(made)
+        pair.append(ndd.crop_mirror_normalize(images, mirror=flipped, mean=[0.0], std=[255.0]))
+    return tuple(pair)
 
 
 @recipe
@@ -79,7 +79,7 @@ def dino_multicrop(
     (0.05, 0.4)
     """
     pictures = ndd.decoders.image(jpegs, device=device, jpeg_fancy_upsampling=True)
-    made = []
+    crops = []
     kinds = [(size, global_scale, 1.0, 0.0), (size, global_scale, 0.1, 0.2)]
     for side, scale, blur, solarize in kinds + [(local_size, local_scale, 0.5, 0.0)] * local_crops:
         flipped, jittered, grey, blurred, solarized = (
@@ -98,5 +98,5 @@ def dino_multicrop(
         if solarize:
             flags = 255 * (solarized.gpu() if device == "gpu" else solarized)
             images = images ^ ndd.cast((images >= 128) * flags, dtype=ndd.uint8)
-        made.append(ndd.crop_mirror_normalize(images, mirror=flipped, mean=MEAN, std=STD))
-    return tuple(made)
+        crops.append(ndd.crop_mirror_normalize(images, mirror=flipped, mean=MEAN, std=STD))
+    return tuple(crops)

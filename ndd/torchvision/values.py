@@ -147,10 +147,10 @@ def layout_of(value: Pixels) -> str:
 def pixels_of(value: Any) -> tuple[Pixels, Callable[[Pixels], Any]]:
     """The images in a value, and the function that makes of images what the value was."""
     if isinstance(value, Pixels):
-        return value, lambda made: made
+        return value, lambda result: result
     tensor = plain(value)
     images, back = _of_tensor(tensor)
-    return images, lambda made: wrapped(back(made), value)
+    return images, lambda result: wrapped(back(result), value)
 
 
 def _of_tensor(tensor: torch.Tensor) -> tuple[ndd.Batch, Callable[[Pixels], torch.Tensor]]:
@@ -165,8 +165,8 @@ def _of_tensor(tensor: torch.Tensor) -> tuple[ndd.Batch, Callable[[Pixels], torc
     flat = flat.detach().contiguous()
     images = ndd.as_batch(flat.view(torch.uint8) if flat.dtype == torch.bool else flat, layout="CHW")
 
-    def back(made: Pixels) -> torch.Tensor:
-        result = made.torch()
+    def back(outcome: Pixels) -> torch.Tensor:
+        result = outcome.torch()
         result = result.to(torch.bool) if tensor.dtype == torch.bool and result.dtype == torch.uint8 else result
         result = result[:count].reshape(*outer, *result.shape[1:])
         return result[0] if alone and len(result) == 1 else result

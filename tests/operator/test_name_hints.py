@@ -20,7 +20,7 @@ X = ndd.batch([np.zeros((9, 8, 3), np.uint8)] * 2, layout="HWC")
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: ndd.resize(X, 256), TypeError, r"by their names, such as size=\[height, width\], or resize_shorter="),
+        (lambda: ndd.resize(X, 256), TypeError, r"by name, such as size=\[height, width\], or resize_shorter="),
         (lambda: ndd.flip(X, True), TypeError, "such as horizontal=True"),
         (lambda: ndd.crop(X, 4), TypeError, "such as crop="),
         (lambda: ndd.gaussian_blur(X, kernel_size=3), TypeError, "'kernel_size': gaussian_blur.. has 'window_size'"),
@@ -133,5 +133,5 @@ def test_no_operator_takes_arguments_by_position(path):
     operator = OPERATORS[path]
     if operator.variadic or any(argument.required for argument in operator.arguments):
         return
-    with pytest.raises(TypeError, match=r"positional argument.* by their names"):
+    with pytest.raises(TypeError, match=r"positional argument.* by name"):
         function(*[0] * (len(operator.inputs) + 1))

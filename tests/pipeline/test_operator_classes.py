@@ -34,7 +34,7 @@ def test_what_a_class_is():
     assert inspect.isclass(ops.readers.File)
     with pytest.raises(AttributeError, match="Nothing"):
         ops.Nothing  # noqa: B018
-    with pytest.raises(TypeError, match="by their names"):
+    with pytest.raises(TypeError, match="by name"):
         ops.Flip(1)
 
 

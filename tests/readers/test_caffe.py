@@ -130,7 +130,7 @@ def test_labels_by_index(tmp_path):
         (IMAGE + LABEL + tensor(4, [1], texts=[b"x"]) + BOX, r"additional\[0\] as FLOAT .* got a tensor of type 4"),
         (IMAGE + field(1, field(2, 1) + field(3, b"12345")) + FLOATS + BOX, "cut off"),
         (tensor(3, [2**40, 2**40], pixels=b"") + LABEL + FLOATS + BOX, "image of shape"),
-        (field(1, b"\xff") + LABEL + FLOATS + BOX, "are none"),
+        (field(1, b"\xff") + LABEL + FLOATS + BOX, "that is not one"),
     ],
 )
 def test_records_that_do_not_fit(tmp_path, record, said):
@@ -237,8 +237,8 @@ def test_damaged_trees_are_refused(tmp_path):
         (40, "<I", 1 << 31, "pages of 256 to 65536 bytes, got .* and 2147483648 bytes"),
         (40, "<I", 1 << 17, "pages of 256 to 65536 bytes"),
         (94, "<H", 33, "at most 32 levels"),
-        (128, "<Q", 2**64 - 1, "its tree leads to others"),
-        (128, "<Q", 2**63, "its tree leads to others"),
+        (128, "<Q", 2**64 - 1, "its tree leads to other pages"),
+        (128, "<Q", 2**63, "its tree leads to other pages"),
         (136, "<Q", 2**45, "on 35184372088833 pages"),
     ],
 )
@@ -288,7 +288,7 @@ def test_an_lmdb_that_is_written_to(tmp_path):
     reader.close()
     for number in range(60):
         with pytest.raises(
-            RuntimeError, match=rf"record {number}\): .*(was the LMDB written to|ends too early|record are none)"
+            RuntimeError, match=rf"record {number}\): .*(was the LMDB written to|ends too early|bytes that is not one)"
         ):
             reader.fetch([number])
 

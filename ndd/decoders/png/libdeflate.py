@@ -44,7 +44,7 @@ def available() -> bool:
 
 def _copies() -> Iterator[Path]:
     """Where the wheel keeps it: within its extension module."""
-    found = importlib.util.find_spec("deflate")
-    if found is not None and found.origin is not None:
+    spec = importlib.util.find_spec("deflate")
+    if spec is not None and spec.origin is not None:
         for pattern in ("_deflate*.so", "_deflate*.pyd"):
-            yield from sorted(Path(found.origin).parent.glob(pattern))
+            yield from sorted(Path(spec.origin).parent.glob(pattern))

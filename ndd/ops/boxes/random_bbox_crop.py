@@ -223,7 +223,7 @@ def _extents(values: Values | None, layout: str | None, axes: int, rows: int) ->
     order = "WHD"[:axes]
     layout = layout or order
     _check_letters("shape_layout", layout, (order,))
-    return values.rows(axes, what=layout)[:, [layout.index(c) for c in order]].astype(np.float32)
+    return values.rows(axes, meaning=layout)[:, [layout.index(c) for c in order]].astype(np.float32)
 
 
 def _check_inside(corners: np.ndarray, counts: np.ndarray) -> None:

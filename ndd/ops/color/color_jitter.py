@@ -116,7 +116,7 @@ def _ranges(name: str, values: Values, center: float) -> np.ndarray:
 
 
 def _permutations(order: Values) -> np.ndarray:
-    steps = order.rows(4, what="a permutation of 0 to 3").astype(np.int32)
+    steps = order.rows(4, meaning="a permutation of 0 to 3").astype(np.int32)
     for i in np.flatnonzero((np.sort(steps, axis=1) != np.arange(4)).any(axis=1))[:1]:
         raise order.error(int(i), f"argument 'order': expected a permutation of 0 to 3, got {steps[i].tolist()}")
     return steps

@@ -85,7 +85,7 @@ def _(input, *, algorithm, blue_position):
         i, got = int(wrong[0]), tuple(shapes[wrong[0]].tolist())
         raise bad_sample(i, f"expected a mosaic of even height and width and one channel, got shape {got}")
     kernel = _kernel(algorithm)
-    blue = blue_position.rows(2, repeat=True, what="(y, x)")
+    blue = blue_position.rows(2, repeat=True, meaning="(y, x)")
     wrong = np.flatnonzero(((blue < 0) | (blue > 1)).any(axis=1))
     if len(wrong):
         got = tuple(blue[wrong[0]].tolist())

@@ -121,7 +121,7 @@ def _(data, filter, fill_value, *, anchor, border, dtype, mode):
     empty = (sizes == 0).any(axis=1)
     if empty.any():
         raise bad_sample(int(empty.argmax()), "the filter has no elements")
-    anchors = anchor.rows(axes, repeat=True, what="one for each spatial axis")
+    anchors = anchor.rows(axes, repeat=True, meaning="one for each spatial axis")
     outside = ((anchors < -1) | (anchors >= sizes)).any(axis=1)
     if outside.any():
         i = int(outside.argmax())

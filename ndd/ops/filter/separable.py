@@ -54,7 +54,7 @@ def filtered_like(input: Spec, dtype: DType | None) -> Spec:
 
 def by_axis(values: Values, axes: int) -> np.ndarray:
     """An argument with one number, or one for each spatial axis, as [N, axes]; [1, axes] if all samples agree."""
-    rows = values.rows(axes, repeat=True, what="one for each spatial axis")
+    rows = values.rows(axes, repeat=True, meaning="one for each spatial axis")
     return rows if values.varies and rows.strides[0] else rows[:1]
 
 

@@ -88,7 +88,7 @@ def _(call, images, labels, *, alpha, center, num_classes, partners, weight):
 
 
 def _checked(center: Values) -> np.ndarray:
-    middle = center.rows(2, what="(y, x)")
+    middle = center.rows(2, meaning="(y, x)")
     for i in np.flatnonzero(~((middle >= 0) & (middle <= 1)).all(axis=1))[:1]:
         text = f"argument 'center': expected (y, x) from 0 to 1, got {middle[i].tolist()}"
         raise center.error(int(i), text)

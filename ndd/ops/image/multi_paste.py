@@ -116,7 +116,7 @@ def _canvas(output_size: Values | None, images: np.ndarray, n: int) -> np.ndarra
         if (images[:, :2] != images[0, :2]).any():
             raise RuntimeError("images of different shapes need an `output_size`")
         return images[:n, :2]
-    sizes = output_size.rows(what="(H, W)")
+    sizes = output_size.rows(meaning="(H, W)")
     if sizes.shape[1] == 3 and (sizes[:, 2] == images[:n, 2]).all():
         sizes = sizes[:, :2]
     if sizes.shape[1] != 2:

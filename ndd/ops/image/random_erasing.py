@@ -102,7 +102,7 @@ def _rectangles(
 
 
 def _range(values: Values) -> np.ndarray:
-    ranges = values.rows(2, what="the least and the largest").astype(np.float64)
+    ranges = values.rows(2, meaning="the least and the largest").astype(np.float64)
     for i in np.flatnonzero(~(ranges[:, 0] <= ranges[:, 1]))[:1]:
         raise values.error(
             int(i), f"argument {values.name!r}: expected the least and the largest, got {ranges[i].tolist()}"

@@ -215,7 +215,7 @@ def check_extents(wanted: NDArray[np.float64]) -> None:
 
 def per_axis(values: Values, ndim: int) -> NDArray[np.float64]:
     """A vector argument as float64 `[N, D]`; one number serves all axes."""
-    return values.rows(ndim, repeat=True, what="one for each resized axis").astype(np.float64)
+    return values.rows(ndim, repeat=True, meaning="one for each resized axis").astype(np.float64)
 
 
 def limits(max_size: Any, ndim: int) -> NDArray[np.float64] | None:

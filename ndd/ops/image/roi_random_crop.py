@@ -60,11 +60,11 @@ def roi_random_crop(
 def _(call, input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start):
     crop = crop_shape.rows()
     axes = crop.shape[1]
-    start = roi_start.rows(axes, repeat=True, what=_AS_CROP)
+    start = roi_start.rows(axes, repeat=True, meaning=_AS_CROP)
     extent = (
-        roi_shape.rows(axes, repeat=True, what=_AS_CROP)
+        roi_shape.rows(axes, repeat=True, meaning=_AS_CROP)
         if roi_end is None
-        else roi_end.rows(axes, repeat=True, what=_AS_CROP) - start
+        else roi_end.rows(axes, repeat=True, meaning=_AS_CROP) - start
     )
     for name, values in (("crop_shape", crop), ("the extent of the region", extent)):
         for i, k in np.argwhere(values < 0)[:1]:
@@ -81,7 +81,7 @@ def _(call, input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start):
 
 def _bounds(input: Operand | None, in_shape: Values | None, axes: int) -> np.ndarray | None:
     if input is None:
-        return None if in_shape is None else in_shape.rows(axes, repeat=True, what=_AS_CROP)
+        return None if in_shape is None else in_shape.rows(axes, repeat=True, meaning=_AS_CROP)
     if input.ndim < axes:
         raise RuntimeError(f"expected an input of at least {axes} axes, as in `crop_shape`, got {input.ndim}")
     return input.shapes[:, :axes]

@@ -168,7 +168,7 @@ def _rotations(axis: Values | None, c, s) -> np.ndarray:
     """Of volumes: float32 [N, 3, 3]."""
     if axis is None:
         raise RuntimeError("Argument `axis` is required: a volume is turned about an axis")
-    direction = axis.rows(3, what="(x, y, z)")
+    direction = axis.rows(3, meaning="(x, y, z)")
     x, y, z = direction.T
     length = np.sqrt(x * x + y * y + z * z)
     if not ((length > 0) & np.isfinite(length)).all():

@@ -51,7 +51,7 @@ def output_extents(size: Values | None, extents: np.ndarray, whole: Any = np.tru
     one number stands for all axes."""
     if size is None:
         return extents
-    rows = size.rows(extents.shape[1], repeat=repeat, what="one for each spatial axis")
+    rows = size.rows(extents.shape[1], repeat=repeat, meaning="one for each spatial axis")
     sizes = whole(rows.astype(np.float64)).astype(np.int64)
     if (sizes < 0).any():
         raise RuntimeError(f"`size` must not be negative, got {sizes.min()}")
@@ -149,14 +149,14 @@ def centred_maps(maps: np.ndarray, extents: np.ndarray, targets: np.ndarray, nea
     """Maps as the kernels take them, see `centred_points`: affine ones [N, 2, 3] in pixels about the middles of both images, or
     perspectives [N, 3, 3] in pixels from the corners."""
     rows = maps.shape[1]
-    made = np.zeros((len(extents), CENTRED + rows - 2, 3), np.float32)
+    centred = np.zeros((len(extents), CENTRED + rows - 2, 3), np.float32)
     half = (extents[:, ::-1] * 0.5).astype(np.float32)
-    made[:, :2] = maps[:, :2].astype(np.float32) / np.where(half, half, 1)[:, :, None]
-    made[:, 2, :2] = (1 - targets[:, ::-1]) * 0.5 if rows == 2 else 0.5
-    made[:, 2, 2] = nearest
-    made[:, 3, :2] = half
-    made[:, CENTRED:] = maps[:, 2:]
-    return made
+    centred[:, :2] = maps[:, :2].astype(np.float32) / np.where(half, half, 1)[:, :, None]
+    centred[:, 2, :2] = (1 - targets[:, ::-1]) * 0.5 if rows == 2 else 0.5
+    centred[:, 2, 2] = nearest
+    centred[:, 3, :2] = half
+    centred[:, CENTRED:] = maps[:, 2:]
+    return centred
 
 
 def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:

@@ -171,7 +171,7 @@ class Progress:
             return self.left
         if last == "fill":
             return -(-self._owed(order, size, last) // size)
-        return epoch_batches(order, self.position.visit, size, last, given=self.position.offset)
+        return epoch_batches(order, self.position.visit, size, last, taken=self.position.offset)
 
     def _owed(self, order: Order, size: int, last: LastBatch) -> int:
         """The samples that are left of an interrupted epoch. The number is equal in ranks that are in step, except if the epoch

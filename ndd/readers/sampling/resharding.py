@@ -72,7 +72,7 @@ class Resharded(Order):
     def _unseen(self, visit: int) -> Listing:
         unseen = self._rests.get(visit)
         if unseen is None:
-            unseen = self._in_turn(visit) if self.shards.turns else self._one_after_the_other(visit)
+            unseen = self._interleaved_rest(visit) if self.shards.interleaved else self._one_after_the_other(visit)
             self._rests[visit] = unseen
         return unseen
 
@@ -83,7 +83,7 @@ class Resharded(Order):
                 parts.append(order.visit(visit, None)[0][offset if place == visit else 0 :])
         return joined(parts)
 
-    def _in_turn(self, visit: int) -> Listing:
+    def _interleaved_rest(self, visit: int) -> Listing:
         """In the order of the whole visit: what some processes have given and others have not, then what nobody has."""
         whole, count = self._before[0].whole(visit), len(self._places)
         rounds = -(-len(whole) // count)

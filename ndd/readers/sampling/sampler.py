@@ -51,7 +51,7 @@ class Shards:
     stick: bool = False
     pad: bool = False
     even: bool = False  # all processes make equally many steps in an epoch, though their parts may differ by a sample
-    turns: bool = False  # the processes take turns: sample k of an epoch is that of process k % count
+    interleaved: bool = False  # the processes take turns: sample k of an epoch is that of process k % count
 
     @property
     def place(self) -> list[int]:
@@ -65,7 +65,7 @@ class Shards:
 
     def part(self, shard: int) -> range:
         """The places of a shard's samples in an order of all."""
-        if self.turns:
+        if self.interleaved:
             return range(shard, self.size, self.count)
         return range(self.size * shard // self.count, self.size * (shard + 1) // self.count)
 
@@ -195,7 +195,7 @@ class Global(Order):
     rotates = False
 
     def __init__(self, shards: Shards, seed: int):
-        super().__init__(replace(shards, turns=shards.even and not shards.stick))
+        super().__init__(replace(shards, interleaved=shards.even and not shards.stick))
         self._seed = seed
 
     def whole(self, visit: int) -> Listing:
@@ -422,9 +422,9 @@ def promised(order: Order, visit: int, batch: int, last: LastBatch) -> int:
     return order.length(visit) if single else order.counted(visit, last)
 
 
-def epoch_batches(order: Order, epoch: int, batch: int, last: LastBatch = "fill", given: int = 0) -> int:
-    """How many batches of `batch` samples epoch `epoch` has, after the `given` first samples."""
-    length = promised(order, epoch, batch, last) - given
+def epoch_batches(order: Order, epoch: int, batch: int, last: LastBatch = "fill", taken: int = 0) -> int:
+    """How many batches of `batch` samples epoch `epoch` has, after the `taken` first samples."""
+    length = promised(order, epoch, batch, last) - taken
     return length // batch if last == "drop" else -(-length // batch)
 
 

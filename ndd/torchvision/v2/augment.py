@@ -171,9 +171,9 @@ class _Mixing(Transform):
         needed[number] = False
         params = self.make_params([x for x, needs in zip(flat, needed, strict=True) if needs])
         params |= {"batch_size": _rows(labels)}
-        made = [self._mixed_image(x, params) if needs else x for x, needs in zip(flat, needed, strict=True)]
-        made[number] = self._mixed_labels(labels, params)
-        return tree_unflatten(made, spec)
+        result = [self._mixed_image(x, params) if needs else x for x, needs in zip(flat, needed, strict=True)]
+        result[number] = self._mixed_labels(labels, params)
+        return tree_unflatten(result, spec)
 
     def _check_labels(self, labels: Any) -> None:
         if not is_labels(labels):
@@ -284,9 +284,9 @@ class CutMix(_Mixing):
         left, top, right, bottom = params["box"]
         if isinstance(inpt, ndd.Batch):
             return _pasted(inpt, params["box"])
-        made = inpt.clone()
-        made[..., top:bottom, left:right] = inpt.roll(1, 0)[..., top:bottom, left:right]
-        return wrapped(made, inpt)
+        result = inpt.clone()
+        result[..., top:bottom, left:right] = inpt.roll(1, 0)[..., top:bottom, left:right]
+        return wrapped(result, inpt)
 
 
 def _pasted(images: ndd.Batch, box: tuple[int, int, int, int]) -> ndd.Batch:
@@ -295,9 +295,9 @@ def _pasted(images: ndd.Batch, box: tuple[int, int, int, int]) -> ndd.Batch:
     where = [slice(None)] * whole.ndim
     for letter, begin, end in (("H", box[1], box[3]), ("W", box[0], box[2])):
         where[1 + layout.index(letter)] = slice(begin, end)
-    made = whole.clone()
-    made[tuple(where)] = whole.roll(1, 0)[tuple(where)]
-    return ndd.as_batch(made, layout=images.layout)
+    result = whole.clone()
+    result[tuple(where)] = whole.roll(1, 0)[tuple(where)]
+    return ndd.as_batch(result, layout=images.layout)
 
 
 class JPEG(Transform):

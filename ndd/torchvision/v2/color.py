@@ -297,7 +297,7 @@ def _permuted(chosen: list[Any], orders: list[torch.Tensor | None]) -> list[Any]
     for key in distinct:
         works.append(lambda some, _, key=key: [_coloured(x, F.permute_channels, list(key)) for x in some])
     group = np.array([0 if key is None else distinct.index(key) + 1 for key in keys])
-    return [copy_size(x, made) for x, made in zip(chosen, per_group(group, works, chosen), strict=True)]
+    return [copy_size(x, result) for x, result in zip(chosen, per_group(group, works, chosen), strict=True)]
 
 
 def _steps_of_distortion(params: dict[str, Any]) -> list[tuple[str, float | None]]:

@@ -105,8 +105,8 @@ class Resize(Transform):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, resized."""
-        made = F.resize(inpt, self.size, self.interpolation, self.max_size, self.antialias)
-        return remember_size(made, self.size) if self.size is not None and len(self.size) == 2 else made
+        result = F.resize(inpt, self.size, self.interpolation, self.max_size, self.antialias)
+        return remember_size(result, self.size) if self.size is not None and len(self.size) == 2 else result
 
 
 class CenterCrop(Transform):

@@ -229,11 +229,11 @@ def remember_size(batch: Any, size: Any) -> Any:
     return batch
 
 
-def copy_size(batch: Any, made: Any) -> Any:
-    """Notes that the images of `made` are as large as those of `batch`, if that is known. Returns `made`."""
+def copy_size(batch: Any, result: Any) -> Any:
+    """Notes that the images of `result` are as large as those of `batch`, if that is known. Returns `result`."""
     pixels = batch.images if isinstance(batch, ndd.Targets) else batch
     known = _known.get(id(pixels))
-    return made if known is None or known[0]() is not pixels else remember_size(made, known[1])
+    return result if known is None or known[0]() is not pixels else remember_size(result, known[1])
 
 
 def sizes_of(batch: Any) -> np.ndarray:
@@ -301,12 +301,12 @@ def per_group(
     numbers = np.unique(group).tolist()
     if len(numbers) == 1:
         return works[numbers[0]](flat, np.arange(len(group)))
-    made = []
+    result = []
     for k in numbers:
         places = np.flatnonzero(group == k)
-        made.append(works[k]([samples_of(x, places.tolist()) for x in flat], places))
+        result.append(works[k]([samples_of(x, places.tolist()) for x in flat], places))
     order = np.searchsorted(numbers, group).astype(np.int32)
-    columns = zip(flat, zip(*made, strict=True), strict=True)
+    columns = zip(flat, zip(*result, strict=True), strict=True)
     return [joined(list(parts), order) if values.count_of(x) is not None else x for x, parts in columns]
 
 

@@ -109,7 +109,7 @@ class _Normalised:
             mirror = int(draws.happens(flip.p)) if once else ndd.batch(draws.which_happen(n, flip.p).astype(np.int32))
         first = any(isinstance(step, (*_FIRST, ToTensor)) for step in self.steps)
         mean, std = ([255.0 * value for value in values] for values in (normalize.mean, normalize.std))
-        made = ndd.crop_mirror_normalize(
+        result = ndd.crop_mirror_normalize(
             images, mean=mean, std=std, mirror=mirror, output_layout=layout.replace("HWC", "CHW") if first else layout
         )
-        return copy_size(images, made)
+        return copy_size(images, result)

@@ -107,8 +107,8 @@ class LinearTransformation(_OfTensors):
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One image."""
         if kind_of(inpt) == "ndd":
-            made = self._whitened(inpt.torch())
-            return (ndd.as_batch if isinstance(inpt, ndd.Batch) else ndd.as_tensor)(made, layout=inpt.layout)
+            result = self._whitened(inpt.torch())
+            return (ndd.as_batch if isinstance(inpt, ndd.Batch) else ndd.as_tensor)(result, layout=inpt.layout)
         return wrapped(self._whitened(plain(inpt)), inpt)
 
     def _whitened(self, pixels: torch.Tensor) -> torch.Tensor:

@@ -140,8 +140,8 @@ class Transform(nn.Module):
         return self._each(chosen, self._params_of_batch(chosen, n))
 
     def _each(self, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
-        made = [self._one(x, params) for x in chosen]
-        return list(map(copy_size, chosen, made)) if self._keeps_size else made
+        result = [self._one(x, params) for x in chosen]
+        return list(map(copy_size, chosen, result)) if self._keeps_size else result
 
     def _one(self, value: Any, params: dict[str, Any]) -> Any:
         """A value transformed, if it is of a kind that moves, or of a class with a kernel of the user's."""
@@ -195,8 +195,8 @@ class RandomApplyTransform(Transform):
 
     def _where(self, applied: np.ndarray, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
         """The samples transformed to which it is applied; `params` are those of these samples."""
-        made = per_group(applied.astype(np.int64), [unchanged, lambda some, _: self._each(some, params)], chosen)
-        return list(map(copy_size, chosen, made)) if self._keeps_size else made
+        result = per_group(applied.astype(np.int64), [unchanged, lambda some, _: self._each(some, params)], chosen)
+        return list(map(copy_size, chosen, result)) if self._keeps_size else result
 
 
 def _with_masks(flat: list[Any]) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
@@ -204,16 +204,16 @@ def _with_masks(flat: list[Any]) -> tuple[list[Any], Callable[[list[Any]], list[
     images = [i for i, x in enumerate(flat) if is_image_batch(x)]
     masks = [i for i, x in enumerate(flat) if is_masks_batch(x)]
     if len(images) != 1 or len(masks) != 1:
-        return flat, lambda made: made
+        return flat, lambda result: result
     image, mask = images[0], masks[0]
     together = list(flat)
     together[image] = ndd.Targets(flat[image], masks=flat[mask])
     together[mask] = None
 
-    def separate(made: list[Any]) -> list[Any]:
-        moved = made[image]
+    def separate(result: list[Any]) -> list[Any]:
+        moved = result[image]
         if isinstance(moved, ndd.Targets):
-            made[image], made[mask] = moved.images, moved.masks
-        return made
+            result[image], result[mask] = moved.images, moved.masks
+        return result
 
     return together, separate

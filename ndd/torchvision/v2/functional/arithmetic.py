@@ -18,9 +18,9 @@ def is_float(value: Any) -> bool:
     return value.dtype.name in ("f16", "bfloat16", "f32", "f64")
 
 
-def in_type_of(made: Any, value: Any) -> Any:
+def in_type_of(result: Any, value: Any) -> Any:
     """A result in the element type of the picture that it comes from."""
-    return made if made.dtype == value.dtype else ndd.cast(made, dtype=value.dtype)
+    return result if result.dtype == value.dtype else ndd.cast(result, dtype=value.dtype)
 
 
 def value_bits(dtype: Any) -> int:
@@ -82,7 +82,7 @@ def grey(value: Any) -> Any:
     """Luminance as float32, one channel: torch's sum, whose products are not rounded before they are added."""
     wide = ndd.cast(value, dtype=ndd.float64)
     red, green, blue = (channel(wide, i) for i in range(3))
-    made = ndd.cast(red * float(np.float32(0.2989)), dtype=ndd.float32)
+    result = ndd.cast(red * float(np.float32(0.2989)), dtype=ndd.float32)
     for part, weight in ((green, 0.587), (blue, 0.114)):
-        made = ndd.cast(ndd.cast(made, dtype=ndd.float64) + part * float(np.float32(weight)), dtype=ndd.float32)
-    return made
+        result = ndd.cast(ndd.cast(result, dtype=ndd.float64) + part * float(np.float32(weight)), dtype=ndd.float32)
+    return result

@@ -133,5 +133,5 @@ def enclosing(
     )
     ends = ends - ends.new_tensor(corner * (ends.shape[1] // 2))
     ends = ends.to(boxes.dtype) if cut_behind else ends
-    made = converted(clamped(ends, between, size, mode), between, name)
-    return made.reshape(boxes.shape).to(boxes.dtype)
+    result = converted(clamped(ends, between, size, mode), between, name)
+    return result.reshape(boxes.shape).to(boxes.dtype)

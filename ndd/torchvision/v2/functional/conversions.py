@@ -38,9 +38,9 @@ def scaled_to(value: Any, dtype: Any) -> Any:
         # Just below a whole step more than white, so that every number of the type is as wide.
         return ndd.cast(ndd.math.floor(wide(value) * _constant(largest(dtype) + 1.0 - 1e-3, value)), dtype=dtype)
     if floats:
-        made = ndd.cast(value, dtype=ndd.float64 if dtype.name == "f64" else ndd.float32)
-        made = made * _constant(1.0 / largest(source), made)
-        return made if made.dtype == dtype else ndd.cast(made, dtype=dtype)
+        result = ndd.cast(value, dtype=ndd.float64 if dtype.name == "f64" else ndd.float32)
+        result = result * _constant(1.0 / largest(source), result)
+        return result if result.dtype == dtype else ndd.cast(result, dtype=dtype)
     shift = value_bits(source) - value_bits(dtype)
     if shift > 0:
         return ndd.cast(value >> shift, dtype=dtype)
@@ -150,11 +150,11 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
 
         return in_type_of((wide(value) - _on(operand(mean), value)) / _on(operand(std), value), value)
 
-    made = through("normalize", inpt, images, targets=lambda t: _with_images(t, images))
+    result = through("normalize", inpt, images, targets=lambda t: _with_images(t, images))
     if inplace and isinstance(inpt, torch.Tensor):
-        plain(inpt).copy_(plain(made))
+        plain(inpt).copy_(plain(result))
         return inpt
-    return made
+    return result
 
 
 def _on(operand: Any, value: Any) -> Any:
@@ -285,5 +285,5 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 def _new_image(pixels: np.ndarray, mode: str | None) -> Any:
     __import__("PIL.Image")
     module = sys.modules["PIL.Image"]
-    made = module.fromarray(np.ascontiguousarray(pixels))
-    return made if mode in (None, made.mode) else module.frombytes(mode, made.size, made.tobytes())
+    result = module.fromarray(np.ascontiguousarray(pixels))
+    return result if mode in (None, result.mode) else module.frombytes(mode, result.size, result.tobytes())

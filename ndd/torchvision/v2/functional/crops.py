@@ -66,9 +66,9 @@ def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
 def _shift(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Maps `[N, 2, 3]` that move pixels by x and y."""
     x, y = np.broadcast_arrays(x.reshape(-1), y.reshape(-1))
-    made = np.tile(np.eye(2, 3), (len(x), 1, 1))
-    made[:, 0, 2], made[:, 1, 2] = x, y
-    return made
+    result = np.tile(np.eye(2, 3), (len(x), 1, 1))
+    result[:, 0, 2], result[:, 1, 2] = x, y
+    return result
 
 
 def _columns(height: Any, width: Any, count: int | None) -> np.ndarray:

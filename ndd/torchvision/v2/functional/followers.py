@@ -39,8 +39,8 @@ def followed(
             points = _moved_points(points, matrix)
     layers = {name: getattr(whole, name) for name in ("masks", "semantic")}
     moved = {name: None if v is None else _moved_masks(v, masks or images) for name, v in layers.items()}
-    made = dataclasses.replace(whole, images=images(whole.images), boxes=boxes, points=points, **moved)
-    return made.convert(**form)
+    result = dataclasses.replace(whole, images=images(whole.images), boxes=boxes, points=points, **moved)
+    return result.convert(**form)
 
 
 def _moved_points(points: Any, matrix: Any) -> Any:
@@ -53,11 +53,11 @@ def _moved_points(points: Any, matrix: Any) -> Any:
     return ndd.reshape(moved, shape=ndd.batch([np.array(shape, np.int32) for shape in points.shape]))
 
 
-def _of_fractions(maps: np.ndarray, made: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def _of_fractions(maps: np.ndarray, result: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Maps of fractions of the extents, float32 `[N, 2, 3]`."""
     count = len(sizes)
     maps = np.broadcast_to(maps, (count, 2, 3)).astype(np.float64).copy()
-    into = np.maximum(np.broadcast_to(made, (count, 2)), 1)[:, ::-1]
+    into = np.maximum(np.broadcast_to(result, (count, 2)), 1)[:, ::-1]
     maps[:, :, :2] *= sizes[:, None, ::-1]
     return (maps / into[:, :, None]).astype(np.float32)
 

@@ -175,8 +175,8 @@ def _boxes(function: Callable[..., Any]) -> Any:
         if bounding_box is not None:
             return function(bounding_box)
         value = Treated("boxes", bounding_boxes, canvas_size, format, clamping_mode)
-        made = function(value, **arguments)
-        return made[0] if function is affine else made
+        result = function(value, **arguments)
+        return result[0] if function is affine else result
 
     return _made(function, "bounding_boxes", [*first, *_own(function, _OF_PIXELS), *last], call)
 

@@ -117,8 +117,8 @@ def unserved(name: str, inpt: Any, served: str) -> TypeError:
 
 def _moved(inpt: Any, images: Any) -> Any:
     value, back = pixels_of(inpt)
-    made = images(value)
-    return inpt if made is value and not isinstance(inpt, Treated) else back(made)
+    result = images(value)
+    return inpt if result is value and not isinstance(inpt, Treated) else back(result)
 
 
 def _with_size(inpt: Any, result: Any) -> Any:

@@ -130,8 +130,8 @@ def autocontrast(inpt: Any) -> Any:
         low, high = (f(real, axes=axes, keep_dims=True) for f in (ndd.reductions.min, ndd.reductions.max))
         flat = ndd.cast(low == high, dtype=real.dtype)
         scale = (high - low) * (1.0 / bound) * (1.0 - flat) + flat
-        made = ndd.math.clamp((real - low * (1.0 - flat)) / scale, 0.0, bound)
-        return in_type_of(made if is_float(value) else ndd.math.floor(made), value)
+        result = ndd.math.clamp((real - low * (1.0 - flat)) / scale, 0.0, bound)
+        return in_type_of(result if is_float(value) else ndd.math.floor(result), value)
 
     return on_images("autocontrast", inpt, images)
 

@@ -157,10 +157,10 @@ def convert_bounding_box_format(
     if not pure and old_format is not None:
         raise ValueError("For bounding box tv_tensor inputs, `old_format` must not be passed.")
     old = old_format if pure else format_of(inpt)
-    made = box.converted(plain(inpt), old, new_format)
-    if inplace and made.shape == inpt.shape:
-        made = plain(inpt).copy_(made)
-    return made if pure else wrapped(made, inpt, format=_member(inpt, new_format))
+    result = box.converted(plain(inpt), old, new_format)
+    if inplace and result.shape == inpt.shape:
+        result = plain(inpt).copy_(result)
+    return result if pure else wrapped(result, inpt, format=_member(inpt, new_format))
 
 
 def _member(like: Any, format: Any) -> Any:

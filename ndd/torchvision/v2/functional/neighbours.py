@@ -99,8 +99,8 @@ def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
         if not is_float(value):
             smooth = ndd.math.floor(smooth + 0.5)
         mixed = real + (smooth - real) * (1.0 - factor) * (1.0 - border)
-        made = ndd.math.clamp(mixed, 0.0, largest(value.dtype))
-        return in_type_of(made if is_float(value) else ndd.math.floor(made), value)
+        result = ndd.math.clamp(mixed, 0.0, largest(value.dtype))
+        return in_type_of(result if is_float(value) else ndd.math.floor(result), value)
 
     return on_images("adjust_sharpness", inpt, images)
 
@@ -151,12 +151,12 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
         noise = noise * (spread * white) + middle * white
         if not is_float(value):  # towards 0
             noise = ndd.math.max(ndd.math.floor(noise), 0.0) + ndd.math.min(ndd.math.ceil(noise), 0.0)
-        made = wide(value) + noise
+        result = wide(value) + noise
         if clip:
-            made = ndd.math.clamp(made, 0.0, white)
+            result = ndd.math.clamp(result, 0.0, white)
         elif not is_float(value):
-            made = made - ndd.math.floor(made * (1.0 / 256.0)) * 256.0
-        return in_type_of(made, value)
+            result = result - ndd.math.floor(result * (1.0 / 256.0)) * 256.0
+        return in_type_of(result, value)
 
     return on_images("gaussian_noise", inpt, images)
 
@@ -209,11 +209,11 @@ def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = Fal
         patch = _on_canvas(ndd.cast(patch, dtype=value.dtype), pairs(i, j, count), sizes_of(value), value)
         return in_type_of(ndd.erase(value, fill_value=0, **where) + patch, value)
 
-    made = through("erase", inpt, images)
+    result = through("erase", inpt, images)
     if inplace and isinstance(inpt, torch.Tensor):
-        plain(inpt).copy_(plain(made))
+        plain(inpt).copy_(plain(result))
         return inpt
-    return wrapped(made, inpt) if made is not inpt else made
+    return wrapped(result, inpt) if result is not inpt else result
 
 
 def _fill_of(v: Any, count: int | None) -> Any:
@@ -271,9 +271,9 @@ def jpeg(image: Any, quality: int) -> Any:
         colors = ndd.transpose(value, perm=last) if moved else value
         grey = check_channels(value) == 1
         colors = ndd.cat(colors, colors, colors, axis_name="C") if grey else colors
-        made = ndd.jpeg_compression_distortion(colors, quality=level)
-        made = ndd.slice(made, start=[0], shape=[1], axis_names="C") if grey else made
-        return ndd.transpose(made, perm=np.argsort(last).tolist()) if moved else made
+        result = ndd.jpeg_compression_distortion(colors, quality=level)
+        result = ndd.slice(result, start=[0], shape=[1], axis_names="C") if grey else result
+        return ndd.transpose(result, perm=np.argsort(last).tolist()) if moved else result
 
     return on_images("jpeg", image, images)
 

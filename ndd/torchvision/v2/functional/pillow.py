@@ -94,15 +94,15 @@ def _pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constan
     crops.check_padding_mode(padding_mode)
     left, top, right, bottom = crops.sides_of_padding(padding, None)[0].tolist()
     if padding_mode == "constant":
-        made = ImageOps.expand(inpt, border=(left, top, right, bottom), fill=_fill(fill, inpt))
+        result = ImageOps.expand(inpt, border=(left, top, right, bottom), fill=_fill(fill, inpt))
     else:
         window = (max(-left, 0), max(-top, 0), inpt.width - max(-right, 0), inpt.height - max(-bottom, 0))
         pixels = np.asarray(inpt.crop(window))
         around: Any = [(max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0)), (0, 0)]
-        made = Image.fromarray(np.pad(pixels, around[: pixels.ndim], padding_mode))  # type: ignore[call-overload]
+        result = Image.fromarray(np.pad(pixels, around[: pixels.ndim], padding_mode))  # type: ignore[call-overload]
     if inpt.mode == "P":
-        made.putpalette(inpt.getpalette())
-    return made
+        result.putpalette(inpt.getpalette())
+    return result
 
 
 @kernel_of(sizes.resize, "pil")
@@ -239,8 +239,8 @@ def _jpeg(image: Any, quality: int) -> Any:
 
 def _through_tensor(function: Callable[..., Any], keeps_mode: bool = True) -> Callable[..., Any]:
     def kernel(inpt: Any, **arguments: Any) -> Any:
-        made = function(pil_to_tensor(inpt), **arguments)
-        return to_pil_image(made, mode=inpt.mode if keeps_mode else None)
+        result = function(pil_to_tensor(inpt), **arguments)
+        return to_pil_image(result, mode=inpt.mode if keeps_mode else None)
 
     return kernel
 

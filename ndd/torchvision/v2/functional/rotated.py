@@ -140,8 +140,8 @@ def clamped(boxes: torch.Tensor, format: str, size: Size, mode: str | None) -> t
         x, y, whole_x, whole_y = (_from_corner(v, first) for v in (x, y, whole_x, whole_y))
         x, y, whole_x, whole_y = y, width - x, whole_y, width - whole_x
         height, width = width, height
-    made = torch.stack([x, y], dim=-1).flatten(-2)
-    return converted(made, "XYXYXYXY", format).reshape(boxes.shape)
+    result = torch.stack([x, y], dim=-1).flatten(-2)
+    return converted(result, "XYXYXYXY", format).reshape(boxes.shape)
 
 
 def _leftmost(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -178,9 +178,9 @@ def _clamped_left(
     upright_x[:, 0::3] = x[:, 0::3].clamp(0)
 
     def chosen(cut: torch.Tensor, of_upright: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
-        made = torch.where(outside[:, None], cut, before)
-        made = torch.where(upright[:, None], of_upright, made)
-        return torch.where(gone[:, None], torch.zeros_like(before), made)
+        result = torch.where(outside[:, None], cut, before)
+        result = torch.where(upright[:, None], of_upright, result)
+        return torch.where(gone[:, None], torch.zeros_like(before), result)
 
     return chosen(cut_x, upright_x, x), chosen(cut_y, y, y)
 

@@ -84,8 +84,8 @@ def _resampled(value: Any, **how: Any) -> Any:
         return ndd.resize(value, **how)
     if how["interp_type"] == ndd.types.INTERP_NN and kind in (ndd.int8, ndd.bool):
         return ndd.reinterpret(ndd.resize(ndd.reinterpret(value, dtype=ndd.uint8), **how), dtype=kind)
-    made = ndd.resize(ndd.cast(value, dtype=ndd.float32), **how)
-    return ndd.cast(made, dtype=kind)
+    result = ndd.resize(ndd.cast(value, dtype=ndd.float32), **how)
+    return ndd.cast(result, dtype=kind)
 
 
 def _target(size: Any, max_size: int | None, count: int | None) -> dict[str, Any]:
@@ -131,8 +131,8 @@ def resize(
     target = _target(size, max_size, count)
 
     def moved(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        made = sizes_of(images(followed_images))
-        return _scale(made / np.maximum(sizes, 1)), made
+        result = sizes_of(images(followed_images))
+        return _scale(result / np.maximum(sizes, 1)), result
 
     def images(value: Any) -> Any:
         return _resampled(value, **target, **_how(mode, antialias))
@@ -164,9 +164,9 @@ def _ratios(old: tuple[int, int], new: tuple[int, int]) -> torch.Tensor:
 
 def _scale(ratios: np.ndarray) -> np.ndarray:
     """Maps `[N, 2, 3]` that enlarge by ratios of heights and widths."""
-    made = np.zeros((len(ratios), 2, 3))
-    made[:, 0, 0], made[:, 1, 1] = ratios[:, 1], ratios[:, 0]
-    return made
+    result = np.zeros((len(ratios), 2, 3))
+    result[:, 0, 0], result[:, 1, 1] = ratios[:, 1], ratios[:, 0]
+    return result
 
 
 @functional

@@ -40,15 +40,15 @@ def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpo
     how = {"matrix": matrix, "size": size, "rule": "torchvision"}
     how["interp_type"] = ndd.types.INTERP_NN if mode is NEAREST else ndd.types.INTERP_LINEAR
     if fill is None or (mode is NEAREST and len(fills) == 1):
-        made = warp(frames, fill_value=fills[0], **how)
+        result = warp(frames, fill_value=fills[0], **how)
     else:  # as in torchvision, where the picture fades towards its border twice
         inside = warp(_plane_of_ones(frames), fill_value=0.0, **how)
-        made = warp(ndd.cast(frames, dtype=ndd.float32), fill_value=0.0, **how)
+        result = warp(ndd.cast(frames, dtype=ndd.float32), fill_value=0.0, **how)
         fill = _fill_operand(fills, frames)
-        made = made * inside + (1.0 - inside) * fill
-    made = back(made)
-    made = ndd.squeeze(made, axis_names="C") if layout_of(value) == "HW" else made
-    return _as_it_was(made, value.layout, kind)
+        result = result * inside + (1.0 - inside) * fill
+    result = back(result)
+    result = ndd.squeeze(result, axis_names="C") if layout_of(value) == "HW" else result
+    return _as_it_was(result, value.layout, kind)
 
 
 def _plane_of_ones(frames: Any) -> Any:
@@ -65,9 +65,9 @@ def _checked_mode(interpolation: Any) -> InterpolationMode:
     return mode
 
 
-def _as_it_was(made: Any, layout: Any, kind: Any) -> Any:
-    made = made if layout in (None, made.layout) else ndd.reshape(made, layout=layout)
-    return made if kind == made.dtype else ndd.cast(made, dtype=kind)
+def _as_it_was(result: Any, layout: Any, kind: Any) -> Any:
+    result = result if layout in (None, result.layout) else ndd.reshape(result, layout=layout)
+    return result if kind == result.dtype else ndd.cast(result, dtype=kind)
 
 
 def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -> Any:
@@ -80,11 +80,11 @@ def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -
     frames, back = _as_frames(_bordered(value, [0.0] if shaded else fills), layout_of(value))
     x, y, weight = _maps_of(value, maps, alike, mode)
     how = ndd.types.INTERP_NN if mode is NEAREST else ndd.types.INTERP_LINEAR
-    made = ndd.experimental.remap(frames, x, y, interp=how, pixel_origin="center")
+    result = ndd.experimental.remap(frames, x, y, interp=how, pixel_origin="center")
     if shaded:  # as in torchvision, where the picture fades towards its border twice
         fill = _fill_operand(fills, frames)
-        made = (made - fill) * ndd.reshape(weight, src_dims=_AROUND[frames.layout]) + fill
-    return _as_it_was(back(made), layout, kind)
+        result = (result - fill) * ndd.reshape(weight, src_dims=_AROUND[frames.layout]) + fill
+    return _as_it_was(back(result), layout, kind)
 
 
 _AROUND = {"HW": [0, 1], "HWC": [0, 1, -1], "FHWC": [-1, 0, 1, -1]}  # a weight [H, W] beside pictures
@@ -143,10 +143,10 @@ def _bordered(value: Any, fills: list[float]) -> Any:
 def _as_frames(value: Any, layout: str) -> tuple[Any, Callable[[Any], Any]]:
     """Pictures in a layout that `remap` takes (planes count as frames), and the way back."""
     if layout in ("HW", "HWC", "FHWC"):
-        return value if value.layout else ndd.reshape(value, layout=layout), lambda made: made
+        return value if value.layout else ndd.reshape(value, layout=layout), lambda result: result
     if layout == "CHW":
         frames = ndd.reshape(value, src_dims=[0, 1, 2, -1], layout="FHWC")
-        return frames, lambda made: ndd.reshape(made, src_dims=[0, 1, 2], layout="CHW")
+        return frames, lambda result: ndd.reshape(result, src_dims=[0, 1, 2], layout="CHW")
     if layout == "FCHW":
         shapes = value.shape if isinstance(value, ndd.Batch) else [value.shape]
         planes = [[f * c, h, w, 1] for f, c, h, w in shapes]
@@ -154,10 +154,12 @@ def _as_frames(value: Any, layout: str) -> tuple[Any, Callable[[Any], Any]]:
             value, shape=ndd.batch(planes) if isinstance(value, ndd.Batch) else planes[0], layout="FHWC"
         )
 
-        def back(made: Any) -> Any:
-            sizes = made.shape if isinstance(made, ndd.Batch) else [made.shape]
+        def back(result: Any) -> Any:
+            sizes = result.shape if isinstance(result, ndd.Batch) else [result.shape]
             whole = [[s[0], s[1], *m[1:3]] for s, m in zip(shapes, sizes, strict=True)]
-            return ndd.reshape(made, shape=ndd.batch(whole) if isinstance(made, ndd.Batch) else whole[0], layout="FCHW")
+            return ndd.reshape(
+                result, shape=ndd.batch(whole) if isinstance(result, ndd.Batch) else whole[0], layout="FCHW"
+            )
 
         return frames, back
     raise ValueError(f"expected pictures HWC, CHW or HW, or video FHWC or FCHW, got the layout {layout!r}")
@@ -326,11 +328,11 @@ def _moved(
         if not several or (alike and not of_size):
             sizes = sizes[:1]
         matrices = [inverse(i, (h, w)) for i, (h, w) in enumerate(sizes)]
-        made = [_expanded(m, (h, w)) for m, (h, w) in zip(matrices, sizes, strict=True)] if expand else None
+        result = [_expanded(m, (h, w)) for m, (h, w) in zip(matrices, sizes, strict=True)] if expand else None
         if len(sizes) < 2:
-            return (matrices or [[1.0, 0.0, 0.0, 0.0, 1.0, 0.0]])[0], made and made[0]
+            return (matrices or [[1.0, 0.0, 0.0, 0.0, 1.0, 0.0]])[0], result and result[0]
         rows = ndd.as_batch(np.array(matrices, np.float32).reshape(-1, 2, 3))
-        return rows, None if made is None else ndd.as_batch(np.array(made, np.float32))
+        return rows, None if result is None else ndd.as_batch(np.array(result, np.float32))
 
     def direct(i: int, size: Size, dtype: torch.dtype = torch.float32) -> tuple[list[float], tuple[float, float], Size]:
         """The map of points, the corner of the result (x, y), and its size."""
@@ -350,22 +352,22 @@ def _moved(
     def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
         if not b.numel():
             return b, size
-        matrix, corner, made = direct(0, size, b.dtype if b.is_floating_point() else torch.float32)
-        return box.enclosing(b, kind, made, mode, lambda p: moved_points(p, matrix), corner=corner), made
+        matrix, corner, result = direct(0, size, b.dtype if b.is_floating_point() else torch.float32)
+        return box.enclosing(b, kind, result, mode, lambda p: moved_points(p, matrix), corner=corner), result
 
     def points(p: torch.Tensor, size: Size) -> Any:
         if not p.numel():
             return p, size
         whole = p if p.is_floating_point() else p.float()
-        matrix, corner, made = direct(0, size, whole.dtype)
+        matrix, corner, result = direct(0, size, whole.dtype)
         moved = moved_points(whole.reshape(-1, 2), matrix) - whole.new_tensor(corner)
-        return moved.reshape(p.shape).to(p.dtype), made
+        return moved.reshape(p.shape).to(p.dtype), result
 
     def of_targets(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         moves = [direct(i, (int(h), int(w))) for i, (h, w) in enumerate(sizes)]
         matrices = np.array([m for m, _, _ in moves]).reshape(-1, 2, 3)
         matrices[:, :, 2] -= np.array([corner for _, corner, _ in moves]).reshape(-1, 2)
-        return matrices, np.array([made for _, _, made in moves])
+        return matrices, np.array([result for _, _, result in moves])
 
     def images(value: Any) -> Any:
         return turned(value, ndd.warp_affine, *maps(value), interpolation, fill)
