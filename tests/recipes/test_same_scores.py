@@ -96,9 +96,19 @@ def score(model, images, labels):
     return 100 * (model(images).argmax(dim=1) == labels).float().mean().item()
 
 
+@pytest.fixture
+def one_thread():
+    """For torch: threads that wait for each other cost a busy machine many times what so small a network needs."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("one_thread")
 def test_a_network_scores_the_same_whoever_feeds_it():
     files, labels = pictures(TRAINED, 0)
     held_out, answers = pictures(TESTED, 1)
