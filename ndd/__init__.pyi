@@ -1915,7 +1915,7 @@ def warp_affine(
     dtype: DTypeLike | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: _bool = True,
     matrix: float | Sequence[float | Sequence[float]] | Array | None = None, output_dtype: DTypeLike | None = None,
-    size: float | Sequence[float | Sequence[float]] | Array | None = None,
+    rule: str = 'dali', size: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def warp_affine(
@@ -1923,7 +1923,7 @@ def warp_affine(
     device: DeviceLike | None = None, dtype: DTypeLike | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: _bool = True,
     matrix: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
-    output_dtype: DTypeLike | None = None,
+    output_dtype: DTypeLike | None = None, rule: str = 'dali',
     size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
@@ -1932,7 +1932,7 @@ def warp_affine(
     device: DeviceLike | None = None, dtype: DTypeLike | None = None, fill_value: float | None = None,
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: _bool = True,
     matrix: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
-    output_dtype: DTypeLike | None = None,
+    output_dtype: DTypeLike | None = None, rule: str = 'dali',
     size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload

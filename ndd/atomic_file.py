@@ -19,8 +19,8 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        given = error.filename
-        if error.errno is not None and (given is None or (isinstance(given, str) and given.endswith(SUFFIX))):
+        filename = error.filename
+        if error.errno is not None and (filename is None or (isinstance(filename, str) and filename.endswith(SUFFIX))):
             error.filename, error.filename2 = os.fspath(path), None
         raise
 

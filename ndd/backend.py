@@ -14,12 +14,21 @@ def ReleaseUnusedMemory() -> None:
 
 
 def PreallocateDeviceMemory(bytes: int, device_id: int = 0) -> None:
-    """Makes torch's allocator take that many bytes of a GPU now, for what comes."""
+    """Makes torch's allocator take that many bytes of a GPU now, for what comes.
+
+    Args:
+        bytes: how many.
+        device_id: the number of the GPU.
+    """
     torch.empty(bytes, dtype=torch.uint8, device=f"cuda:{device_id}")
 
 
 def PreallocatePinnedMemory(bytes: int) -> None:
-    """Makes torch's allocator take that many bytes of pinned memory now, for what comes."""
+    """Makes torch's allocator take that many bytes of pinned memory now, for what comes.
+
+    Args:
+        bytes: how many.
+    """
     torch.empty(bytes, dtype=torch.uint8, pin_memory=True)
 
 
@@ -39,7 +48,11 @@ def _set(name: str, value: float) -> None:
 
 
 def SetDeviceBufferGrowthFactor(factor: float) -> None:
-    """No effect but on what `GetDeviceBufferGrowthFactor` gives: results are memory of their own, so no buffer grows."""
+    """No effect but on what `GetDeviceBufferGrowthFactor` gives: results are memory of their own, so no buffer grows.
+
+    Args:
+        factor: 1 to 4. ValueError for others.
+    """
     _set("DeviceBufferGrowthFactor", factor)
 
 
@@ -49,23 +62,43 @@ def GetDeviceBufferGrowthFactor() -> float:
 
 
 def SetHostBufferGrowthFactor(factor: float) -> None:
-    """No effect but on what `GetHostBufferGrowthFactor` gives; see `SetDeviceBufferGrowthFactor`."""
+    """No effect but on what `GetHostBufferGrowthFactor` gives; see `SetDeviceBufferGrowthFactor`.
+
+    Args:
+        factor: 1 to 4. ValueError for others.
+    """
     _set("HostBufferGrowthFactor", factor)
 
 
 def GetHostBufferGrowthFactor() -> float:
-    """What was set; 1.1 at first."""
+    """What was set; 1.1 at first.
+
+    >>> import ndd
+    >>> ndd.backend.GetHostBufferGrowthFactor()
+    1.1
+    """
     return _factors["HostBufferGrowthFactor"]
 
 
 def SetBufferGrowthFactor(factor: float) -> None:
-    """Both of `SetDeviceBufferGrowthFactor` and `SetHostBufferGrowthFactor`."""
+    """Both of `SetDeviceBufferGrowthFactor` and `SetHostBufferGrowthFactor`.
+
+    Args:
+        factor: 1 to 4. ValueError for others.
+
+    >>> import ndd
+    >>> ndd.backend.SetBufferGrowthFactor(1.1)
+    """
     SetDeviceBufferGrowthFactor(factor)
     SetHostBufferGrowthFactor(factor)
 
 
 def SetHostBufferShrinkThreshold(threshold: float) -> None:
-    """No effect but on what `GetHostBufferShrinkThreshold` gives; see `SetDeviceBufferGrowthFactor`."""
+    """No effect but on what `GetHostBufferShrinkThreshold` gives; see `SetDeviceBufferGrowthFactor`.
+
+    Args:
+        threshold: 0 to 1. ValueError for others.
+    """
     _set("HostBufferShrinkThreshold", threshold)
 
 

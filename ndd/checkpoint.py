@@ -176,7 +176,11 @@ class Checkpoint:
         self._pending.discard(key)
 
     def get_state(self, name: str) -> Any:
-        """The stored state of the object registered as `name`; None if there is none. After loading it is text."""
+        """The stored state of the object registered as `name`; None if there is none. After loading it is text.
+
+        Args:
+            name: the key. KeyError if nothing is registered under it.
+        """
         if name not in self._ops:
             raise KeyError(f"No operator is registered under {name!r}.")
         return self._states.get(name, (None, None))[0]
@@ -231,6 +235,9 @@ class Checkpoint:
         """Replace the states by those of a JSON text; `register` and `restore` give them to the objects.
 
         ValueError, and nothing changes, if the text is not that of a checkpoint of this version.
+
+        Args:
+            data: what `serialize` gave.
         """
         self._states = _parsed(data)
         self._pending = set(self._states)

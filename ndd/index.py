@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="PATH", help="a file, a folder of files, or a pattern such as '*.tar'"
     )
     parser.add_argument("--output", metavar="PATH", help="the index of a single file, or a folder for all of them")
-    parser.add_argument("--force", action="store_true", help="write over index files that are there")
+    parser.add_argument("--force", action="store_true", help="overwrite existing index files")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
             index = os.path.join(args.output, os.path.basename(index)) if folder else args.output
         try:
             if os.path.exists(index) and not args.force:
-                raise FileExistsError(f"{index} is there already: --force writes over it")
+                raise FileExistsError(f"{index} exists already: --force overwrites it")
             print(f"{path}: {_write(path, kind, index)} {_NAMES[kind]} -> {index}")
         except (OSError, ValueError) as error:
             print(f"ndd index: {error_text(error)}", file=sys.stderr)
@@ -145,8 +145,8 @@ def _recordio_lines(path: str, report: _REPORT) -> list[str]:
 def _tar_lines(path: str, report: _REPORT) -> list[str]:
     """ "v1.2 samples", then "extension offset size name" for each component of a sample.
 
-    A name without a dot is, as in wds2idx, a sample of the name less its last letter, with all of it as extension. For
-    a long name of GNU tar wds2idx gives the place of the name; here it is that of the data.
+    As in wds2idx, a name without a dot is a sample whose name lacks the last letter, with the whole name as extension. For a
+    long name of GNU tar wds2idx gives the position of the name; here it is that of the data.
     """
     samples: list[list[str]] = []
     last = None
@@ -157,8 +157,8 @@ def _tar_lines(path: str, report: _REPORT) -> list[str]:
             continue
         if len(words_of(name)) != 1:
             raise ValueError(
-                f"{path}: the file name {name!r} cannot stand in an index, where blanks divide; readers.Webdataset reads "
-                "the archive without one"
+                f"{path}: the file name {name!r} cannot stand in an index, which separates by spaces; readers.Webdataset reads "
+                "the archive without an index"
             )
         if sample != last:
             samples.append([])

@@ -62,6 +62,10 @@ def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: int | float
 
     Raises: TypeError for a shape or type that is none; RuntimeError for a default of another type, as in DALI, and for
     a negative extent.
+
+    >>> from ndd import tfrecord
+    >>> tfrecord.FixedLenFeature([1], tfrecord.int64, -1)
+    FixedLenFeature((1,), int64, -1)
     """
     return _feature("FixedLenFeature", shape, dtype, default_value, False)
 
@@ -78,6 +82,14 @@ def VarLenFeature(*arguments: Any) -> Feature:
     Strings are no such features.
 
     Raises: as `FixedLenFeature`.
+
+    Args:
+        *arguments: an element type (`int64` or `float32`) and a default value, with a partial shape before them or
+            without.
+
+    >>> from ndd import tfrecord
+    >>> tfrecord.VarLenFeature([4], tfrecord.float32, 0.0)
+    VarLenFeature((4,), float32, 0.0)
     """
     if len(arguments) not in (2, 3):
         raise TypeError(f"VarLenFeature: expected ([shape,] dtype, default_value), got {len(arguments)} argument(s)")

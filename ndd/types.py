@@ -170,6 +170,9 @@ _NUMPY_NAMES = {
 def to_numpy_type(dali_type: Any) -> Any:
     """The NumPy scalar type of a `DALIDataType`.
 
+    Args:
+        dali_type: a `DALIDataType` or its number.
+
     >>> from ndd import types
     >>> types.to_numpy_type(types.FLOAT)
     <class 'numpy.float32'>
@@ -181,6 +184,9 @@ def to_numpy_type(dali_type: Any) -> Any:
 
 def to_dali_type(framework_type: Any) -> DALIDataType:
     """The `DALIDataType` of a NumPy or torch type.
+
+    Args:
+        framework_type: a NumPy or torch dtype, a NumPy scalar class, or a name such as "float32".
 
     >>> from ndd import types
     >>> types.to_dali_type("float32").name
@@ -222,6 +228,10 @@ class Constant:
     A constant of several numbers has the operators and methods of a node.
 
     A NumPy array of integers outside 32 bits without a `dtype` raises OverflowError when the constant becomes a batch.
+
+    >>> import ndd
+    >>> ndd.types.Constant([1, 2], dtype=ndd.types.FLOAT).dtype.name
+    'FLOAT'
     """
 
     def __init__(self, value: Any, dtype: Any = None, shape: Any = None, layout: str | None = None, device: Any = None):
@@ -265,6 +275,10 @@ class Constant:
 class ScalarConstant(Constant):
     """A `Constant` of one number: TypeError for anything else.
 
+    Args:
+        value: a bool, an int or a float.
+        dtype: a `DALIDataType`; default: `INT32`, `FLOAT` or `BOOL`, by the value.
+
     >>> from ndd import types
     >>> int(types.ScalarConstant(5)), types.ScalarConstant(0.5).dtype.name
     (5, 'FLOAT')
@@ -278,6 +292,9 @@ class ScalarConstant(Constant):
 
 class CUDAStream:
     """The address of a CUDA stream, as functions of DALI's plugin return it.
+
+    Args:
+        ptr: the address, 0 for the default stream.
 
     >>> from ndd import types
     >>> types.CUDAStream(7).ptr
@@ -294,13 +311,25 @@ class CUDAStream:
 
 
 class TensorLayout(str):
-    """A layout as DALI's functions return it: a string with a letter for each axis."""
+    """A layout as DALI's functions return it: a string with a letter for each axis.
+
+    >>> import ndd
+    >>> ndd.types.TensorLayout("HWC").index("C")
+    2
+    """
 
     __slots__ = ()
 
 
 class SampleInfo:
-    """Which sample a per-sample source is asked for."""
+    """Which sample a per-sample source is asked for.
+
+    Args:
+        idx_in_epoch: the number of the sample in its epoch, from 0.
+        idx_in_batch: its place in the batch, from 0.
+        iteration: the number of the batch in its epoch, from 0.
+        epoch_idx: the number of the epoch, from 0.
+    """
 
     def __init__(self, idx_in_epoch: int, idx_in_batch: int, iteration: int, epoch_idx: int):
         self.idx_in_epoch = idx_in_epoch
@@ -310,7 +339,12 @@ class SampleInfo:
 
 
 class BatchInfo:
-    """Which batch a source with `batch_info=True` is asked for."""
+    """Which batch a source with `batch_info=True` is asked for.
+
+    Args:
+        iteration: the number of the batch in its epoch, from 0.
+        epoch_idx: the number of the epoch, from 0.
+    """
 
     def __init__(self, iteration: int, epoch_idx: int):
         self.iteration = iteration
@@ -318,5 +352,14 @@ class BatchInfo:
 
 
 def is_enum(value: object, name: str) -> bool:
-    """Whether `value` is a member of the enum `name`: our class of that name, or DALI's."""
+    """Whether `value` is a member of the enum `name`: our class of that name, or DALI's.
+
+    Args:
+        value: any object.
+        name: the name of the enum's class.
+
+    >>> import ndd
+    >>> ndd.types.is_enum(ndd.types.FLOAT, "DALIDataType")
+    True
+    """
     return type(value).__name__ == name

@@ -112,6 +112,17 @@ def each_of(*args: dict[str, Any], **more: Any) -> list[Case]:
     return [Case(a, **more) for a in args]
 
 
+def drawn_arguments(rng: np.random.Generator, ranges: dict[str, tuple[Any, Any]], n: int | None) -> dict[str, Any]:
+    """Some of these arguments, from `low` to below `high`: as a number, an array, or a number for each of `n` samples."""
+    arguments: dict[str, Any] = {}
+    for name, (low, high) in ranges.items():
+        kind, draw = (np.int32, rng.integers) if isinstance(low, int) else (np.float32, rng.uniform)
+        values = draw(low, high, n or 1).astype(kind)
+        forms = [None, values[0].item(), np.array(values[0]), *([EachSample(list(values))] if n else [])]
+        arguments[name] = forms[rng.integers(len(forms))]
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
 @functools.cache
 def table() -> dict[str, list[Case]]:
     """The cases of each operator that has some of its own, of all test files; the kinds of their inputs join `KINDS`."""

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,13 @@ def assert_same(found: np.ndarray, wanted: np.ndarray, relative: float = 1e-5) -
         same = found == wanted
     wrong = np.flatnonzero(~same)
     assert not len(wrong), f"{len(wrong)} differ, first {wrong[0]}: {found.flat[wrong[0]]} != {wanted.flat[wrong[0]]}"
+
+
+def assert_all_equal(values: Iterable[Any], expected: Iterable[Any]) -> None:
+    """Equal numbers in all samples of several Tensors or Batches."""
+    for value, wanted in zip(values, expected, strict=True):
+        for a, b in zip(arrays_of(value), arrays_of(wanted), strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
 def same_where(known: Any) -> Callable[[np.ndarray, np.ndarray], None]:

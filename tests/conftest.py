@@ -123,6 +123,14 @@ def dali() -> Any:
     return pytest.importorskip("nvidia.dali.experimental.dynamic")
 
 
+@pytest.fixture(scope="session")
+def stats() -> Any:
+    """Tests of distributions. Its import takes seconds, which collecting shall not."""
+    from scipy import stats
+
+    return stats
+
+
 @pytest.fixture
 def tasks(monkeypatch):
     """How many threads each loop over samples was worth, and how many tasks the pool got each time. All threads take part,

@@ -166,7 +166,10 @@ def _source(text: str, name: str) -> str:
     # Kernels may be named as functions of C (`pow`): here they get names of their own.
     renamed = _KERNEL.sub(lambda m: f"static void ndd_kernel_{m.group(1)}(", text)
     renamed = renamed.replace(_NAMED, "#define KERNEL_NAME(name) static void ndd_kernel_##name")
-    if not any(start in renamed for start in (f"ndd_kernel_{name}(", f"PER_ITEM({name})", f"KERNEL_NAME({name})")):
+    if not any(
+        start in renamed
+        for start in (f"ndd_kernel_{name}(", f"PER_ITEM({name})", f"PER_PACK({name})", f"KERNEL_NAME({name})")
+    ):
         raise RuntimeError(f"the text has no `PER_ITEM({name})` and no `KERNEL_NAME({name})(`")
     cooperative = bool(_COOPERATIVE.search(text))
     block = (

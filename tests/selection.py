@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ LONG = (
     "test_bench.py::test_soak[abandoned]",
     "test_forged_indexes.py::test_changed_indexes_are_built_anew[video]",
     "test_other_stores.py::test_readers[az]",
+    "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds1]",
     "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds3]",
     "test_published.py::test_speech_is_the_logarithm_of_librosas_mel_bands",
     "test_notebooks.py::test_notebook_runs[from_torchvision]",
@@ -33,6 +35,10 @@ LONG = (
     "test_bench.py::test_import_time",
     "test_bench.py::test_speech",
     "test_bench.py::test_detection",
+    "test_bench_mine.py::test_both_sides_of_the_command",
+    "test_compile.py::test_programs_compile_nothing_after_it",
+    "test_notebooks.py::test_notebook_runs[getting_started]",
+    "test_flat_memory.py::test_a_kilobyte_that_is_left_behind_is_seen[1000]",
     "test_bench.py::test_augment",
     "test_compile.py::test_the_caches_are_filled",
     "test_memory.py::test_memory_pressure_is_not_damage[.jp2]",
@@ -62,7 +68,6 @@ LONG = (
     "test_ray.py::test_workers_of_ray_train",
     "test_pages.py::test_code_runs_and_prints_what_it_says[cookbook/ray.md]",
     "test_worker_processes.py::test_workers_of_a_data_loader[forkserver-1]",
-    "test_user_code.py::test_errors_are_where_the_code_is_wrong[right_code.py]",
     "test_notebooks.py::test_notebook_runs[auto_aug]",
     "test_notebooks.py::test_notebook_runs[segmentation_augment]",
     "test_notebooks.py::test_notebook_runs[containers]",
@@ -125,17 +130,33 @@ def drawn(values: Iterable[Any], count: int, *key: object) -> list[Any]:
 
 
 _TYPES = re.compile(r"((u?int|b?float)\d+|[uif](1|2|4|8|16|32|64)|bf16|bool)")
+_USUAL = ("uint8", "u8", "u1", "float32", "f32", "f4")  # of bytes and float32 `python -m ndd compile` has kernels
 _TYPES_TRIED = 3  # of one test: kernels are compiled for each
 # A test with more items than so many, such as one for each operator, runs for some unless it is cheap.
 _MANY, _SOME = 44, 28
 _FOR_ALL = ("test_values",)  # each operator is compared with DALI
 
 
+def drawn_types(types: Iterable[str], count: int, subject: str) -> list[str]:
+    """So many element types: bytes and float32, then others by a seed that is the subject's; all of them with `--all`.
+
+    Kernels are compiled for each type. All tests of a subject, which is an operator or the file of a test, take the same ones, and
+    other subjects take others.
+    """
+    types = list(types)
+    return types if everything else sorted(types, key=lambda name: _turn(name, subject))[:count]
+
+
+def _turn(name: str, subject: str) -> float:
+    """When an element type has its turn."""
+    return -1.0 if name in _USUAL else random.Random(f"{subject} {name}").random()
+
+
 def combinations(items: list[Any]) -> set[str]:
     """The node ids that run: of a test with several parameters, combinations in which each value of each parameter occurs.
 
-    Of parameters that are element types some values do, and of tests with very many items some items: for other operators in
-    each test. They are drawn by a seed that is the test's own.
+    Of parameters that are element types some values do (`drawn_types`), and of tests with very many items some items: for other
+    operators in each test. They are drawn by a seed that is the test's own.
     """
     tests: dict[str, list[Any]] = {}
     for item in items:
@@ -143,25 +164,29 @@ def combinations(items: list[Any]) -> set[str]:
     chosen = set()
     for name, its_items in tests.items():
         random.Random(name).shuffle(its_items)
+        values = {item.nodeid: set(parameters(item)) for item in its_items}
+        left_out = _types_left_out(
+            set().union(*values.values()), Path(name.partition("::")[0]).stem.removeprefix("test_")
+        )
         tried: set[tuple[str, Any]] = set()
-        types: dict[str, set[str]] = {}
-        for item in its_items:
-            values = set(parameters(item))
-            new = values - tried
-            for parameter, value in values:
-                if isinstance(value, str) and _TYPES.fullmatch(value):
-                    some = types.setdefault(parameter, set())
-                    if len(some) >= _TYPES_TRIED:
-                        new.discard((parameter, value))
-                    else:
-                        some.add(value)
-            if new or not values:
+        for item in sorted(its_items, key=lambda item: len(values[item.nodeid] & left_out)):
+            own = values[item.nodeid]
+            if own - left_out - tried or not own:
                 chosen.add(item.nodeid)
-                tried |= values
+                tried |= own
         mine = sorted(item.nodeid for item in its_items if item.nodeid in chosen)
         if len(mine) > _MANY and name.rpartition("::")[2] not in _FOR_ALL and not _is_cheap(its_items[0]):
             chosen.difference_update(random.Random(name).sample(mine, len(mine) - _SOME))
     return chosen
+
+
+def _types_left_out(values: set[tuple[str, Any]], subject: str) -> set[tuple[str, Any]]:
+    """Parameters that are element types, with those values that need not be tried."""
+    left_out = set()
+    for parameter in {name for name, _ in values}:
+        types = sorted(v for name, v in values if name == parameter and isinstance(v, str) and _TYPES.fullmatch(v))
+        left_out |= {(parameter, v) for v in set(types).difference(drawn_types(types, _TYPES_TRIED, subject))}
+    return left_out
 
 
 def _is_cheap(item: Any) -> bool:
@@ -173,7 +198,9 @@ def parameters(item: Any) -> Iterator[tuple[str, Any]]:
     """Names of parameters, each with its value where that is plain, else with its place in the list of values."""
     if hasattr(item, "callspec"):
         for name, value in item.callspec.params.items():
-            if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+            if isinstance(value, type) and issubclass(value, np.generic):
                 value = np.dtype(value).name
+            elif "dtype" in type(value).__name__.lower():  # NumPy's, torch's, ndd's
+                value = str(value).rpartition(".")[2]
             plain = isinstance(value, str | int | float | tuple | list | dict | None)
             yield name, str(value) if plain else item.callspec.indices[name]

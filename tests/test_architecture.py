@@ -54,7 +54,7 @@ ONE_IMPORTER = (
 )  # fmt: skip
 MORE_IMPORTERS = {
     # decoding in one place, encoding in another, drawing in a third
-    "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py"},
+    "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py", "torchvision/v2/functional/pillow.py"},
 }
 COMPILER = ("numba", "llvmlite")  # imported by files of `_compiled` alone
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}

@@ -414,6 +414,7 @@ def test_what_readers_are_measured_on_is_what_was_written(tmp_path):
     assert bytes(text.tensors[1].numpy()) == b"1"
 
 
+@pytest.mark.long
 def test_train(alone):
     found = list(train.measure(alone, None, sides="synthetic, ndd", steps=2))
     rate, share = found[0], next(r for r in found if "share of synthetic, ndd" in r.name)

@@ -144,13 +144,16 @@ def test_kernel_texts_are_collected_without_the_gpu_of_the_machine():
     assert len(names) >= 4
 
 
-def test_processes_that_compile_see_no_gpu(monkeypatch):
+def test_processes_that_compile_see_no_gpu_and_the_end_of_one_is_a_sentence(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    with command._processes(1) as pool:
-        assert pool.submit(os.getenv, "CUDA_VISIBLE_DEVICES").result() == "-1"
+    seen = []
+
+    def work():
+        with command._processes(1) as pool:
+            seen.append(pool.submit(os.getenv, "CUDA_VISIBLE_DEVICES").result())
+            pool.submit(os._exit, 3).result()
+
+    with pytest.raises(RuntimeError, match=r"was killed .*--jobs 1"):
+        work()
+    assert seen == ["-1"]
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
-
-
-def test_a_process_that_dies_is_a_sentence():
-    with pytest.raises(RuntimeError, match=r"was killed .*--jobs 1"), command._processes(1) as pool:
-        pool.submit(os._exit, 3).result()

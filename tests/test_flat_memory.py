@@ -16,7 +16,7 @@ from waiting import let_read_on
 
 import ndd
 from ndd import fn
-from ndd._tensor.memory import kept
+from ndd._tensor.memory import free_bytes
 from ndd.decoders.video_files.file import VideoFile
 
 BATCH, ITERATIONS = 4, 8  # of an epoch
@@ -54,7 +54,7 @@ def in_use() -> int:
     assert mallinfo
     gc.collect()
     said = mallinfo()
-    return said.uordblks + said.hblkhd - kept() + in_use_by_python()
+    return said.uordblks + said.hblkhd - free_bytes() + in_use_by_python()
 
 
 def in_use_by_python() -> int:

@@ -18,7 +18,7 @@ import pytest
 from calling import FORMS, call, call_with, cases_of, decodes, evaluated, layouts_of, load_every_module, public, samples
 from cases import DTYPES, Case, EachSample, table, values as numbers
 from compare import arrays_of, assert_same_values, describe
-from selection import drawn
+from selection import drawn, drawn_types
 
 import ndd
 
@@ -238,7 +238,7 @@ def test_element_types(path, case, dali):
         pytest.skip("nothing to vary")
     trouble = Trouble()
     layout = layouts_of(case, OPERATORS[path])[0]
-    for dtype in drawn(case.dtypes or DTYPES, 2, path):
+    for dtype in drawn_types(case.dtypes or DTYPES, 3, path):
         inputs = samples(case, layout, "ragged", dtype)
         _against_oracle(dali, path, case, inputs, "ragged", dtype, trouble)
     trouble.report()
@@ -258,7 +258,7 @@ def test_gpu_equals_cpu(path, case, emulated_gpu):
     first = case == cases_of(path, op)[0]
     for layout in drawn(layouts_of(case, op), 2, path, case.args):
         dtypes = [d for d in case.dtypes or GPU_DTYPES if d in GPU_DTYPES] if first and layout in (None, "HWC") else []
-        for dtype in drawn(dtypes or [None], 2, path):
+        for dtype in drawn_types(dtypes, 2, path) or [None]:
             inputs = samples(case, layout, "ragged", dtype)
             with trouble.of(f"{layout or ''} {dtype or ''} {case.args}"):
                 try:

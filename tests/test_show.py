@@ -150,3 +150,4 @@ def test_a_notebook_shows_once_and_folds(tmp_path):
     fold, error = third
     assert "<details>" in fold.data["text/html"]
     assert len(error.traceback) <= 3
+    assert "crop(), called at cell, line 1: crop: sample 0" in error.evalue

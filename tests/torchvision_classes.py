@@ -61,11 +61,6 @@ APART = {
     "Compose", "CutMix", "GaussianNoise", "JPEG", "Lambda", "LinearTransformation", "MixUp", "RandomApply", "RandomChoice",
     "RandomOrder", "Transform",
 }  # fmt: skip
-# Pillow has its own arithmetic of colours and of turned pictures: PIL images of these differ from torchvision's.
-OF_PILLOW = {
-    "AugMix", "AutoAugment", "ColorJitter", "Grayscale", "RandAugment", "RandomAffine", "RandomGrayscale", "RandomPerspective",
-    "RandomPhotometricDistort", "RandomRotation", "TrivialAugmentWide",
-}  # fmt: skip
 # What mixes pixels by other sums: how far bytes may be off, and which share of them by more than that.
 FAR = {
     "AugMix": (2, 0.02), "Resize": (1, 0.0005), "RandomAffine": (1, 0.004), "RandomRotation": (1, 0.004),
@@ -134,8 +129,6 @@ def _of_values(name: str, x: Any, y: Any) -> str:
     if isinstance(x, PIL.Image.Image):
         if (x.mode, x.size) != (y.mode, y.size):
             return f"{x}, expected {y}"
-        if name in OF_PILLOW:
-            return ""
         return of_pixels(name, torch.from_numpy(np.array(x)), torch.from_numpy(np.array(y)))
     if not isinstance(x, torch.Tensor):
         return "" if x is y or x == y else f"{x}, expected {y}"

@@ -138,9 +138,9 @@ def _(plane, extents, channels, first, before, border, fill, rows, length):
     index = border_index.in_python()
     lines = np.array([index(first + y, height, border) for y in range(rows.size // length)])
     columns = np.array([index(x - before, width, border) for x in range(length // channels)])
-    made = plane.reshape(height, width, channels)[lines[:, None], columns].astype(np.float32)
-    made[(lines < 0)[:, None] | (columns < 0)] = fill
-    rows[:] = made.reshape(-1)
+    padded = plane.reshape(height, width, channels)[lines[:, None], columns].astype(np.float32)
+    padded[(lines < 0)[:, None] | (columns < 0)] = fill
+    rows[:] = padded.reshape(-1)
 
 
 @kernel
@@ -201,9 +201,9 @@ def separable(source, out, planes, extents, results, channels, taps, windows, sc
     for p in range(planes):
         plane = source[p * extents[0] * n : (p + 1) * extents[0] * n]
         for y in range(0, results[0], rows):
-            made = min(rows, results[0] - y)
+            n_rows = min(rows, results[0] - y)
             old = 0 if y == 0 else more  # rows that the strip before has filtered already
-            fresh = padded[: (made + more - old) * length]
+            fresh = padded[: (n_rows + more - old) * length]
             pad_rows(plane, extents, channels, y - above + old, left, border, fill, fresh, length)
             for t in range(terms):
                 field = fields[t * size : (t + 1) * size]
@@ -216,8 +216,8 @@ def separable(source, out, planes, extents, results, channels, taps, windows, sc
                     steps[k] = (left + first + k) * channels
                 target = field[old * length : old * length + fresh.size - across * channels]
                 _combine(padded, steps, taps[t, 2, at : at + count], count, target, False)
-            _sum_terms(fields, starts, weights, bounds, scales, part, total[: made * length - across * channels])
-            for i in range(made):
+            _sum_terms(fields, starts, weights, bounds, scales, part, total[: n_rows * length - across * channels])
+            for i in range(n_rows):
                 begin = (p * results[0] + y + i) * m
                 put_row(total[i * length : i * length + m], out[begin : begin + m], store)
 
@@ -269,9 +269,9 @@ def correlate(source, out, planes, extents, results, channels, weights, anchor, 
     for p in range(planes):
         for z in range(results[0]):
             for y in range(0, results[1], rows):
-                made = min(rows, results[1] - y)
-                fresh = padded[: (made + kh - 1) * length]
-                sums = total[: made * length - (kw - 1) * channels]
+                n_rows = min(rows, results[1] - y)
+                fresh = padded[: (n_rows + kh - 1) * length]
+                sums = total[: n_rows * length - (kw - 1) * channels]
                 for i in range(kd):
                     at = border_index(z - anchor[0] + i, depth, border)
                     if at < 0:
@@ -282,6 +282,6 @@ def correlate(source, out, planes, extents, results, channels, weights, anchor, 
                             plane, (height, width), channels, y - anchor[1], anchor[2], border, fill, fresh, length
                         )
                     _combine(padded, starts, weights[i].reshape(kh * kw), kh * kw, sums, i > 0)
-                for i in range(made):
+                for i in range(n_rows):
                     begin = ((p * results[0] + z) * results[1] + y + i) * m
                     put_row(total[i * length : i * length + m], out[begin : begin + m], store)

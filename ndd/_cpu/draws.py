@@ -104,9 +104,9 @@ def below(cursor, limit):
     if limit > _U(1 << 32):
         while True:
             high = below_word(cursor, ((limit - _U(1)) >> _U(32)) + _U(1))
-            found = (high << _U(32)) | _U(next_word(cursor))
-            if found < limit:
-                return found
+            word = (high << _U(32)) | _U(next_word(cursor))
+            if word < limit:
+                return word
     return below_word(cursor, limit)
 
 
@@ -354,8 +354,8 @@ def fill_beta(out, streams, alpha, beta, k):
 
 
 @fill_beta.fallback
-def _(out, *given):
-    (fill_beta.interpreted if out.size <= _FEW else fill_beta.waited_for)(out, *given)
+def _(out, *args):
+    (fill_beta.interpreted if out.size <= _FEW else fill_beta.waited_for)(out, *args)
 
 
 @kernel

@@ -27,22 +27,22 @@ def _(source, out):
 
 
 @kernel
-def fill_line(line, fill, item, first, inner, made):
+def fill_line(line, fill, item, first, inner, filled):
     """Fills bytes `[n]` with the elements of an array from number `first` on; element i is number `i // inner % count` of the
     `count` in `fill`, of `item` bytes each.
 
-    Returns a number that identifies these lines among others of the same array and length. If it equals `made`, nothing is done.
+    Returns a number that identifies these lines among others of the same array and length. If it equals `filled`, nothing is done.
     """
     count = fill.size // item
     if count == 1:
-        if made == 0:
+        if filled == 0:
             return 0
         number, period = 0, item
     elif first % inner + line.size // item <= inner:
         number, period = first // inner % count, item
     else:
         number, period = count + first % (inner * count), inner * count * item
-    if number == made:
+    if number == filled:
         return number
     known = min(line.size, period)
     for i in range(known):

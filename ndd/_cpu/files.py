@@ -100,9 +100,9 @@ def _opened(path: bytes, flags: int) -> tuple[int, int]:
         handle = os.open(path, flags)
     except OSError:
         return -1, 0
-    found = os.fstat(handle)
-    if stat.S_ISREG(found.st_mode):
-        return handle, found.st_size
+    status = os.fstat(handle)
+    if stat.S_ISREG(status.st_mode):
+        return handle, status.st_size
     os.close(handle)
     return -1, 0
 
@@ -197,7 +197,7 @@ def open_loop(counter, limit, paths, starts, flags, handles, sizes):
 
 
 @open_loop.fallback
-def _(*given):
+def _(*args):
     """Python reads them, one by one."""
     return False
 
@@ -221,6 +221,6 @@ def read_loop(counter, limit, order, handles, sizes, places, target, done):
 
 
 @read_loop.fallback
-def _(*given):
+def _(*args):
     """Python reads them, one by one."""
     return False

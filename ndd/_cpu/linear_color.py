@@ -48,15 +48,15 @@ def _all_made(values, limits, small):
 @kernel
 def mix_channels(x, out, matrix, limits, small):
     """Three channels from three."""
-    given, made = x.reshape(x.size), out.reshape(out.size)
+    source, target = x.reshape(x.size), out.reshape(out.size)
     rr, rg, rb, r_offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
     gr, gg, gb, g_offset = matrix[1, 0], matrix[1, 1], matrix[1, 2], matrix[1, 3]
     br, bg, bb, b_offset = matrix[2, 0], matrix[2, 1], matrix[2, 2], matrix[2, 3]
-    for i in range(given.size // 3):
-        r, g, b = np.float32(given[3 * i]), np.float32(given[3 * i + 1]), np.float32(given[3 * i + 2])
-        made[3 * i] = _made(rr * r + rg * g + rb * b + r_offset, limits, small)
-        made[3 * i + 1] = _made(gr * r + gg * g + gb * b + g_offset, limits, small)
-        made[3 * i + 2] = _made(br * r + bg * g + bb * b + b_offset, limits, small)
+    for i in range(source.size // 3):
+        r, g, b = np.float32(source[3 * i]), np.float32(source[3 * i + 1]), np.float32(source[3 * i + 2])
+        target[3 * i] = _made(rr * r + rg * g + rb * b + r_offset, limits, small)
+        target[3 * i + 1] = _made(gr * r + gg * g + gb * b + g_offset, limits, small)
+        target[3 * i + 2] = _made(br * r + bg * g + bb * b + b_offset, limits, small)
 
 
 @mix_channels.fallback
@@ -70,11 +70,11 @@ def _(x, out, matrix, limits, small):
 @kernel
 def merge_channels(x, out, matrix, limits, small):
     """One channel from three."""
-    given, made = x.reshape(x.size), out.reshape(out.size)
+    source, target = x.reshape(x.size), out.reshape(out.size)
     first, second, third, offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
-    for i in range(made.size):
-        a, b, c = np.float32(given[3 * i]), np.float32(given[3 * i + 1]), np.float32(given[3 * i + 2])
-        made[i] = _made(first * a + second * b + third * c + offset, limits, small)
+    for i in range(target.size):
+        a, b, c = np.float32(source[3 * i]), np.float32(source[3 * i + 1]), np.float32(source[3 * i + 2])
+        target[i] = _made(first * a + second * b + third * c + offset, limits, small)
 
 
 @kernel
@@ -87,10 +87,10 @@ def grey(x, out, reverse):
     channels = empty((3, _RUN), np.uint16)
     first, g, last = channels[0], channels[1], channels[2]
     r, b = (last, first) if reverse else (first, last)
-    given, made = x.reshape(x.size), out.reshape(out.size)
-    for start in range(0, made.size, _RUN):
-        count = min(_RUN, made.size - start)
-        source, target = given[3 * start : 3 * (start + count)], made[start : start + count]
+    rgb, greys = x.reshape(x.size), out.reshape(out.size)
+    for start in range(0, greys.size, _RUN):
+        count = min(_RUN, greys.size - start)
+        source, target = rgb[3 * start : 3 * (start + count)], greys[start : start + count]
         for i in range(count):
             first[i], g[i], last[i] = source[3 * i], source[3 * i + 1], source[3 * i + 2]
         for i in range(count):
@@ -102,33 +102,33 @@ def grey(x, out, reverse):
 @kernel
 def spread_channel(x, out, matrix, limits, small):
     """Three channels from one."""
-    given, made = x.reshape(x.size), out.reshape(out.size)
+    source, target = x.reshape(x.size), out.reshape(out.size)
     first, second, third = matrix[0, 0], matrix[1, 0], matrix[2, 0]
     a, b, c = matrix[0, 1], matrix[1, 1], matrix[2, 1]
-    for i in range(given.size):
-        value = np.float32(given[i])
-        made[3 * i] = _made(first * value + a, limits, small)
-        made[3 * i + 1] = _made(second * value + b, limits, small)
-        made[3 * i + 2] = _made(third * value + c, limits, small)
+    for i in range(source.size):
+        value = np.float32(source[i])
+        target[3 * i] = _made(first * value + a, limits, small)
+        target[3 * i + 1] = _made(second * value + b, limits, small)
+        target[3 * i + 2] = _made(third * value + c, limits, small)
 
 
 @kernel
 def repeat_channel(x, out):
     """Three equal channels from one."""
-    given, made = x.reshape(x.size), out.reshape(out.size)
-    for i in range(given.size):
-        made[3 * i] = given[i]
-        made[3 * i + 1] = given[i]
-        made[3 * i + 2] = given[i]
+    source, target = x.reshape(x.size), out.reshape(out.size)
+    for i in range(source.size):
+        target[3 * i] = source[i]
+        target[3 * i + 1] = source[i]
+        target[3 * i + 2] = source[i]
 
 
 @kernel
 def swap_channels(x, out):
     """The first and the third of three channels change places."""
-    given, made = x.reshape(x.size), out.reshape(out.size)
-    for i in range(given.size // 3):
-        first, second, third = given[3 * i], given[3 * i + 1], given[3 * i + 2]
-        made[3 * i], made[3 * i + 1], made[3 * i + 2] = third, second, first
+    source, target = x.reshape(x.size), out.reshape(out.size)
+    for i in range(source.size // 3):
+        first, second, third = source[3 * i], source[3 * i + 1], source[3 * i + 2]
+        target[3 * i], target[3 * i + 1], target[3 * i + 2] = third, second, first
 
 
 @kernel
@@ -145,19 +145,19 @@ def _(x, out, matrix, limits, small):
         out[:] = _all_made(x.astype(np.float32) * matrix[0, 0] + matrix[0, 1], limits, small)
 
 
-def by(kernel: Any, kind: np.dtype, made: np.dtype, moderate: bool) -> partial[None]:
+def by(kernel: Any, kind: np.dtype, target: np.dtype, moderate: bool) -> partial[None]:
     """One of the kernels as `f(x, out, matrix)`, for elements of these types: uint8, int16, int32, float16 or float32.
 
     `moderate` says that no number of a uint8 input leads out of the range of 32-bit integers. float16, and int32 as a result, go by
     way of a float32 array: a compiled loop for each pair of types is not worth the time it takes to compile.
     """
-    if kind == np.float16 or (made != _FLOAT and made not in _LIMITS):
+    if kind == np.float16 or (target != _FLOAT and target not in _LIMITS):
         return partial(compute, kernel=kernel, moderate=moderate)
-    return partial(kernel, limits=_LIMITS.get(made), small=_is_small(kind, made, moderate))
+    return partial(kernel, limits=_LIMITS.get(target), small=_is_small(kind, target, moderate))
 
 
-def _is_small(kind: np.dtype, made: np.dtype, moderate: bool) -> bool | None:
-    return True if moderate and kind == made == _BYTE else None
+def _is_small(kind: np.dtype, target: np.dtype, moderate: bool) -> bool | None:
+    return True if moderate and kind == target == _BYTE else None
 
 
 def compute(x: np.ndarray, out: np.ndarray, matrix: np.ndarray, kernel: Any, moderate: bool) -> None:

@@ -111,8 +111,8 @@ def _(out, stream, first, skip=0):
     words = phase + _U(STRIDE) * (_U(first) + np.arange(out.shape[1], dtype=np.uint64)) + _U(skip)
     words = words + np.arange(out.shape[0], dtype=np.uint64)[:, None]
     blocks = counter + (words >> _U(2))
-    made = philox_block.function(key, blocks, sequence + (blocks < counter))
-    out[...] = np.choose((words & _U(3)).astype(np.intp), made)
+    drawn = philox_block.function(key, blocks, sequence + (blocks < counter))
+    out[...] = np.choose((words & _U(3)).astype(np.intp), drawn)
 
 
 @kernel

@@ -125,8 +125,8 @@ def line_size(rows, inner):
 @kernel
 def _averaged(total, finish, divisor):
     """See `FINISHES`."""
-    found = total / divisor
-    return np.sqrt(found) if finish == 2 else found
+    mean = total / divisor
+    return np.sqrt(mean) if finish == 2 else mean
 
 
 @kernel
@@ -292,14 +292,14 @@ for _function in KERNELS.values():
 def runs(shape: Sequence[Any], axes: Sequence[int]) -> list[tuple[Any, bool]]:
     """The axes as runs of kept or reduced neighbours: (extent, reduced). An extent is a number, or an array of those of all
     samples."""
-    found: list[tuple[Any, bool]] = []
+    axis_runs: list[tuple[Any, bool]] = []
     for d, extent in enumerate(shape):
         reduced = d in axes
-        if found and found[-1][1] == reduced:
-            found[-1] = (found[-1][0] * extent, reduced)
+        if axis_runs and axis_runs[-1][1] == reduced:
+            axis_runs[-1] = (axis_runs[-1][0] * extent, reduced)
         else:
-            found.append((extent, reduced))
-    return found
+            axis_runs.append((extent, reduced))
+    return axis_runs
 
 
 @functools.cache

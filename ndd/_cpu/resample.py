@@ -162,10 +162,10 @@ ACROSS, DOWN, ACROSS_IN_BYTES = range(3)
 
 
 @kernel
-def put_rows(made, out, even, behind, low, high):
+def put_rows(values, out, even, behind, low, high):
     """`put_row` for each row."""
     for i in range(len(out)):
-        put_row(made[i], out[i], even, behind, low, high)
+        put_row(values[i], out[i], even, behind, low, high)
 
 
 @kernel
@@ -311,13 +311,13 @@ def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even,
         rows = mixed
         if axis == 2 and order == ACROSS_IN_BYTES and low < high:
             rows = np.floor(rows + F32(0.5)).clip(low, high)
-    made = rows.reshape(out.shape)
+    pixels = rows.reshape(out.shape)
     if low < high:
-        bounded = made.clip(low, high)
+        bounded = pixels.clip(low, high)
         whole = np.trunc(bounded)
-        made = whole + np.copysign(abs(bounded - whole) >= F32(0.5), bounded)
-        made[..., even:behind] = np.rint(bounded[..., even:behind])
-    out[...] = made
+        pixels = whole + np.copysign(abs(bounded - whole) >= F32(0.5), bounded)
+        pixels[..., even:behind] = np.rint(bounded[..., even:behind])
+    out[...] = pixels
 
 
 @kernel
@@ -489,7 +489,7 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
         return _pick(image, out, axes, start, end, kind)
     # The loops make bytes and float32; other types are rounded afterwards, which spares compiling them for each pair of
     # types (5 s). The same for what they read would cost a fifth of the speed of 16-bit images.
-    made = out if out.dtype in MADE else host_empty(out.shape, F32)
+    target = out if out.dtype in MADE else host_empty(out.shape, F32)
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     moved = [
         k not in _EXACT or a != 0 or not b == n == m
@@ -499,14 +499,14 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
         y, x = axes
         channels = math.prod(out.shape[x + 1 :])
         taps = plane_taps(*extents, *sizes, channels, start, end, kind, radius, REGISTER // out.itemsize)
-        planes = image.reshape(_plane(image.shape, y)), made.reshape(_plane(out.shape, y))
-        filter_planes(*planes, channels, *taps, *range_of(made.dtype))
+        planes = image.reshape(_plane(image.shape, y)), target.reshape(_plane(out.shape, y))
+        filter_planes(*planes, channels, *taps, *range_of(target.dtype))
         rounding = sizes[1] * channels, *taps[-2:]
     else:
-        rounding = _one_by_one(image, made, axes, moved, start, end, kind, radius, REGISTER // out.itemsize)
-    if made is not out:
+        rounding = _one_by_one(image, target, axes, moved, start, end, kind, radius, REGISTER // out.itemsize)
+    if target is not out:
         period, even, behind = rounding
-        put_rows(made.reshape(-1, period), out.reshape(-1, period), even, behind, *range_of(out.dtype))
+        put_rows(target.reshape(-1, period), out.reshape(-1, period), even, behind, *range_of(out.dtype))
 
 
 def _plane(shape: tuple[int, ...], y: int) -> tuple[int, int, int]:

@@ -198,10 +198,10 @@ def _(
                 _pixels(np.floor(_within(ys)), height, border),
                 _pixels(np.floor(_within(xs)), width, border),
             )
-            made = image[lines, columns]
+            pixels = image[lines, columns]
             if rounds:
-                made = _rounded(made.astype(np.float32)).clip(low, high)
-            target[...] = np.where(((lines < 0) | (columns < 0))[..., None], stored_fill, made.astype(out.dtype))
+                pixels = _rounded(pixels.astype(np.float32)).clip(low, high)
+            target[...] = np.where(((lines < 0) | (columns < 0))[..., None], stored_fill, pixels.astype(out.dtype))
             return
         x, y = _within(xs - np.float32(0.5)), _within(ys - np.float32(0.5))
         left, top = np.floor(x), np.floor(y)
@@ -213,8 +213,8 @@ def _(
             return _floats(image, line, columns, fill) * (one - qx) + _floats(image, line, behind, fill) * qx
 
         above = mixed(lines)
-        made = above + (mixed(below) - above) * qy
-        target[...] = _rounded(made).clip(low, high) if rounds else made
+        pixels = above + (mixed(below) - above) * qy
+        target[...] = _rounded(pixels).clip(low, high) if rounds else pixels
 
 
 def _within(values: np.ndarray) -> np.ndarray:
@@ -239,11 +239,11 @@ def _pixels(whole: np.ndarray, n: int, border: int) -> np.ndarray:
 
 def _floats(image: np.ndarray, lines: np.ndarray, columns: np.ndarray, fill: np.ndarray) -> np.ndarray:
     """Pixels as float32; what lies outside is filled."""
-    found = image[lines, columns].astype(np.float32)
+    pixels = image[lines, columns].astype(np.float32)
     outside = (lines < 0) | (columns < 0)
     if outside.any():
-        found[outside] = fill
-    return found
+        pixels[outside] = fill
+    return pixels
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:

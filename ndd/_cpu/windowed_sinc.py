@@ -72,9 +72,9 @@ def resample(signal: np.ndarray, out: np.ndarray, step: float, quality: float) -
         resampled(signal, out, step, *tables)
         return
     for channel in range(signal.shape[1]):
-        one = np.empty(out.shape[0], np.float32)
-        resampled(np.ascontiguousarray(signal[:, channel]), one, step, *tables)
-        out[:, channel] = one
+        line = np.empty(out.shape[0], np.float32)
+        resampled(np.ascontiguousarray(signal[:, channel]), line, step, *tables)
+        out[:, channel] = line
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
@@ -82,18 +82,18 @@ def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
     """As `resample` does, of one channel; behind `step` comes what `tables_of` gives."""
     n, count = x.size, taps.shape[1]
     half, tap, below, above = coarse / np.float32(2), taps.reshape(-1), low_slopes.reshape(-1), high_slopes.reshape(-1)
-    found = empty(5 * BLOCK, np.float32)
+    weights = empty(5 * BLOCK, np.float32)
     for block in range(0, out.size, BLOCK):
         size, position = min(BLOCK, out.size - block), block * step
         base = np.int64(np.floor(position)) - (count // 2 - 1)
-        _placed(np.float32(position - np.floor(position)), step, coarse, found)
+        _placed(np.float32(position - np.floor(position)), step, coarse, weights)
         for o in range(size):
-            first, q = base + np.int64(found[BLOCK + o]), np.int64(found[2 * BLOCK + o])
-            p, r = found[3 * BLOCK + o], found[4 * BLOCK + o]
+            first, q = base + np.int64(weights[BLOCK + o]), np.int64(weights[2 * BLOCK + o])
+            p, r = weights[3 * BLOCK + o], weights[4 * BLOCK + o]
             total = np.float32(0)
             low, high = max(0, -first), min(count, n - first)
             if low:  # the first tap, to which all others are added, lies nearer there, and is rounded less
-                there = found[o]
+                there = weights[o]
                 t = np.abs(np.float32(low + 1 - count // 2) - there / np.float32(PHASES))
                 if t > 0:
                     finer = np.float32(2.0 ** (np.floor(np.log2(t)) - 18))
@@ -108,21 +108,21 @@ def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
 
 
 @kernel(fastmath=False)  # else numba inherits the caller's option, and sums in another order
-def _placed(fraction, step, coarse, found):
-    """For each output of a block, the first of which lies at `fraction`, in the rows of `found` `[5 * BLOCK]`: how far it is
+def _placed(fraction, step, coarse, weights):
+    """For each output of a block, the first of which lies at `fraction`, in the rows of `weights` `[5 * BLOCK]`: how far it is
     behind a whole sample, in phases; that sample; the phase; how far it is behind that, as the table has it in its lower and in
     its upper half. The second loop compiles to vectors: where the sums are formed it took as long as 32 taps.
     """
     narrow_step, half = np.float32(step), coarse / np.float32(2)
     per_coarse, per_half = np.float32(1) / coarse, np.float32(1) / half
     for o in range(BLOCK):
-        found[o] = fraction
+        weights[o] = fraction
         fraction += narrow_step
     for o in range(BLOCK):
-        whole = np.floor(found[o])
-        there = (found[o] - whole) * np.float32(PHASES)
+        whole = np.floor(weights[o])
+        there = (weights[o] - whole) * np.float32(PHASES)
         q = np.floor(there)
         rounded = np.rint(there * per_half) * half  # `t` of the first tap, to which all others are added
-        found[o], found[BLOCK + o], found[2 * BLOCK + o] = there, whole, q
-        found[3 * BLOCK + o] = np.rint(rounded * per_half) * half - q
-        found[4 * BLOCK + o] = np.rint(rounded * per_coarse) * coarse - q
+        weights[o], weights[BLOCK + o], weights[2 * BLOCK + o] = there, whole, q
+        weights[3 * BLOCK + o] = np.rint(rounded * per_half) * half - q
+        weights[4 * BLOCK + o] = np.rint(rounded * per_coarse) * coarse - q

@@ -139,7 +139,7 @@ def cut_bytes(image, out, extents, starts, sizes, fill, item, inner):
     for i in range(1, fill.size):
         plain &= fill[i] == fill[0]
     line = empty(length if outside and not plain else 0, np.uint8)
-    made, since = -1, 0
+    filled, since = -1, 0
     index = zeros(axes, np.int64)
     source, target = np.uintp(image.ctypes.data), np.uintp(out.ctypes.data)
     border, behind = np.uintp(line.ctypes.data), np.uintp(before + width)
@@ -151,7 +151,7 @@ def cut_bytes(image, out, extents, starts, sizes, fill, item, inner):
             row = row * extents[k] + place
         to = target + np.uintp(at)
         if outside and not plain and not (inside and width == length):
-            made = fill_line(line, fill, item, at // item, inner, made)
+            filled = fill_line(line, fill, item, at // item, inner, filled)
         if plain:
             if inside:
                 if since < at + before:

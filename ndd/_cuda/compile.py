@@ -60,8 +60,8 @@ def _load(text: str, name: str, device_id: int) -> Kernel:
 def _function(module: Any, code: bytes, text: str, name: str) -> Kernel:
     program = module.cuda.function.Module()
     program.load(code)
-    found = program.get_function(name)
-    return Kernel(found.ptr, name, text, found)
+    kernel = program.get_function(name)
+    return Kernel(kernel.ptr, name, text, kernel)
 
 
 def packaged(text: str, capability: int) -> Iterator[bytes]:
@@ -89,15 +89,15 @@ def compiler() -> str:
 def function(text: str, name: str, device_id: int) -> Kernel:
     """The compiled kernel `name`; 0.1 to 1 s the first time on a machine, later from the cache on disk."""
     key = text, name, device_id
-    found = _loaded.get(key)
-    if found is None:
+    loaded = _loaded.get(key)
+    if loaded is None:
         with _lock:
             own = _loading.setdefault(key, threading.Lock())
         with own:  # other threads may compile other kernels
-            found = _loaded.get(key)
-            if found is None:
-                found = _loaded[key] = _load(text, name, device_id)
-    return found
+            loaded = _loaded.get(key)
+            if loaded is None:
+                loaded = _loaded[key] = _load(text, name, device_id)
+    return loaded
 
 
 @functools.cache
@@ -124,24 +124,24 @@ def binary(text: str, name: str, architecture: str) -> bytes:
     Not `cupy.RawModule`: that compiles with `-ftz=true`, which makes subnormal numbers 0, unlike the CPU and DALI.
     """
     name_of_file = f"ndd_{_key(text, architecture)}.bin"
-    kept = _kept(name_of_file)
+    kept = _cached_binary(name_of_file)
     if kept is not None:
         return kept
     folder = cache_folder()
     with alone(folder, name_of_file) as waited:  # ranks and workers of one machine start at the same time
-        kept = _kept(name_of_file) if waited else None
+        kept = _cached_binary(name_of_file) if waited else None
         if kept is not None:
             return kept
         with compiling(f"`{name}` for {architecture}", folder):
-            made = _compiled(text, architecture)
+            code = _compiled(text, architecture)
         with contextlib.suppress(OSError):  # a read-only or full disk: the next process compiles again
             if folder is not None:
                 with atomic_file(folder / name_of_file, private=True) as file:
-                    file.write(_checksum(name_of_file, made) + made)
-    return made
+                    file.write(_checksum(name_of_file, code) + code)
+    return code
 
 
-def _kept(name_of_file: str) -> bytes | None:
+def _cached_binary(name_of_file: str) -> bytes | None:
     for place in folders_to_read(chosen_folder("gpu-kernels"), _other_folders(), _KERNELS):
         with contextlib.suppress(OSError):
             checksum, kept = (whole := read_own(place / name_of_file))[:32], whole[32:]

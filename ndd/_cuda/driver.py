@@ -53,7 +53,7 @@ def _again(status: int, name: str, arguments: tuple[Any, ...], device_id: int | 
 def _functions() -> dict[str, Any]:
     library = ctypes.PyDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     pointer, number = ctypes.c_void_p, ctypes.c_uint
-    found = {
+    functions = {
         "cuLaunchKernel": [pointer, *[number] * 7, pointer, pointer, pointer],
         "cuMemcpyHtoDAsync_v2": [ctypes.c_uint64, pointer, ctypes.c_size_t, pointer],
         "cuMemcpyDtoDAsync_v2": [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, pointer],
@@ -64,6 +64,6 @@ def _functions() -> dict[str, Any]:
         "cuStreamWaitEvent": [pointer, pointer, number],
         "cuGetErrorName": [ctypes.c_int, pointer],
     }
-    for name, kinds in found.items():
+    for name, kinds in functions.items():
         getattr(library, name).argtypes = kinds
-    return {name: getattr(library, name) for name in found}
+    return {name: getattr(library, name) for name in functions}

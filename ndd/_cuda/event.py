@@ -21,9 +21,9 @@ class Event:
         """An event of the GPU that is current."""
         self._handle = 0
         self.device_id = device_id
-        found = ctypes.c_void_p()
-        driver.call("cuEventCreate", ctypes.addressof(found), _NO_TIMES, device_id=device_id)
-        self._handle = found.value
+        handle = ctypes.c_void_p()
+        driver.call("cuEventCreate", ctypes.addressof(handle), _NO_TIMES, device_id=device_id)
+        self._handle = handle.value
 
     def record(self, stream: Any) -> None:
         """Records the event behind what is queued on a torch stream now."""

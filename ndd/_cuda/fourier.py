@@ -26,8 +26,8 @@ class Rows(Memory):
 
 def memory(launch: Any, counts: np.ndarray, n: int) -> Rows:
     """Memory for `counts[i]` rows of `n` float32 of each sample."""
-    found = counted(counts.reshape(-1, 1))
-    return launch.made(Rows(_room(found.total), found.offsets, n))
+    volumes = counted(counts.reshape(-1, 1))
+    return launch.made(Rows(_room(volumes.total), volumes.offsets, n))
 
 
 def _room(total: int) -> int:

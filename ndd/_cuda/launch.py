@@ -98,8 +98,8 @@ class Memory:
             else:
                 self.hold(upload(octets, call.device))
             return
-        made = device_empty((self.count,), self.dtype, call.device)
-        self.hold(made.zero_() if self.zeros else made)
+        tensor = device_empty((self.count,), self.dtype, call.device)
+        self.hold(tensor.zero_() if self.zeros else tensor)
 
     def anew(self, held: dict[int, Memory]) -> Memory:
         """The same memory for another call. `held` has what this call has made so far, by the `id` of the first call's memory."""
@@ -146,17 +146,19 @@ class Launch:
         kernel: str | tuple[str, ...],
         work: Any = None,
         *,
+        pack: int | None = None,
         per_sample: dict[str, Any] | None = None,
         shared: dict[str, Any] | None = None,
         macros: dict[str, Any] | None = None,
         file: str | None = None,
     ) -> None:
-        """Starts `kernel` with a thread for each of `work` items of a sample (default: elements of output 0).
+        """Starts `kernel` with a thread for every `pack` of the `work` items of a sample (default: elements of output 0).
 
         Args:
             kernel: or several, one after the other: they share the records of the samples, so what one of them writes to a
                 field the next one reads.
             work: a number or one for each sample, `s.items` in the kernel (see samples.cuh).
+            pack: the neighbouring items that a thread takes: the macro PACK, see `PER_PACK` in pack.cuh. Default: one.
             per_sample: more fields of `Sample`. An input, an output or memory of `scratch` and `table` as a value is
                 the address of each sample's part. A name of the plan's stands for this value then, also where the
                 plan has it for all samples.
@@ -164,6 +166,8 @@ class Launch:
             macros: in addition to IN0, OUT0, ...: constants that stand in the `.py` file too come from there.
             file: a `.cu` file other than the operator's.
         """
+        if pack:
+            macros = {**(macros or {}), "PACK": pack}
         plan = self.plan
         numbers = {**plan.shared, **shared} if shared else plan.shared
         fields = plan.per_sample
@@ -198,7 +202,7 @@ class Launch:
                 records[name] = values
             else:
                 put(records[name], values)
-        blocks = -(-most // _BLOCK)
+        blocks = -(-most // (_BLOCK * (pack or 1)))
         blocks = min(blocks, max(_ENOUGH_BLOCKS // n, -(-blocks // _ROUNDS)), _MAX_BLOCKS)
         grid = blocks, min(n, 65535)
         if self.steps is not None:
@@ -280,14 +284,14 @@ class Launch:
             key += macros
             # As text, for 1 and 1.0 are equal.
             key += [str(value) if value.__class__ is float else value for value in macros.values()]
-        found = tuple(key)
-        forms = self.call.settled.kernels  # inputs and outputs have the types that these were compiled for
-        form = forms.get(found)
+        form_key = tuple(key)
+        forms = self.call.cached_call.kernels  # inputs and outputs have the types that these were compiled for
+        form = forms.get(form_key)
         if form is None:
             places = {name for name, _ in addresses}
             numbers = [k for k, v in fields.items() if k not in places and np.asarray(v).dtype != object]
             names = [*names, "items", *numbers]
-            form = forms[found] = _Form(_struct(addresses, names, columns), names)
+            form = forms[form_key] = _Form(_struct(addresses, names, columns), names)
         return form, columns, addresses
 
     def _own_columns(self) -> tuple[Any, list[np.ndarray], list[str], list[tuple[str, Any]]]:
@@ -300,7 +304,7 @@ class Launch:
         kinds = tuple([s.shape[1] for s in shapes])
         if 0 in kinds:
             shapes = [s if s.shape[1] else ones_column(self.n) for s in shapes]
-        every_kind = self.call.settled.columns
+        every_kind = self.call.cached_call.columns
         known = every_kind.get(kinds)
         if known is None:
             ins = [i for i, o in enumerate(self.inputs) if o is not None and not o.on_cpu]
@@ -315,8 +319,8 @@ class Launch:
     ) -> list[Any]:
         """The compiled kernels of a launch."""
         text = self._source(file)
-        given = {k: str(int(v) if isinstance(v, bool) else v) for k, v in macros.items()}
-        every = {**self._element_macros(), **given}
+        definitions = {k: str(int(v) if isinstance(v, bool) else v) for k, v in macros.items()}
+        every = {**self._element_macros(), **definitions}
         names = (kernel,) if isinstance(kernel, str) else kernel
         return [self._compiled(text, name, struct, shared_kind, every) for name in names]
 
@@ -340,22 +344,22 @@ class Launch:
         name = file or op.cuda_source
         if "(" in name:  # the kernel's text itself: an operator made in a notebook has no file to lie beside
             return name
-        found = _paths.get((op.module, name))
-        if found is None:
-            found = _paths[op.module, name] = Path(sys.modules[op.module].__file__ or ".").parent / name
-        return found
+        path = _paths.get((op.module, name))
+        if path is None:
+            path = _paths[op.module, name] = Path(sys.modules[op.module].__file__ or ".").parent / name
+        return path
 
     def _element_macros(self) -> dict[str, str]:
-        found = {}
+        macros = {}
         for i, operand in enumerate(self.inputs):
             if operand is not None:
-                found[f"IN{i}"] = source.ELEMENT_TYPES[operand.dtype.name]
+                macros[f"IN{i}"] = source.ELEMENT_TYPES[operand.dtype.name]
         for i, store in enumerate(self.outputs):
-            found[f"OUT{i}"] = source.ELEMENT_TYPES[store.dtype.name]
+            macros[f"OUT{i}"] = source.ELEMENT_TYPES[store.dtype.name]
         for short in ("IN", "OUT"):
-            if f"{short}0" in found:
-                found[short] = found[f"{short}0"]
-        return found
+            if f"{short}0" in macros:
+                macros[short] = macros[f"{short}0"]
+        return macros
 
 
 class Joined(Launch):
@@ -475,8 +479,8 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
     held: dict[int, Memory] = {}
     for step in steps:
         if isinstance(step, Memory):
-            held[id(step)] = made = step.anew(held)
-            made.make(call)
+            held[id(step)] = memory = step.anew(held)
+            memory.make(call)
         else:
             addresses = step.addresses
             if held:
@@ -489,14 +493,14 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
 def _staying(values: np.ndarray, call: Any) -> int:
     """The address of a table that stays on the GPU; 0 if too many tables are there already."""
     key = id(values), call.device.device_id
-    found = _tables.get(key)
-    if found is None:
+    table = _tables.get(key)
+    if table is None:
         if len(_tables) >= _KEPT_TABLES:
             return 0
         there = upload(values, call.device)
         call.stream.synchronize()  # for all other streams that will read it
-        found = _tables[key] = (there.data_ptr(), there, values)
-    return found[0]
+        table = _tables[key] = (there.data_ptr(), there, values)
+    return table[0]
 
 
 def pinned_empty(nbytes: int) -> Any:
@@ -545,9 +549,9 @@ def counted(shapes: np.ndarray) -> Volumes:
     """The elements of samples of these shapes."""
     if not shapes.flags.carray or shapes.dtype.char != _INT64:
         return Volumes(shapes)
-    found = np.empty((2, len(shapes)), np.int64)
-    total, most = count_elements(shapes, found)
-    return Volumes(shapes) if total < 0 else Volumes.known(found[0], found[1], total, most)
+    numbers = np.empty((2, len(shapes)), np.int64)
+    total, most = count_elements(shapes, numbers)
+    return Volumes(shapes) if total < 0 else Volumes.known(numbers[0], numbers[1], total, most)
 
 
 bind_volumes(counted)

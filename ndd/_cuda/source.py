@@ -35,8 +35,8 @@ def expanded(source: Path | str) -> str:
             return ""
         seen.add(name)
         beside = home / name
-        found = beside if beside.exists() else _INCLUDE / name
-        return _INCLUDE_LINE.sub(insert, found.read_text())
+        file = beside if beside.exists() else _INCLUDE / name
+        return _INCLUDE_LINE.sub(insert, file.read_text())
 
     return _INCLUDE_LINE.sub(insert, source.read_text() if isinstance(source, Path) else source)
 

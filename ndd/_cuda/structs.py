@@ -19,10 +19,10 @@ _layouts: dict[Any, np.dtype] = {}
 
 def layout(kind: tuple[Any, ...]) -> np.dtype:
     """The aligned record type of (name, type, shape) fields; making one costs 15 us, so each is kept."""
-    found = _layouts.get(kind)
-    if found is None:
-        found = _layouts[kind] = np.dtype(list(kind), align=True)
-    return found
+    record = _layouts.get(kind)
+    if record is None:
+        record = _layouts[kind] = np.dtype(list(kind), align=True)
+    return record
 
 
 def by_value(values: dict[str, Any]) -> tuple[Any, np.dtype]:
@@ -38,12 +38,12 @@ def by_value(values: dict[str, Any]) -> tuple[Any, np.dtype]:
             named += name, kind, exact_key(value)
         # nothing else goes into the struct
     key = tuple(named)
-    found = _shared.get(key)
-    if found is None:
+    packed = _shared.get(key)
+    if packed is None:
         if len(_shared) > _KEPT_STRUCTS:
             _shared.clear()
-        found = _shared[key] = _packed(values)
-    return found
+        packed = _shared[key] = _packed(values)
+    return packed
 
 
 def _packed(values: dict[str, Any]) -> tuple[Any, np.dtype]:

@@ -1,12 +1,12 @@
 """When and where operators run: modes, contexts, streams, threads, invocations and their errors.
 
 `schedule.py` makes an `Invocation` (`invocation.py`) of each call. The mode in force (`mode.py`) decides when it runs: at once, or
-in the queue of the `EvalContext` in force (`context.py`), whose background thread sleeps until there is something to do.
-Whoever asks for a value runs what is queued before it on its own thread. The samples of a batch are distributed by a
-`ThreadPool` (`threads.py`). `errors.py` puts the user's line into errors that show later. `memoize.py` caches objects that
-are made once, `fork.py` says what a forked child forgets. Work for the coming batches of a reader is the package `_lookahead`.
+in the queue of the `EvalContext` in force (`context.py`), whose background thread sleeps until there is work. A thread that
+asks for a value runs the invocations queued before it itself. The samples of a batch are distributed by a `ThreadPool`
+(`threads.py`). `errors.py` puts the user's line into errors that show later. `memoize.py` caches objects that are made once,
+`fork.py` says what a forked child forgets. The package `_lookahead` works ahead for the coming batches of a reader.
 
-`observation.py` is how `ndd.profile` sees all of it.
+`ndd.profile` sees all of it through `observation.py`.
 """
 
 from ndd._execution.context import EvalContext, get_current_stream

@@ -1,9 +1,9 @@
 """The folders in which compiled kernels and indexes are cached between runs, and the rules for trusting their files.
 
 `NDD_CACHE_DIR` moves all of them. If it cannot be used, a warning names it and the reason, and other folders serve.
-Compiled code is run, and an index says which bytes are a record. So a file is read only if nobody can have written it but this
-user, root and the owner of this package (whose code runs here in any case). A folder that others can write to is not used; a
-warning names it. Windows has no such modes; there the user's own folder protects the files.
+Compiled code is run, and an index says which bytes are a record. So a file is read only if nobody but this user, root and
+the owner of this package (whose code runs here in any case) can have written it. A folder that others can write to is not
+used; a warning names it. Windows has no such permissions; there the user's own folder protects the files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _warned: set[Path] = set()
 
 
 def chosen_folder(kind: str = "") -> Path | None:
-    """`$NDD_CACHE_DIR/kind`; None where it is not set, or empty."""
+    """`$NDD_CACHE_DIR/kind`; None where it is unset or empty."""
     value = os.environ.get(VARIABLE)
     return _absolute(value) / kind if value else None
 
@@ -54,7 +54,8 @@ def temporary_folder(name: str) -> Path:
 
 
 def read_own(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file that nobody else can have written. OSError if it is missing, or somebody else can write to it."""
+    """The bytes of a file that nobody else can have written. Raises OSError if it is missing or somebody else can write to
+    it."""
 
     def without_waiting(name: str, flags: int) -> int:  # if the file is a pipe, do not wait for its writer
         return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
@@ -67,19 +68,19 @@ def read_own(path: str | os.PathLike[str]) -> bytes:
 
 
 def close_to_others(file: BinaryIO) -> None:
-    """Lets only this user write to an open file, even where the umask lets a group do so."""
+    """Lets only this user write to an open file, even where the umask lets a group write."""
     if _posix:
         os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & 0o755)
 
 
 def others_who_write(status: os.stat_result) -> str:
-    """Who beside the trusted users can change a file, or exchange files of a folder; "" if nobody can."""
+    """Who besides the trusted users can change a file, or exchange files of a folder; "" if nobody can."""
     if not _posix:
         return ""
     if status.st_uid not in (0, os.geteuid(), _owner_of_package()):
         return f"it belongs to another user (number {status.st_uid})"
     if stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX:
-        return ""  # as in /tmp: others can add files there, which are not read, and cannot touch ours
+        return ""  # as in /tmp: others can add files, which we do not read, and cannot touch ours
     if status.st_mode & 0o002:
         return "every user can write to it"
     if status.st_mode & 0o020 and not _is_private(status.st_gid):
@@ -109,8 +110,8 @@ def _is_private(gid: int) -> bool:
 
 
 def is_safe(folder: Path, things: str) -> bool:
-    """Whether a folder may be used for `things` such as "compiled kernels", with a warning if it may not. A missing folder
-    may."""
+    """Whether a folder may be used for `things` such as "compiled kernels"; warns if it may not. A missing folder may be
+    used."""
     who = _others_in(folder)
     if who:
         _warn(
@@ -143,7 +144,7 @@ def unwritable(folder: Path, make: bool = True) -> str:
             for place in reversed(missing):
                 place.mkdir(mode, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
-            folder.stat()  # no name that the system takes, or none that this user can reach
+            folder.stat()  # a name that the system refuses, or that this user cannot reach
         if who := _others_in(folder):
             return who
         tempfile.TemporaryFile(dir=place).close()
@@ -161,7 +162,7 @@ def folders_to_read(chosen: Path | None, others: Iterable[Path], things: str) ->
 
 
 def folder_to_write(chosen: Path | None, others: Iterable[Path], things: str) -> Path | None:
-    """The folder to store files in: the first usable one, or None. A warning says why it is not the one that the user chose."""
+    """The folder to store files in: the first usable one, or None. A warning says why it is not the user's choice."""
     problem = "" if chosen is None else unwritable(chosen)
     if chosen is not None and not problem:
         return chosen

@@ -1,4 +1,4 @@
-"""The line that says why a first call takes long: once a machine, not in each process that works on the same loop."""
+"""The line that says why a first call takes long. One process on the machine logs it, not each process of the same loop."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ndd._execution.kernel_archives import refused
 from ndd._execution.machine_locks import try_lock
 
 _PATIENCE = 1.0  # seconds in a process, all kernels together, before anything is said
-_EACH = 1.5  # seconds that a kernel takes, with those that only it calls
+_EACH = 1.5  # seconds that a kernel takes, with the kernels that only it calls
 _lock = threading.RLock()
 _said = False
 _spent = 0.0
 _own = threading.local()
 in_background = threading.Event()
-"""Set while a thread compiles beside others, who should leave it the interpreter now and then."""
+"""Set while a thread compiles beside others, which should leave it the interpreter now and then."""
 
 
 @contextlib.contextmanager
@@ -45,7 +45,7 @@ def compiling(kernel: str, folder: Path | None, count: Callable[[], int] = lambd
 
 
 def _why() -> str:
-    """Why the kernels that came with the package do not serve."""
+    """Why the packaged kernels cannot be used."""
     reasons = refused()
     return f" ({reasons[0].upper()}{reasons[1:]}.)" if reasons else ""
 
@@ -58,7 +58,7 @@ def _say_if_long(kernel: str, folder: Path | None, count: Callable[[], int]) -> 
         if _said:
             return
         _said = True
-    if not try_lock(folder, "notice"):  # another process of this machine has said it
+    if not try_lock(folder, "notice"):  # another process on this machine has logged it
         return
     number = count()
     kernels = f"{number} kernels" if number > 1 else "a kernel"

@@ -1,6 +1,6 @@
 """`EvalContext`: the thread, thread pool, device and stream that operators run with."""
 
-# Arguments of users are checked, whatever their annotations say.
+# Users' arguments are checked, whatever the annotations say.
 # pyright: reportUnnecessaryIsInstance=false
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from ndd._execution.threads import ThreadPool, default_pool
 from ndd._execution.weak_registry import WeakRegistry
 from ndd._tensor.device import Device, current_gpu
 
-_LOOK_AGAIN_SECONDS = 0.5  # the result wakes a waiter; it also looks by itself, in case the working thread has died
+_LOOK_AGAIN_SECONDS = (
+    0.5  # the result wakes a waiter; it also looks from time to time, in case the working thread has died
+)
 _FORK_SECONDS = 5.0  # how long a fork waits for an operator that is running
-_FORK_PAUSE = 0.05  # and how long at a time for one queue
-# How long a background thread waits after it was woken, see `_serve`. If nothing was left for it, it looks again after twice
-# that time, up to the second number; after so many looks it sleeps. Each look takes the interpreter from the thread that works:
-# with a look every 0.3 ms, and a wake before each, half of the calls in a loop that asks for every result took 8 to 60 us longer.
+_FORK_PAUSE = 0.05  # how long it waits for one queue at a time
+# How long a background thread waits after it was woken, see `_serve`. If nothing is left for it, it looks again after twice
+# that time, up to the second number; after so many looks it sleeps. Each look takes the interpreter from the working thread:
+# with a look every 0.3 ms, each after a wake, half of the calls in a loop that asks for every result took 8 to 60 us longer.
 _GRACE_SECONDS, _LONGEST_GRACE_SECONDS, _LOOKS = 0.0003, 0.0024, 12
 _IDLE_SECONDS = 5.0  # a background thread without work ends; the next operator starts another (60 us)
 
 
 class InvocationQueue:
     """The queue of a context. Invocations run in the order of their calls, one at a time, on the background thread or on a
-    thread that waits for a result. The latter saves two thread switches (7 us) where nothing runs yet.
+    thread that waits for a result. The latter saves two thread switches (7 us) if nothing runs yet.
 
     A thread may take `lock` again: the handler of a signal, which interrupts a thread anywhere, may use operators too.
     """
@@ -76,7 +78,7 @@ class InvocationQueue:
             self.asleep = False
             if ending:
                 self.thread = None
-        if ending and self.waiting:  # it came just now, and found a thread asleep
+        if ending and self.waiting:  # new work has just come and has found the thread asleep
             self._start()
         return ending
 
@@ -94,14 +96,14 @@ class InvocationQueue:
         return True
 
     def within(self) -> bool:
-        """Whether this thread works for the current invocation: what is queued cannot run before that ends."""
+        """Whether this thread works for the current invocation, which must end before queued ones can run."""
         return self.current is not None and any([i is self.current for i in serving.now])
 
     def finish(self, invocation: Invocation) -> None:
-        """Runs `invocation`, or waits for it if another thread runs it. A queued one waits for those before it, unless it was
-        asked for within an operator, on whatever thread. RuntimeError if an operator asks for its own result."""
+        """Runs `invocation`, or waits for it if another thread runs it. A queued invocation waits for those before it,
+        unless an operator asks for it, on any thread. RuntimeError if an operator asks for its own result."""
         if serving.now and not invocation.finished and any([i is invocation for i in serving.now]):
-            raise RuntimeError(f"{invocation.name}: asks for its own result while it computes it")
+            raise RuntimeError(f"{invocation.name}: the operator asks for its own result while it computes it")
         while not invocation.finished:
             if not invocation.queued or self.within():
                 run_with_inputs(invocation) if invocation.inputs else invocation.execute()
@@ -110,9 +112,9 @@ class InvocationQueue:
                     while not invocation.finished and self.step():
                         pass
                 finally:
-                    lock.release()  # not self.lock: in a child that the operator has forked, that is another lock
+                    lock.release()  # not self.lock: in a child that the operator forked, that is another lock
                 if not invocation.finished:
-                    invocation.execute()  # its queue was dropped by a fork, or another thread took it from there
+                    invocation.execute()  # a fork dropped its queue, or another thread took it from there
             if not invocation.finished:
                 invocation.wait(_LOOK_AGAIN_SECONDS)
 
@@ -120,13 +122,13 @@ class InvocationQueue:
 def _wake(lock: Any) -> None:
     try:
         lock.release()
-    except RuntimeError:  # another thread wakes it already
+    except RuntimeError:  # another thread is waking it
         pass
 
 
 def _taken(lock: Any) -> bool:
-    """`lock.acquire(blocking=False)`, safe against what the handler of a signal raises. That can come when the lock is taken
-    but nobody knows it yet; no other thread could then ever work for the queue again."""
+    """`lock.acquire(blocking=False)`, safe against exceptions of signal handlers. Such an exception can come after the lock is
+    taken and before anybody knows; no other thread could then ever work for the queue again."""
     held = lock._is_owned()
     try:
         return lock.acquire(blocking=False)
@@ -143,16 +145,16 @@ _queues: WeakRegistry[InvocationQueue] = WeakRegistry()
 def _serve(reference: weakref.ref[InvocationQueue]) -> None:
     """The background thread: runs what is queued, sleeps, ends when idle or when its context is gone.
 
-    It waits a moment after it was woken. A loop that calls a few operators and then asks for the result runs them on its own
-    thread; the two threads would only take the interpreter from each other.
+    It waits a moment after it is woken. A loop that calls a few operators and then asks for the result runs them on its own
+    thread; two threads would only take the interpreter from each other.
     """
     queue = reference()
     grace, looks = _GRACE_SECONDS, 0
     while queue is not None:
         ran = False
         while queue.waiting and not queue.closed:
-            # The thread that holds the lock works for the queue, too. To wait for the lock would take the interpreter from that
-            # thread, which needs a result: a call that moves its input between devices took 0.29 ms so, and 0.18 otherwise.
+            # The thread that holds the lock works for the queue, too, and needs a result. Waiting for the lock would take
+            # the interpreter from it: a call that moves its input between devices took 0.29 ms instead of 0.18.
             lock = queue.lock
             if not lock.acquire(blocking=looks >= _LOOKS):
                 break
@@ -174,9 +176,9 @@ def _serve(reference: weakref.ref[InvocationQueue]) -> None:
             grace = min(2 * grace, _LONGEST_GRACE_SECONDS)
             continue
         queue.asleep = True
-        with _starting:  # without a GIL only a lock keeps `asleep` from being seen after the look at the queue
+        with _starting:  # without a GIL only a lock orders the write of `asleep` before the look at the queue
             more = bool(queue.waiting)
-        if more and not queue.closed:  # it came just now, perhaps before `asleep` was seen
+        if more and not queue.closed:  # work has just come, perhaps before `asleep` was seen
             queue.asleep = False
             continue
         wake = queue.wake
@@ -197,7 +199,7 @@ def _serve(reference: weakref.ref[InvocationQueue]) -> None:
 
 
 def _close_all() -> None:
-    """At the interpreter's exit: drops what is queued, finishes what runs."""
+    """At the interpreter's exit: drops queued invocations, finishes the running ones."""
     for queue in _queues:
         queue.closed = True
         queue.waiting.clear()
@@ -208,7 +210,8 @@ def _close_all() -> None:
 
 
 class _Held(threading.local):
-    """The locks of resting queues. Each thread that forks has its own list: the samples of an operator may fork at once."""
+    """The locks of resting queues. Each thread that forks has a list of its own: an operator may fork for several samples at
+    once."""
 
     def __init__(self) -> None:
         self.locks: list[Any] = []
@@ -218,9 +221,9 @@ _held = _Held()
 
 
 def _before_fork() -> None:
-    """Waits, `_FORK_SECONDS` at most, until what runs has ended, and lets nothing else begin.
+    """Waits up to `_FORK_SECONDS` until running invocations have ended, and lets no other begin.
 
-    All queues rest or none: what runs in one may wait for a result of another.
+    All queues rest or none: an invocation of one queue may wait for a result of another.
     """
     until = time.monotonic() + _FORK_SECONDS
     queues = [queue for queue in _queues if not queue.within()]  # an operator that forks does not wait for itself
@@ -269,7 +272,7 @@ _make_checkpoint: list[Callable[[], Any]] = []
 
 
 def bind_checkpoint(make: Callable[[], Any]) -> None:
-    """Tells the contexts what makes their checkpoints; `ndd.checkpoint` calls this on import."""
+    """Sets the function that makes checkpoints of contexts; `ndd.checkpoint` calls this on import."""
     _make_checkpoint[:] = [make]
 
 
@@ -330,7 +333,7 @@ class EvalContext:
         self._depth = 0
 
     def __reduce__(self) -> Any:
-        raise TypeError("EvalContext cannot be pickled or copied: it has a thread and a queue. Make another one")
+        raise TypeError("EvalContext cannot be pickled or copied: it has a thread and a queue. Make a new one")
 
     @staticmethod
     def current() -> EvalContext:
@@ -371,7 +374,11 @@ class EvalContext:
         return self.stream_on(self._device.device_id)
 
     def stream_on(self, device_id: int) -> Stream:
-        """The stream for work on a GPU, which need not be the context's own (`device="gpu:1"`)."""
+        """The stream for work on a GPU, which need not be the context's own (`device="gpu:1"`).
+
+        Args:
+            device_id: the number of the GPU.
+        """
         if self._stream is not None and self._stream.device_id == device_id:
             return self._stream
         chosen = chosen_stream(device_id) if self._follows or device_id != self._device.device_id else None
@@ -385,27 +392,45 @@ class EvalContext:
         return _checkpoints(self)
 
     def cached_results(self, invocation: Any) -> None:
-        """Always None: a result lives as long as its handles (as in DALI 2.4.0)."""
+        """Always None: a result lives as long as its handles (as in DALI 2.4.0).
+
+        Args:
+            invocation: an invocation; ignored.
+        """
         return
 
     def cache_results(self, invocation: Any, results: Any) -> None:
-        """Does nothing; see `cached_results`."""
+        """Does nothing; see `cached_results`.
+
+        Args:
+            invocation, results: ignored.
+        """
 
     def evaluate_all(self) -> None:
         """Waits until every operator called so far has run."""
         queue = self._queue
         if queue.within():
-            raise RuntimeError("EvalContext.evaluate_all: called by an operator, which it would have to wait for")
+            raise RuntimeError(
+                "EvalContext.evaluate_all: an operator called it, and it would have to wait for that operator"
+            )
         with queue.lock:
             while queue.step():
                 pass
 
     def submit(self, invocation: Invocation) -> None:
-        """Queues an invocation for the background thread."""
+        """Queues an invocation for the background thread.
+
+        Args:
+            invocation: one that has not been submitted yet.
+        """
         self._queue.submit(invocation)
 
     def finish(self, invocation: Invocation) -> None:
-        """Runs or waits for an invocation."""
+        """Runs or waits for an invocation.
+
+        Args:
+            invocation: the invocation, submitted before or not.
+        """
         watching = observation.active
         if watching is None:
             self._queue.finish(invocation)
@@ -418,7 +443,7 @@ class EvalContext:
             raise RuntimeError("This EvalContext is in force on another thread: a context serves one thread at a time")
         stack = _local.stack
         self._device.__enter__()
-        self._thread = me  # no call from here on: what the handler of a signal raises comes before or after all of it
+        self._thread = me  # no call from here on: an exception of a signal handler comes before or after all of it
         self._depth += 1
         stack += [self]
         return self
@@ -433,7 +458,11 @@ class EvalContext:
 
 def get_current_stream(device_id: int | None = None) -> Stream | None:
     """The stream of this thread's default context: the one that `set_current_stream` has set, else the default stream, else a
-    stream of the context's own. None without a GPU."""
+    stream of the context's own. None without a GPU.
+
+    Args:
+        device_id: the number of the GPU; default: torch's current one.
+    """
     context = EvalContext.default()
     number = context.device_id if device_id is None else device_id
     return None if number is None else context.stream_on(number)

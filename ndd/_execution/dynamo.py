@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-OPERATOR_FILE = "<ndd operator "  # how the "files" of functions begin that `_operator/declare.py` makes
+OPERATOR_FILE = "<ndd operator "  # the beginning of the "file" names of functions that `_operator/declare.py` makes
 _PACKAGE = str(Path(__file__).parent.parent)
 _RULES = "torch._dynamo.trace_rules"
 
@@ -60,7 +60,7 @@ class _Waiting:
 
 
 def _tell(rules: Any) -> None:
-    with contextlib.suppress(AttributeError):  # this torch keeps its list in another way; it traces as before
+    with contextlib.suppress(AttributeError):  # this torch has its list elsewhere; it traces as before
         rules.SKIP_DIRS += [_PACKAGE + "/", OPERATOR_FILE]
         rules._recompile_re()
     for name, module in list(sys.modules.items()):

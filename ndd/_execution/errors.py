@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NoReturn
 
 from ndd._execution.mode import EvalMode
-from ndd._execution.notebook import shortened
+from ndd._execution.notebook import place_of, shortened
 from ndd._tensor.secrets import error_text
 from ndd._tensor.user_line import user_frame
 
@@ -29,16 +29,16 @@ _MARK = _frame.__code__
 def traceback_at(code: types.CodeType, line: int) -> types.TracebackType:
     """A traceback with a single entry: `line` of `code`.
 
-    It cannot use the real frame, which would keep the user's local values (and batches) alive until the operator has run. The
-    frame of a generator that never starts has no variables and no caller.
+    The real frame would keep the user's local values (and batches) alive until the operator has run. The frame of a
+    generator that never starts has no variables and no caller.
     """
     marked = _MARK.replace(co_filename=code.co_filename, co_name=code.co_name, co_firstlineno=line)
     return types.TracebackType(None, types.FunctionType(marked, {})().gi_frame, 0, line)
 
 
 def raise_signalled(error: BaseException) -> None:
-    """Raises what the handler of a signal raised while the caller was at work, if `error` is that or came of it. Call it before
-    you keep an error, or go on after one.
+    """Raises the exception of a signal handler that interrupted the caller, if `error` is that exception or was caused by
+    it. Call it before you keep an error or go on after one.
 
     Ctrl-C, and a time limit by `signal.alarm`, come between any two steps of Python on the main thread. Their exceptions have
     to reach the user; no sample, file or operator is to blame. Libraries sometimes turn them into other errors: numba's C code,
@@ -62,23 +62,23 @@ def raise_signalled(error: BaseException) -> None:
         if first is not None:
             raise first
     finally:
-        del error, link, first, seen, here  # else this frame, which the traceback holds, would hold the error
+        del error, link, first, seen, here  # the traceback holds this frame, which must not hold the error
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Whether the process has no memory, or no file descriptors left. No file and no sample is to blame for that, so none may
-    be left out for it."""
+    """Whether the process has run out of memory or file descriptors. No file and no sample is to blame, so none may be left
+    out."""
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _SHORTAGES)
 
 
 def is_no_fault_of_data(error: BaseException) -> bool:
-    """Whether an error says nothing about what was to be read: a shortage, or a store that does not answer."""
+    """Whether an error says nothing about the data: a shortage, or a store that does not answer."""
     return is_shortage(error) or isinstance(error, ConnectionError | TimeoutError)
 
 
 def _came_by_signal(error: BaseException, here: types.FrameType) -> bool:
-    """Whether the handler of a signal raised it below frame `here`, and not earlier: an earlier exception may be the context of
-    any error, when the user calls operators in an `except` clause."""
+    """Whether a signal handler raised it below frame `here`, and not earlier: when the user calls operators in an `except`
+    clause, an earlier exception is the context of any error."""
     by_key = isinstance(error, KeyboardInterrupt)
     trace = error.__traceback__
     if trace is None:
@@ -94,7 +94,7 @@ def _came_by_signal(error: BaseException, here: types.FrameType) -> bool:
 
 def _is_within(frame: types.FrameType | None, here: types.FrameType) -> bool:
     while frame is not None and frame is not here:
-        frame = frame.f_back  # None for a generator that has ended
+        frame = frame.f_back  # None if the generator has ended
     return frame is here
 
 
@@ -113,8 +113,8 @@ def _handles_signal(frame: types.FrameType) -> bool:
 
 
 def raise_as_later(error: RuntimeError) -> NoReturn:
-    """Raises an error of an operator's call. In the modes `deferred` and `eager` DALI finds these errors when it runs the
-    operator, so code for DALI looks for the text and the user's line in the cause. They are there as well."""
+    """Raises an error of an operator's call. DALI finds these errors only when it runs the operator in the modes `deferred`
+    and `eager`, so code written for DALI looks for the text and the user's line in the cause. They are there as well."""
     if (
         type(error) is not RuntimeError
         or error.__cause__ is not None
@@ -126,25 +126,25 @@ def raise_as_later(error: RuntimeError) -> NoReturn:
     try:
         raise shortened(error) from cause
     finally:
-        del frame, cause, error  # else this frame, which the traceback holds, would hold the errors
+        del frame, cause, error  # the traceback holds this frame, which must not hold the errors
 
 
 def raise_later(error: BaseException, operator: str, call: tuple[types.CodeType, int] | None, how: str) -> NoReturn:
     """Raises an error of the same type whose cause is `error`, with the user's call as its traceback."""
     if isinstance(error, RecursionError) and f" of {operator}()" in str(
         error
-    ):  # it called itself: one message is enough
+    ):  # the operator called itself: one message is enough
         raise RecursionError(str(error)) from None
-    where = f", called at {call[0].co_filename}:{call[1]}" if call else ""
+    where = f", called at {place_of(call[0].co_filename, call[1])}" if call else ""
     text = f"An error happened during {how} of {operator}(){where}: {error_text(error)}"
     try:
         outer = type(error)(text)
         if str(outer) != text and not isinstance(error, KeyError):
             raise TypeError
-    except Exception:  # a type whose constructor takes something else than a message
+    except Exception:  # the type's constructor does not take just a message
         outer = RuntimeError(text)
     cause = error.with_traceback(traceback_at(*call)) if call else error
     try:
         raise shortened(outer) from cause
     finally:
-        del outer, cause, error  # else this frame, which the traceback holds, would hold the errors
+        del outer, cause, error  # the traceback holds this frame, which must not hold the errors

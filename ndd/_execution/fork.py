@@ -1,7 +1,7 @@
 """Hooks of `os.fork`: what a fork waits for, and what a forked child resets. Only this module registers such hooks.
 
-A child has one thread. Whatever another thread of the parent held or had half done at the fork stays that way for ever: a
-lock, a library half imported, a kernel half compiled. So before a fork
+A child has one thread. Whatever another thread of the parent held or had half done at the fork stays that way forever: a
+lock, a half-imported library, a half-compiled kernel. So before a fork
 
 1. the steps of the packages run, from the highest package to the lowest (queues come to rest, see `context.py`),
 2. `fork_lock` is taken: no import and no compilation of ours is under way, and none begins (a compilation in the background
@@ -12,9 +12,9 @@ After the fork `fork_lock` is released and the steps run from the lowest package
 Where a GPU is in use, a child does not collect its parent's garbage. A tensor that several streams have used asks the driver
 for an event when it dies; in a child that is an error, which ends the process.
 
-Python runs the hooks that were registered last first. Some libraries have hooks that take locks which a thread of ours may
-need to finish. These libraries are imported here, before our hook is registered. Otherwise `logging`'s lock would be taken
-while we wait for a thread that imports numba and asks for that lock.
+Python runs hooks in the reverse order of their registration. Some libraries have hooks that take locks which a thread of
+ours may need to finish. These libraries are imported here, before our hook is registered. Otherwise `logging`'s lock would
+be taken while we wait for a thread that imports numba and asks for that lock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple
 
-_LOCK_SECONDS = 60.0  # how long a fork waits for an import or a compilation; the longest kernel takes 4 s
+_LOCK_SECONDS = 60.0  # how long a fork waits for an import or a compilation; the slowest kernel takes 4 s
 
 
 class _Step(NamedTuple):
@@ -58,7 +58,7 @@ class _ForkLock:
 
     @property
     def wanted(self) -> bool:
-        """Whether a fork or another thread waits for it, or soon will. Work that can be done later should then stop."""
+        """Whether a fork or another thread waits for the lock, or soon will. Work that can wait should then stop."""
         return bool(self.forking or self._waiting)
 
     def __enter__(self) -> None:
@@ -101,7 +101,7 @@ class _Garbage:
     """Keeps a child from collecting its parent's garbage."""
 
     def __init__(self) -> None:
-        self._on_gpu = False  # whether some garbage may be
+        self._on_gpu = False  # whether garbage may hold GPU memory
 
     def before(self) -> None:
         """Asks torch in the parent: in a child it says that no GPU is in use."""
@@ -109,7 +109,7 @@ class _Garbage:
         self._on_gpu = self._on_gpu or (asked is not None and asked())
 
     def in_child(self) -> None:
-        """Excludes all present objects from collection, for good."""
+        """Excludes all present objects from collection forever."""
         if self._on_gpu:
             gc.freeze()
 
@@ -136,7 +136,7 @@ def around_fork(
 
 def _before() -> None:
     fork_lock.forking.add(threading.get_ident())
-    with contextlib.ExitStack() as each:  # the others run, too, where one fails (Ctrl-C)
+    with contextlib.ExitStack() as each:  # the other steps run even if one fails (Ctrl-C)
         for step in _steps:
             if step.before is not None:
                 each.callback(step.before)

@@ -1,4 +1,4 @@
-"""One call of an operator: what will run, where, and what came of it."""
+"""One call of an operator: what will run, where, and its outcome."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ndd._execution.fork import around_fork
 from ndd._tensor.secrets import redact
 
 _WAITING, _RUNNING, _DONE, _FAILED = range(4)
-# Guards the changes of state of every invocation. The handler of a signal may take it again.
+# Guards the changes of state of every invocation. Reentrant, since a signal handler may need it too.
 _state_lock = threading.RLock()
-_process = 0  # counts forks: what a thread of the parent was running never ends in the child
+_process = 0  # counts forks: an invocation that a thread of the parent was running never ends in the child
 
 
 class _Serving(threading.local):
-    """The invocations that a thread works for, the innermost last: those it runs, and on a thread of the pool the one whose
-    samples it computes."""
+    """The invocations that a thread works for, the innermost last: those that it runs, and on a thread of the pool the one
+    whose samples it computes."""
 
     now: tuple[Invocation, ...] = ()
 
@@ -29,7 +29,8 @@ serving = _Serving()
 
 
 class Invocation:
-    """`work(invocation)` gives the list of result stores; it runs once, on the context's thread or the asker's."""
+    """`work(invocation)` gives the list of result stores; it runs once, on the context's thread or on a thread that asks for
+    the result."""
 
     __slots__ = (
         "call", "context", "deferred", "error", "inputs", "loop_position", "name", "process", "queued", "results", "state",
@@ -43,7 +44,7 @@ class Invocation:
         self.call: tuple[types.CodeType, int] | None = call
         self.deferred = deferred
         self.queued = False
-        self.inputs: Any = ()  # deferred: the handles that must have their values first
+        self.inputs: Any = ()  # deferred: the handles that must have values first
         # Where in a loop it was called: an `Iteration` and the number of the call, see `_lookahead/recording.py`.
         self.loop_position: Any = None
         self.state = _WAITING
@@ -65,7 +66,7 @@ class Invocation:
         """Runs the work, unless another thread has begun it. Never raises an operator's error."""
         outer = serving.now
         begun = False
-        try:  # all of it: Python lets the handlers of signals run between any two steps, and they may raise
+        try:  # around everything: Python runs signal handlers between any two steps, and they may raise
             with _state_lock:
                 if self.state == _RUNNING and self.process != _process:
                     self.state = _WAITING
@@ -77,8 +78,8 @@ class Invocation:
             serving.now = (*outer, self)
             self._run()
         except BaseException:
-            # Ctrl-C, sys.exit() or what the handler of a signal raised while the asking thread ran this itself: that thread
-            # gets it, and whoever asks next runs the work again.
+            # Ctrl-C, sys.exit() or an exception of a signal handler, while the thread that asks ran this itself: that thread
+            # gets it, and the next one that asks runs the work again.
             if begun and self.state == _RUNNING:
                 self.queued = False
                 self.state = _WAITING
@@ -97,17 +98,17 @@ class Invocation:
         except Exception as error:
             raise_signalled(error)
             origin = getattr(error, "origin", None)
-            if isinstance(origin, Invocation):  # an input has failed: report its operator, once
+            if isinstance(origin, Invocation):  # an input has failed: its operator is reported, once
                 self.name, self.call = origin.name, origin.call
                 self.error = origin.error
             else:
-                self.error = redact(self._kept(error))
+                self.error = redact(self._without_frames(error))
             self._settle(_FAILED)
         else:
             self._settle(_DONE)
 
-    def _kept(self, error: Exception) -> Exception:
-        """The error without frames of ndd, whose variables would keep the inputs alive as long as the error."""
+    def _without_frames(self, error: Exception) -> Exception:
+        """The error without ndd's frames, whose variables would keep the inputs alive as long as the error."""
         if self.call is None:
             return error.with_traceback(_without_our_frames(error))
         if error.__cause__ is None:
@@ -116,7 +117,7 @@ class Invocation:
 
     def _settle(self, state: int) -> None:
         with _state_lock:  # a signal comes before both steps or after both
-            self.work, self.inputs = None, ()  # inputs die with it
+            self.work, self.inputs = None, ()  # the inputs die with it
             self.state = state
             waiters, self.waiters = self.waiters, None
         for lock in waiters or ():
@@ -129,7 +130,7 @@ class Invocation:
             lock.release()
 
     def wait(self, seconds: float) -> None:
-        """Waits, `seconds` at most, until another thread has run this or given up."""
+        """Waits up to `seconds` until another thread has run this or has given up."""
         done = threading.Lock()
         done.acquire()
         with _state_lock:
@@ -150,17 +151,18 @@ class Invocation:
         return self.results[index]  # type: ignore[index]
 
     def raise_now(self) -> None:
-        """Raises the operator's own error at the call, for synchronous modes."""
+        """Raises the operator's error at the call, for synchronous modes."""
         if self.state == _FAILED:
             error = self.error
             try:
                 raise error  # type: ignore[misc]
             finally:
-                self.error = error = None  # else the traceback would hold this frame, and this frame the error
+                self.error = error = None  # the traceback holds this frame, which must not hold the error
 
 
 def run_with_inputs(last: Invocation) -> None:
-    """Runs what was never queued, inputs first. It does not recurse: a deferred chain may be thousands of calls long."""
+    """Runs an invocation that was never queued, inputs first. It does not recurse: a deferred chain may be thousands of
+    calls long."""
     waiting = [last]
     while waiting:
         top = waiting[-1]
@@ -174,7 +176,7 @@ def run_with_inputs(last: Invocation) -> None:
 
 
 def _in_child() -> None:
-    """Locks that threads of the parent held are free; what those threads ran may be run again."""
+    """Frees the locks that threads of the parent held; their invocations may run again."""
     global _state_lock, _process
     _state_lock = threading.RLock()
     _process += 1
@@ -184,6 +186,6 @@ around_fork(in_child=_in_child)
 
 
 def _without_our_frames(error: BaseException) -> types.TracebackType | None:
-    """Drops the frame of this file, which says nothing to a user."""
+    """Drops the frame of this file, which means nothing to a user."""
     tb = error.__traceback__
     return tb.tb_next if tb is not None and tb.tb_next is not None else tb

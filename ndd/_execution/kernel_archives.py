@@ -1,11 +1,11 @@
 """Kernels that come with the package: a wheel has a zip file for each level of CPUs and each generation of GPUs.
 
-`python -m ndd compile --archives ndd/_kernels` makes them. They lie in `_kernels` of the package, which nobody writes to, and are
-named after their target: `x86-64-v3.zip`, `sm_90.zip`, `compute_120.zip`. A file of the archive holds the code of a kernel, in the
-form in which it would be kept in a cache; its name says all that the code follows from. `archive.json` says
+`python -m ndd compile --archives ndd/_kernels` makes them. They lie in the package's folder `_kernels`, which nobody writes
+to, and are named after their target: `x86-64-v3.zip`, `sm_90.zip`, `compute_120.zip`. A file of the archive holds the code
+of a kernel, in the form of a cache file; its name says everything that the code depends on. `archive.json` has
 
     target     what the code is made for: of a CPU "triple", "cpu" and "features", of a GPU its "architecture"
-    libraries  versions of what compiled it
+    libraries  versions of the libraries that compiled it
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class KernelArchive:
         self.header: dict[str, Any] = json.loads(self._files.read(_HEADER))
 
     def read(self, name: str) -> bytes | None:
-        """The file of this name; None if there is none, or a damaged one."""
+        """The contents of the file of this name; None if it is missing or damaged."""
         try:
             return self._files.read(name) if name in self._names else None
         except (zipfile.BadZipFile, ValueError, OSError):
@@ -68,7 +68,7 @@ def targets() -> list[str]:
 
 
 def write_archive(folder: Path, target: str, header: dict[str, Any], files: Iterable[tuple[str, bytes]]) -> int:
-    """Makes the archive for a target; how many bytes it has."""
+    """Makes the archive for a target; returns its size in bytes."""
     path = folder / f"{target}{_SUFFIX}"
     texts = [(_HEADER, json.dumps(header, sort_keys=True).encode()), *sorted(files)]
     with atomic_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as written:
@@ -78,7 +78,7 @@ def write_archive(folder: Path, target: str, header: dict[str, Any], files: Iter
 
 
 def refuse(reason: str) -> None:
-    """Notes why kernels of the package are not used."""
+    """Notes why packaged kernels are not used."""
     _refused[reason] = None
 
 

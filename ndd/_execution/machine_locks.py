@@ -1,7 +1,8 @@
-"""Locks between the processes of a machine: one of them compiles a kernel, for example; others wait, or go on without.
+"""Locks between the processes of a machine: one compiles a kernel, for example, while others wait or go on without it.
 
-The process that works holds a lock on a byte of a file in the folder where the result will be stored. The system releases the lock
-when the process ends, in whatever way, and a forked child does not have it. Where files cannot be locked, every process works.
+The working process holds a lock on a byte of a file in the folder where the result will be stored. The system releases the
+lock when the process ends in any way, and a forked child does not have it. Where files cannot be locked, every process does
+the work.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _FILE = ".busy"
-_PATIENCE = 120.0  # seconds: a process that holds a lock for longer is stopped, or hangs
+_PATIENCE = 120.0  # seconds: a process that holds a lock for longer has been stopped or hangs
 _LOOK = 0.02
 
 
 def try_lock(folder: Path | None, name: str) -> bool:
-    """Takes the lock of this name; False if another process has it. One process may take it again."""
+    """Takes the lock of this name; False if another process holds it. A process may take its own lock again."""
     file = None if folder is None else _opened(folder)
     if file is None or fcntl is None:
         return True
@@ -48,8 +49,8 @@ def unlock(folder: Path | None, name: str) -> None:
 
 @contextlib.contextmanager
 def alone(folder: Path | None, name: str, meanwhile: Callable[[], None] = lambda: None) -> Generator[bool, None, None]:
-    """Holds the lock around work that one process should do. Gives whether this process had to wait: then another one has done
-    the work, or has tried to.
+    """Holds the lock around work that one process should do. Yields whether this process had to wait: then another one has
+    done the work, or has tried to.
 
     `meanwhile` is called repeatedly while it waits, and may raise.
     """

@@ -24,13 +24,13 @@ class Memoized(Generic[T]):
     """A function whose results are cached: `Memoized(make)(*key)` is `make(*key)`, made at the first call with this key.
 
     Args:
-        make: makes an object; called once for each key, and by one thread at a time for a process (or thread, or owner).
-        per: "process" shares the objects between all threads. "thread" gives each thread objects of its own, which go when it
-            ends. "owner" keeps them as long as the first argument lives; that must allow weak references, and the
-            object must not hold it.
-        limit: how many are kept in each of these; beyond it the least recently used goes. None: no limit.
+        make: makes an object; called once for each key, by one thread at a time in a process (or thread, or owner).
+        per: "process" shares the objects between all threads. "thread" gives each thread objects of its own, dropped when it
+            ends. "owner" keeps them as long as the first argument lives, which must allow weak references; the object must
+            not hold it.
+        limit: how many each of these keeps; beyond that the least recently used is dropped. None: no limit.
 
-    An object that goes is closed, if it has `close()`. `with memoized.using(*key) as value:` keeps one open: what is in use
+    A dropped object is closed, if it has `close()`. `with memoized.using(*key) as value:` keeps one open: an object in use
     is not closed. A forked child starts with nothing: objects of its parent, which may have threads or connections that do
     not exist in the child, are neither used nor closed nor destroyed there.
 
@@ -58,12 +58,12 @@ class Memoized(Generic[T]):
         self._lock = threading.RLock()  # guards the table of owners
         self._shared = _Cache()
         self._own = threading.local()
-        self._caches: WeakRegistry[_Cache] = WeakRegistry()  # all of them
+        self._caches: WeakRegistry[_Cache] = WeakRegistry()  # the caches of all owners and threads
         self._caches.add(self._shared)
         self._of_owners: weakref.WeakKeyDictionary[Any, _Cache] = weakref.WeakKeyDictionary()
 
     def __call__(self, *key: Any) -> T:
-        """The object of this key, which is made if there is none."""
+        """The object of this key, made if there is none."""
         cache, key_there = self._place(key)
         return cache.get(key_there, key, self._make, self._limit, False)
 
@@ -106,7 +106,7 @@ class Memoized(Generic[T]):
         return cache, key[1:]
 
     def _cache_of_thread(self) -> _Cache:
-        """A new cache for this thread, which asks for the first time."""
+        """A new cache for this thread at its first call."""
         cache = self._own.cache = _Cache()
         self._caches.add(cache)
         self._own.end = _ThreadEnd(cache)
@@ -131,7 +131,7 @@ class _Cache:
         self.users: dict[tuple[Any, ...], int] = {}
 
     def get(self, place: Any, key: tuple[Any, ...], make: Callable[..., Any], limit: int | None, using: bool) -> Any:
-        if limit is None and not using:  # nothing ever goes, so the order of use does not matter
+        if limit is None and not using:  # nothing is ever dropped, so the order of use does not matter
             value = self.objects.get(place)
             if value is not None:
                 return value
@@ -157,7 +157,7 @@ class _Cache:
             self.trim(limit)
 
     def trim(self, limit: int, spared: Any = None) -> None:
-        """Drops the oldest objects that nobody uses, until `limit` are left."""
+        """Drops the least recently used objects that nobody holds, until `limit` are left."""
         with self.lock:
             idle = [place for place in self.objects if place not in self.users and place != spared]
             gone = [self.objects.pop(place) for place in idle[: max(len(self.objects) - limit, 0)]]

@@ -10,10 +10,10 @@ from typing import Any
 class EvalMode(Enum):
     """How far a call of an operator goes before it returns. Members are context managers; they nest, per thread.
 
-    * `deferred`: an operator runs when somebody needs its value, and never if nobody does.
+    * `deferred`: an operator runs when its value is needed, and never if it is not.
     * `eager` (the default): the call returns at once, a background thread runs the operator.
     * `sync_cpu`: the operator has run on the CPU (and is queued on the GPU) when the call returns.
-    * `sync_full`: the GPU has finished too. Errors rise at the call: the mode for debugging.
+    * `sync_full`: the GPU has finished too. Errors are raised at the call: the mode for debugging.
 
     The mode never changes a value.
 
@@ -45,21 +45,22 @@ class EvalMode(Enum):
 
 
 def take_off(stack: list[Any], left: Any, base: int) -> None:
-    """Removes the innermost entry `left` from a stack of `with` blocks, above the `base` entries that always stay. It need not
-    be the last entry: generators end when they are dropped, in any order and on any thread. RuntimeError if it is not there."""
+    """Removes the innermost entry `left` from a stack of `with` blocks, above the `base` entries that always stay. `left`
+    need not be the last entry: generators end when they are dropped, in any order and on any thread. RuntimeError if it is
+    missing."""
     for place in range(len(stack) - 1, base - 1, -1):
         if stack[place] is left:
             del stack[place]
             return
     raise RuntimeError(
-        f"{type(left).__name__}.__exit__: it is not in force on this thread: leave it where it was entered"
+        f"{type(left).__name__}.__exit__: it is not in force on this thread; leave it on the thread that entered it"
     )
 
 
 class _ModeStack(threading.local):
     def __init__(self) -> None:
         self.stack = [EvalMode.eager]
-        self.level = EvalMode.eager.value  # the number alone: an Enum's `.value` costs 100 ns, this 20
+        self.level = EvalMode.eager.value  # the number alone takes 20 ns, an Enum's `.value` 100
 
 
 local = _ModeStack()

@@ -1,4 +1,4 @@
-"""Jupyter: whether a program runs in a notebook, what is shown there at once, and errors without the frames of this package."""
+"""Jupyter: detects notebooks, shows values there at once, and shortens errors to the frames of the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shell() -> Any:
 
 
 def show_now(value: Any) -> bool:
-    """Shows a value below the running cell; False where no notebook runs."""
+    """Shows a value below the running cell; False outside of a notebook."""
     if shell() is None:
         return False
     sys.modules["IPython"].display.display(value)
@@ -27,16 +27,16 @@ def show_now(value: Any) -> bool:
 
 
 def shortened(error: BaseException) -> BaseException:
-    """The error. A notebook shows it short: its sentence and the user's lines; all frames and earlier errors lie in a fold."""
+    """The error. A notebook shows its sentence and the user's lines; all frames and earlier errors are folded away."""
     if shell() is not None:
-        # Notebooks ask an exception for this method before they print its traceback.
+        # Notebooks look for this method on an exception before they print its traceback.
         error._render_traceback_ = types.MethodType(_rendered, error)  # type: ignore[attr-defined] # pyright: ignore
     return error
 
 
 def _rendered(error: BaseException) -> list[str]:
-    """The lines that a notebook prints; what is folded is shown before them."""
-    if not getattr(error, "_is_folded", False):  # ipykernel asks twice
+    """The lines that a notebook prints, after the folded part."""
+    if not getattr(error, "_is_folded", False):  # ipykernel calls it twice
         error._is_folded = True  # type: ignore[attr-defined] # pyright: ignore
         show_now(sys.modules["IPython"].display.HTML(_fold(error)))
     return [*_user_lines(error), f"{type(error).__name__}: {error}"]
@@ -53,10 +53,10 @@ def _user_lines(error: BaseException) -> Iterator[str]:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
         if package not in ("ndd", "IPython", "ipykernel"):
             code = frame.f_code
-            text = linecache.getline(code.co_filename, line).strip()
-            place = (
-                "cell"
-                if "ipykernel" in code.co_filename or code.co_filename.startswith("<ipython")
-                else code.co_filename
-            )
-            yield f"{place}, line {line}: {text}"
+            yield f"{place_of(code.co_filename, line)}: {linecache.getline(code.co_filename, line).strip()}"
+
+
+def place_of(file: str, line: int) -> str:
+    """A line of the program as text. The cells of a notebook are files whose names say nothing."""
+    in_cell = "ipykernel" in file or file.startswith("<ipython")
+    return f"cell, line {line}" if in_cell else f"{file}:{line}"

@@ -1,6 +1,6 @@
-"""Who watches what runs: the profile that is on, if there is one (`ndd.profiling`).
+"""The running profile that watches calls, if there is one (`ndd.profiling`).
 
-Whoever calls, runs, waits or reads looks at `active` first. While it is None, nothing is called.
+Code that calls, runs, waits or reads looks at `active` first. While it is None, nothing is called.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Result = TypeVar("Result")
 
 
 class Observer(Protocol):
-    """What is told of all that happens."""
+    """The interface of a profile."""
 
     def called(self, invocation: Invocation, operator_call: Any) -> None:
         """An operator was called, and its work is about to be handed over."""
         ...
 
     def run(self, invocation: Invocation) -> list[Any]:
-        """Does the work of an invocation, and gives its results."""
+        """Does the work of an invocation and returns its results."""
         ...
 
     def wait(self, invocation: Invocation, function: Callable[[Invocation], None]) -> None:
@@ -32,7 +32,8 @@ class Observer(Protocol):
         ...
 
     def take(self, name: str, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Calls a function that waits for the next batch of the reader `name`: it gives the value, or something with `value`."""
+        """Calls a function that waits for the next batch of the reader `name` and returns the value, or an object with
+        `value`."""
         ...
 
     def was_read(self, count: int, begun: float) -> None:
@@ -40,11 +41,11 @@ class Observer(Protocol):
         ...
 
     def note(self, text: str) -> None:
-        """Says something of the work that this thread does."""
+        """Adds a note to the work that this thread does."""
         ...
 
     def pictures(self, samples: Sequence[int], decoder: str) -> None:
-        """Says which decoder made these samples of the work that this thread does."""
+        """Notes which decoder made these samples of the work that this thread does."""
         ...
 
 
@@ -53,7 +54,7 @@ active: Observer | None = None
 
 def _in_child() -> None:
     global active
-    active = None  # what a forked child does is nothing that the parent could see
+    active = None  # the parent cannot see what a forked child does
 
 
 around_fork(in_child=_in_child)

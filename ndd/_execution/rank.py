@@ -1,4 +1,4 @@
-"""Which process of how many this one is, where torchrun or another launcher has started several."""
+"""The rank of this process and the number of processes, where torchrun or another launcher has started several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one scheduler: every call of an operator, and every method that stands for one, becomes an invocation here."""
+"""The scheduler: makes an invocation of every operator call and of every method that stands for one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ndd._execution.invocation import Invocation, serving
 from ndd._execution.mode import local as mode
 from ndd._tensor.user_line import user_frame
 
-# Asked before a call is handed over: whether its result is being made already, so that nothing is to run.
+# Asked before a call is handed over: whether its result is being computed already, so that nothing needs to run.
 _is_made: Callable[[Any, Invocation], bool] | None = None
 DEFERRED, EAGER, SYNC_CPU, SYNC_FULL = 1, 2, 3, 4
 
@@ -28,12 +28,12 @@ def schedule(
     """Runs `work(invocation)` when the mode in force says so: now, on the background thread, or when asked for.
 
     Args:
-        inputs: the handles whose values the work needs; None is left out.
-        shares_memory: an input shares memory with something of the user's, which may change after the call. Such an
-            input is read before the call returns, in every mode.
-        at_once: the work is so short that handing it over would cost more. It runs now, unless the mode is deferred. So does
-            whatever an operator calls.
-        operator_call: the `Call` whose `run` the work is, for what asks before it runs.
+        inputs: the handles whose values the work needs; None is skipped.
+        shares_memory: an input shares memory with an object of the user that may change after the call. Such an input is
+            read before the call returns, in every mode.
+        at_once: the work is so short that handing it over would cost more. It runs now, unless the mode is deferred. Calls
+            within an operator do so too.
+        operator_call: the `Call` whose `run` is the work, for code that asks before it runs.
     """
     level = mode.level
     context = EvalContext.current()
@@ -58,9 +58,7 @@ def schedule(
         if invocation.stream is not None:
             order_after(invocation)
     elif level == EAGER:
-        if (
-            at_once or serving.now
-        ):  # within an operator, which waits for the result: the queue may wait for the operator
+        if at_once or serving.now:  # an operator waits for the result, and the queue may be waiting for the operator
             invocation.execute()
         elif operator_call is None or _is_made is None or not _is_made(operator_call, invocation):
             context.submit(invocation)
@@ -68,7 +66,7 @@ def schedule(
 
 
 def ask_before_running(is_made: Callable[[Any, Invocation], bool]) -> None:
-    """Asks `is_made(call, invocation)` before a call of an operator is handed over, from now on."""
+    """From now on asks `is_made(call, invocation)` before a call of an operator is handed over."""
     global _is_made
     _is_made = is_made
 

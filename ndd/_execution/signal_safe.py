@@ -1,4 +1,4 @@
-"""Waiting on a condition, and starting a thread, where the handler of a signal may raise at any step."""
+"""Waits on a condition and starts threads safely, although a signal handler may raise at any step."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ndd._execution.errors import raise_signalled
 
 def start(thread: threading.Thread) -> None:
     """Starts a thread. A Ctrl-C during the start is raised as KeyboardInterrupt; Python's own `start`, which waits for the thread,
-    sometimes raises "release unlocked lock" instead. The thread may then run or not, so register it after this call, and make
-    sure that a second one does no harm."""
+    sometimes raises "release unlocked lock" instead. The thread may or may not run then, so register it after this call, and
+    make sure that a second thread does no harm."""
     try:
         thread.start()
     except RuntimeError as error:
@@ -21,12 +21,12 @@ def start(thread: threading.Thread) -> None:
 class SignalSafeCondition(threading.Condition):
     """A condition for a thread that Ctrl-C may interrupt.
 
-    Python runs handlers between any two steps of `wait`, even while the lock is free. Whoever catches the exception, or leaves
-    the `with` block by it, must hold the lock all the same. Otherwise "cannot release un-acquired lock" replaces the
+    Python runs handlers between any two steps of `wait`, even while the lock is free. Code that catches the exception, or
+    leaves the `with` block by it, must hold the lock all the same. Otherwise "cannot release un-acquired lock" replaces the
     KeyboardInterrupt, about once in 200 interrupts of a loop that waits often.
 
-    Enter the lock, `with lock:`, not the condition. The condition's `__enter__` is written in Python; an exception after it has
-    taken the lock would leave the lock taken for ever.
+    Enter the lock, `with lock:`, not the condition. The condition's `__enter__` is written in Python; an exception after it
+    has taken the lock would leave the lock taken forever.
     """
 
     def __init__(self, lock: threading.RLock):  # type: ignore[valid-type]
@@ -34,7 +34,7 @@ class SignalSafeCondition(threading.Condition):
         self._rlock = lock
 
     def wait(self, timeout: float | None = None) -> bool:
-        """As `threading.Condition.wait`; whatever is raised, the lock is held afterwards."""
+        """As `threading.Condition.wait`, but the lock is held afterwards, whatever is raised."""
         try:
             return super().wait(timeout)
         except BaseException:

@@ -18,9 +18,13 @@ _UNSET = _Unset()
 
 class Stream:
     """A CUDA stream. `Stream()` makes one; `Stream(stream=s)` wraps a torch stream, an integer handle or anything
-    with `__cuda_stream__`. Equal to its handle and to the torch stream it wraps.
+    with `__cuda_stream__`. A stream equals its handle and the torch stream that it wraps.
 
     Raises RuntimeError where there is no usable GPU.
+
+    Args:
+        stream: a torch stream, an integer handle, or an object with `__cuda_stream__`; without it a new stream is made.
+        device_id: the number of the GPU; default: torch's current one.
     """
 
     create_new = _UNSET
@@ -40,7 +44,9 @@ class Stream:
         else:
             self._torch = torch.cuda.ExternalStream(_handle_of(stream), device=number)
         self._device_id = self._torch.device.index
-        self.place: Any = None  # how torch's C functions identify the stream, filled in on demand (`_cuda/scope.py`)
+        self.place: Any = (
+            None  # the key by which torch's C functions know the stream, filled in on demand (`_cuda/scope.py`)
+        )
         self.ring: Any = None  # objects that launches on this stream keep alive
         self.large: Any = None
 
@@ -95,7 +101,17 @@ def _handle_of(stream: Any) -> int:
 
 
 def stream(*, stream: Any = _UNSET, device_id: int | None = None) -> Any:
-    """A `Stream`: a new one, or a wrapper of `stream`. A `Stream` is returned as it is, None stays None."""
+    """A `Stream`: a new one, or a wrapper of `stream`. A `Stream` is returned unchanged, None stays None.
+
+    Args:
+        stream: a `Stream`, a torch stream, an integer handle, an object with `__cuda_stream__`, or None; without it a
+            new stream is made.
+        device_id: the number of the GPU; default: torch's current one.
+
+    >>> import ndd
+    >>> ndd.stream(stream=None) is None  # a new one, `ndd.stream()`, needs a GPU
+    True
+    """
     if stream is None:
         return None
     if isinstance(stream, Stream):
@@ -119,12 +135,16 @@ def _number(device_id: int | None) -> int:
 
 
 def chosen_stream(device_id: int) -> Stream | None:
-    """The stream that `set_current_stream` on this thread, else `set_default_stream`, has set for a GPU."""
+    """The stream for a GPU that `set_current_stream` has set on this thread, else the one of `set_default_stream`."""
     return _local.streams.get(device_id) or _default.get(device_id)
 
 
 def get_default_stream(device_id: int | None = None) -> Stream | None:
-    """The stream that `set_default_stream` has set, else None. Threads with a current stream of their own do not use it."""
+    """The stream that `set_default_stream` has set, else None. Threads with a current stream of their own do not use it.
+
+    Args:
+        device_id: the number of the GPU; default: torch's current one.
+    """
     return _default.get(_number(device_id)) if gpu_count() else None
 
 
@@ -132,6 +152,10 @@ def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> Non
     """Sets the stream for operators of all threads that have no current one; None restores the streams of the contexts.
 
     The default contexts of threads follow it. Other contexts keep the stream that was set when they were made.
+
+    Args:
+        cuda_stream: what `stream` takes; None restores the streams of the contexts.
+        device_id: the number of the GPU; default: that of the stream.
     """
     if cuda_stream is None:
         _default.pop(_number(device_id), None)
@@ -141,7 +165,11 @@ def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> Non
 
 
 def set_current_stream(cuda_stream: Any, /) -> None:
-    """Sets the stream for operators of this thread; None restores the default. See `set_default_stream`."""
+    """Sets the stream for operators of this thread; None restores the default. See `set_default_stream`.
+
+    Args:
+        cuda_stream: what `stream` takes; None restores the default stream.
+    """
     if cuda_stream is None:
         _local.streams.clear()
         return

@@ -1,6 +1,6 @@
 """`ThreadPool`: the threads that work on the samples of a batch, and how many there are."""
 
-# Arguments of users are checked, whatever their annotations say.
+# Users' arguments are checked, whatever the annotations say.
 # pyright: reportUnnecessaryIsInstance=false, reportPrivateUsage=false
 
 from __future__ import annotations
@@ -43,15 +43,29 @@ def _default_count() -> int:
 
 def get_num_threads() -> int:
     """How many threads CPU operators use by default: the last `set_num_threads`, else the environment variable
-    `NDD_NUM_THREADS` or `DALI_NUM_THREADS`, else the number of CPUs this process may run on."""
+    `NDD_NUM_THREADS` or `DALI_NUM_THREADS`, else the number of CPUs this process may run on.
+
+    >>> import ndd
+    >>> ndd.get_num_threads() >= 1
+    True
+    """
     return _chosen or _default_count()
 
 
 def set_num_threads(n: int | None) -> None:
-    """Sets how many threads CPU operators use; None restores the default. Contexts without a pool of their own follow at
-    once.
+    """Sets how many threads CPU operators use; None restores the default. It takes effect at once in contexts without their
+    own pool.
 
-    Raises TypeError unless `n` is an integer or None, ValueError if it is below 1 or above 100 a CPU.
+    Raises TypeError unless `n` is an integer or None, ValueError if it is below 1 or above 100 per CPU.
+
+    Args:
+        n: how many threads; None for the default.
+
+    >>> import ndd
+    >>> ndd.set_num_threads(2)
+    >>> ndd.get_num_threads()
+    2
+    >>> ndd.set_num_threads(None)
     """
     global _chosen
     if n is None:
@@ -67,9 +81,9 @@ def set_num_threads(n: int | None) -> None:
     _chosen = n
 
 
-# How many threads run Python while another one compiles. Beside 16 of them the compiler got the interpreter so rarely that a
-# loop over JPEGs reached its full speed after 47 s on two cores; beside 5 after 37 s, beside 3 after 31, beside 2 after 29. One
-# core is left to the compiler.
+# How many threads run Python while another one compiles. With 16 of them the compiler got the interpreter so rarely that a
+# loop over JPEGs reached its full speed after 47 s on two cores; with 5 after 37 s, with 3 after 31 s, with 2 after 29 s.
+# One core is left to the compiler.
 _BESIDE_COMPILER = 3
 
 
@@ -83,6 +97,12 @@ class ThreadPool:
     Args:
         num_threads: how many work at once, including the thread that waits for them; default `get_num_threads()`.
         device_id: the GPU that DALI would bind the threads to. It has no effect here, but can be read.
+
+    >>> import ndd
+    >>> squares = [0] * 4
+    >>> pool = ndd.ThreadPool(2)
+    >>> pool.run(lambda i: squares.__setitem__(i, i * i), 4), squares
+    ({}, [0, 1, 4, 9])
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = -1):
@@ -97,11 +117,11 @@ class ThreadPool:
     def _start(self) -> None:
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads = 0
-        self._lock = threading.RLock()  # a signal's handler may take it again
+        self._lock = threading.RLock()  # reentrant, since a signal handler may need it
         weakref.finalize(self, _dismiss, self._tasks, self._num_threads)
 
     def __reduce__(self) -> Any:
-        raise TypeError("ThreadPool cannot be pickled or copied: it has threads. Make another one")
+        raise TypeError("ThreadPool cannot be pickled or copied: it has threads. Make a new one")
 
     @property
     def num_threads(self) -> int:
@@ -119,14 +139,18 @@ class ThreadPool:
                 name = f"ndd-worker-{self._threads}"
                 try:
                     start(threading.Thread(target=_serve, args=(self._tasks,), name=name, daemon=True))
-                except RuntimeError:  # no memory, or a limit: fewer threads do the work
+                except RuntimeError:  # memory is short or a limit is reached: fewer threads do the work
                     return
                 self._threads += 1
 
     def run(self, function: Callable[[int], None], count: int) -> dict[int, BaseException]:
-        """`function(i)` for every i below `count`, shared between the threads and the caller.
+        """Calls `function(i)` for every i below `count`, on the threads and the caller's thread.
 
         Returns the exceptions by index: a bad sample does not keep the others from being computed.
+
+        Args:
+            function: takes an index; it runs on several threads at once.
+            count: how many indices there are.
         """
         errors: dict[int, BaseException] = {}
         helpers = min(self._num_threads, count, _beside_compiler() if in_background.is_set() else count) - 1
@@ -137,7 +161,7 @@ class ThreadPool:
         if self._threads < helpers:
             self._ensure_threads(helpers)
             helpers = min(helpers, self._threads)
-        take = deque(range(count)).popleft  # each number goes to one thread, also without a GIL
+        take = deque(range(count)).popleft  # each number goes to one thread, even without a GIL
         done = threading.Lock()
         done.acquire()
         guard = threading.Lock()
@@ -177,7 +201,7 @@ class ThreadPool:
 
 
 def _take_all(take: Callable[[], int], function: Callable[[int], None], errors: dict[int, BaseException]) -> None:
-    """Runs `function` for the numbers that `take` gives, until there are none left."""
+    """Runs `function` for the numbers that `take` gives, until none is left."""
     while True:
         try:
             i = take()
@@ -190,7 +214,7 @@ def _guarded(function: Callable[[int], None], i: int, errors: dict[int, BaseExce
     try:
         function(i)
     except KeyboardInterrupt:
-        raise  # only the main thread gets one, and it has to stop
+        raise  # only the main thread gets a signal, and it has to stop
     except BaseException as error:
         raise_signalled(error)
         errors[i] = error
@@ -201,7 +225,7 @@ def _serve(tasks: SimpleQueue[Callable[[], None] | None]) -> None:
         task = tasks.get()
         if task is None:
             return
-        with contextlib.suppress(Exception):  # `share` keeps the samples' errors; nothing else can fail
+        with contextlib.suppress(Exception):  # `share` stores the samples' errors; nothing else can fail
             task()
         del task
 
@@ -216,7 +240,7 @@ _default_pools = Memoized(ThreadPool, limit=1)
 
 
 def default_pool() -> ThreadPool:
-    """The pool of every context that has none of its own; a new one after `set_num_threads`."""
+    """The pool of every context without one of its own; a new pool after `set_num_threads`."""
     return _default_pools(get_num_threads() if _chosen is None else _chosen)
 
 

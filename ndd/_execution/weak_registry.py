@@ -1,4 +1,4 @@
-"""`WeakRegistry`: the living objects of a kind, for a fork or the interpreter's end to visit."""
+"""`WeakRegistry`: the live objects of a kind, visited at a fork or when the interpreter ends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ T = TypeVar("T")
 class WeakRegistry(Generic[T]):
     """Holds objects weakly. Any thread may add to it while another iterates.
 
-    Iteration over a `weakref.WeakSet` then fails with "Set changed size during iteration", since it visits its objects one by
-    one in Python code, between which other threads run. Here iteration begins with a copy, which is made in one step.
+    Iteration over a `weakref.WeakSet` would fail with "Set changed size during iteration": it visits its objects one by one
+    in Python code, and other threads run in between. Here iteration begins with a copy, which is made in one step.
 
     >>> class Queue: pass
     >>> queue, queues = Queue(), WeakRegistry()
@@ -47,15 +47,15 @@ class WeakRegistry(Generic[T]):
 
 
 class EndedAtExit(WeakRegistry[T]):
-    """Objects with threads that have to end before the interpreter does: compiled code must not return to an interpreter that is
-    gone. A forked child, which has the objects but not the threads, forgets them.
+    """Objects whose threads have to end before the interpreter does: compiled code must not return to an interpreter that is
+    gone. A forked child has the objects but not the threads, and forgets them.
 
     Args:
         end: tells an object to end its thread.
-        wait: waits for a time until it has; default: nobody waits.
+        wait: waits up to a time until it has ended; default: nobody waits.
 
     Attributes:
-        over: whether the program is ending: what begins now has to end at once.
+        over: whether the program is ending; threads that start now have to end at once.
     """
 
     def __init__(self, end: Callable[[T], None], wait: Callable[[T], None] | None = None):

@@ -162,8 +162,8 @@ class CapturedLoop:
             self.operators = True
         else:
             self.check_batch_size(name, unmarked(batch_size))
-        given = (*inputs, *values)
-        marked = marked_places(given)
+        operands = (*inputs, *values)
+        marked = marked_places(operands)
         self.marks = self.marks or (bool(marked) and self.tracing)
         if self.tracing:
             self.calls.setdefault(self._site(name, None), (_place(device, inputs), marked))
@@ -175,7 +175,7 @@ class CapturedLoop:
         where, before = self.calls[site]
         if device is not None and _place(device, inputs) != where:
             raise RuntimeError(f"{name}: Cannot change device from {where} to {device} in a capture-mode loop")
-        if any(i < len(given) and given[i] is not None and not is_marked(given[i]) for i in before):
+        if any(i < len(operands) and operands[i] is not None and not is_marked(operands[i]) for i in before):
             raise RuntimeError(
                 f"{name}: An argument marked with ndd.capture.invariant when captured must remain marked in all iterations"
             )

@@ -189,7 +189,7 @@ def _run_if_foreseen(call: Call) -> Callable[[Invocation], list[Store]]:
     the call is cached for."""
 
     def run(invocation: Invocation) -> list[Store]:
-        for handle, spec in zip(call.handles, call.settled.specs, strict=False):
+        for handle, spec in zip(call.handles, call.cached_call.specs, strict=False):
             store = handle and handle._value()
             if store is not None and (store.dtype is not spec.dtype or store.ndim != spec.ndim):
                 raise RuntimeError(f"expected {spec.dtype} of {spec.ndim} axes, got {store.dtype} of {store.ndim}")

@@ -63,7 +63,7 @@ class RecordedCall:
     __slots__ = ("batched", "cached", "draws", "inputs", "n", "named", "op", "sources", "words")
 
     def __init__(self, call: Call, sources: tuple[Any, ...]):
-        cached, self.named = call.settled, []
+        cached, self.named = call.cached_call, []
         if cached.handles:
             self.named = [name for name, value in cached.named.items() if value.__class__ in _HANDLES]
             cached = cached.given(tuple(cached.named.values()), keep=False)
@@ -211,7 +211,7 @@ def sources_of(call: Call) -> tuple[Iteration, tuple[Any, ...], Store | None] | 
     iteration: Any = None
     batch: Store | None = None
     sources: list[Any] = []
-    arguments = call.settled.handles
+    arguments = call.cached_call.handles
     for handle in (*call.handles, *arguments) if arguments else call.handles:
         if handle is None:
             sources.append(None)

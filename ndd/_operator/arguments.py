@@ -25,12 +25,26 @@ from ndd.types import is_enum
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    # One value for all samples, or one for each: a Batch, or a Tensor whose value goes for all.
+    # One value for all samples, or one for each: a Batch, or a Tensor whose value holds for all.
     PerSample = T | tuple[Any, ...] | Tensor | Batch | np.ndarray | None
 else:
 
     class PerSample:
-        """Annotation of an argument that may differ between samples: `PerSample[int]`, `PerSample[list[float]]`."""
+        """Annotation of an argument that may differ between samples: `PerSample[int]`, `PerSample[list[float]]`.
+
+        Args:
+            kind: the type of one sample's value.
+
+        >>> import ndd
+        >>> @ndd.operator
+        ... def add(numbers, /, *, amount: ndd.PerSample[int] = 1):
+        ...     return ndd.like(numbers)
+        >>> @add.cpu
+        ... def _(numbers, out, amount):
+        ...     out[...] = numbers + amount
+        >>> add(ndd.batch([[1], [1]]), amount=ndd.batch([10, 20])).torch().flatten().tolist()
+        [11, 21]
+        """
 
         def __init__(self, kind: Any):
             self.kind = kind
@@ -75,7 +89,9 @@ class Argument:
         self.default = None if self.required else default
         self.per_sample = annotation.__class__.__name__ == "PerSample"
         kind: Any = annotation.kind if self.per_sample else _without_none(annotation)
-        self.words: tuple[Any, ...] = ()  # texts for all samples, beside numbers: PerSample[int | Literal["all"]]
+        self.words: tuple[
+            Any, ...
+        ] = ()  # strings that hold for all samples, besides numbers: PerSample[int | Literal["all"]]
         if self.per_sample and typing.get_origin(kind) in (types.UnionType, typing.Union):
             kind, *literals = typing.get_args(kind)
             self.words = tuple(word for literal in literals for word in typing.get_args(literal))
@@ -91,12 +107,12 @@ class Argument:
 
     def _constant(self, convert: Callable[[Any], Any], value: Any, operator: str) -> Any:
         try:
-            found = convert(value)
+            converted = convert(value)
             self._warn_of_change(value, operator)
-            too_large = excess(self.name, found) if self.bounded else None
+            too_large = excess(self.name, converted) if self.bounded else None
             if too_large is not None:
                 raise ValueError(too_large[1])
-            return found
+            return converted
         except (TypeError, ValueError, OverflowError, RuntimeError) as error:
             said = str(error)
             if is_list(value) and any(isinstance(v, Batch) for v in value):
@@ -106,13 +122,13 @@ class Argument:
             raise type(error)(f"{operator}: argument {self.name!r}: {said}") from None
 
     def _warn_of_change(self, value: Any, operator: str) -> None:
-        """Warns of what is taken as in DALI, though it may not be meant: texts as numbers, fractions cut off."""
+        """Warns of values that DALI takes in a way that may not be meant: strings as numbers, fractions cut off."""
         if not self.number or (self.words and isinstance(value, str)):
             return
         listed = np.asarray(value)
         how = ""
         if listed.dtype.kind in "US":
-            how = "a text is taken as the number that it spells"
+            how = "the text is taken as the number that it spells"
         elif listed.dtype.kind == "f" and self.numpy.kind == "i" and (listed != np.trunc(listed)).any():
             how = "an integer is expected, the fraction is dropped"
         if how:
@@ -120,15 +136,15 @@ class Argument:
             warn_once(f"{operator}: {self.name}", f"{operator}: argument {self.name!r}: {how}: got {shown!r}")
 
     def accept(self, value: Any, operator: str) -> Any:
-        """A converted constant, or a handle for what holds values of samples."""
+        """A converted constant, or a handle of values that belong to samples."""
         if self.words and isinstance(value, str):
             return self._constant(_one_of(self.words), value, operator)
         if self.per_sample:
             if isinstance(value, Handle):
                 return value
-            given = from_pipeline(value)
-            if given is not None:
-                return given
+            unwrapped = from_pipeline(value)
+            if unwrapped is not None:
+                return unwrapped
             if getattr(value, "is_cuda", False):
                 return build_tensor(value, None, None, None, copy=False)
             if self.numpy.kind == "i" and hasattr(value, "__array__"):
@@ -152,7 +168,9 @@ class Argument:
                 return build_tensor(value, None, None, None, copy=False)
         elif isinstance(value, Tensor):
             value = value.item() if not self.vector else np.asarray(value.cpu())
-        elif hasattr(value, "requires_grad"):  # torch's: the graph stays behind, and one number in a row is a number
+        elif hasattr(
+            value, "requires_grad"
+        ):  # of torch: the autograd graph is dropped, and a row of one number is a number
             value = value.detach().cpu()
             value = value.item() if not self.vector and value.numel() == 1 else value.numpy()
         elif isinstance(value, Batch):
@@ -216,8 +234,8 @@ def _is_enum(kind: Any) -> bool:
 
 
 def _enumeration(kind: Any) -> Callable[[Any], Any]:
-    """A member, its number, or the member of the same name and number of DALI's own enumeration. A number that no
-    member has is a RuntimeError, as in DALI, where the operator finds it."""
+    """A member, its number, or the member of DALI's own enumeration with the same name and number. A number without a member
+    raises RuntimeError, as in DALI, where the operator finds the mistake."""
     members = ", ".join(f"ndd.types.{m.name}" for m in kind)
 
     def convert(value: Any) -> Any:
@@ -262,7 +280,7 @@ def _same(value: Any) -> Any:
 
 
 def _converter(kind: Any) -> Callable[[Any], Any]:
-    """The converter from a user's value to the operator's, by the argument's annotation."""
+    """The function that converts a user's value, chosen by the argument's annotation."""
     if typing.get_origin(kind) is Literal:
         return _one_of(typing.get_args(kind))
     if _CALLABLE in (kind, typing.get_origin(kind)):
@@ -316,14 +334,14 @@ def _listed(numpy: np.dtype) -> Callable[[Any], np.ndarray]:
 
 
 def values_of(argument: Argument, value: Any, n: int, operator: str) -> Values:
-    """A per-sample argument for `n` samples: a constant, or what is behind a handle."""
+    """A per-sample argument for `n` samples, from a constant or a handle."""
     if not isinstance(value, Handle):
         return Values(argument.name, value, n, argument.numpy, argument.vector, varies=False)
-    found = _found(argument, value, n, operator)
-    too_large = excess(argument.name, found) if argument.bounded else None
+    values = _found(argument, value, n, operator)
+    too_large = excess(argument.name, values) if argument.bounded else None
     if too_large is not None:
         raise bad_sample(too_large[0], f"argument {argument.name!r}: {too_large[1]}", ValueError)
-    return Values(argument.name, found, n, argument.numpy, argument.vector, varies=True, layout=value.layout)
+    return Values(argument.name, values, n, argument.numpy, argument.vector, varies=True, layout=value.layout)
 
 
 def _found(argument: Argument, handle: Any, n: int, operator: str) -> Any:
@@ -361,12 +379,12 @@ def _scalars(argument: Argument, arrays: list[np.ndarray], operator: str) -> np.
 
 
 def _converted(values: np.ndarray, kind: np.dtype) -> np.ndarray:
-    """Values of samples as an argument's type, by the rule of `cast`: halves are rounded away from zero."""
+    """Converts values of samples to an argument's type by the rule of `cast`: halves are rounded away from zero."""
     return (_whole(values) if kind.kind != "f" else values).astype(kind, copy=False)
 
 
 def _whole(values: Any) -> Any:
-    """Rounds arrays and NumPy's numbers, which are tensors to DALI, and truncates Python's numbers."""
+    """Rounds arrays and NumPy numbers, which are tensors to DALI, and truncates Python numbers."""
     array = np.asarray(values)
     return np.trunc(array + np.copysign(0.5, array))[()] if array.dtype.kind == "f" else values
 

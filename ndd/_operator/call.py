@@ -1,4 +1,5 @@
-"""`Call`: one call of an operator, from its inputs to its results. Runs on the context's thread, or the asker's."""
+"""`Call`: one call of an operator, from its inputs to its results. It runs on the context's thread, or on a thread that
+waits for it."""
 
 from __future__ import annotations
 
@@ -30,42 +31,54 @@ if TYPE_CHECKING:
     from ndd._execution.threads import ThreadPool
     from ndd._operator.operator import Operator
 
-# A sample is handed to another thread only if the batch moves at least this many bytes, or if the first one took that
-# long: a hand-over costs about 10 us, in which one core copies some 100 kB; what is short is Python, which threads share.
+# A sample is handed to another thread only if the batch moves at least this many bytes, or if the first sample took that
+# long. A hand-over costs about 10 us, in which one core copies some 100 kB, and short work is mostly Python, which threads
+# cannot run at once.
 _WORTH_THREADS = 1 << 17
 _LONG_NS = 100_000
 
 
 class Call:
-    """One call of an operator: what its functions may ask for beside their inputs and arguments.
+    """One call of an operator: what its functions may ask for besides their inputs and arguments.
 
     Attributes:
         n: how many samples there are.
         batched: whether the result is a Batch (else one Tensor).
         device: where the operator runs.
-        draws: random operators: where the streams of random words of this call are.
+        draws: for random operators: the position of this call's streams of random words.
         outs: the specs of the outputs.
     """
 
     __slots__ = (
-        "batched", "context", "device", "draws", "handles", "n", "op", "outs", "ready_made", "settled", "stores",
-        "stream", "taker",
+        "batched",
+        "cached_call",
+        "context",
+        "device",
+        "draws",
+        "handles",
+        "n",
+        "op",
+        "outs",
+        "ready_made",
+        "stores",
+        "stream",
+        "taker",
     )  # fmt: skip
 
-    def __init__(self, op: Operator, settled: CachedCall, handles: Any, n: int, batched: bool, draws: Any):
+    def __init__(self, op: Operator, cached_call: CachedCall, handles: Any, n: int, batched: bool, draws: Any):
         self.op = op
-        self.settled = settled
+        self.cached_call = cached_call
         self.handles = handles
         self.n = n
         self.batched = batched
         self.draws = draws
-        self.device = settled.device
-        self.outs = settled.outs
+        self.device = cached_call.device
+        self.outs = cached_call.outs
         self.stores: list[Any] = []
         self.stream: Any = None
         self.context: Any = None
-        self.taker: Any = None  # the call whose input 0 is the output of this one, see `fusion.announce`
-        self.ready_made: Store | None = None  # the output, by the call before (`fusion.py`)
+        self.taker: Any = None  # the call that takes the output of this one as its input 0, see `fusion.announce`
+        self.ready_made: Store | None = None  # the output, if the call before has computed it (`fusion.py`)
 
     # ---- for operators
 
@@ -83,8 +96,8 @@ class Call:
     def spread(self, function: Callable[[int], Any], count: int, nbytes: int | None = None) -> dict[int, BaseException]:
         """`function(i)` for every i below `count`, on several threads if that is worth it; the exceptions by index.
 
-        `nbytes` is how much memory is moved, if that is a measure of the work. Whether one bad sample is an error for
-        all is the operator's to say: `ndd.bad_sample`, or raise the first.
+        `nbytes` is how much memory is moved, if that measures the work. The operator decides whether a bad sample is an
+        error for all: `ndd.bad_sample`, or raise the first.
         """
         if count > 1 and (nbytes is None or nbytes >= _WORTH_THREADS):
             return self.context.thread_pool.run(function, count)
@@ -109,34 +122,34 @@ class Call:
 
     def pace(self, of: Any) -> Pace:
         """The measured pace of a loop or kernel of this operator for values of these types."""
-        specs = self.settled.specs
+        specs = self.cached_call.specs
         key = (of, specs[0] and specs[0].dtype if specs else None, self.outs[0].dtype)
         return self.op.paces.get(key) or self.op.paces.setdefault(key, Pace())
 
     def once(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives. In a call with nothing but constants it can follow from these alone (and from `n`): then it
-        is made once for all calls with the same, which must not write to it."""
-        if self.op.random or self.settled.handles or any([h is not None for h in self.handles]):
+        """The result of `make`. In a call whose arguments are all constants, it depends on these and on `n` alone: then it
+        is made once for all calls with the same constants, which must not write to it."""
+        if self.op.random or self.cached_call.handles or any([h is not None for h in self.handles]):
             return make()
-        return self.settled.once(self.n, make)
+        return self.cached_call.once(self.n, make)
 
     def once_for_shapes(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
-        """What `make` gives, for a plan in which the values of argument `aside` have no part: made once for all calls with
-        the same constants and with samples of this one shape, if they have one. Nobody may write to it."""
-        named = self.settled.named
-        if any([named[name] is handle for handle in self.settled.handles for name in named if name != aside]):
+        """The result of `make` for a plan that does not use the values of argument `aside`: made once for all calls with the
+        same constants and with samples of this one shape, if they have one shape. Nobody may write to it."""
+        named = self.cached_call.named
+        if any([named[name] is handle for handle in self.cached_call.handles for name in named if name != aside]):
             return make()
         key = shapes.tobytes()
         if key != key[: shapes.shape[1] * 8] * len(shapes):
             return make()
-        return self.settled.once(key, make)
+        return self.cached_call.once(key, make)
 
     # ---- for the framework
 
     def run(self, invocation: Invocation) -> list[Store]:
         """Computes the outputs; errors carry the operator's name, the sample and its source."""
         self.context = invocation.context
-        if self.settled.assumed:
+        if self.cached_call.assumed:
             handle = self.handles[0]
             warn_of_planes(self.op.name, (handle._store or stored(handle)).shapes, invocation.call)
         if self.device.device_id is None:
@@ -152,27 +165,27 @@ class Call:
     def _compute(self) -> list[Store]:
         op = self.op
         if self.stream is not None and op.fuses:
-            made = fusion.joined(self, _gpu_rooms().on_gpu.joined)
-            if made is not None:
-                self.stores = [made[1]]
-                return self._labelled([made[0]], None)
+            outcome = fusion.joined(self, _gpu_rooms().on_gpu.joined)
+            if outcome is not None:
+                self.stores = [outcome[1]]
+                return self._labelled([outcome[0]], None)
         if not self.n:  # operators never see an empty batch
             return results_without_samples(self, [None if h is None else stored(h) for h in self.handles])
         stores = self._inputs()
         if self.ready_made is not None:
-            made, self.ready_made = self.ready_made, None
-            return self._labelled([made], None)
+            outcome, self.ready_made = self.ready_made, None
+            return self._labelled([outcome], None)
         if op.views is not None:
             return self._view(stores)
         if op.batch is not None and not op.batch_takes_plan and (op.plan is None or self.device.device_id is None):
             return self._batch(stores)
         # Kernels read samples without gaps: strided samples are copied for this call.
         stores = [None if s is None else s.contiguous() for s in stores]
-        constant = not (op.random or self.settled.handles)
+        constant = not (op.random or self.cached_call.handles)
         key = shapes_key(stores, self.n, self.device.device_id is not None) if constant else None
-        planned = self.settled.plans.get(key) if key is not None else None
+        planned = self.cached_call.plans.get(key) if key is not None else None
         if planned is not None:
-            self.settled.missed = 0
+            self.cached_call.missed = 0
             try:
                 return self._labelled(self._computed(planned, stores, self.n), None)
             except Exception as error:
@@ -180,31 +193,31 @@ class Call:
         return self._planned_now(stores, key)
 
     def _inputs(self) -> list[Any]:
-        """The values of the inputs, which the stream of the call waits for."""
+        """The values of the inputs; the stream of the call waits for them."""
         self.stores = stores = [None if h is None else h._store or stored(h) for h in self.handles]
         if self.stream is not None:
             wait_for = _gpu_rooms().scope.wait_for
             for store in stores:
                 if store is not None and store.device.device_id is not None:
                     wait_for(store, self.stream)
-        for handle in self.settled.handles:
+        for handle in self.cached_call.handles:
             if handle._store is None:
                 stored(handle)
         return stores
 
     def arguments(self) -> dict[str, Any]:
         """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""
-        settled, n = self.settled, self.n
-        known, found = settled.by_name
+        cached_call, n = self.cached_call, self.n
+        known, by_name = cached_call.by_name
         if known == n:
-            return found
-        found = {
+            return by_name
+        by_name = {
             a.name: values_of(a, v, n, self.op.name) if a.per_sample and v is not None else v
-            for a, v in zip(self.op.arguments, settled.named.values(), strict=True)
+            for a, v in zip(self.op.arguments, cached_call.named.values(), strict=True)
         }
-        if not settled.handles:
-            settled.by_name = n, found
-        return found
+        if not cached_call.handles:
+            cached_call.by_name = n, by_name
+        return by_name
 
     def _view(self, stores: list[Any]) -> list[Store]:
         """Outputs that are views of the inputs' memory."""
@@ -230,14 +243,14 @@ class Call:
         op = self.op
         try:
             if self.device.device_id is None:
-                found = op.batch(self, *self._operands(stores), **self.arguments())  # type: ignore[misc]
+                outcome = op.batch(self, *self._operands(stores), **self.arguments())  # type: ignore[misc]
             else:
                 own = [s if s is None or s.device != self.device else s.contiguous() for s in stores]  # for kernels
-                found = _gpu_rooms().on_gpu.batch(self, self._operands(own))
-            single = self.settled.single
+                outcome = _gpu_rooms().on_gpu.batch(self, self._operands(own))
+            single = self.cached_call.single
             if not op.ours:
-                check_values(found, self.outs, single, None if self.settled.fewer else self.n)
-            results = [on_cpu.store_of(v, s) for v, s in zip([found] if single else found, self.outs, strict=True)]
+                check_values(outcome, self.outs, single, None if self.cached_call.fewer else self.n)
+            results = [on_cpu.store_of(v, s) for v, s in zip([outcome] if single else outcome, self.outs, strict=True)]
         except Exception as error:
             raise_named(error, op, stores)
         return self._labelled(results, None)
@@ -248,15 +261,15 @@ class Call:
         frames: FrameMap | None = None
         try:
             n = self.n
-            if op.frames and any(map(is_video, self.settled.specs)):
-                operands, args, frames = unroll(op, operands, self.settled.named, n)
+            if op.frames and any(map(is_video, self.cached_call.specs)):
+                operands, args, frames = unroll(op, operands, self.cached_call.named, n)
                 n = frames.count
             else:
                 args = self.arguments()
             plan = self._plan(operands, args, n, frames is not None)
             planned = on_cpu.planned(self, plan, n) if self.device.device_id is None else CachedPlan(plan, [])
             if key is not None and frames is None and not any([o is not None and o.touched for o in operands]):
-                self.settled.keep(key, planned)
+                self.cached_call.keep(key, planned)
             seen = stores if frames is None else [None if o is None else o._store_ for o in operands]
             results = self._computed(planned, seen, n, operands)
         except Exception as error:
@@ -268,15 +281,15 @@ class Call:
         if op.plan is None:
             return _default_plan(operands[0].shapes, args)
         plan = op.plan(self, *operands, **args) if op.plan_takes_call else op.plan(*operands, **args)
-        return plan if op.ours else checked_plan(plan, self.outs, self.settled.single, n, frames)
+        return plan if op.ours else checked_plan(plan, self.outs, self.cached_call.single, n, frames)
 
     def _operands(self, stores: list[Any]) -> list[Any]:
-        specs = self.settled.specs
-        found: list[Any] = [
+        specs = self.cached_call.specs
+        operands: list[Any] = [
             None if s is None else Operand(s, specs[i] if i < len(specs) else self.handles[i]._spec, self.n)
             for i, s in enumerate(stores)
         ]
-        return found + [None] * (len(self.op.inputs) - len(found))
+        return operands + [None] * (len(self.op.inputs) - len(operands))
 
     def _computed(
         self, planned: CachedPlan, stores: list[Any], n: int, operands: list[Any] | None = None
@@ -308,7 +321,7 @@ class _GpuRooms(NamedTuple):
 
 @functools.cache
 def _gpu_rooms() -> _GpuRooms:
-    """What only GPU work needs. An `import` inside a function takes 0.5 us each time."""
+    """The module that only GPU work needs. An `import` inside a function takes 0.5 us each time."""
     from ndd._cuda import scope
     from ndd._operator import on_gpu
 
@@ -319,8 +332,10 @@ def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:
     """The units of the axes of a result. A sound of the same shape has the same rate."""
     known = source.scales or []
     if call.op.scale is not None:
-        made = {one: call.op.scale(one, **call.settled.named) for one in set(known)}  # recordings have few rates
-        return [made[one] for one in known] if len(known) == store.n else None
+        scales = {
+            scale: call.op.scale(scale, **call.cached_call.named) for scale in set(known)
+        }  # there are few different rates
+        return [scales[scale] for scale in known] if len(known) == store.n else None
     alike = store.layout == source.layout and np.array_equal(store.shape_array, source.shape_array)
     return source.scales if store.scales is None and alike else store.scales
 
@@ -338,9 +353,9 @@ def _default_plan(shapes: np.ndarray, args: dict[str, Any]) -> Plan:
 
 
 def _repeat(store: Store, n: int) -> Store:
-    one = store.arrays()[0]
+    sample = store.arrays()[0]
     repeated = Store(
-        store.dtype, store.layout, store.device, store.shapes * n, parts=[one] * n,
+        store.dtype, store.layout, store.device, store.shapes * n, parts=[sample] * n,
         source_info=None if store.source_info is None else list(store.source_info) * n,
     )  # fmt: skip
     repeated.stream, repeated.ready = store.stream, store.ready

@@ -1,4 +1,4 @@
-"""The call cache: what the constants of a call settle, and plans for inputs of certain shapes."""
+"""The call cache: everything that follows from the constants of a call, and plans for inputs of certain shapes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ndd._operator.plan import Plan
 from ndd._tensor import Batch, Spec, Tensor
 from ndd._tensor.cache_keys import seen_before
 
-FEW = 64  # plans cached for one call, and samples compared one by one to find a batch uniform
-_FEW_RAGGED = 256  # samples of different shapes whose GPU records are cached: 100 bytes each and launch
-_CHURN = 8  # calls in a row with shapes that are not cached; from then on shapes are cached when they come again
+FEW = 64  # plans cached for one call, and samples compared one by one to see whether a batch is uniform
+_FEW_RAGGED = 256  # samples of different shapes whose GPU records are cached: 100 bytes for each sample and launch
+_CHURN = 8  # calls in a row with new shapes, after which shapes are cached only when they come again
 _HANDLES = (Tensor, Batch)
 
 
@@ -42,26 +42,26 @@ class CachedCall:
             places = (
                 [(i, name) for i, (name, v) in enumerate(named.items()) if v.__class__ in _HANDLES] if handles else []
             )
-        self.places = places  # of the handles among the arguments
+        self.places = places  # keys of the handles among the arguments
         self.device = device
         self.moves = moves
         self.outs = outs
         self.single = single
         self.fewer = self.batch_only = False
         self.assumed = False  # input 0 has no layout, and is taken as HWC
-        self.constants: Any = None  # to be compared with those of a call whose key is equal
+        self.constants: Any = None  # compared with those of a call whose key is equal
         self.plans: dict[Any, CachedPlan] = {}
         self.made_once: dict[Any, Any] = {}  # see `Call.once` and `Call.once_for_shapes`
         self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
-        self.columns: dict[Any, Any] = {}  # GPU: what all launches say of inputs and outputs
+        self.columns: dict[Any, Any] = {}  # GPU: what all launches know of inputs and outputs
         self.missed = 0  # calls in a row for which no plan was cached
-        self.came_once: set[int] = set()  # hashes of shapes that came once
-        # A number of samples, and what `Call.arguments` gives for it.
+        self.came_once: set[int] = set()  # hashes of shapes that have come once
+        # A number of samples, and the result of `Call.arguments` for it.
         self.by_name: tuple[int, dict[str, Any]] = (-1, {})
 
     def keep(self, key: Any, planned: CachedPlan) -> None:
-        """Keeps a plan for the next batch of these shapes. Where each batch has other shapes (sound, for example), only
-        that of shapes that came before: to write launches down takes a fifth of the time of a call."""
+        """Caches a plan for the next batch of these shapes. If each batch has other shapes (sound, for example), it caches a
+        plan only when its shapes come again: recording launches takes a fifth of the time of a call."""
         self.missed += 1
         if self.missed > _CHURN and not seen_before(key, self.came_once):
             return
@@ -72,15 +72,15 @@ class CachedCall:
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """The result of `make`, computed once for all calls with these constants and this key."""
-        made = self.made_once
+        cache = self.made_once
         try:
-            return made[key]
+            return cache[key]
         except KeyError:
-            found = make()
-        if len(made) > FEW:
-            made.clear()
-        made[key] = found
-        return found  # not `made[key]`: another thread may have cleared it
+            result = make()
+        if len(cache) > FEW:
+            cache.clear()
+        cache[key] = result
+        return result  # not looked up again: another thread may have cleared it
 
     def given(self, values: Sequence[Any], keep: bool = True) -> CachedCall:
         """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
@@ -89,11 +89,11 @@ class CachedCall:
         for i, name in self.places:
             named[name] = values[i] if keep else None
             handles.append(named[name])
-        found = CachedCall(self.specs, named, handles, self.device, self.moves, self.outs, self.single, self.places)
-        found.fewer, found.batch_only, found.assumed = self.fewer, self.batch_only, self.assumed
-        found.constants, found.plans, found.kernels = self.constants, self.plans, self.kernels
-        found.columns, found.made_once = self.columns, self.made_once
-        return found
+        cached = CachedCall(self.specs, named, handles, self.device, self.moves, self.outs, self.single, self.places)
+        cached.fewer, cached.batch_only, cached.assumed = self.fewer, self.batch_only, self.assumed
+        cached.constants, cached.plans, cached.kernels = self.constants, self.plans, self.kernels
+        cached.columns, cached.made_once = self.columns, self.made_once
+        return cached
 
 
 class CachedPlan:
@@ -105,14 +105,14 @@ class CachedPlan:
         self.plan = plan
         self.shapes = shapes
         self.columns: list[Any] | None = None
-        self.kernels: list[Any] | None = None  # CPU: the kernels, with what they get of the plan
+        self.kernels: list[Any] | None = None  # CPU: the kernels, with the parts of the plan that they get
         self.rooms: Any = None  # GPU: what the outputs need
-        self.recorded: Any = None  # GPU: the launches, to be made again without asking the operator
-        self.cached = False  # whether it serves later batches of these shapes
+        self.recorded: Any = None  # GPU: the recorded launches, which are repeated without the operator's code
+        self.cached = False  # whether it is valid for later batches of these shapes
 
 
 def shapes_key(stores: list[Any], n: int, on_gpu: bool) -> Any:
-    """The key of a plan beside the constants: the shapes. None if the plan is not worth caching or depends on more."""
+    """The shapes as the key of a plan, besides the constants. None if the plan is not worth caching or depends on more."""
     if not stores:
         return None
     key: list[Any] = [n]
@@ -124,7 +124,7 @@ def shapes_key(stores: list[Any], n: int, on_gpu: bool) -> Any:
             extents = s.shape_array
             key.append((extents.shape[1], extents.tobytes()))
             continue
-        if s.flat is not None and s.n > 1:  # flat buffers are made for shapes that differ
+        if s.flat is not None and s.n > 1:  # only shapes that differ make flat buffers
             return None
         shapes = s.shapes
         if s.whole is None and len(shapes) > FEW:

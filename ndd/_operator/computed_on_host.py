@@ -1,4 +1,4 @@
-"""A `.cuda` for operators whose shapes follow from data: a GPU could not know them without waiting either."""
+"""A `.cuda` for operators whose shapes follow from data, which a GPU operator would have to wait for too."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def computed_on_host(launch: Any, *operands: Any, **arguments: Any) -> Any:
     from ndd._cuda import transfer
 
     call = launch.call
-    found = call.op.batch(call, *operands, **arguments)
-    values = [found] if call.settled.single else found
+    results = call.op.batch(call, *operands, **arguments)
+    values = [results] if call.cached_call.single else results
     stores = [
         transfer.to_gpu(store_of(v, Spec.of(s.dtype, s.ndim, s.layout, Device.CPU)), call.device)
         for v, s in zip(values, call.outs, strict=True)
     ]
-    return stores[0] if call.settled.single else stores
+    return stores[0] if call.cached_call.single else stores

@@ -51,7 +51,8 @@ def operator(
         elementwise: True is `cut="elements"`.
         masks: an image HW is taken as HWC with one channel, and comes out as HW. The operator never sees it.
         paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.
-        register: list the operator among those that the registry-wide tests walk.
+        register: whether the registry-wide tests walk the operator.
+        function: the function that is decorated; without it the result is the decorator.
 
     Roles, each a decorator of the operator:
 
@@ -83,128 +84,129 @@ def operator(
     }  # fmt: skip
 
     def declare(declared: Callable[..., Any]) -> Any:
-        found = Operator(declared, options)
-        wrapper = wrapper_of(found)
+        op = Operator(declared, options)
+        wrapper = wrapper_of(op)
         if register:
-            registry.add(found)
+            registry.add(op)
         return wrapper
 
     return declare if function is None else declare(function)
 
 
-def wrapper_of(found: Operator) -> Any:
-    """The public function, with the true signature. Missing arguments are Python's own TypeErrors, unknown ones are ours:
-    Python before 3.13 does not say what may have been meant."""
-    if not found.name.isidentifier():
-        raise TypeError(f"ndd.operator: an operator needs a name: write it with `def`, not as {found.name}")
-    scope: dict[str, Any] = {"_op": found}
-    parameters = list(inspect.signature(found.function).parameters.values())
+def wrapper_of(op: Operator) -> Any:
+    """The public function, with the true signature. Python raises TypeErrors for missing arguments, and we for unknown ones:
+    Python before 3.13 does not suggest what may have been meant."""
+    if not op.name.isidentifier():
+        raise TypeError(f"ndd.operator: an operator needs a name: write it with `def`, not as {op.name}")
+    scope: dict[str, Any] = {"_op": op}
+    parameters = list(inspect.signature(op.function).parameters.values())
     inputs = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
     head = [p.name if p.default is p.empty else f"{p.name}=None" for p in inputs]
     if inputs:
         head.append("/")
-    head.append(f"*{found.variadic or '_surplus'}")
+    head.append(f"*{op.variadic or '_surplus'}")
     tail = ["batch_size=None", "device=None"]
-    for argument in found.arguments:
+    for argument in op.arguments:
         scope[f"_default_{argument.name}"] = argument.default
         tail.append(argument.name if argument.required else f"{argument.name}=_default_{argument.name}")
-    if found.random:
+    if op.random:
         tail.append("rng=None")
     tail.append("**_unknown")
-    given = "".join(f"{p.name}, " for p in inputs) + (f"*{found.variadic}, " if found.variadic else "")
-    values = "".join(f"{_value_of(a)}, " for a in found.arguments)
-    rng = ", rng" if found.random else ""
-    surplus = "" if found.variadic else "    if _surplus:\n        raise _op.surplus(_surplus)\n"
+    passed = "".join(f"{p.name}, " for p in inputs) + (f"*{op.variadic}, " if op.variadic else "")
+    values = "".join(f"{_value_of(a)}, " for a in op.arguments)
+    rng = ", rng" if op.random else ""
+    surplus = "" if op.variadic else "    if _surplus:\n        raise _op.surplus(_surplus)\n"
     text = (
-        f"def {found.name}({', '.join(head + tail)}):\n"
+        f"def {op.name}({', '.join(head + tail)}):\n"
         "    if _unknown:\n"
         "        raise _op.unknown(_unknown)\n"
         f"{surplus}"
-        f"    return _op.call(({given}), ({values}), batch_size, device{rng})\n"
+        f"    return _op.call(({passed}), ({values}), batch_size, device{rng})\n"
     )
-    exec(compile(text, f"{OPERATOR_FILE}{found.name}>", "exec"), {"__name__": __name__, **scope}, scope)
-    wrapper = scope[found.name]
+    exec(compile(text, f"{OPERATOR_FILE}{op.name}>", "exec"), {"__name__": __name__, **scope}, scope)
+    wrapper = scope[op.name]
     leave_alone(wrapper.__code__)
-    wrapper.__doc__ = found.function.__doc__
-    wrapper.__module__ = found.module
-    wrapper.__qualname__ = found.name
-    wrapper.__annotations__ = dict(found.function.__annotations__)
+    wrapper.__doc__ = op.function.__doc__
+    wrapper.__module__ = op.module
+    wrapper.__qualname__ = op.name
+    wrapper.__annotations__ = dict(op.function.__annotations__)
     taken = inspect.signature(wrapper)
     wrapper.__signature__ = taken.replace(
         parameters=[p for p in taken.parameters.values() if p.name not in ("_unknown", "_surplus")]
     )
-    wrapper.operator = found
-    wrapper.plan = partial(_set_plan, found)
-    wrapper.views = partial(_set, found, "views")
-    wrapper.batch = partial(_set_batch, found)
-    wrapper.cpu = partial(_set_kernel, found, "cpu")
-    wrapper.cuda = partial(_set_cuda, found)
-    wrapper.fuses = partial(_set_fusion, found)
+    wrapper.operator = op
+    wrapper.plan = partial(_set_plan, op)
+    wrapper.views = partial(_set, op, "views")
+    wrapper.batch = partial(_set_batch, op)
+    wrapper.cpu = partial(_set_kernel, op, "cpu")
+    wrapper.cuda = partial(_set_cuda, op)
+    wrapper.fuses = partial(_set_fusion, op)
     return wrapper
 
 
 def _value_of(argument: Argument) -> str:
-    """Source text for an argument's value. A short list becomes a tuple: calls can be looked up by it, and later
-    changes of the list do not reach it. `type`, not `__class__`: a list that `invariant` has marked keeps its mark."""
+    """Source text for an argument's value. A short list becomes a tuple, by which calls can be looked up and which later
+    changes of the list do not reach. `type`, not `__class__`: a list that `invariant` has marked keeps its mark."""
     name = argument.name
     if not argument.vector:
         return name
     return f"tuple({name}) if type({name}) is list and len({name}) <= {LONGEST_CACHED} else {name}"
 
 
-def _set(found: Operator, role: str, function: Any) -> Any:
-    setattr(found, role, function)
+def _set(op: Operator, role: str, function: Any) -> Any:
+    setattr(op, role, function)
     return function
 
 
-def _set_plan(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
-    found.plan_takes_call = next(iter(inspect.signature(function).parameters), None) == "call"
-    return _set(found, "plan", function)
+def _set_plan(op: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    op.plan_takes_call = next(iter(inspect.signature(function).parameters), None) == "call"
+    return _set(op, "plan", function)
 
 
-def _set_fusion(found: Operator, maker: str, *needs: str) -> Callable[..., Any]:
-    """`maker`: the operator that makes input 0, its `.cu` file, or "decoders"; `needs`: arguments of which one must be given."""
+def _set_fusion(op: Operator, maker: str, *needs: str) -> Callable[..., Any]:
+    """`maker`: the operator that makes input 0, its `.cu` file, or "decoders"; `needs`: at least one of these arguments must
+    be given."""
 
     def fuses(function: Callable[..., Any]) -> Callable[..., Any]:
-        found.fuses[maker] = function, needs
+        op.fuses[maker] = function, needs
         return function
 
     return fuses
 
 
-def _set_batch(found: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
-    found.batch_takes_plan = list(inspect.signature(function).parameters)[1:2] == ["plan"]
-    return _set(found, "batch", function)
+def _set_batch(op: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    op.batch_takes_plan = list(inspect.signature(function).parameters)[1:2] == ["plan"]
+    return _set(op, "batch", function)
 
 
-def _set_kernel(found: Operator, role: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _set_kernel(op: Operator, role: str, function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = inspect.signature(getattr(function, "function", function)).parameters.values()
-    setattr(found, role, function)
-    setattr(found, f"{role}_names", ["**" if p.kind is p.VAR_KEYWORD else p.name for p in parameters])
+    setattr(op, role, function)
+    setattr(op, f"{role}_names", ["**" if p.kind is p.VAR_KEYWORD else p.name for p in parameters])
     if role == "cpu" and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        _check_places(found)
+        _check_places(op)
     return function
 
 
-def _check_places(found: Operator) -> None:
-    """TypeError for a kernel that does not take the outputs: it could not write them, and what memory held before would come
+def _check_places(op: Operator) -> None:
+    """TypeError for a kernel that does not take the outputs: it could not write them, and uninitialised memory would come
     out."""
-    outputs = found.declared_outputs if isinstance(found.declared_outputs, int) else 1
-    expected = [*([found.variadic] if found.variadic else found.inputs), *["out"] * outputs]
-    places = found.cpu_names[: len(expected)]
-    if len(places) < len(expected) or any(a.name in places for a in found.arguments):
+    outputs = op.declared_outputs if isinstance(op.declared_outputs, int) else 1
+    expected = [*([op.variadic] if op.variadic else op.inputs), *["out"] * outputs]
+    places = op.cpu_names[: len(expected)]
+    if len(places) < len(expected) or any(a.name in places for a in op.arguments):
         raise TypeError(
-            f"{found.name}.cpu: expected a function of ({', '.join(expected)}) and then, by name, of what else it needs, "
-            f"got one of ({', '.join(found.cpu_names)})"
+            f"{op.name}.cpu: expected a function of ({', '.join(expected)}), then of anything else that it needs by name, "
+            f"got one of ({', '.join(op.cpu_names)})"
         )
 
 
-def _set_cuda(found: Operator, source: Any = None) -> Callable[..., Any]:
+def _set_cuda(op: Operator, source: Any = None) -> Callable[..., Any]:
     """`op.cuda("x.cu")` alone: one launch of the kernel named as the operator; as a decorator: a Python function."""
     if callable(source):
-        return _set_kernel(found, "cuda", source)
-    found.cuda_source = source
-    return partial(_set_kernel, found, "cuda")
+        return _set_kernel(op, "cuda", source)
+    op.cuda_source = source
+    return partial(_set_kernel, op, "cuda")
 
 
 __all__ = ["Operator", "operator", "wrapper_of"]

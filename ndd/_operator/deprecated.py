@@ -1,4 +1,4 @@
-"""Operators and arguments that DALI renamed or dropped, and still takes with a warning."""
+"""Operators and arguments that DALI has renamed or dropped and still takes with a warning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def renamed(operator: str, old: str, old_value: Any, new: str, new_value: Any) -
     if old_value is None:
         return new_value
     if new_value is not None:
-        raise TypeError(f"{operator}() got `{old}`, the old name of `{new}`, beside `{new}`")
+        raise TypeError(f"{operator}() got `{old}`, the old name of `{new}`, besides `{new}`")
     _warn(f"{operator}: `{old}` is an old name of `{new}`")
     return old_value
 
@@ -58,14 +58,15 @@ def old_name(function: F, module: str) -> F:
 
 def _documented(function: Any, module: str, head: str) -> Any:
     """A copy of a declaration for another place."""
-    found = types.FunctionType(
+    copy = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
-    found.__kwdefaults__, found.__annotations__ = function.__kwdefaults__, function.__annotations__
-    found.__module__, found.__doc__ = module, f"{head}\n\n    {function.__doc__}"
-    return found
+    copy.__kwdefaults__, copy.__annotations__ = function.__kwdefaults__, function.__annotations__
+    copy.__module__, copy.__doc__ = module, f"{head}\n\n    {function.__doc__}"
+    return copy
 
 
 def _warn(text: str) -> None:
-    """A DeprecationWarning at the user's line: Python shows those of a script or a notebook, not those of a library."""
+    """Warns with a DeprecationWarning at the user's line: Python shows these in a script or a notebook, but not in a
+    library."""
     warn_at(user_frame(), text, DeprecationWarning)

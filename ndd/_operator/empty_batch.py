@@ -27,7 +27,7 @@ def results_without_samples(call: Call, inputs: list[Store | None]) -> list[Stor
     outs = call.outs
     try:
         extents = _extents(call, inputs)
-    except Exception as error:  # an operator that cannot be asked without samples: the rank is known
+    except Exception as error:  # an operator that cannot plan without samples: only the rank is known
         raise_signalled(error)
         extents = None
     stores: list[Store] = []
@@ -43,27 +43,27 @@ def results_without_samples(call: Call, inputs: list[Store | None]) -> list[Stor
 
 
 def ranked(store: Store, spec: Spec) -> Store:
-    """A result of which no sample is left, with the rank that it was declared to have."""
+    """A result without samples, of the declared rank."""
     if store.whole is not None or not spec.ndim:
         return store
-    made = empty_store(store.dtype, store.layout, store.device, (0,) * spec.ndim)
-    made.dropped, made.stream, made.ready = store.dropped, store.stream, store.ready
-    return made
+    empty = empty_store(store.dtype, store.layout, store.device, (0,) * spec.ndim)
+    empty.dropped, empty.stream, empty.ready = store.dropped, store.stream, store.ready
+    return empty
 
 
 def _extents(call: Call, inputs: list[Store | None]) -> list[Shape] | None:
-    op, specs = call.op, call.settled.specs
+    op, specs = call.op, call.cached_call.specs
     sequences = op.frames and any(map(is_video, specs))
     known = [_known(store, spec, sequences) for store, spec in zip(inputs, specs, strict=False)]
-    empty = [i for i, one in enumerate(known) if one is not None]
-    if not op.ours or not op.may_run_ahead or call.settled.handles:
+    empty = [i for i, entry in enumerate(known) if entry is not None]
+    if not op.ours or not op.may_run_ahead or call.cached_call.handles:
         return None
     in_memory = op.plan is None and (op.batch is not None or op.views is not None)
     if op.keeps_shape and inputs[0] is not None:
         return [extents_of(inputs[0], call.outs[0].ndim)]
     if in_memory and call.device.device_id is not None:
         return None
-    probe = type(call)(op, call.settled, call.handles, 1, True, call.draws)
+    probe = type(call)(op, call.cached_call, call.handles, 1, True, call.draws)
     probe.context = call.context
 
     def shapes_of(shapes: list[Shape]) -> list[Shape]:
@@ -74,13 +74,13 @@ def _extents(call: Call, inputs: list[Store | None]) -> list[Shape] | None:
             stores[i] = Store(spec.dtype, spec.layout, spec.device, [shape], **memory)
         return _computed(probe, stores) if in_memory else _planned(probe, stores, sequences)
 
-    found = infer_extents(shapes_of, [known[i] for i in empty], large=not in_memory)  # type: ignore[misc]
-    if found is not None and sequences:
+    extents = infer_extents(shapes_of, [known[i] for i in empty], large=not in_memory)  # type: ignore[misc]
+    if extents is not None and sequences:
         lengths = [
             extents_of(s, 1)[0] for s, spec in zip(inputs, specs, strict=False) if s is not None and is_video(spec)
         ]
-        found = [(lengths[0], *shape) for shape in found]
-    return found
+        extents = [(lengths[0], *shape) for shape in extents]
+    return extents
 
 
 def _known(store: Store | None, spec: Spec | None, sequences: bool) -> tuple[Shape, str | None] | None:
@@ -94,12 +94,12 @@ def _known(store: Store | None, spec: Spec | None, sequences: bool) -> tuple[Sha
 
 
 def _planned(probe: Call, stores: list[Any], sequences: bool) -> list[Shape]:
-    specs: list[Any] = [frame_spec(spec) for spec in probe.settled.specs] if sequences else probe.settled.specs
+    specs: list[Any] = [frame_spec(spec) for spec in probe.cached_call.specs] if sequences else probe.cached_call.specs
     operands: list[Any] = [None if s is None else Operand(s, specs[i], 1) for i, s in enumerate(stores)]
     operands += [None] * (len(probe.op.inputs) - len(operands))
     plan = probe._plan(operands, probe.arguments(), 1, sequences)
-    shapes = [plan.shapes] if probe.settled.single else plan.shapes
-    return [tuple(int(extent) for extent in np.asarray(one)[0]) for one in shapes]
+    shapes = [plan.shapes] if probe.cached_call.single else plan.shapes
+    return [tuple(int(extent) for extent in np.asarray(shape)[0]) for shape in shapes]
 
 
 def _computed(probe: Call, stores: list[Any]) -> list[Shape]:

@@ -1,7 +1,7 @@
-"""Video: a sample with a leading F axis is worked on as F samples, and put together again.
+"""Video: a sample with a leading F axis is unrolled into F samples, which are put together again afterwards.
 
-If only another input than the first has that axis (the matrices of `warp_affine`), each image is worked on once for each of
-them, and videos come out.
+If only an input other than the first has that axis (the matrices of `warp_affine`), each image is computed once for each of
+its frames, and videos come out.
 """
 
 # What is private to users, such as `Handle._value`, is this package's own.
@@ -55,13 +55,13 @@ class FrameMap:
         return int(np.searchsorted(self.starts, frame, side="right") - 1)
 
     def roll(self, store: Store, spec: Spec) -> Store:
-        """Frames put together to samples again. The frames of one sample must have one shape."""
+        """Puts frames together into samples again. The frames of one sample must have one shape."""
         counts = self.counts.tolist()
         shapes: list[tuple[int, ...]] = []
         for k, count in enumerate(counts):
             own = store.shapes[self.starts[k] : self.starts[k] + count]
             if any(s != own[0] for s in own):
-                text = f"the frames of one sample must come out in one shape, got {sorted(set(own))}"
+                text = f"the frames of one sample must all get one shape, got {sorted(set(own))}"
                 raise bad_sample(int(self.starts[k]), text)
             shapes.append((count, *(own[0] if own else self._without_frames(k, (spec.ndim or 1) - 1))))
         forms: dict[str, Any] = {}
@@ -83,7 +83,7 @@ class FrameMap:
         return result
 
     def _without_frames(self, sample: int, ndim: int) -> tuple[int, ...]:
-        """The shape of the frames of a sample that has none: what they were, for most operators keep it."""
+        """The shape of the frames of a sample without frames: that of the input, which most operators keep."""
         own = tuple(self.sizes[sample].tolist())
         return own if len(own) == ndim else (0,) * ndim
 
@@ -139,7 +139,7 @@ def _frames_of(operand: Operand) -> Operand:
     elif store.flat is not None and len(store.shapes) == operand.n:
         forms["flat"] = store.flat
     else:
-        forms["parts"] = [a[i, ...] for a in operand.arrays for i in range(len(a))]  # also where a frame is a number
+        forms["parts"] = [a[i, ...] for a in operand.arrays for i in range(len(a))]  # even where a frame is a number
     result = Store(store.dtype, spec.layout, store.device, shapes, **forms)
     result.stream, result.ready = store.stream, store.ready
     return Operand(result, spec, len(shapes))
@@ -167,13 +167,13 @@ def _per_frame(argument: Argument, handle: Any, counts: np.ndarray, operator: st
                 f"{operator}: sample {i}: argument {argument.name!r} has {len(array)} values for {count} frames"
             )
         rows.extend(values)
-    found: Any
+    per_frame: Any
     if argument.vector:
-        found = [np.atleast_1d(r).astype(argument.numpy) for r in rows]
-        found = found if _uneven(found) else np.array(found, argument.numpy)
+        per_frame = [np.atleast_1d(r).astype(argument.numpy) for r in rows]
+        per_frame = per_frame if _uneven(per_frame) else np.array(per_frame, argument.numpy)
     else:
-        found = np.array([np.asarray(r).reshape(()) for r in rows]).astype(argument.numpy)
-    return Values(argument.name, found, len(rows), argument.numpy, argument.vector, varies=True)
+        per_frame = np.array([np.asarray(r).reshape(()) for r in rows]).astype(argument.numpy)
+    return Values(argument.name, per_frame, len(rows), argument.numpy, argument.vector, varies=True)
 
 
 def _uneven(rows: list[Any]) -> bool:

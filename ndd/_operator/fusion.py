@@ -1,16 +1,16 @@
 """Fusion: a result that only one call takes is computed only as far as that call needs it (the role `.fuses`).
 
 One question decides: *does one waiting call alone hold my output, and can it plan from shapes?* `_can_take` and `_holds_alone`
-answer it, for the maker (`waiting`) as for the call that waits (`joined`), and
+answer it, both for the maker (`waiting`) and for the call that waits (`joined`). If so,
 
 * a decoder decodes only the part of its images that the call reads (`window`);
-* a spectrogram is handed over in pieces of some hundred columns, while these lie in the cache, and is never stored
-  (`continuation`): for 64 recordings it has 19 MB, three times the mel bands that are made of it, and writing and reading it took
-  more time than all its Fourier transforms;
+* a spectrogram is handed over in pieces of some hundred columns, which still lie in the cache, and is never stored
+  (`continuation`): for 64 recordings it has 19 MB, three times the mel bands that are made from it, and writing and reading
+  it took longer than all its Fourier transforms;
 * on a GPU the kernels that resample images normalise the pixels that they make (`joined`).
 
-It is the same arithmetic, so the same bits, as one operator after the other. `.fuses` of the waiting operator names the operator
-(or its `.cu` file, or "decoders") that makes input 0, and says what of its work can be done there.
+The arithmetic, and so every bit, is the same as with one operator after the other. `.fuses` of the waiting operator names
+the operator (or its `.cu` file, or "decoders") that makes input 0, and says what of its work can be done there.
 """
 
 # What is private to users, such as `Handle._value`, is this package's own.
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from ndd._operator.call import Call
 
 DECODERS = "decoders"
-_HELD_HERE = 2  # references to an input that only its call holds, while they are counted
+_HELD_HERE = 2  # the reference count of an input that only its call holds
 
 
 class Waiting(NamedTuple):
-    """The one call that holds an output that is to be made, its input, without memory, its plan, and what `.fuses` says."""
+    """The one call that holds an output which is still to be made: that input without memory, its plan, and the work of
+    `.fuses`."""
 
     call: Call
     input: Operand
@@ -50,8 +51,8 @@ class Waiting(NamedTuple):
 
 
 def announce(call: Call, pending: Any) -> bool:
-    """Tells the call that makes input 0, if it has not started, that this call will take its output. Returns whether this call is
-    to compute both, as on a GPU where the other call is not queued yet."""
+    """Tells the call that makes input 0, if it has not started, that this call will take its output. Returns whether this
+    call should compute both, as on a GPU if the other call is not queued yet."""
     maker, fuses = _maker_of(pending), call.op.fuses
     if maker is None:
         return False
@@ -60,19 +61,19 @@ def announce(call: Call, pending: Any) -> bool:
     key = maker.op.name if maker.op.name in fuses and maker.op.ours else DECODERS
     if key in fuses:
         _, needs = fuses[key]
-        named = call.settled.named
+        named = call.cached_call.named
         if not needs or any([named[name] is not None for name in needs]):
             maker.taker = call
     return False
 
 
 def _can_take(maker: Call, taker: Call, key: str | None) -> bool:
-    """Whether `taker` says what it does with the output of `maker`, and they work on the same batch in the same place."""
+    """Whether `taker` can fuse with `maker`, and both work on the same batch on the same device."""
     return (
         key in taker.op.fuses
         and (maker.device, maker.n, maker.batched) == (taker.device, taker.n, taker.batched)
-        and maker.settled.single
-        and not maker.settled.fewer
+        and maker.cached_call.single
+        and not maker.cached_call.fewer
     )
 
 
@@ -82,20 +83,20 @@ def _holds_alone(taker: Call) -> bool:
 
 
 def waiting(call: Call, shapes: np.ndarray, key: str) -> Waiting | None:
-    """The one call that takes the output of this one, if that has these shapes; None if somebody else holds it, if nobody waits for
-    it, or if what does would fail."""
+    """The one call that takes the output of this one, if the output has these shapes; None if somebody else holds the
+    output, if nobody waits for it, or if the waiting call would fail."""
     taker = call.taker
     if taker is None or not call.n or not (_can_take(call, taker, key) and _holds_alone(taker)):
         return None
     # The values of arguments and further inputs may have to wait for this call.
-    settled = taker.settled
-    if any([h._store is None for h in settled.handles]) or any([h is not None for h in taker.handles[1:]]):
+    cached_call = taker.cached_call
+    if any([h._store is None for h in cached_call.handles]) or any([h is not None for h in taker.handles[1:]]):
         return None
     try:
-        spec = settled.specs[0]
+        spec = cached_call.specs[0]
         operand = Operand(Store(spec.dtype, spec.layout, spec.device, shapes), spec, call.n)
         return _asked(taker, operand, key)
-    except Exception as error:  # the taker itself meets it too
+    except Exception as error:  # the taker raises it itself
         raise_signalled(error)
         return None
 
@@ -112,11 +113,11 @@ def _asked(taker: Call, operand: Operand, key: str) -> Waiting:
 def window(call: Call, shapes: np.ndarray) -> np.ndarray | None:
     """The part of each image HWC of this call that somebody will read, for images of these `shapes`: int64 `[N, 4]`, y0, x0, y1,
     x1. None for whole images. Pixels outside may hold anything."""
-    found = waiting(call, shapes, DECODERS)
-    if found is None or found.input.layout != "HWC":
+    waiter = waiting(call, shapes, DECODERS)
+    if waiter is None or waiter.input.layout != "HWC":
         return None
-    starts, ends = found.answer
-    # A window outside of the image reads the pixels at its edge.
+    starts, ends = waiter.answer
+    # A window outside of the image reads the pixels at the image's edge.
     starts = np.clip(starts, 0, shapes[:, :2] - 1)
     return np.concatenate((starts, np.clip(ends, starts + 1, shapes[:, :2])), axis=1).astype(np.int64)
 
@@ -125,28 +126,28 @@ def window(call: Call, shapes: np.ndarray) -> np.ndarray | None:
 
 
 class Continuation(NamedTuple):
-    """The function of the waiting call for a piece, and the store of its output."""
+    """The waiting call's function for a piece, and the store of its output."""
 
     work: Callable[..., None]
     store: Store
 
 
 def continuation(call: Call, shapes: np.ndarray) -> Continuation | None:
-    """The function that takes pieces of the output of this call, which has these shapes, in place of storing it."""
-    found = waiting(call, shapes, call.op.name)
-    if found is None or found.answer is None:
+    """The function that takes pieces of this call's output, which has these shapes, so that it is not stored."""
+    waiter = waiting(call, shapes, call.op.name)
+    if waiter is None or waiter.answer is None:
         return None
-    return Continuation(found.answer, on_cpu.allocated(found.plan.shapes, found.call.outs[0]))
+    return Continuation(waiter.answer, on_cpu.allocated(waiter.plan.shapes, waiter.call.outs[0]))
 
 
-def hand_over(call: Call, made: Continuation, shapes: np.ndarray) -> Store:
+def hand_over(call: Call, receiver: Continuation, shapes: np.ndarray) -> Store:
     """Gives the waiting call its complete output. Returns a placeholder for the output of this call, which nobody reads: it has the
     shapes, and NaN for numbers."""
     spec = call.outs[0]
-    # Views of one array: to broadcast each by itself took 0.3 ms of a batch of 64.
+    # Views of one array: broadcasting each by itself took 0.3 ms for a batch of 64.
     nothing = np.broadcast_to(np.full(1, np.nan, spec.dtype.numpy), tuple(np.maximum.reduce(shapes).tolist()))
     parts = [nothing[tuple(map(slice, extents))] for extents in shapes.tolist()]
-    call.taker.ready_made = made.store
+    call.taker.ready_made = receiver.store
     if observation.active is not None:
         observation.active.note(f"fused: made together with {call.taker.op.name}, piece by piece")
     return Store(spec.dtype, spec.layout, spec.device, shapes, parts=parts)
@@ -156,48 +157,49 @@ def hand_over(call: Call, made: Continuation, shapes: np.ndarray) -> Store:
 
 
 def joined(call: Call, launch: Callable[..., Store]) -> tuple[Store, Store] | None:
-    """The output of this call, by the kernels of the one that makes its input, and that input, which has shapes but no memory. None
-    if that has begun, if somebody else holds the input, or if it would fail. `launch`: see `on_gpu.joined`."""
+    """The output of this call, made by the kernels of the call that makes its input, and that input, which has shapes but no
+    memory. None if that call has begun, if somebody else holds the input, or if it would fail. `launch`: see
+    `on_gpu.joined`."""
     pending = call.handles[0]._pending
     maker = _maker_of(pending)
     if maker is None or pending.queued or not (_fits(maker, call) and _holds_alone(call)):
         return None
     try:
         maker.context, maker.stream = call.context, call.stream
-        for handle in call.settled.handles:  # before the wait for a decoder, for example
+        for handle in call.cached_call.handles:  # checked before the wait for a decoder, for example
             stored(handle)
         stores = [None if s is None else s.contiguous() for s in maker._inputs()]
         operands = maker._operands(stores)
         plan = maker._plan(operands, maker.arguments(), maker.n, False)
-        spec = call.settled.specs[0]
+        spec = call.cached_call.specs[0]
         between = Store(spec.dtype, spec.layout, spec.device, np.asarray(plan.shapes))
         between.source_info = source_info_of(stores)
-        found = _asked(call, Operand(between, spec, call.n), maker.op.cuda_source)  # type: ignore[arg-type]
-        if not found.answer:
+        waiter = _asked(call, Operand(between, spec, call.n), maker.op.cuda_source)  # type: ignore[arg-type]
+        if not waiter.answer:
             return None
-        result = launch(maker, plan, operands, found.input, found.plan, call.outs[0])
+        result = launch(maker, plan, operands, waiter.input, waiter.plan, call.outs[0])
         if observation.active is not None:
             observation.active.note(f"fused: made by the kernels of {maker.op.name}, which has no result of its own")
         return result, between
-    except Exception as error:  # one call after the other raises the right error
+    except Exception as error:  # running both calls raises the right error
         raise_signalled(error)
         return None
 
 
 def _fits(maker: Call, call: Call) -> bool:
-    """Whether the kernels of `maker` can make what `call` makes of its output, on a GPU."""
+    """Whether the GPU kernels of `maker` can also do the work of `call` on its output."""
     return (
         call.device.device_id is not None
         and maker.op.ours
         and maker.op.cuda is not None
         and _can_take(maker, call, maker.op.cuda_source)
-        and maker.outs[0].layout == call.settled.specs[0].layout
+        and maker.outs[0].layout == call.cached_call.specs[0].layout
         and (maker.op.frames is False or "F" not in (maker.outs[0].layout or ""))
     )
 
 
 def _maker_of(pending: Any) -> Call | None:
-    """The call that will make a value; None if it has begun, or if no operator makes it."""
+    """The call that will make a value; None if it has begun, or if the value is not made by an operator."""
     if pending is None or pending.begun:
         return None
     maker = getattr(pending.work, "__self__", None)  # `work` is `Call.run` of the call

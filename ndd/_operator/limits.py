@@ -1,4 +1,5 @@
-"""Limits of arguments that say how much work an operator does for each element. They lie far above any use and refuse mistakes.
+"""Limits of arguments that determine how much work an operator does for each element. They lie far above any real use and
+catch mistakes.
 
 The size of a result needs no limit of its own: memory has one, and the error tells the bytes. These arguments cost time without
 memory.
@@ -24,11 +25,11 @@ MOST: dict[str, int] = {
     "n_mfcc": 1 << 14,
     "sequence_length": 1 << 24,
 }
-RISE = 1 << 12  # how many times more samples than before a sound may have at another rate
+RISE = 1 << 12  # how many times more samples a sound may have after resampling
 
 
 def excess(name: str, values: Any) -> tuple[int, str] | None:
-    """The first row of an argument's values that is too large, and the error's text."""
+    """The first row of an argument's values that is too large, and the text of the error."""
     most = MOST.get(name)
     if most is None or isinstance(values, list):
         return None

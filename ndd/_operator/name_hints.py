@@ -1,4 +1,4 @@
-"""Hints for names of torchvision, albumentations, OpenCV and Pillow that users try here."""
+"""Hints for users who try names of torchvision, albumentations, OpenCV and Pillow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from ndd._operator.naming import did_you_mean
 from ndd._tensor.type_guards import is_list, is_tuple
 
-# An argument elsewhere: what ndd's operators call it. The first that an operator has is meant.
+# Arguments of other libraries, and their names here; the first that an operator has is suggested.
 _ARGUMENTS = {
     "kernel_size": ("window_size", "mask_size"), "ksize": ("window_size", "mask_size"), "blur_limit": ("window_size", "sigma"),
     "scale": ("random_area", "size", "scale"), "ratio": ("random_aspect_ratio", "ratio"),
@@ -28,7 +28,8 @@ _BY_CHANCE = (
     "an operator changes every sample, and arguments may differ from sample to sample: draw them, as in "
     "ndd.flip(x, horizontal=ndd.random.coin_flip(batch_size=n, probability={value}))"
 )
-# What stands first elsewhere. For other operators: the first argument that has no default, or has the operator's name.
+# The argument that comes first in other libraries. For other operators it is the first that has no default, or has the
+# operator's name.
 _FIRST = {
     "resize": "size=[height, width], or resize_shorter=256 for the shorter side",
     "flip": "horizontal={value!r}",
@@ -37,7 +38,7 @@ _FIRST = {
     "erase": "anchor=, shape=",
 }
 
-# Names of a module elsewhere, in lower case and without underlines: what does it here.
+# Names of other libraries' modules, in lower case and without underscores, and what does the same here.
 _NAMES = {
     ("compose", "sequential", "oneof", "someof", "lambda", "randomapply", "randomchoice"):
         "operators are functions: call one after the other, images = ndd.resize(images, size=[224, 224])",
@@ -85,18 +86,18 @@ def keyword_hint(operator: str, name: str, value: object, known: list[str]) -> s
 
 
 def position_hint(operator: str, value: object, arguments: list[str], required: list[str]) -> str:
-    """The hint in the error for an argument without its name."""
+    """The hint in the error for an argument that is passed by position."""
     first = next((a for a in (operator, "size", *required) if a in arguments), next(iter(arguments), ""))
     text = _FIRST.get(operator, f"{first}=" if required or first in (operator, "size") else "")
     value = list(value) if is_tuple(value) else value
     short = (isinstance(value, int | float | str) or is_list(value)) and len(repr(value)) < 40
     named = text.format(value=value if short else Ellipsis) if text else f"{first}=" if first else ""
-    return f": arguments go by their names{f', such as {named}' if named else ''}"
+    return f": arguments are passed by name{f', such as {named}' if named else ''}"
 
 
 @functools.lru_cache(
     256
-)  # test runners and IDEs ask modules for names that nobody has, thousands of times, and difflib takes 2 ms
+)  # test runners and IDEs ask modules for missing names thousands of times, and difflib takes 2 ms
 def _hint(module: str, name: str, known: tuple[str, ...]) -> str:
     plain = name.lower().replace("_", "")
     names = {other.lower().replace("_", ""): other for other in known if not other.startswith("_")}

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 def planned(call: Call, plan: Plan, n: int) -> CachedPlan:
-    """The plan with the shapes of the outputs as memory for them is made."""
-    shapes = [_both(s) for s in ([plan.shapes] if call.settled.single else plan.shapes)]
+    """The plan with the shapes of the outputs in the form in which memory is made for them."""
+    shapes = [_both(s) for s in ([plan.shapes] if call.cached_call.single else plan.shapes)]
     return CachedPlan(plan, shapes)
 
 
 def computed(call: Call, planned: CachedPlan, stores: list[Any], n: int) -> list[Store]:
-    """The outputs: by `.batch` where the operator has one that takes the plan, else by kernels for one sample."""
+    """The outputs: computed by `.batch` if the operator has one that takes the plan, else by kernels for one sample."""
     op, plan = call.op, planned.plan
     results = [_allocate(s, array, spec) for (s, array), spec in zip(planned.shapes, call.outs, strict=True)]
-    if not n:  # videos without frames
+    if not n:  # the batch consists of videos without frames
         return results
     if op.batch_takes_plan:
         op.batch(call, plan, *stores, *[None] * (len(op.inputs) - len(stores)), *results)  # type: ignore[misc]
@@ -58,17 +58,19 @@ def computed(call: Call, planned: CachedPlan, stores: list[Any], n: int) -> list
 
 
 def _chosen(op: Any, plan: Plan) -> list[tuple[Any, Any]]:
-    """The kernels that compute the samples, each with the numbers of those that it is for; None: all."""
+    """The kernels that compute the samples, each with the numbers of its samples; None: all of them."""
     kernel = op.cpu if plan.kernel is None else plan.kernel
     if kernel is None:
         raise RuntimeError(f'there is no CPU variant: write one with `@{op.name}.cpu`, or ask for device="gpu"')
     if kernel.__class__ is not dict:
         return [(kernel, None)]
-    return [(one, None if mask.all() else np.flatnonzero(mask)) for one, mask in kernel.items() if mask.any()]
+    return [
+        (candidate, None if mask.all() else np.flatnonzero(mask)) for candidate, mask in kernel.items() if mask.any()
+    ]
 
 
 class _Bound:
-    """A kernel and what it gets: which operands, in which views, and which numbers of the plan."""
+    """A kernel and what it gets: the operands, their views, and numbers of the plan."""
 
     __slots__ = (
         "_alike", "_columns", "_compiled", "_cut", "_kernel", "_loops", "_numbers", "_operands", "_samples", "_varies",
@@ -111,9 +113,10 @@ class _Bound:
                 self._one_by_one(call, operands, n)
 
     def _in_arrays(self, call: Call, operands: list[Any], out: Store) -> bool:
-        """Runs a kernel of Python's on a few large arrays, if it can; errors are left to the way sample by sample."""
+        """Runs a Python kernel on a few large arrays, if it can. Errors are found again when samples are computed one by
+        one."""
         kernel, by_elements = self._kernel, self._cut == "elements"
-        if self._compiled:  # few numbers are not worth the time to compile
+        if self._compiled:  # a few numbers are not worth compiling for
             if not (by_elements and kernel.has_fallback() and is_few(out)):
                 return False
             kernel = kernel.run_fallback
@@ -149,7 +152,7 @@ class _Bound:
         loop.run(call, operands)
 
     def _one_by_one(self, call: Call, operands: list[Any], n: int) -> None:
-        """Runs a kernel of Python's for each sample."""
+        """Runs a Python kernel for each sample."""
         columns = [sample_arrays(store, view, n) for store, view in zip(operands, self._views, strict=True)]
         nbytes = sum([store.nbytes() * (n if store.n != n else 1) for store in operands if store is not None])
         if call.op.variadic:  # the kernel takes the inputs of a sample as one tuple
@@ -159,8 +162,8 @@ class _Bound:
         rows = list(zip(*columns, *self._columns, strict=True))
         kernel, chosen = self._kernel, self._samples
         if chosen is not None:
-            found = call.spread(lambda k: kernel(*rows[chosen[k]]), len(chosen), nbytes * len(chosen) // n)
-            raise_first({int(chosen[k]): error for k, error in found.items()})
+            errors = call.spread(lambda k: kernel(*rows[chosen[k]]), len(chosen), nbytes * len(chosen) // n)
+            raise_first({int(chosen[k]): error for k, error in errors.items()})
         elif call.op.ours:
             raise_first(call.spread(lambda i: kernel(*rows[i]), n, nbytes))
         else:
@@ -173,7 +176,7 @@ def _bound(value: Any) -> tuple[Any, bool]:
 
 
 def _names(kernel: Any) -> list[str]:
-    """The parameters of a kernel that a plan names."""
+    """The parameters of a kernel that the plan names."""
     code = getattr(kernel, "function", kernel).__code__
     return list(code.co_varnames[: code.co_argcount])
 
@@ -190,7 +193,7 @@ def _nothing(returned: Any) -> None:
     """Refuses a value that a user's kernel returns: it would be lost, and the output would stay unwritten."""
     if returned is not None:
         raise TypeError(
-            f"the CPU kernel is to write the result into its output (`out[...] = ...`), it returned {type(returned).__name__}"
+            f"the CPU kernel must write the result into its output (`out[...] = ...`), but it returned {type(returned).__name__}"
         )
 
 
@@ -219,7 +222,7 @@ def store_of(value: Any, spec: Spec) -> Store:
 
 
 def _both(shapes: Any) -> tuple[list[tuple[int, ...]], np.ndarray | None]:
-    """The shapes that a plan gives as tuples, and as an array of their own where they were an array."""
+    """The shapes of a plan as tuples, and as a copied array if they were an array."""
     if shapes.__class__ is np.ndarray:
         return [tuple(s) for s in shapes.tolist()], shapes.astype(np.int64)
     return [tuple(int(e) for e in s) for s in shapes], None

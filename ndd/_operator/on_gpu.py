@@ -1,4 +1,4 @@
-"""The GPU side of a call: memory for the outputs, and the operator's launches, made anew or as they were recorded."""
+"""The GPU side of a call: memory for the outputs, and the operator's launches, new or recorded."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def computed(call: Call, planned: CachedPlan, operands: list[Any], n: int) -> list[Store]:
-    """The outputs. Launches that depend on shapes and constants alone are made again without the operator's code."""
+    """The outputs. Launches that depend on shapes and constants alone are repeated without the operator's code."""
     op, plan = call.op, planned.plan
     if planned.rooms is None:
-        shapes = [plan.shapes] if call.settled.single else plan.shapes
+        shapes = [plan.shapes] if call.cached_call.single else plan.shapes
         rooms: list[Room] = []
         for s in shapes:
             rooms.append(rooms[0] if rooms and s is shapes[0] else Room(s, n, operands))
-        planned.rooms = rooms  # whole: other threads may use this plan at once
+        planned.rooms = rooms  # complete: other threads may use this plan at once
     results = [room.store(spec) for room, spec in zip(planned.rooms, call.outs, strict=True)]
     if planned.recorded is not None:
         replay(planned.recorded, call, operands, results)
@@ -40,21 +40,21 @@ def computed(call: Call, planned: CachedPlan, operands: list[Any], n: int) -> li
     return results
 
 
-def joined(first: Call, plan: Plan, operands: list[Any], made: Operand, second: Plan, spec: Spec) -> Store:
-    """The output of an operator by the kernels of the one that makes its input, without that input in between.
+def joined(first: Call, plan: Plan, operands: list[Any], between: Operand, second: Plan, spec: Spec) -> Store:
+    """The output of an operator, made by the kernels of the operator that makes its input, without the input in between.
 
     Args:
         first: the call of the other operator, its `plan` and inputs.
-        made: its output, of which there are the shapes but no memory.
+        between: its output, which has shapes but no memory.
         second: the plan of the operator itself.
-        spec: what comes out of it.
+        spec: the description of its output.
     """
-    n = made.n
+    n = between.n
     result = Room(second.shapes, n, []).store(spec)
     both = Plan(second.shapes, {**plan.per_sample, **second.per_sample}, {**plan.shared, **second.shared})
     launch = Joined(first, both, operands, [Operand(result, spec, n)], n)
-    launch.type_between = made.dtype
-    first.op.cuda(launch, *operands, made, **_named_values(first.op, plan))  # type: ignore[misc]
+    launch.type_between = between.dtype
+    first.op.cuda(launch, *operands, between, **_named_values(first.op, plan))  # type: ignore[misc]
     return result
 
 

@@ -1,4 +1,4 @@
-"""`Operator`: what was declared, and the one path of every call up to the point where it is scheduled."""
+"""`Operator`: a declaration, and the path of every call up to the point where it is scheduled."""
 
 # What is private to users, such as `Handle._value`, is this package's own.
 # pyright: reportPrivateUsage=false
@@ -32,8 +32,10 @@ from ndd._tensor.operations import operation
 from ndd._tensor.type_guards import is_list
 from ndd._tensor.warn_once import warn_once
 
-_KEPT_CALLS = 256
-LONGEST_CACHED = 256  # of a list: to compare the 34,928 numbers of SSD's anchors took 36 ms, to convert them takes 4
+_MOST_CALLS = 256
+LONGEST_CACHED = (
+    256  # numbers in a list: comparing the 34,928 numbers of SSD's anchors took 36 ms, converting them takes 4
+)
 _HANDLES = (Tensor, Batch)
 _PLAIN = frozenset({type(None), bool, int, float, str, DType, InterpType})  # hashable, and never changed
 _UNKNOWN_LAYOUT = object()
@@ -55,19 +57,21 @@ class Operator:
     scale: Callable[..., Any] | None = None
     """The units of the result's axes (seconds, hertz), from those of input 0 and the arguments."""
     plan_takes_call = False
-    # Whether what a sample becomes depends on that sample alone; or a function of the arguments that says so.
+    # Whether each result depends on its own sample alone; or a function of the arguments that says so.
     independent_samples: bool | Callable[..., bool] = True
     empty_ndim: int | None = None
-    """How many axes the samples of an empty list have for this operator, where it takes no numbers alone: 1 if it takes bytes.
-    Such a batch says 0 of itself, as DALI's does."""
-    keeps_shape = False  # True: samples come out with the shape in which those of input 0 came
-    may_run_ahead = True  # False: what it does beside its result is seen
+    """The number of axes that this operator assumes for samples of an empty list, if it does not take scalars: 1 if it takes
+    bytes. Such a batch itself says 0, as DALI's does."""
+    keeps_shape = False  # True: the results have the shapes of input 0's samples
+    may_run_ahead = True  # False: the operator has side effects
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         self.name = function.__name__
         self.function = function
-        self.module = function.__module__ or "__main__"  # code that `exec` runs may have no name
-        self.ours = self.module.startswith("ndd.")  # else what its functions give is looked at, at every call
+        self.module = function.__module__ or "__main__"  # code that `exec` runs may lack a module name
+        self.ours = self.module.startswith(
+            "ndd."
+        )  # of users' operators the results of the functions are checked at every call
         self.inputs, self.required, self.variadic, self.arguments = arguments_of(function)
         for argument in self.arguments if self.ours else ():
             argument.bounded = argument.name in MOST
@@ -81,17 +85,19 @@ class Operator:
         self.paths: bool = options["paths"]
         self.reads = _reads(options["reads"], self)
         self.declared_outputs: int | Callable[..., int] = options["outputs"]
-        self.fuses: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}  # by what makes input 0, see `fusion.py`
-        self.paces: dict[Any, Any] = {}  # of loops on the CPU, see `partition.py`
+        self.fuses: dict[
+            str, tuple[Callable[..., Any], tuple[str, ...]]
+        ] = {}  # by the maker of input 0, see `fusion.py`
+        self.paces: dict[Any, Any] = {}  # the paces of loops on the CPU, see `partition.py`
         self.cpu_names: list[str] = []
         self.cuda_names: list[str] = []
         self.forget()
 
     def forget(self) -> None:
-        """Drops what is kept between calls."""
+        """Clears the caches between calls."""
         self._effective: dict[tuple[int, str | None], str | None] = {}
-        self._settled: dict[Any, CachedCall] = {}
-        self._came_once: set[int] = set()  # of calls with arrays, see `_worth_keeping`
+        self._cached_calls: dict[Any, CachedCall] = {}
+        self._came_once: set[int] = set()  # keys of calls with arrays, see `_worth_keeping`
 
     @property
     def runs_on_gpu(self) -> bool:
@@ -99,23 +105,25 @@ class Operator:
         return self.cuda is not None or self.cuda_source is not None or self.views is not None
 
     def outputs(self, *inputs: Any, **arguments: Any) -> int:
-        """How many outputs there are for these inputs (only whether they are given matters) and arguments (those not
-        given have their defaults), before anything runs."""
+        """How many outputs there are for these inputs (it only matters whether they are given) and arguments (the others
+        have their defaults), before anything runs."""
         declared = self.declared_outputs
         if isinstance(declared, int):
             return declared
         asked = inspect.signature(declared).parameters
         defaults = {a.name: a.default for a in self.arguments if a.name in asked}
-        given = {k: i < len(inputs) and inputs[i] is not None for i, k in enumerate(self.inputs) if k in asked}
-        return declared(**{**defaults, **given, **{k: v for k, v in arguments.items() if k in asked and v is not None}})
+        present = {k: i < len(inputs) and inputs[i] is not None for i, k in enumerate(self.inputs) if k in asked}
+        return declared(
+            **{**defaults, **present, **{k: v for k, v in arguments.items() if k in asked and v is not None}}
+        )
 
     def effective_layout(self, spec: Spec, ndim: int | None = None) -> str | None:
         """The layout an input is taken to have: its own if allowed, a default by rank if it has none."""
         key = (spec.ndim if ndim is None else ndim, spec.layout or None)
-        found = self._effective.get(key, _UNKNOWN_LAYOUT)  # type: ignore[arg-type]
-        if found is _UNKNOWN_LAYOUT:
-            found = self._effective[key] = self._check_layout(*key)  # type: ignore[index, arg-type]
-        return found  # type: ignore[return-value]
+        effective = self._effective.get(key, _UNKNOWN_LAYOUT)  # type: ignore[arg-type]
+        if effective is _UNKNOWN_LAYOUT:
+            effective = self._effective[key] = self._check_layout(*key)  # type: ignore[index, arg-type]
+        return effective  # type: ignore[return-value]
 
     def _check_layout(self, ndim: int, layout: str | None) -> str | None:
         allowed = self.layouts
@@ -128,11 +136,7 @@ class Operator:
             raise ValueError(
                 f"{self.name}: The number of dimensions {ndim} does not match any of the allowed layouts for input 0. "
                 f"Valid layouts are: {', '.join(allowed)}"
-                + (
-                    ". Encoded pictures are decoded before: ndd.decoders.image(x)"
-                    if ndim == 1 and "HWC" in allowed
-                    else ""
-                )
+                + (". Decode encoded pictures first: ndd.decoders.image(x)" if ndim == 1 and "HWC" in allowed else "")
             )
         if layout not in allowed:
             raise ValueError(
@@ -145,7 +149,7 @@ class Operator:
     def call(
         self, inputs: tuple[Any, ...], values: tuple[Any, ...], batch_size: Any, device: Any, rng: Any = None
     ) -> Any:
-        """Checks, works out what will come out, schedules; returns handles."""
+        """Checks the arguments, describes the outputs, schedules the call and returns handles."""
         if watched:
             inputs, values, batch_size, device, rng = shown(self.name, inputs, values, batch_size, device, rng)
         n: int | None = None
@@ -165,103 +169,105 @@ class Operator:
                 return self.call(inputs, values, batch_size, device, rng)
             if value._external:
                 external = True
-            if value._spec.ndim is None:  # a call that is kept goes for one element type and number of axes
+            if value._spec.ndim is None:  # a cached call is for one element type and number of axes
                 value._value()
             specs.append(value._spec)
         if self.masks and specs[0] is not None and specs[0].ndim == 2 and specs[0].layout in (None, "", "HW"):
             return self._of_mask(inputs, values, batch_size, device, rng)
         try:
-            settled = self._settled_call(inputs, values, None if device is None else self._asked(device), specs)
+            cached_call = self._find_or_make_call(
+                inputs, values, None if device is None else self._asked(device), specs
+            )
         except RuntimeError as error:
             if external:
                 raise
             raise_as_later(error)
-        if settled.handles:
-            for value in settled.handles:
+        if cached_call.handles:
+            for value in cached_call.handles:
                 if value.__class__ is Batch:
-                    n = self._agree(n, value, inputs, settled.named)
+                    n = self._agree(n, value, inputs, cached_call.named)
                 external = external or value._external
         batched = n is not None
         if batch_size is not None:
             n, batched = self._batch_size(batch_size, n, inputs), True
         elif n is None:
             n = 1
-            if settled.batch_only:
+            if cached_call.batch_only:
                 raise ValueError(
                     f"{self.name}: `batch_size` must be specified for `{self.name}`: it has no data inputs for it"
                 )
-        if settled.moves:
-            inputs = self._moved(inputs, settled.device)
-        call = Call(self, settled, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
-        needed = (*inputs, *settled.handles) if settled.handles else inputs
+        if cached_call.moves:
+            inputs = self._moved(inputs, cached_call.device)
+        call = Call(self, cached_call, inputs, n, batched, _random_words(self.name, rng) if self.random else None)
+        needed = (*inputs, *cached_call.handles) if cached_call.handles else inputs
         if self.fuses and fusion.announce(call, inputs[0]._pending):
-            needed = needed[1:]  # it may be made along with this
+            needed = needed[1:]  # the input may be made along with this call
         invocation = schedule(self.name, call.run, needed, shares_memory=external, operator_call=call)
         maker = Batch._of_pending if batched else Tensor._of_pending
-        if settled.fewer and batched:
+        if cached_call.fewer and batched:
             n = None  # type: ignore[assignment]
-        outs = settled.outs
-        if settled.single:
+        outs = cached_call.outs
+        if cached_call.single:
             return maker(invocation, 0, outs[0], n)
         return tuple([maker(invocation, i, o, n) for i, o in enumerate(outs)])
 
     def _of_mask(self, inputs: tuple[Any, ...], values: tuple[Any, ...], batch_size: Any, device: Any, rng: Any) -> Any:
-        """The call for an image HW: as one channel, and back. Views, so nothing is copied. DALI takes none: what it says of
-        one is a ValueError, so that stays where this says no as well."""
+        """The call for an HW image, which becomes HWC with one channel and HW again, by views. DALI refuses such images with
+        ValueError, and so does this where the operator refuses the HWC image."""
         reshape, mask = operation("reshape"), inputs[0]
         image = reshape(mask, src_dims=[0, 1, -1], layout="HWC")
         image._external = mask._external
         try:
-            found = self.call((image, *inputs[1:]), values, batch_size, device, rng)
+            results = self.call((image, *inputs[1:]), values, batch_size, device, rng)
         except RuntimeError as error:
             raise ValueError(str(error)).with_traceback(error.__traceback__) from error.__cause__
-        outs = [found] if isinstance(found, Handle) else list(found)
+        outs = [results] if isinstance(results, Handle) else list(results)
         for i, out in enumerate(outs):
             layout = out._spec.layout or ""
             if sorted(layout.lstrip("F")) == ["C", "H", "W"]:
                 places = [k for k, c in enumerate(layout) if c != "C"]
                 outs[i] = reshape(out, src_dims=places, layout=layout.replace("C", ""))
-        return outs[0] if isinstance(found, Handle) else tuple(outs)
+        return outs[0] if isinstance(results, Handle) else tuple(outs)
 
-    def unknown(self, given: dict[str, Any]) -> TypeError:
+    def unknown(self, arguments: dict[str, Any]) -> TypeError:
         """The error for arguments that the operator does not have."""
-        name = next(iter(given))
+        name = next(iter(arguments))
         if name in self.inputs:
             return TypeError(f"{self.name}() takes its input {name!r} by position, not by name")
         known = [a.name for a in self.arguments] + ["batch_size", "device"] + (["rng"] if self.random else [])
-        hint = keyword_hint(self.name, name, given[name], known)
+        hint = keyword_hint(self.name, name, arguments[name], known)
         return TypeError(f"{self.name}() got an unexpected keyword argument {name!r}{hint}")
 
-    def surplus(self, given: tuple[Any, ...]) -> TypeError:
+    def surplus(self, positional: tuple[Any, ...]) -> TypeError:
         """The error for arguments without their names."""
         known, required = [a.name for a in self.arguments], [a.name for a in self.arguments if a.required]
-        taken, count = len(self.inputs), len(self.inputs) + len(given)
-        hint = position_hint(self.name, given[0], known, required)
+        taken, count = len(self.inputs), len(self.inputs) + len(positional)
+        hint = position_hint(self.name, positional[0], known, required)
         plural = "" if taken == 1 else "s"
         return TypeError(f"{self.name}() takes {taken} positional argument{plural} but {count} were given{hint}")
 
-    def _settled_call(
+    def _find_or_make_call(
         self, inputs: tuple[Any, ...], values: tuple[Any, ...], device: Any, specs: list[Any]
     ) -> CachedCall:
         """The cached call with the same constants and specs, or a new one."""
         key = values
         try:
-            settled = self._settled.get((key, device, *specs))
+            cached_call = self._cached_calls.get((key, device, *specs))
         except TypeError:  # a list in a list, an array or a handle among the values
             key = tuple([v if v.__class__ in _PLAIN else _cache_key(v) for v in values])
             try:
-                settled = self._settled.get((key, device, *specs))
+                cached_call = self._cached_calls.get((key, device, *specs))
             except TypeError:
-                settled = None
-        if settled is not None and settled.constants.same(key):
-            return settled.given(values) if settled.handles else settled
+                cached_call = None
+        if cached_call is not None and cached_call.constants.same(key):
+            return cached_call.given(values) if cached_call.handles else cached_call
         return self._settle(inputs, values, key, device, specs)
 
     def _settle(
         self, inputs: tuple[Any, ...], values: tuple[Any, ...], key: tuple[Any, ...], device: Any, specs: list[Any]
     ) -> CachedCall:
-        """Everything about a call that follows from its constants and from what its inputs are. Kept for the next call
-        with the same ones: converting 20 arguments costs 10 us, finding them converted 1 us."""
+        """Everything that follows from a call's constants and from its inputs' specs. It is cached for the next such call:
+        converting 20 arguments takes 10 us, looking them up 1 us."""
         for i, spec in enumerate(specs[: self.required]):
             if spec is None:
                 raise TypeError(f"{self.name}: expected a value for input {i}, got None")
@@ -274,29 +280,31 @@ class Operator:
         bare = self.empty_ndim is not None and inputs[0].__class__ is Batch and inputs[0]._n == 0 == specs[0].ndim
         if bare:
             seen[0] = Spec.of(specs[0].dtype, self.empty_ndim, specs[0].layout, specs[0].device)
-        if moves:  # the plan sees the inputs where they will be
+        if moves:  # the plan sees the inputs on the device where they will be
             seen = [s and Spec.of(s.dtype, s.ndim, s.layout, w) for s, w in zip(seen, wanted, strict=True)]
         while len(seen) > self.required and seen[-1] is None and not self.variadic:
             seen.pop()
-        settled = self._declared(seen, named, handles, target, moves)
+        cached_call = self._declared(seen, named, handles, target, moves)
         first = specs[0] if specs else None
-        settled.assumed = first is not None and not first.layout and seen[0].layout == "HWC"
+        cached_call.assumed = first is not None and not first.layout and seen[0].layout == "HWC"
         same_handles = len(handles) == sum([v.__class__ in _HANDLES for v in values])
         if not bare and same_handles and is_immutable(key) and self._worth_keeping(values, (key, device, *specs)):
-            if len(self._settled) > _KEPT_CALLS:
-                self._settled.clear()
-            settled.constants = Constants(key)
-            self._settled[(key, device, *specs)] = settled.given(values, keep=False) if handles else settled
-        return settled
+            if len(self._cached_calls) > _MOST_CALLS:
+                self._cached_calls.clear()
+            cached_call.constants = Constants(key)
+            self._cached_calls[(key, device, *specs)] = (
+                cached_call.given(values, keep=False) if handles else cached_call
+            )
+        return cached_call
 
     def _worth_keeping(self, values: tuple[Any, ...], key: Any) -> bool:
-        """Arrays are drawn anew for each call as often as not: what they settle is kept when they come again. An argument
-        that is not converted to an array of its own is the user's, who may write to it."""
+        """Whether a call with arrays should be cached. Arrays often differ from call to call, so a call is cached when its
+        arrays come again. An array that is not converted to a copy belongs to the user, who may write to it."""
         arrays = [a for a, v in zip(self.arguments, values, strict=True) if v.__class__ is np.ndarray]
         return not arrays or (all([a.vector and a.number for a in arrays]) and seen_before(key, self._came_once))
 
     def _accepted(self, argument: Any, value: Any) -> Any:
-        """An argument's value, checked and converted; a handle where samples may have values of their own."""
+        """An argument's value, checked and converted; a handle if samples may have values of their own."""
         if value is not None and value is not argument.default:
             return argument.accept(value, self.name)
         if argument.required and value is None:
@@ -329,17 +337,17 @@ class Operator:
             )
         outs = [o if o.device is target else Spec.of(o.dtype, o.ndim, o.layout, target) for o in declared]
         outs = [video_spec(o) for o in outs] if sequences else outs
-        settled = CachedCall(seen, named, handles, target, moves, outs, single)
-        settled.fewer, settled.batch_only = fewer, batch_only
-        return settled
+        cached_call = CachedCall(seen, named, handles, target, moves, outs, single)
+        cached_call.fewer, cached_call.batch_only = fewer, batch_only
+        return cached_call
 
     def _check_types(self, seen: list[Any], named: dict[str, Any]) -> None:
-        """RuntimeError for element types of inputs, or values of `dtype`, that the operator does not take."""
+        """Raises RuntimeError for element types of inputs, or values of `dtype`, that the operator does not take."""
         if self.types is not None:
             for i, spec in enumerate(seen if self.variadic else seen[:1]):
                 if spec is not None and spec.dtype.name not in self.types:
                     which = f"input {i}" if i else "input"
-                    advice = " Make it so: ndd.cast(x, dtype=ndd.float32)." if "f32" in self.types else ""
+                    advice = " Convert with ndd.cast(x, dtype=ndd.float32)." if "f32" in self.types else ""
                     raise RuntimeError(
                         f"{self.name}: Unsupported {which} type: {spec.dtype}. Expected one of {', '.join(self.types)}.{advice}"
                     )
@@ -352,17 +360,17 @@ class Operator:
         if value is None or value.__class__ in _HANDLES:
             return value
         try:
-            given = from_pipeline(value)
-            if given is not None:
-                return given
+            unwrapped = from_pipeline(value)
+            if unwrapped is not None:
+                return unwrapped
             if self.paths:
                 value = characters(value)
             elif is_list(value) and value and all(isinstance(v, bytes) for v in value):
-                # Encoded data: of different lengths, no numbers.
+                # Encoded data: byte strings of different lengths.
                 value = build_batch(value, None, None, None, copy=False)
             if value.__class__ in _HANDLES:
                 return value
-            found = build_tensor(value, None, None, None, copy=False)
+            handle = build_tensor(value, None, None, None, copy=False)
         except (TypeError, ValueError, RuntimeError) as error:
             raise type(error)(f"{self.name}: {error}") from None
         if self.layouts is not None and is_list(value) and all(getattr(v, "ndim", 0) == 2 for v in value):
@@ -370,22 +378,22 @@ class Operator:
                 f"{self.name}: list",
                 f"{self.name}: a list of arrays is taken as one array, not as a batch. ndd.batch(...) makes a batch of them",
             )
-        return found
+        return handle
 
     def _agree(self, n: int | None, value: Any, inputs: tuple[Any, ...], named: dict[str, Any] | None = None) -> int:
-        """The batch size of `value`, which must be `n`; ValueError that says who has which."""
+        """The batch size of `value`, which must be `n`; the ValueError says which input has which size."""
         size = value._n if value._n is not None else value.batch_size
         if n is not None and n != size:
-            given: list[tuple[str, Any]] = [(f"input {i}", v) for i, v in enumerate(inputs)]
-            given += [(f"argument {name!r}", v) for name, v in named.items()] if named else []
-            sizes = {what: v.batch_size for what, v in given if isinstance(v, Batch)}
-            told = ", ".join(f"{what} has {count} samples" for what, count in sizes.items())
+            batches: list[tuple[str, Any]] = [(f"input {i}", v) for i, v in enumerate(inputs)]
+            batches += [(f"argument {name!r}", v) for name, v in named.items()] if named else []
+            sizes = {label: v.batch_size for label, v in batches if isinstance(v, Batch)}
+            told = ", ".join(f"{label} has {count} samples" for label, count in sizes.items())
             raise ValueError(f"{self.name}: Inconsistent batch size: {size} != {n}: {told}")
         return size
 
     def _batch_size(self, batch_size: Any, n: int | None, inputs: tuple[Any, ...]) -> int:
-        """The number of samples that come out. As in DALI, inputs that are all batches overrule the argument, except where
-        random numbers are drawn."""
+        """The number of samples of the results. As in DALI, inputs that are all batches overrule the argument, except in
+        random operators."""
         size = sample_count(self.name, batch_size)
         if n is None or size == n:
             return size
@@ -395,13 +403,13 @@ class Operator:
         warn_once(f"{self.name}: batch_size", f"{self.name}: {told}: the argument is ignored")
         return n
 
-    def check_arguments(self, given: dict[str, Any]) -> None:
-        """The error that a call would raise for these arguments and `device`, whatever its inputs are."""
+    def check_arguments(self, arguments: dict[str, Any]) -> None:
+        """The error that a call would raise for these arguments and `device` with any inputs."""
         for argument in self.arguments:
-            if argument.name in given:
-                self._accepted(argument, given[argument.name])
-        if isinstance(given.get("device"), str) and given["device"] != "gpu":
-            self._asked(given["device"])
+            if argument.name in arguments:
+                self._accepted(argument, arguments[argument.name])
+        if isinstance(arguments.get("device"), str) and arguments["device"] != "gpu":
+            self._asked(arguments["device"])
 
     # ---- devices
 
@@ -423,7 +431,7 @@ class Operator:
         return Device.CPU
 
     def _place(self, i: int, spec: Any, target: Device) -> Any:
-        """The place where input `i` is read: see `reads` of `operator`."""
+        """Where input `i` is read: see `reads` of `operator`."""
         if spec is None:
             return None
         where = self.reads[min(i, len(self.reads) - 1)]
@@ -434,7 +442,7 @@ class Operator:
         return target if where == "device" or (reads_there and target.device_id is None) else spec.device
 
     def _moved(self, handles: tuple[Any, ...], target: Device) -> tuple[Any, ...]:
-        """The inputs where the operator reads them."""
+        """The inputs, moved to where the operator reads them."""
         placed: list[Any] = []
         for i, h in enumerate(handles):
             if h is None:
@@ -464,15 +472,16 @@ class Operator:
         if layout and layout[0] == "F" and not spec.layout and handle.__class__ is Tensor:
             warn_once(
                 f"{self.name}: video",
-                f"{self.name}: an array of {spec.ndim} axes without a layout is taken as one video, {layout}. ndd.batch(...) "
-                f'makes a batch of what lies along its first axis; ndd.as_tensor(..., layout="{layout}") says that it is one',
+                f"{self.name}: an array of {spec.ndim} axes without a layout is taken for one video, {layout}. ndd.batch(...) "
+                f'makes a batch of its first axis; ndd.as_tensor(..., layout="{layout}") says that it is a video',
             )
         return spec if layout == spec.layout else Spec.of(spec.dtype, spec.ndim, layout, spec.device)
 
 
 def _cache_key(value: Any) -> Any:
-    """The cache key of an argument's value. For a handle of one number for each sample it has all that an operator's own function
-    can know of it. Other handles have shapes that matter too, so they are keys themselves, and the call is not cached."""
+    """The cache key of an argument's value. For a handle of one number for each sample the key has everything that the
+    declaring function can know of it. The shapes of other handles matter too, so they are keys themselves, and the call is
+    not cached."""
     if value.__class__ in _HANDLES:
         return (value.__class__, value._spec) if value._spec.ndim == 0 else value
     if value.__class__ is np.ndarray:
@@ -483,7 +492,8 @@ def _cache_key(value: Any) -> Any:
 
 
 def _hashable(values: Any) -> tuple[Any, ...]:
-    """A matrix, say, as tuples: one that is not found again takes `warp_affine` on a GPU 190 of 260 us at every call."""
+    """A list of lists, such as a matrix, as tuples. Without such a key `warp_affine` on a GPU spends 190 of 260 us of every
+    call on it."""
     most = LONGEST_CACHED // max(len(values), 1)
     return tuple([_hashable(v) if v.__class__ is list and len(v) <= most else v for v in values])
 
@@ -492,22 +502,23 @@ def _first(op: Operator) -> str:
     return op.inputs[0] if op.inputs else "image"
 
 
-def _reads(given: Any, op: Operator) -> tuple[str, ...]:
-    """The place where each input is read; the last one holds for all further inputs."""
+def _reads(reads: Any, op: Operator) -> tuple[str, ...]:
+    """Where each input is read; the last entry holds for all further inputs."""
     names = [*op.inputs, op.variadic] if op.variadic else op.inputs
-    if isinstance(given, str):
-        return (given,)
-    unknown = set(given) - set(names)
+    if isinstance(reads, str):
+        return (reads,)
+    unknown = set(reads) - set(names)
     if unknown:
-        raise TypeError(f"{op.name}: `reads` names what is no input: {', '.join(sorted(unknown))}")
-    return tuple([given.get(name, "device") for name in names]) or ("device",)
+        raise TypeError(f"{op.name}: `reads` names unknown inputs: {', '.join(sorted(unknown))}")
+    return tuple([reads.get(name, "device") for name in names]) or ("device",)
 
 
 _random_source: list[Callable[[str, Any], Any]] = []
 
 
 def bind_random(source: Callable[[str, Any], Any]) -> None:
-    """Sets the source of random operators' positions: `source(operator, rng)` advances `rng` (or the thread's default)."""
+    """Sets the source of positions for random operators: `source(operator, rng)` advances `rng` (or the thread's
+    default)."""
     _random_source[:] = [source]
 
 

@@ -1,11 +1,11 @@
 """How a batch is divided among threads on the CPU: into samples, pieces of samples, or runs of samples.
 
 A compiled kernel is called inside one compiled loop (`_compiled/sample_loops.py`) that a team of threads joins, so that Python is
-entered once a batch. A task of Python's for each sample makes threads wait for the interpreter, which they ask for at its
-beginning and its end: with 16 threads, 64 photographs of 0.9 ms each took 22 ms. A kernel of Python's gets arrays: a few large
-ones where samples lie behind each other and may be cut, else those of each sample.
+entered once a batch. With a Python task for each sample, threads wait for the interpreter at the beginning and the end of
+each task: with 16 threads, 64 photographs of 0.9 ms each took 22 ms. A Python kernel gets arrays: a few large ones if
+samples lie one after the other and may be cut, else those of each sample.
 
-The plan says how a kernel sees the memory (`View`), the operator what of it may be cut (`cut` of `@operator`).
+The plan says how a kernel sees the memory (`View`), and the operator what may be cut (`cut` of `@operator`).
 """
 
 from __future__ import annotations
@@ -29,29 +29,30 @@ from ndd._tensor.store import grouped, is_contiguous, volumes
 if TYPE_CHECKING:
     from ndd._operator.call import Call
 
-# What one thread more costs a batch, about. On 16 hardware threads of 8 cores 0.8 ms of work took 0.24 ms with what this gives,
-# 0.42 with half as many threads and 0.46 with a third; 3 ms took 0.46 and 5 ms 0.65 with any of them.
+# About what one more thread costs a batch. On 16 hardware threads of 8 cores, 0.8 ms of work took 0.24 ms with the number of
+# threads that this gives, 0.42 with half as many and 0.46 with a third; 3 ms took 0.46 and 5 ms 0.65 with any of them.
 _WAKE_SECONDS = 5e-6
 _CALL_SECONDS = 2e-6  # of a call without work, about
-_TINY = 1 << 13  # bytes of a batch that no kernel has much work with
-_BYTES = 1 << 26  # of one call, about: in between Python looks for signals (Ctrl-C)
-_SHARE = 32  # of a batch the time of one sample in so many is taken
-_MUCH_SECONDS = 256 * _WAKE_SECONDS  # of work, from which on 16 threads are worth it: one sample tells
-_FIRST_CALLS, _CALLS = 3, 64  # it is taken at each of the first calls, and at one in so many later ones
-_ALONE = 1 << 17  # bytes of a batch that one thread is enough for
-_FEWEST = 1 << 14  # elements of a batch, from which on compiled kernels that cut it are worth their compilation
+_TINY = 1 << 13  # bytes of a batch that are little work for any kernel
+_BYTES = 1 << 26  # of one call, about: Python handles signals (Ctrl-C) in between
+_SHARE = 32  # one sample in so many of a batch is timed
+_MUCH_SECONDS = 256 * _WAKE_SECONDS  # of work from which on 16 threads are worth it: one sample tells
+_FIRST_CALLS, _CALLS = 3, 64  # the first calls are timed, and one in so many later ones
+_ALONE = 1 << 17  # bytes of a batch for which one thread is enough
+_FEWEST = 1 << 14  # elements of a batch from which on compiled kernels that cut it are worth compiling
 _ELEMENTS = 1 << 15  # of a piece, at least
-_MOST = 1 << 18  # of a piece: what one thread has more to do than another in the end
+_MOST = 1 << 18  # of a piece: the most that one thread can have to do after the others are done
 _EACH = 8  # pieces of a thread, at least
-_GATHERED = 1 << 12  # elements of samples that lie apart, up to which copying them together is cheaper than many calls
-# Bytes of results from which on they go to memory past the cache. 38 MB of float32 made of bytes: 2.3 ms of a core, not 3.5; with
-# a reduction that reads them 6.3, not 7.6; of 19 MB those take 3.0, not 2.5. Bytes made of bytes gain nothing.
+_GATHERED = 1 << 12  # elements of samples that lie apart up to which copying them together is cheaper than many calls
+# Bytes of results from which on non-temporal stores bypass the cache. 38 MB of float32 made from bytes take 2.3 ms of a core
+# instead of 3.5, and 6.3 instead of 7.6 with a reduction that reads them; with 19 MB the latter take 3.0 instead of 2.5.
+# Bytes made from bytes gain nothing.
 _FAR = 1 << 25
 _RUN_BYTES = 1 << 17  # of a run of samples, at least
 
 
 class Pace:
-    """The measured time of a loop for each byte of a batch, on one thread.
+    """The measured time of a loop per byte of a batch, on one thread.
 
     Args:
         seconds: if that is known.
@@ -64,7 +65,7 @@ class Pace:
         self._calls = 0 if seconds is None else _FIRST_CALLS
 
     def is_due(self) -> bool:
-        """Whether this call is to be timed. All calls are until one was: loops that are being compiled do nothing."""
+        """Whether this call is timed. All calls are until one has been: loops that are being compiled do nothing."""
         self._calls += 1
         return not self.seconds or self._calls <= _FIRST_CALLS or self._calls % _CALLS == 0
 
@@ -86,17 +87,17 @@ def parallel_for(
     held: Any,
     pace: Pace | None = None,
 ) -> bool:
-    """Runs `loop(counter, limit, *fields)` on as many threads as is worth it, until all of `count` samples have been taken.
+    """Runs `loop(counter, limit, *fields)` on as many threads as pay off, until all of `count` samples have been taken.
 
     Args:
         context: whose threads these are.
         loop: takes up to `limit` samples, by `next_index(counter)`, and returns True. It returns False while it is being
-            compiled: then nothing was done, and nothing will be.
+            compiled: then nothing has been done, and nothing will be.
         count, nbytes: how many samples there are, and about how many bytes are moved.
-        held: all that the loop knows addresses of.
-        pace: of such loops; else the first samples tell.
+        held: everything whose addresses the loop knows.
+        pace: the pace of such loops; default: the first samples are timed.
 
-    Gives whether all is done.
+    Returns whether all samples are done.
     """
     counter, shared = np.array([0]), joined(loop)
     limit = max(1, _BYTES * count // (nbytes + 1))
@@ -111,12 +112,12 @@ def parallel_for(
             if not shared(ALONE, 0, counter, some, fields):
                 return False
             pace.note(max(perf_counter() - begun - _CALL_SECONDS, 1e-8) * count / (some * nbytes))
-        # Work / threads + threads * what one costs is least for the root of their quotient.
+        # work / threads + threads * cost is least for threads = sqrt(work / cost).
         threads = min(int((pace.seconds * nbytes / _WAKE_SECONDS) ** 0.5), count - int(counter[0]))
         if threads > 1:
             threads = min(threads, context.num_threads)
 
-    # Ctrl-C ends the caller's share alone: what the others write to lives as long as they do.
+    # Ctrl-C ends only the caller's share: the memory that other threads write to lives as long as they do.
     def share(_: int, _held: Any = held) -> None:
         while counter[0] < count and shared(ALONE, 0, counter, limit, fields):
             pass
@@ -126,7 +127,7 @@ def parallel_for(
         if team is not None and team.ensure(threads - 1):
             while counter[0] < count and shared(team.board, threads - 1, counter, limit, fields) is True:
                 pass
-        if counter[0] < count:  # a fallback answers, or there is no team: threads of Python's
+        if counter[0] < count:  # a fallback computes, or there is no team: Python threads
             for error in context.thread_pool.run(share, threads).values():
                 raise error
     else:
@@ -160,8 +161,8 @@ class Seen(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What each sample has its own of: a number of `[N]`, or a row of `[N, ...]`; and the owners of memory, if these are
-    addresses."""
+    """A field with a value for each sample: a number of `[N]`, or a row of `[N, ...]`; and the owners of the memory, if
+    these are addresses."""
 
     values: np.ndarray
     owners: Any = None
@@ -171,11 +172,11 @@ _VIEWS = {"flat": View("flat"), "rows": View("rows"), "bytes": View("flat", np.u
 _BITS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
-def view_of(given: Any) -> View | None:
+def view_of(view: Any) -> View | None:
     """A view as a plan may give it: extents, "flat", "rows", "bytes" (uint8 along one axis) or "bits" stand for a `View`."""
-    if given is None or given.__class__ is View:
-        return given
-    return _VIEWS[given] if given.__class__ is str else View(given)
+    if view is None or view.__class__ is View:
+        return view
+    return _VIEWS[view] if view.__class__ is str else View(view)
 
 
 def resolved(view: View | None, store: Store, n: int) -> tuple[np.ndarray, np.dtype]:
@@ -222,14 +223,15 @@ class _Place(NamedTuple):
 
 
 class SampleLoop:
-    """A compiled kernel over the samples of a batch, or over pieces of them: all but the addresses, which each call has its own.
+    """A compiled kernel over the samples of a batch, or over pieces of them: everything but the addresses, which differ from
+    call to call.
 
     Args:
-        kernel: what works on one sample.
+        kernel: computes one sample.
         fields: its arguments: `Memory`; `Rows`; all else is the same for all samples.
-        stores: the operands that `Memory` names. Shapes and types count, and not where they lie.
+        stores: the operands that `Memory` names. Their shapes and types matter, their addresses do not.
         n: the number of samples.
-        work: about how many bytes each sample is worth, or all; default: the bytes of the arrays.
+        work: about how many bytes each sample is worth, or every sample; default: the bytes of the arrays.
         order: the numbers of the samples that are worked on; default: all, the largest first.
     """
 
@@ -256,17 +258,19 @@ class SampleLoop:
             self.nbytes = sum([store.nbytes() for store in used])
         else:
             self.nbytes = int(work.sum() if work.__class__ is np.ndarray else work)
-        if order is None:  # which matters to threads
+        if order is None:  # the order matters only to several threads
             order = np.arange(n) if self.nbytes < _ALONE else _largest_first(n, used, work)
         self._order = order
 
     def cut(self, threads: int, joined: bool, far: bool) -> SampleLoop:
-        """Over pieces along the first axis of the views, which is equally long in all of them; `joined`: the samples are one,
-        behind each other. `far`: 1-D results go to memory past the cache."""
+        """Over pieces along the first axis of the views, which is equally long in all of them; `joined`: the samples follow
+        each other in memory and count as one. `far`: 1-D results bypass the cache."""
         counts = self._places[-1].extents[:, 0]
         rows = [volumes(place.extents[:, 1:]) for place in self._places]
         if any([not np.array_equal(place.extents[:, 0], counts) for place in self._places]):
-            raise ValueError(f"{self.kernel.function.__name__}: what may be cut is not equally long in all views")
+            raise ValueError(
+                f"{self.kernel.function.__name__}: the axis that may be cut is not equally long in all views"
+            )
         of = np.zeros(1, np.int64) if joined else np.arange(self.n)
         if joined:
             counts, rows = np.array([counts.sum()]), [r[:1] for r in rows]
@@ -311,13 +315,13 @@ class SampleLoop:
 
 
 def bits_of(value: Any) -> Any:
-    """Numbers as compiled kernels take them: those of float16 as their bits."""
+    """Numbers as compiled kernels take them: float16 numbers as their bits."""
     half = getattr(value, "dtype", None) == np.float16
     return value.view(np.uint16) if half else value
 
 
 def _largest_first(n: int, stores: list[Any], work: Any) -> np.ndarray:
-    """The numbers of the samples in this order, by their work or of the largest of the stores."""
+    """The numbers of the samples, ordered by their work or by the size in the largest store."""
     if work.__class__ is np.ndarray:
         return np.argsort(-work, kind="stable")
     if all([store.uniform() for store in stores]):
@@ -333,26 +337,26 @@ def each_sample(
 
     Args:
         call: the batch.
-        kernel: what works on one sample.
+        kernel: computes one sample.
         fields: its arguments: stores and operands, of which it gets the array of the sample (C-contiguous: a copy where the
             sample is strided); `View(...).of(store)`, the same in other extents; `Rows`; all else is the same for all samples.
-        nbytes: about what is moved; default: the bytes of the arrays.
+        nbytes: about how many bytes are moved; default: the bytes of the arrays.
         order: the numbers of the samples that are worked on; default: all, the largest first.
-        held: what else the kernel knows addresses of.
+        held: other objects whose addresses the kernel knows.
     """
     stores: list[Any] = []
-    given: list[Any] = []
+    parameters: list[Any] = []
     for field in fields:
         view, value = (field.view, field.store) if field.__class__ is Seen else (None, field)
         if value.__class__ is Operand:
             value = value._store
         if value.__class__ is Store:
-            given.append(Memory(len(stores), view))
+            parameters.append(Memory(len(stores), view))
             stores.append(value.contiguous())
         else:
-            given.append(value)
+            parameters.append(value)
     n = max([store.n for store in stores] or [len(field.values) for field in fields if field.__class__ is Rows])
-    SampleLoop(kernel, given, stores, n, nbytes, order).run(call, stores, (fields, held))
+    SampleLoop(kernel, parameters, stores, n, nbytes, order).run(call, stores, (fields, held))
 
 
 # ---- what may be cut
@@ -369,7 +373,7 @@ def goes_past_the_cache(out: Store) -> bool:
 
 
 def lie_together(operands: list[Any], n: int, copied: int = 0) -> bool:
-    """Whether the samples lie one behind the other in all operands; up to `copied` elements may lie apart."""
+    """Whether the samples follow each other in memory in all operands; up to `copied` elements may lie apart."""
     for store in operands:
         if store is None or store.flat is not None or (store.whole is not None and is_contiguous(store.whole)):
             continue
@@ -379,7 +383,7 @@ def lie_together(operands: list[Any], n: int, copied: int = 0) -> bool:
 
 
 def are_alike(operands: list[Any], views: list[Any], n: int) -> bool:
-    """Whether what may be cut of the samples, the rows of their views, is alike in all of them."""
+    """Whether the rows of the views, which may be cut, are alike in all samples."""
     for store, view in zip(operands, views, strict=True):
         if store is None:
             continue
@@ -404,8 +408,8 @@ def sample_arrays(store: Store | None, view: View | None, n: int) -> list[Any]:
 
 
 def row_pieces(operands: list[Any], views: list[Any], context: Any) -> list[tuple[Any, ...]] | None:
-    """Rows of arguments for a kernel of Python's that may be cut along the first axis of its views; None if the samples are not
-    one behind the other."""
+    """Rows of arguments for a Python kernel that may be cut along the first axis of its views; None if the samples do not
+    follow each other in memory."""
     n = operands[-1].n
     if not (lie_together(operands, n, _GATHERED) and are_alike(operands, views, n)):
         return None
@@ -426,28 +430,28 @@ def row_pieces(operands: list[Any], views: list[Any], context: Any) -> list[tupl
 
 
 def array_pieces(operands: list[Any], views: list[Any], context: Any) -> list[tuple[Any, ...]] | None:
-    """Rows of arguments for an elementwise kernel of Python's, over several samples or parts of them; None if the samples must be
+    """Rows of arguments for an elementwise Python kernel, over several samples or parts of them; None if the samples must be
     taken one by one."""
     *stores, out = operands
     if any([store is None for store in stores]):
         return None
-    found = _flat(stores, out)
-    if found is not None:
+    arrays = _flat(stores, out)
+    if arrays is not None:
         for k, view in enumerate(views):
             if view is not None and view.dtype is not None:
-                found[k] = found[k].view(seen_dtype(view, operands[k]))
-        return _parts(found, [a.ndim == 1 and a.size == found[-1].size for a in found], found[-1].size, context)
-    found = _stretched(stores, out)
-    if found is None or any([view is not None for view in views]):
+                arrays[k] = arrays[k].view(seen_dtype(view, operands[k]))
+        return _parts(arrays, [a.ndim == 1 and a.size == arrays[-1].size for a in arrays], arrays[-1].size, context)
+    arrays = _stretched(stores, out)
+    if arrays is None or any([view is not None for view in views]):
         return None
-    wide = [a.ndim == out.whole.ndim and len(a) == len(out.whole) for a in found]
-    return _parts(found, wide, len(out.whole), context)
+    wide = [a.ndim == out.whole.ndim and len(a) == len(out.whole) for a in arrays]
+    return _parts(arrays, wide, len(out.whole), context)
 
 
 def _parts(arrays: list[Any], wide: list[bool], length: int, context: Any) -> list[tuple[Any, ...]]:
-    """As many parts of arrays as there are threads, if they are large; those that are not `wide` go to each part."""
+    """As many parts of the arrays as there are threads, if they are large; arrays that are not `wide` go to each part."""
     count = 1 + arrays[-1].size // _ELEMENTS
-    if count > 1:  # to ask for the number of threads takes 5 us
+    if count > 1:  # asking for the number of threads takes 5 us
         count = min(count, length, context.num_threads)
     if count <= 1:
         return [tuple(arrays)]
@@ -460,13 +464,13 @@ def _parts(arrays: list[Any], wide: list[bool], length: int, context: Any) -> li
 
 def _flat(stores: list[Store], out: Store) -> list[Any] | None:
     """Every operand as a 1-D array (or one number), if all have the shapes of the output."""
-    found: list[Any] = []
+    arrays: list[Any] = []
     for store in (*stores, out):
         if store.shapes != out.shapes:
             number = len(store.shapes) == 1 and store.arrays()[0]
             if number is False or number.size != 1:
                 return None
-            found.append(number.reshape(()))
+            arrays.append(number.reshape(()))
             continue
         flat = store.flat
         if flat is None:
@@ -477,25 +481,25 @@ def _flat(stores: list[Store], out: Store) -> list[Any] | None:
                 flat = np.concatenate([a.reshape(-1) for a in store.arrays()])
             else:
                 return None
-        found.append(flat)
-    return found
+        arrays.append(flat)
+    return arrays
 
 
 def _stretched(stores: list[Store], out: Store) -> list[Any] | None:
-    """Operands `[N, ...]` that broadcast as they are to the output `[N, ...]`."""
+    """Operands `[N, ...]` that broadcast unchanged to the output `[N, ...]`."""
     if out.whole is None or len(out.shapes) == 1:
         return None
-    found: list[Any] = []
+    arrays: list[Any] = []
     for store in stores:
         if len(store.shapes) == 1:
-            found.append(store.arrays()[0])
+            arrays.append(store.arrays()[0])
             continue
         whole = store.dense()
         if whole is None or not is_contiguous(whole):
             return None
         missing = out.whole.ndim - whole.ndim
-        found.append(whole.reshape(len(whole), *(1,) * missing, *whole.shape[1:]) if missing else whole)
-    return [*found, out.whole]
+        arrays.append(whole.reshape(len(whole), *(1,) * missing, *whole.shape[1:]) if missing else whole)
+    return [*arrays, out.whole]
 
 
 def _dense(store: Store) -> np.ndarray | None:

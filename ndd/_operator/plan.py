@@ -30,6 +30,16 @@ def like(
         dtype: the element type.
         ndim: the number of axes.
         layout: a letter for each axis; None: the result has no layout.
+
+    >>> import ndd
+    >>> @ndd.operator
+    ... def halves(numbers, /):
+    ...     return ndd.like(numbers, dtype=ndd.float32)
+    >>> @halves.cpu
+    ... def _(numbers, out):
+    ...     out[...] = numbers / 2
+    >>> halves(ndd.tensor([1, 2])).torch()
+    tensor([0.5000, 1.0000])
     """
     if dtype is None and ndim is None and layout == "same":
         return source
@@ -45,8 +55,8 @@ def output(dtype: DTypeLike | None, ndim: int | None, layout: str | None = None)
     """Describes an output in full. The device is filled in for you.
 
     Args:
-        dtype: the element type; None: known only when it has run.
-        ndim: the number of axes; None: known only when it has run.
+        dtype: the element type; None: known only after the operator has run.
+        ndim: the number of axes; None: known only after the operator has run.
         layout: a letter for each axis, if it has a layout.
     """
     return Spec.of(None if dtype is None else to_dtype(dtype), ndim, layout, None)  # type: ignore[arg-type]
@@ -55,8 +65,8 @@ def output(dtype: DTypeLike | None, ndim: int | None, layout: str | None = None)
 class Samples(NamedTuple):
     """Describes the outputs of an operator whose samples differ in number from those of its inputs.
 
-    `fewer`: some may be left out, so that the size of the batch is known when it has run. `batch_only`: the operator
-    makes batches, a call without a batch size is an error.
+    `fewer`: some may be left out, so that the size of the batch is known only after the operator has run. `batch_only`: the
+    operator makes only batches; a call without a batch size is an error.
     """
 
     spec: Spec | tuple[Spec, ...]
@@ -65,20 +75,20 @@ class Samples(NamedTuple):
 
 
 class Plan:
-    """Shapes of the outputs, the numbers that the kernels need, and how the CPU's see the memory, for the whole batch. It knows
-    no device.
+    """The shapes of the outputs, the numbers that the kernels need, and how CPU kernels see the memory, for the whole batch.
+    A plan knows no device.
 
     Args:
         shapes: int64 `[N, ndim]` (or a list of tuples) for one output, a list of these for several.
         per_sample: by name, an array whose first axis is the samples (or a list of N things).
-        shared: by name, a number or array that goes for all samples.
+        shared: by name, a number or array that holds for all samples.
         view: how the CPU kernel sees each sample of the inputs and outputs: extents `[N, ndim]`, "flat", "rows", "bytes", "bits",
             or a `View`, which says what these are; a dict has those of single parameters of the kernel, by name. Default: as
             they are.
-        kernel: what computes a sample on the CPU, where that follows from types or shapes: in place of the role `.cpu`. A
-            `functools.partial` of one gives it numbers of its own (`Rows`: of each sample), which a GPU does not get. A dict of
-            kernels says by a mask `[N]` which samples each is for.
-        cut: what may be cut, where that is not what the operator's `cut` says of all plans.
+        kernel: computes a sample on the CPU in place of the role `.cpu`, if the choice depends on types or shapes. A
+            `functools.partial` of a kernel gives it numbers of its own (`Rows`: for each sample), which a GPU does not get.
+            A dict of kernels says by a mask `[N]` which samples each is for.
+        cut: what may be cut, if it differs from the operator's `cut`.
         inputs: the numbers of the inputs that the CPU kernel takes. Default: all.
         work: about how many bytes the work of each sample is worth on the CPU, `[N]`, or that of all. Default: those of its arrays.
     """
@@ -103,13 +113,22 @@ class Plan:
         self.view, self.kernel, self.cut, self.inputs, self.work = view, kernel, cut, inputs, work
 
     def views(self, names: list[str], count: int) -> list[View | None]:
-        """The views of the first `count` parameters of a kernel."""
+        """The views of the first `count` parameters of a kernel.
+
+        Args:
+            names: the kernel's parameters.
+            count: how many of them are inputs and outputs.
+        """
         if self.view.__class__ is not dict:
             return [view_of(self.view)] * count
         return [view_of(self.view.get(name)) for name in names[:count]]
 
     def field(self, name: str) -> tuple[Any, bool]:
-        """The value of a kernel's parameter of this name, and whether it has a row for each sample."""
+        """The value of a kernel's parameter of this name, and whether it has a row for each sample.
+
+        Args:
+            name: of the parameter.
+        """
         if name in self.per_sample:
             return self.per_sample[name], True
         if name in self.shared:
@@ -121,10 +140,10 @@ class Plan:
 
 
 def checked_plan(plan: Any, outs: list[Spec], single: bool, n: int, frames: bool) -> Plan:
-    """The plan of a user's operator, if it fits what was declared; a sentence otherwise. `frames`: the samples are
-    frames of the videos that were declared, of one dimension less."""
+    """Checks that the plan of a user's operator fits the declaration, and returns it. `frames`: the samples are frames of
+    the declared videos and have one dimension less."""
     if not isinstance(plan, Plan):
-        raise TypeError(f"`.plan` is to return an `ndd.Plan`, got {plan!r}")
+        raise TypeError(f"`.plan` must return an `ndd.Plan`, got {plan!r}")
     for k, (shapes, spec) in enumerate(zip(_per_output(plan.shapes, outs, single), outs, strict=True)):
         which = f"`.plan`, output {k}" if len(outs) > 1 else "`.plan`"
         try:
@@ -136,13 +155,13 @@ def checked_plan(plan: Any, outs: list[Spec], single: bool, n: int, frames: bool
         for i, shape in enumerate(listed):
             ndim = len(shape) if spec.ndim is None else spec.ndim - frames
             if len(shape) != ndim or any(e < 0 for e in shape):
-                raise bad_sample(i, f"{which}: expected {ndim} extents from 0, got {shape}", ValueError)
+                raise bad_sample(i, f"{which}: expected {ndim} extents that are not negative, got {shape}", ValueError)
     return plan
 
 
-def check_values(found: Any, outs: list[Spec], single: bool, n: int | None) -> None:
-    """Whether what `.batch` of a user's operator gave is what was declared: samples, their type and rank."""
-    for k, (value, spec) in enumerate(zip(_per_output(found, outs, single), outs, strict=True)):
+def check_values(values: Any, outs: list[Spec], single: bool, n: int | None) -> None:
+    """Checks that the results of a user's `.batch` fit the declaration: the samples, their type and rank."""
+    for k, (value, spec) in enumerate(zip(_per_output(values, outs, single), outs, strict=True)):
         which = f"`.batch`, output {k}" if len(outs) > 1 else "`.batch`"
         if isinstance(value, Store):
             continue
@@ -163,16 +182,16 @@ def check_values(found: Any, outs: list[Spec], single: bool, n: int | None) -> N
                 raise bad_sample(i, f"{which}: expected {wanted}, got {got}", ValueError)
 
 
-def _per_output(found: Any, outs: list[Spec], single: bool) -> Any:
+def _per_output(values: Any, outs: list[Spec], single: bool) -> Any:
     if single:
-        return [found]
-    if not is_list(found) or len(found) != len(outs):
-        raise TypeError(f"expected something for each of the {len(outs)} outputs, got {found!r}")
-    return found
+        return [values]
+    if not is_list(values) or len(values) != len(outs):
+        raise TypeError(f"expected a value for each of the {len(outs)} outputs, got {values!r}")
+    return values
 
 
 def bad_sample(index: int, message: str, kind: type[Exception] = RuntimeError) -> Exception:
-    """An error about one sample, to be raised in a plan: the caller adds operator, sample and source to it.
+    """An error about one sample for a plan to raise; the caller adds operator, sample and source to it.
 
     Args:
         index: the number of the sample in the batch.

@@ -10,21 +10,21 @@ if TYPE_CHECKING:
 _operators: dict[str, Operator] = {}
 
 
-def add(found: Operator) -> None:
-    """Lists an operator of this package under its public path, one of a user under its module."""
-    _operators[public_path(found)] = found
+def add(op: Operator) -> None:
+    """Lists an operator of this package under its public path, and a user's operator under its module."""
+    _operators[public_path(op)] = op
 
 
-def public_path(found: Operator) -> str:
+def public_path(op: Operator) -> str:
     """`flip`, `random.uniform`, `experimental.median_blur`; for operators outside ndd `module.name`."""
-    module = found.module
+    module = op.module
     if not module.startswith("ndd."):
-        return f"{module}.{found.name}"
+        return f"{module}.{op.name}"
     for inner in ("io.file", "experimental.decoders"):
         if module == f"ndd.{inner}":
-            return f"{inner}.{found.name}"
+            return f"{inner}.{op.name}"
     part = module.removeprefix("ndd.").partition(".")[0]
-    return found.name if part in ("ops", "imread", "_operator") else f"{part}.{found.name}"
+    return op.name if part in ("ops", "imread", "_operator") else f"{part}.{op.name}"
 
 
 def all_operators() -> dict[str, Operator]:

@@ -1,4 +1,4 @@
-"""Operations behind methods of values: picking samples, indexing inside them, stacking a batch to one tensor.
+"""Operations of values' methods: picking samples, indexing inside them, stacking a batch into one tensor.
 
 These change what a handle is (Batch -> Tensor) or only how memory is seen, so they have no kernels; they are scheduled
 like any operator.
@@ -28,7 +28,7 @@ def _scheduled(
     n: int | None,
     at_once: bool,
 ) -> Any:
-    """A handle of what `work` makes of `inputs`, run when the mode says so."""
+    """A handle of the result of `work` on `inputs`, run when the mode says so."""
     invocation = schedule(name, work, tuple(inputs), at_once=at_once)
     return kind._of_pending(invocation, 0, spec, n)
 
@@ -74,9 +74,9 @@ def choose_sample(batch: Batch, index: int) -> Tensor:
 
 
 def join_batches(batches: list[Batch], order: list[int]) -> Batch:
-    """The samples of several batches as one: sample i is number `order[i]` of all of them behind each other. Views.
+    """The samples of several batches as one batch of views: sample i is number `order[i]` of their concatenation.
 
-    They are of one element type, rank and layout (a batch without a layout goes with any), and on one device.
+    They have one element type, rank and layout (a batch without a layout goes with any), and are on one device.
     """
     first = batches[0]
     layout = next((b.layout for b in batches if b.layout), None)

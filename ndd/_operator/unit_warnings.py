@@ -1,5 +1,5 @@
-"""Constants that DALI takes and that hardly mean what they say, in most cases numbers in another unit: a warning at the user's
-line. It says what is likely meant. Values of samples are not looked at: a small one may be drawn."""
+"""Warns at the user's line of constants that DALI takes but that are hardly meant, in most cases numbers in another unit,
+and says what is likely meant. Values of samples are not checked: a small one may have been drawn."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ndd._tensor.type_guards import is_list
 from ndd._tensor.warn_once import warn_once
 
 _BYTE = 255
-_FACTOR = 50  # from which on a factor leaves hardly a byte that is neither 0 nor 255
-_NOISE = 0.25  # of whole numbers, which rounding takes away but for one number in twenty
+_FACTOR = 50  # a factor from which on hardly any byte stays between 0 and 255
+_NOISE = 0.25  # noise on whole numbers that rounding removes for all but one number in twenty
 _SHARE = 0.5  # the largest hue of torchvision, half the circle
-_CHANNELS = 4  # images that have more are rare enough to ask
+_CHANNELS = 4  # images with more channels are rare enough to warn
 
 
 def warn_of_unit_range(operator: str, input: Any, centre: Any, spread: Any, scale: float = 1.0, **names: str) -> None:
-    """Warns of a mean and a deviation for pixels of 0 to 1, as torchvision has them, beside bytes. `names`: those of the
+    """Warns of a mean and a deviation for pixels of 0 to 1, as torchvision has them, together with bytes. `names`: of the
     arguments."""
     if input.dtype.name != "u8":
         return
@@ -44,7 +44,7 @@ def warn_of_unit_range(operator: str, input: Any, centre: Any, spread: Any, scal
 
 
 def warn_of_hue(operator: str, hue: Any) -> None:
-    """Warns of a share of the circle where degrees are expected."""
+    """Warns of a fraction of the circle where degrees are expected."""
     values = _numbers(hue)
     if values is not None and 0 < np.abs(values).max() <= _SHARE:
         _warn(
@@ -58,8 +58,8 @@ def warn_of_hue(operator: str, hue: Any) -> None:
 
 def warn_of_factors(operator: str, input: Any, **factors: Any) -> None:
     """Warns of numbers from 0 to 255 where a factor of bytes is expected."""
-    for name, given in factors.items():
-        values = _numbers(given)
+    for name, value in factors.items():
+        values = _numbers(value)
         if input.dtype.name == "u8" and values is not None and np.abs(values).max() >= _FACTOR:
             _warn(
                 operator, name, values, "is a factor, of which 1 changes nothing: pixels of 0 to 255 (uint8) saturate"
@@ -93,16 +93,16 @@ def warn_of_noise(operator: str, input: Any, mean: Any, stddev: Any) -> None:
 
 def warn_of_part_of_pixel(operator: str, instead: str, **sizes: Any) -> None:
     """Warns of a size below one pixel. `instead`: the result, and the argument that takes fractions."""
-    for name, given in sizes.items():
-        values = _numbers(given)
+    for name, value in sizes.items():
+        values = _numbers(value)
         if values is not None and ((np.abs(values) > 0) & (np.abs(values) < 1)).any():
             _warn(operator, name, values, f"is a size in pixels, less than one: {instead}")
 
 
 def warn_of_whole_extent(operator: str, **sizes: Any) -> None:
     """Warns of a window size that keeps the whole extent: a fraction, a negative number, or only zeros."""
-    for name, given in sizes.items():
-        values = None if is_list(given) and any(isinstance(v, Handle) for v in given) else _numbers(given)
+    for name, value in sizes.items():
+        values = None if is_list(value) and any(isinstance(v, Handle) for v in value) else _numbers(value)
         if values is None:
             continue
         share = ((values > 0) & (values < 1)).any()
@@ -117,8 +117,8 @@ def _numbers(value: Any) -> np.ndarray | None:
     """The numbers of a constant; None where nothing is given, and for values of samples."""
     if value is None or isinstance(value, Handle):
         return None
-    found = np.asarray(value)
-    return found if found.size and found.dtype.kind in "biuf" else None
+    numbers = np.asarray(value)
+    return numbers if numbers.size and numbers.dtype.kind in "biuf" else None
 
 
 def _shown(values: Any) -> str:

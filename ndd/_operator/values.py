@@ -1,4 +1,4 @@
-"""`Values`: a per-sample argument as a plan sees it, in one form, wherever it was passed from."""
+"""`Values`: a per-sample argument as a plan sees it, in one form however it was passed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Values:
     __slots__ = ("_given", "kind", "layout", "n", "name", "varies", "vector")
 
     def __init__(
-        self, name: str, given: Any, n: int, kind: np.dtype, vector: bool, varies: bool, layout: str | None = None
+        self, name: str, value: Any, n: int, kind: np.dtype, vector: bool, varies: bool, layout: str | None = None
     ):
         self.name = name
         self.n = n
@@ -30,52 +30,52 @@ class Values:
         """Whether the samples have values of their own: a Batch was given, or one value for each frame."""
         self.layout = layout
         """That of the Batch or Tensor that was given."""
-        self._given = given  # varies: an array [n, ...] or a list of n arrays; else a number or an array
+        self._given = value  # if `varies`: an array [n, ...] or a list of n arrays; else a number or an array
 
     def each(self) -> np.ndarray:
         """One number for each sample: `[n]`."""
-        given = self._given
+        value = self._given
         if not self.varies:
-            found = np.empty(self.n, self.kind)
-            found.fill(given)
-            return found
-        return given
+            numbers = np.empty(self.n, self.kind)
+            numbers.fill(value)
+            return numbers
+        return value
 
     def rows(self, k: int | None = None, *, repeat: bool = False, what: str = "") -> np.ndarray:
-        """A row of `k` numbers for each sample: `[n, k]`; `k=None`: of as many as there are, the same in all samples.
+        """A row of `k` numbers for each sample: `[n, k]`; `k=None`: as many as there are, but equally many in all samples.
 
         Args:
             repeat: one number stands for `k` equal ones.
             what: what the numbers are, for the error: "(H, W)".
         """
-        given = self._given
-        if is_list(given):
-            wrong = [i for i, a in enumerate(given) if a.ndim != 1 or a.size != (given[0].size if k is None else k)]
+        value = self._given
+        if is_list(value):
+            wrong = [i for i, a in enumerate(value) if a.ndim != 1 or a.size != (value[0].size if k is None else k)]
             if wrong and not repeat:
-                raise self._misfit(given[wrong[0]], k, what, wrong[0])
-            return np.stack([self._row(a, k, repeat, what, i) for i, a in enumerate(given)])
+                raise self._misfit(value[wrong[0]], k, what, wrong[0])
+            return np.stack([self._row(a, k, repeat, what, i) for i, a in enumerate(value)])
         if self.varies:
-            if given.ndim == 2 and (k is None or given.shape[1] == k):
-                return given
-            if given.ndim == 2 and repeat and given.shape[1] == 1:
-                return np.repeat(given, k, axis=1)  # type: ignore[arg-type]
-            raise self._misfit(given[0], k, what, 0 if len(given) else None)
-        given = np.atleast_1d(given)
-        if given.ndim == 2 and len(given) == self.n > 1 and k in (None, given.shape[1]):
-            return given  # a list with a row for each sample
-        row = self._row(given, k, repeat, what, None)
-        found = np.empty((self.n, len(row)), row.dtype)  # `broadcast_to` takes five times as long
-        found[:] = row
-        return found
+            if value.ndim == 2 and (k is None or value.shape[1] == k):
+                return value
+            if value.ndim == 2 and repeat and value.shape[1] == 1:
+                return np.repeat(value, k, axis=1)  # type: ignore[arg-type]
+            raise self._misfit(value[0], k, what, 0 if len(value) else None)
+        value = np.atleast_1d(value)
+        if value.ndim == 2 and len(value) == self.n > 1 and k in (None, value.shape[1]):
+            return value  # a list with a row for each sample
+        row = self._row(value, k, repeat, what, None)
+        table = np.empty((self.n, len(row)), row.dtype)  # `broadcast_to` takes five times as long
+        table[:] = row
+        return table
 
     def matrices(self, rows: int, columns: int) -> np.ndarray:
         """A matrix for each sample: `[n, rows, columns]`; its numbers may have been given as one row."""
-        given = self._given if self.varies else np.asarray(self._given)[None]
-        for i, matrix in enumerate(given if is_list(given) else given[:1]):
+        value = self._given if self.varies else np.asarray(self._given)[None]
+        for i, matrix in enumerate(value if is_list(value) else value[:1]):
             if matrix.shape not in ((rows, columns), (rows * columns,)):
                 text = f"argument {self.name!r}: expected {rows} x {columns} numbers, got {_shown(matrix)}"
                 raise self.error(i, text)
-        values: Any = np.stack([matrix.reshape(-1) for matrix in given]) if is_list(given) else given
+        values: Any = np.stack([matrix.reshape(-1) for matrix in value]) if is_list(value) else value
         return np.broadcast_to(values.reshape(-1, rows, columns), (self.n, rows, columns))
 
     @property
@@ -97,17 +97,17 @@ class Values:
         return list(self._given)
 
     def distinct(self) -> list[np.ndarray]:
-        """As `arrays`, but a single one where it goes for all samples."""
+        """As `arrays`, but a single array if it holds for all samples."""
         return self.arrays() if self.varies else [np.asarray(self._given)]
 
     def error(self, sample: int, text: str) -> Exception:
-        """An error about the value of a sample; about the argument, where one value goes for all."""
+        """An error about the value of a sample; about the argument if one value holds for all."""
         return bad_sample(sample, text) if self.varies else RuntimeError(text)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         """The array that NumPy gets: `rows()` of an argument that is a list of numbers, else `each()`."""
-        found = self.rows() if self.vector else self.each()
-        return found if dtype is None else found.astype(dtype, copy=False)
+        numbers = self.rows() if self.vector else self.each()
+        return numbers if dtype is None else numbers.astype(dtype, copy=False)
 
     @property
     def whole(self) -> np.ndarray | None:
@@ -118,19 +118,19 @@ class Values:
 
     @property
     def constant(self) -> Any:
-        """The value that goes for all samples; None if they have values of their own."""
+        """The value that holds for all samples; None if they have values of their own."""
         return None if self.varies else self._given
 
     def repeated(self, counts: np.ndarray) -> Values:
         """The values of samples for each of their frames, `counts[i]` of sample i."""
-        given = self._given
+        value = self._given
         if self.varies:
-            given = (
-                [a for a, c in zip(given, counts, strict=True) for _ in range(c)]
-                if is_list(given)
-                else np.repeat(given, counts, axis=0)
+            value = (
+                [a for a, c in zip(value, counts, strict=True) for _ in range(c)]
+                if is_list(value)
+                else np.repeat(value, counts, axis=0)
             )
-        return Values(self.name, given, int(counts.sum()), self.kind, self.vector, self.varies)
+        return Values(self.name, value, int(counts.sum()), self.kind, self.vector, self.varies)
 
     def _misfit(self, row: np.ndarray, k: int | None, what: str, sample: int | None) -> Exception:
         expected = "as many numbers for every sample" if k is None else f"{k} numbers{what and f', {what}'}"

@@ -1,8 +1,8 @@
 """`torch.empty` on a GPU without releasing the interpreter.
 
-Getting the interpreter back takes a loop with lookahead 0.5 ms, twice a batch of 64 (see `small_arrays`). So the memory comes from
-the same allocator by functions that torch has for the code which its compiler generates; they also take a sixth of the time.
-With a torch that lacks them, `torch.empty` is called.
+A loop with lookahead waits 0.5 ms to get the interpreter back, twice for a batch of 64 (see `small_arrays`). Torch has
+functions for the code that its compiler generates. They take memory from the same allocator, keep the interpreter, and need
+a sixth of the time. A torch that lacks them gets `torch.empty`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def empty(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
     if make is not None:
         try:
             tensor = make(*_extents(shape), dtype)
-        except (RuntimeError, TypeError):  # if memory is short, for example: the error of `torch.empty` is clearer
+        except (RuntimeError, TypeError):  # memory may be short: the error of `torch.empty` is clearer
             tensor = None
         # These functions use the current GPU, which is almost always the right one.
         if tensor is not None and (wanted is None or tensor.get_device() == wanted):
@@ -31,7 +31,8 @@ _places: dict[Any, tuple[Callable[..., Any] | None, int | None]] = {}
 
 
 def _place(device: Any) -> tuple[Callable[..., Any] | None, int | None]:
-    """The function that makes a tensor of extents, strides and a torch.dtype on a torch.device, and the GPU that it must be on."""
+    """The function that makes a tensor from extents, strides and a torch.dtype on a torch.device, and the GPU that must come
+    out."""
     make: Callable[..., Any] | None
     try:
         from torch._C._dynamo import guards
@@ -43,19 +44,19 @@ def _place(device: Any) -> tuple[Callable[..., Any] | None, int | None]:
     return allocator
 
 
-_kept: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]]] = {}
+_layouts: dict[tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]]] = {}
 
 
 def _extents(shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Extents and strides, Python's integers."""
-    if len(shape) == 1:  # all samples of a ragged batch: another number at every batch
+    """Extents and strides as Python integers."""
+    if len(shape) == 1:  # a ragged batch in one buffer: each batch has another size
         return (int(shape[0]),), (1,)
-    layout = _kept.get(shape)
+    layout = _layouts.get(shape)
     if layout is None:
-        if len(_kept) > 256:
-            _kept.clear()
+        if len(_layouts) > 256:
+            _layouts.clear()
         strides = [1] * len(shape)
         for axis in range(len(shape) - 1, 0, -1):
             strides[axis - 1] = strides[axis] * max(int(shape[axis]), 1)
-        layout = _kept[shape] = tuple(map(int, shape)), tuple(strides)
+        layout = _layouts[shape] = tuple(map(int, shape)), tuple(strides)
     return layout

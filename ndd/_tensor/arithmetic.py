@@ -8,7 +8,7 @@ from ndd._tensor.operations import operation
 
 
 class Arithmetic:
-    """Operators of Python on values. Plain numbers, lists, NumPy arrays and torch tensors may stand on either side."""
+    """Python's operators on values. Plain numbers, lists, NumPy arrays and torch tensors may stand on either side."""
 
     __slots__ = ()
 

@@ -1,6 +1,4 @@
-"""Lists of arrays of one element type as batches, with little of Python for each.
-
-256 arrays of 64 x 64 x 3 take 0.7 ms to copy, one by one 3.4 ms."""
+"""Makes batches of lists of arrays of one element type, with little Python code for each array."""
 
 # pyright: reportPrivateUsage=false
 
@@ -20,12 +18,12 @@ from ndd._tensor.store import Store
 
 
 def arrays_alike(samples: Any, wanted: DType | None, layout: str | None, copy: bool) -> Sequence[np.ndarray] | None:
-    """The samples, if all are plain arrays of NumPy, or of torch on the CPU, or bytes to `copy`; of one number of axes, which
-    `layout` fits, and of one element type, the one that is `wanted`."""
+    """The samples as NumPy arrays if they are alike, else None. They are alike if all are plain NumPy arrays, CPU tensors of
+    torch, or bytes to `copy`, with one number of axes that fits `layout` and one element type, which is `wanted`."""
     kinds = set(map(type, samples))
     if len(kinds) != 1:
         return None
-    if kinds == {bytes} and copy:  # shared, they need less care than arrays
+    if kinds == {bytes} and copy:  # bytes that are shared take the other path
         samples = [np.frombuffer(data, np.uint8) for data in samples]
     elif kinds != {np.ndarray}:
         torch = sys.modules.get("torch")

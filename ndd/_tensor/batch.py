@@ -35,7 +35,7 @@ class Batch(Arithmetic, Handle):
         dtype: the element type to convert to. Default: that of the samples.
         device: where the samples go. Default: where they are.
         layout: a letter for each axis of a sample. Default: that of the samples.
-        invocation_result: an invocation whose result it is; ndd's own.
+        invocation_result: the invocation that computes the value; for ndd's own use.
         copy: whether the samples are copied even if their memory could be shared.
 
     >>> import ndd
@@ -68,7 +68,12 @@ class Batch(Arithmetic, Handle):
     def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dtype: Any = None) -> Batch:
         """`sample` repeated `batch_size` times, without copying it.
 
-        Raises ValueError for a negative `batch_size`, TypeError for one that is no integer (DALI drops a fraction).
+        Raises ValueError for a negative `batch_size`, TypeError for one that is not an integer (DALI drops a fraction).
+
+        Args:
+            sample: anything that `ndd.tensor` takes.
+            batch_size: how many samples the batch has, 0 or more.
+            device, dtype: as for `tensor`.
 
         >>> import ndd
         >>> ndd.Batch.broadcast([1, 2], 3).shape
@@ -91,11 +96,11 @@ class Batch(Arithmetic, Handle):
         return list(self._value().shapes)
 
     def lengths(self, axis: int | str = 0) -> TorchTensor:
-        """How long each sample is: what models of padded sequences want beside `torch(pad=True)`. int64 `[N]` on the CPU, where
-        the shapes are known without waiting for a GPU.
+        """The length of each sample, int64 `[N]`, which models of padded sequences need beside `torch(pad=True)`. It is on
+        the CPU, which knows the shapes without waiting for a GPU.
 
         Args:
-            axis: along which axis of a sample; its number, or its letter in the layout.
+            axis: the axis of a sample that is measured: its number, or its letter in the layout.
 
         >>> import ndd, torch
         >>> words = ndd.batch([[7, 8, 9], [5]])
@@ -141,7 +146,12 @@ class Batch(Arithmetic, Handle):
     @overload
     def select(self, sample_range: builtins.slice | list[Any] | EllipsisType) -> Batch: ...
     def select(self, sample_range: Any) -> Any:
-        """Samples by position: a number gives a Tensor; a slice, a list or `...` a Batch. Views."""
+        """Samples by position: a number gives a Tensor; a slice, a list or `...` a Batch. Views.
+
+        Args:
+            sample_range: an integer (negative ones count from the end), a slice, a list of integers, or `...` for all
+                samples.
+        """
         if sample_range is ...:
             return self
         if isinstance(sample_range, slice):
@@ -170,9 +180,11 @@ class Batch(Arithmetic, Handle):
     def __format__(self, spec: str) -> str:
         if not spec:
             return str(self)
-        raise TypeError(f"A Batch has no format {spec!r}, which is for one number: batch.tensors are its samples")
+        raise TypeError(
+            f"A Batch cannot be formatted with {spec!r}, which is for one number: batch.tensors are its samples"
+        )
 
-    if not TYPE_CHECKING:  # to a type checker what has these is one array
+    if not TYPE_CHECKING:  # a type checker takes an object with these methods for one array
 
         def __dlpack__(self, **_: Any) -> Any:
             raise TypeError(
@@ -188,7 +200,7 @@ class Batch(Arithmetic, Handle):
 
     @property
     def dropped(self) -> list[Any]:
-        """What a decoder with `on_error` left out or filled in: a list of `BadSample` (index, source, error)."""
+        """The samples that a decoder with `on_error` left out or filled in: a list of `BadSample` (index, source, error)."""
         return list(self._value().dropped or [])
 
     def torch(self, copy: bool | None = None, pad: bool = False, memory_format: Any = None) -> TorchTensor:
@@ -197,11 +209,11 @@ class Batch(Arithmetic, Handle):
         Args:
             copy: None shares memory if the samples lie in one piece (as operators leave uniform batches); True
                 always copies; False raises ValueError if a copy cannot be avoided.
-            pad: pad ragged samples with zeros at the end of each axis to the largest extent; `lengths` tells how
-                long each was. Without it samples of different shapes raise ValueError.
+            pad: pad ragged samples with zeros at the end of each axis to the largest extent; `lengths` tells how long each
+                one was. Without it samples of different shapes raise ValueError.
             memory_format: `torch.channels_last` gives images as `[N, C, H, W]` whose channels lie next to each other, as
-                convolutions on a GPU want them: a view of a batch HWC, a copy of one CHW. `torch.channels_last_3d`
-                does so for volumes DHWC, CDHW and video FHWC, CFHW. ValueError for other formats and layouts.
+                convolutions on a GPU want them: a view of an HWC batch, a copy of a CHW batch. `torch.channels_last_3d` does
+                the same for volumes (DHWC, CDHW) and video (FHWC, CFHW). ValueError for other formats and layouts.
 
         >>> import ndd, torch
         >>> images = ndd.ones(batch_size=2, shape=[4, 6, 3], layout="HWC")
@@ -227,7 +239,7 @@ class Batch(Arithmetic, Handle):
 
     def numpy(self, pad: bool = False) -> np.ndarray:
         """The samples as one NumPy array `[N, ...]`. On the CPU it shares the memory if the samples lie in one piece (as
-        operators leave uniform batches); of a GPU batch it is a copy, for which the CPU waits. TypeError for bfloat16.
+        operators leave uniform batches). A GPU batch is copied, and the CPU waits for the copy. TypeError for bfloat16.
 
         Args:
             pad: pad ragged samples with zeros at the end of each axis to the largest extent. Without it samples of
@@ -251,7 +263,7 @@ class Batch(Arithmetic, Handle):
 
         try:
             return batch_html(self)
-        except ImportError:  # no Pillow: a notebook shows the text
+        except ImportError:  # Pillow is missing: a notebook shows the text
             return None
 
 

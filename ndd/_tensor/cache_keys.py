@@ -1,7 +1,7 @@
-"""Keys of what is cached between calls, and when two constants are the same.
+"""Keys of the caches between calls, and the rule by which two constants are the same.
 
-As keys of a dict 0, 0.0, -0.0 and False are equal. But `full(-0.0)` is not `full(0.0)`, and a kernel compiled for an int does
-not fit a float.
+A dict takes 0, 0.0, -0.0 and False for equal keys. But `full(-0.0)` is not `full(0.0)`, and a kernel compiled for an int
+does not fit a float.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ndd._tensor.type_guards import is_list, is_tuple
 _NUMBERS: tuple[type[Any], ...] = (bool, int, float, np.generic)
 _PYTHON_NUMBERS = frozenset({bool, int, float})
 _FORMAT = (
-    2  # of `marshal`, whose bytes tell types and the sign of a zero; later ones depend on who else holds the value
+    2  # of `marshal`: its bytes tell types and the sign of a zero; later versions depend on who else holds the value
 )
 _SMALL = 256  # elements
 _MOST_SEEN = 1024
@@ -39,9 +39,9 @@ def exact_key(value: Any) -> tuple[Any, ...]:
 
 
 class Constants:
-    """The constants of a call that is kept, for comparison with those of another call that has an equal key.
+    """The constants of a cached call, to compare with those of another call whose key is equal.
 
-    Equal keys leave little to tell apart: numbers of different types, and zeros of different signs.
+    Equal keys can still hold numbers of different types, and zeros of different signs.
     """
 
     __slots__ = ("_numbers",)
@@ -60,13 +60,13 @@ class Constants:
                 other = values[i]
                 if other is not value and (dumps(other, _FORMAT) if plain else exact_key(other)) != known:
                     return False
-        except ValueError:  # an enumeration's member, a fraction: equal to a number, and no number of Python's
+        except ValueError:  # a member of an enumeration or a fraction: equal to a number, but of another type
             return False
         return True
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value consists of Python's own numbers."""
+    """Whether a value consists of plain Python numbers."""
     return all(map(_is_plain, value)) if value.__class__ is tuple else value.__class__ in _PYTHON_NUMBERS
 
 
@@ -77,14 +77,14 @@ def _may_equal_another(value: Any) -> bool:
 
 
 def array_key(array: np.ndarray) -> tuple[Any, ...] | None:
-    """The key of a small array of numbers, which later changes of the array do not reach; None for other arrays."""
+    """The key of a small array of numbers, unaffected by later changes of the array; None for other arrays."""
     if array.size > _SMALL or array.dtype.kind not in "biuf":
         return None
-    return array.tobytes(), array.dtype, str(array.shape)  # a text equals no other kind of value
+    return array.tobytes(), array.dtype, str(array.shape)  # a string equals no value of another type
 
 
 def seen_before(key: Any, seen: set[int]) -> bool:
-    """Whether a key has come before, by `seen`, to which it is added."""
+    """Whether `seen` has the key already; adds it."""
     number = hash(key)
     if number in seen:
         return True

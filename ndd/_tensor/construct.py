@@ -1,6 +1,6 @@
 """Makes handles of scalars, lists, NumPy, torch and cupy arrays, DLPack, `__array__` and ndd's own values."""
 
-# Arguments of users are checked, whatever their annotations say.
+# Users' arguments are checked, whatever the annotations say.
 # pyright: reportUnnecessaryIsInstance=false, reportPrivateUsage=false
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ def as_tensor(
 ) -> Tensor:
     """A Tensor over `data`, sharing its memory when element type and device need no change. See `tensor`.
 
-    An operator on shared memory runs before its call returns, so that a later write to the source cannot show.
+    An operator on shared memory runs before its call returns, so that a later write to the source cannot change its result.
     (DALI refuses strided arrays; here they are views like any other.)
 
     Args:
-        data: an array, tensor, number, list of numbers, bytes or text; or a Batch.
+        data: an array, a tensor, a number, a list of numbers, bytes or text; or a Batch.
         dtype, device, layout, pad: as for `tensor`.
 
     >>> import ndd, numpy as np
@@ -102,15 +102,15 @@ def batch(
     """A new Batch with copies of the samples.
 
     Args:
-        tensors: an iterable of things that `tensor` takes, one for each sample; or one array or Tensor, whose first
-            axis is then the samples; or a Batch.
-        dtype, device: as for `tensor`. Without `dtype` samples of several types get the type that `+` of them has (i64 with f32
-            is f32). Python's numbers among arrays make no type wider: `[np.uint8(1), 2]` is u8. (DALI takes the first
-            sample's type, in which 0.5 becomes 0 and 300 becomes 255.)
+        tensors: an iterable with a value that `tensor` takes for each sample; or one array or Tensor, whose first axis
+            counts the samples; or a Batch.
+        dtype, device: as for `tensor`. Without `dtype`, samples of several types get the type of their sum (i64 with f32 is
+            f32). Python's numbers among arrays make no type wider: `[np.uint8(1), 2]` is u8. (DALI takes the first sample's
+            type, in which 0.5 becomes 0 and 300 becomes 255.)
         layout: a letter for each axis of a sample.
 
-    Raises ValueError for an empty list without `dtype`, OverflowError for Python's integers out of range, and RuntimeError
-    for samples of different rank and for an integer that the common float type may not hold (beyond 2**24 in f32).
+    Raises ValueError for an empty list without `dtype`, OverflowError for Python integers out of range, and RuntimeError for
+    samples of different rank and for an integer that the common float type may not represent (beyond 2**24 in f32).
 
     >>> import ndd, numpy as np
     >>> ndd.batch([1, 0.5]).dtype.name
@@ -192,7 +192,7 @@ def make_batch(
 
 
 def build_tensor(data: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool) -> Tensor:
-    """The work behind `tensor` and `as_tensor` for anything but a Batch."""
+    """What `tensor` and `as_tensor` do for anything but a Batch."""
     if watched:
         data, dtype, device, layout = unmarked((data, dtype, device, layout))
     if layout is not None and not isinstance(layout, str):
@@ -276,7 +276,7 @@ def _mapped(value: _Value, store: Store, function: Callable[[np.ndarray], np.nda
 
 
 def _from_foreign(data: Any, wanted: DType | None) -> tuple[Tensor, bool]:
-    """A Tensor over something that is no ndd value, and whether its memory is new."""
+    """A Tensor over the memory of a foreign object, and whether that memory is new."""
     if data is None:
         raise ValueError("A tensor needs data: got None")
     if isinstance(data, Samples):
@@ -321,7 +321,7 @@ def _over_numpy(array: np.ndarray) -> Tensor:
         raise RuntimeError(f"Cannot make a tensor of NumPy's type {array.dtype}: expected numbers or booleans")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    if type(array) is not np.ndarray:  # numba takes no masked arrays; as in DALI, the numbers count, not the mask
+    if type(array) is not np.ndarray:  # numba does not take masked arrays; as in DALI, the mask is ignored
         array = array.view(np.ndarray)
     result = make_tensor(array, dtype=from_framework(array.dtype))
     result._external = True
@@ -363,7 +363,7 @@ def _over_array_like(data: Any) -> Tensor:
 
 
 def _imported(data: Any, on_gpu: bool, torch: Any) -> Any:
-    """`data` by DLPack, else by the older array interfaces."""
+    """`data` imported through DLPack, else through the older array interfaces."""
     try:
         return torch.from_dlpack(data)
     except (TypeError, BufferError, RuntimeError):
@@ -414,7 +414,7 @@ def characters(path: Any) -> Any:
 
 
 def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool) -> Batch:
-    """The work behind `batch` and `as_batch`."""
+    """What `batch` and `as_batch` do."""
     if watched:
         tensors, dtype, device, layout = unmarked((tensors, dtype, device, layout))
     wanted = None if dtype is None else to_dtype(dtype)
@@ -449,7 +449,7 @@ def _empty_batch(wanted: DType | None, device: Device | None, layout: str | None
     if wanted is None:
         raise ValueError("Element type must be specified if the list is empty")
     if layout:
-        raise ValueError(f"A layout needs samples to describe: got {layout!r} with an empty list of dimensions 0")
+        raise ValueError(f"A layout needs samples to describe: got {layout!r} with an empty list")
     empty = Batch._of_store(Store(wanted, None, Device.CPU, [], parts=[]))
     return empty if device is None or device == Device.CPU else empty.to_device(device)
 
@@ -488,7 +488,7 @@ def _gather(samples: Any, wanted: DType | None, device: Device | None, layout: s
     for i, sample in enumerate(samples):
         if sample is None:
             raise TypeError(f"Tensors must be array-like types or numbers. Got `None` at index {i}")
-        numbers = wanted is None and sample.__class__ in _PYTHON  # their type depends on the other samples
+        numbers = wanted is None and sample.__class__ in _PYTHON  # the type of numbers depends on the other samples
         handles.append(None if numbers else build_tensor(sample, wanted, device, None, copy))
         device = device or (Device.CPU if numbers else handles[0].device)
     if wanted is None:
@@ -508,7 +508,7 @@ def _gather(samples: Any, wanted: DType | None, device: Device | None, layout: s
 
 
 def _make_alike(handles: list[Any], samples: Any, device: Device | None, copy: bool) -> None:
-    """Converts the samples that are Python's numbers, and brings all samples to one element type."""
+    """Converts the samples that are Python numbers, and brings all samples to one element type."""
     arrays = [h.dtype for h in handles if h is not None]
     wanted, kinds = None, {}
     if arrays and len(arrays) < len(handles):
@@ -535,8 +535,8 @@ def _widened(sample: Tensor, wanted: DType, i: int) -> Tensor:
         beyond = values[(values > most) | (values < -most if values.dtype.kind == "i" else False)]
         if beyond.size:
             raise RuntimeError(
-                f"The samples of a batch are of one type, these of {wanted}, which may not hold {beyond[0]} of sample {i}, "
-                f"{sample.dtype}. Say with `dtype=` what they are to be"
+                f"The samples of a batch have one type. The common type of these is {wanted}, which may not represent "
+                f"{beyond[0]} of sample {i}, {sample.dtype}. Choose the type with `dtype=`"
             )
     return _converted(sample, wanted)
 

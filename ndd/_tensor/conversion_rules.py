@@ -1,4 +1,5 @@
-"""The numbers of a conversion of element types: what NumPy passes and compiled loops share (see `convert.py` for the rules)."""
+"""The limits that conversions of element types clamp to, for NumPy and for compiled loops (see `convert.py` for the
+rules)."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def of_nan(target: np.dtype) -> int:
 
 
 def rounded(array: np.ndarray, out: np.ndarray, half: Any, low: Any, high: Any, above: Any, top: Any, nan: Any) -> None:
-    """Floats to integers by NumPy; what the numbers mean stands at `float_to_int` of `ndd._cpu.conversion`."""
+    """Floats to integers by NumPy; `float_to_int` of `ndd._cpu.conversion` explains the numbers."""
     with np.errstate(invalid="ignore"):
         value = np.trunc(array + np.copysign(half, array)) if half else np.trunc(array)
         np.copyto(out, np.minimum(np.maximum(value, low), high), casting="unsafe")

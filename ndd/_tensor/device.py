@@ -27,8 +27,8 @@ def gpu_count() -> int:
 
 
 def _current_number() -> int:
-    """torch's current device. CUDA is not started for the question: work on the CPU needs none, and a forked child
-    (a worker of a DataLoader) could not start it."""
+    """torch's current device. Asking does not start CUDA: CPU work does not need it, and a forked child (a worker of a
+    DataLoader) could not start it."""
     import torch
 
     return torch.cuda.current_device() if torch.cuda.is_initialized() else 0
@@ -47,6 +47,10 @@ class Device:
 
     Usable as a context manager: inside, "gpu" without a number means this device, for torch as well.
 
+    Args:
+        name: "cpu" or "gpu", with a number "gpu:1"; "cuda" means "gpu".
+        device_id: the number of the GPU, where the name has none; default: torch's current one.
+
     >>> import ndd
     >>> ndd.Device("cpu")
     Device(device_type='cpu')
@@ -61,7 +65,7 @@ class Device:
         kind, colon, number = name.partition(":")
         if colon:
             if device_id is not None:
-                raise ValueError(f"Invalid device name: {name!r} holds a number and device_id={device_id} is given too")
+                raise ValueError(f"Invalid device name: {name!r} has a number, and device_id={device_id} is given too")
             try:
                 device_id = int(number)
             except ValueError:
@@ -108,6 +112,9 @@ class Device:
         """The number that a bare "gpu" stands for now: torch's current device; None for the CPU.
 
         RuntimeError for "gpu" where no CUDA device can be used.
+
+        Args:
+            device_type: "cpu" or "gpu".
         """
         if device_type == "cpu":
             return None
@@ -119,7 +126,11 @@ class Device:
 
     @staticmethod
     def type_from_dlpack(dev_type: Any) -> str:
-        """ "cpu" or "gpu" for a DLPack device type."""
+        """ "cpu" or "gpu" for a DLPack device type.
+
+        Args:
+            dev_type: the number of the type, 1 for the CPU and 2 for CUDA.
+        """
         kinds = {1: "cpu", 2: "gpu"}
         if int(dev_type) not in kinds:
             raise ValueError(f"Unsupported device type: {dev_type}")
@@ -127,7 +138,11 @@ class Device:
 
     @staticmethod
     def from_dlpack(dlpack_device: Any) -> Device:
-        """The device of an object that has `__dlpack_device__`."""
+        """The device of an object that has `__dlpack_device__`.
+
+        Args:
+            dlpack_device: any object that has `__dlpack_device__`, such as a torch tensor.
+        """
         kind, number = dlpack_device.__dlpack_device__()
         name = Device.type_from_dlpack(kind)
         return Device(name, None if name == "cpu" else int(number))
@@ -138,7 +153,7 @@ class Device:
             import torch
 
             if self.device_id != _current_number() and torch.cuda.is_available():
-                scope = torch.cuda.device(self.device_id)  # leaving it makes no context on the GPU before
+                scope = torch.cuda.device(self.device_id)  # leaving it makes no context on the previous GPU
                 scope.__enter__()
         Device._local.stack += [(self, scope)]  # not append(): after a call the handler of a signal may raise
         return self
@@ -150,7 +165,7 @@ class Device:
 
 
 def current_gpu() -> int | None:
-    """The number of `Device.current()`, None for the CPU: for calls of operators, in which making the object shows."""
+    """The number of `Device.current()`, None for the CPU. Calls of operators use it: making the object costs them time."""
     stack = Device._local.stack
     if stack:
         return stack[-1][0].device_id
@@ -175,6 +190,10 @@ def device(obj: DeviceLike, id: int | None = None) -> Device: ...
 def device(obj: None, id: int | None = None) -> None: ...
 def device(obj: Any, id: int | None = None) -> Any:
     """A `Device` from a Device, a name with an optional number, or a torch.device. None stays None.
+
+    Args:
+        obj: a `Device`, a name such as "gpu:1", a torch.device, or None.
+        id: the number of the GPU, where the name has none.
 
     >>> import ndd, torch
     >>> ndd.device(torch.device("cpu")) == ndd.Device("cpu")

@@ -1,4 +1,4 @@
-"""How values print: text in DALI's format for `repr`; `picture.py` has what notebooks show."""
+"""How values print: text in DALI's format for `repr`. Notebooks show what `picture.py` makes."""
 
 # What is private to users, such as `Handle._value`, is this package's own.
 # pyright: reportPrivateUsage=false
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ndd._tensor.store import Store
     from ndd._tensor.tensor import Tensor
 
-_EDGE = 2  # how many entries stay at either end of what is shortened
-_MANY_NUMBERS = 1000  # of a batch, from which on samples are left out
+_EDGE = 2  # entries at either end of a shortened axis
+_MANY_NUMBERS = 1000  # samples of a batch from which on some are left out
 _MANY_SHAPES = 16
 _SHAPES_WIDTH = 75
 _INDENT = "    "

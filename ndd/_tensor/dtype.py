@@ -21,8 +21,16 @@ _EXPONENT_BITS = {8: 4, 16: 5, 32: 8, 64: 11}
 class DType:
     """The type of the elements of a tensor.
 
-    Attributes: `kind`, `bits`, `bytes`, `exponent_bits` and `significand_bits` (None for integers), `name`
-    (the short name: "u8", "f32", ...) and `type_id` (DALI's enum value, None for bfloat16).
+    Args:
+        kind: what the bits mean: `DType.Kind.signed`, `unsigned`, `float`, `bool` or `enum`.
+        bits: of an element.
+        exponent_bits, significand_bits: of a float; default: those of IEEE 754. None for integers.
+        bytes: of an element in memory; default: as few as hold the bits.
+        type_id: DALI's enum value, None for bfloat16.
+        name: the short name, such as "u8" or "f32"; default: of kind and bits.
+        docs: the docstring of the object.
+
+    All but the last are attributes, too.
 
     The objects are singletons: compare with `==` or `is`. Calling one builds a tensor of that type:
 
@@ -97,14 +105,18 @@ class DType:
         return DType.parse, (self.name,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
-        """A new tensor of this type, converted from `data` (DALI 2.4.0 raises a TypeError here by mistake)."""
+        """A new tensor of this type, converted from `data` (DALI 2.4.0 has a bug here and raises a TypeError)."""
         if "dtype" in kwargs:
             raise ValueError("dtype cannot be given: calling a DType fixes it")
         return operation("tensor")(*args, dtype=self, **kwargs)
 
     @staticmethod
     def from_type_id(type_id: Any) -> DType:
-        """The type with DALI's enum value `type_id`."""
+        """The type with DALI's enum value `type_id`.
+
+        Args:
+            type_id: a `types.DALIDataType`, or its number. KeyError for a number that is none.
+        """
         try:
             return _BY_ID[int(type_id)]
         except KeyError:
@@ -112,13 +124,21 @@ class DType:
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:
-        """The type of a NumPy dtype, NumPy scalar class or torch dtype."""
+        """The type of a NumPy dtype, NumPy scalar class or torch dtype.
+
+        Args:
+            numpy_type: a NumPy dtype or scalar class, or a torch dtype. TypeError for others.
+        """
         return from_framework(numpy_type)
 
     @staticmethod
     def parse(name: str) -> DType:
         """The type with a short name: u8 u16 u32 u64 i8 i16 i32 i64 f16 f32 f64 bool bfloat16 and the enum types; with
-        the bits of a float ("f32e8m23"); or with NumPy's name ("float32")."""
+        the bits of a float ("f32e8m23"); or with NumPy's name ("float32").
+
+        Args:
+            name: "u8", "f32", "f32e8m23", "float32" and so on. ValueError for a name that is none.
+        """
         dtype = _BY_NAME.get(name) or next((_BY_NAME[s] for s, long in _NUMPY_NAMES.items() if long == name), None)
         dtype = dtype or next((t for t in (float16, float32, float64) if name == _long_name(t)), None)
         if dtype is None:
@@ -186,7 +206,7 @@ def _fill_torch_types() -> None:
     import torch
 
     types = {getattr(torch, name): _BY_NAME[short] for short, name in _NUMPY_NAMES.items()}
-    _torch_types.update({**types, torch.bfloat16: bfloat16})  # all at once: other threads look whether any are there
+    _torch_types.update({**types, torch.bfloat16: bfloat16})  # in one step: other threads ask whether it is filled
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:
@@ -201,8 +221,8 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 
 def from_framework(kind: Any) -> DType:
-    """The type of a NumPy or torch dtype, a NumPy scalar class, or of Python's numbers as data: float, int or bool."""
-    if kind is float:  # as Python's numbers are taken elsewhere; NumPy would take these for 64-bit types
+    """The type of a NumPy or torch dtype, of a NumPy scalar class, or of `float`, `int` or `bool` as data."""
+    if kind is float:  # 32 bits, as for Python numbers elsewhere; NumPy takes these for 64-bit types
         return float32
     if kind is int:
         return int32
@@ -227,6 +247,9 @@ def dtype(*args: Any) -> DType:
     """The `DType` that an object names: a DType, a short name ("u8"), DALI's enum value, a NumPy or torch dtype, or
     Python's `float` (float32), `int` (int32; DALI refuses it) and `bool`. Every argument `dtype` takes these.
 
+    Args:
+        *args: one of these; or what the constructor of `DType` takes.
+
     >>> import ndd, numpy as np
     >>> ndd.dtype("u8") is ndd.dtype(np.uint8) is ndd.uint8
     True
@@ -244,7 +267,15 @@ def dtype(*args: Any) -> DType:
 
 
 def type_id(dtype: Any) -> Any:
-    """DALI's enum value of a `DType`."""
+    """DALI's enum value of a `DType`.
+
+    Args:
+        dtype: what `ndd.dtype` takes.
+
+    >>> import ndd
+    >>> ndd.type_id(ndd.uint8).name
+    'UINT8'
+    """
     if isinstance(dtype, DType):
         return dtype.type_id
     if is_enum(dtype, "DALIDataType"):

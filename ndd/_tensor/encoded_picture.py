@@ -1,4 +1,4 @@
-"""Pictures as bytes for a notebook, by Pillow: small enough to stand in its file."""
+"""Encodes pictures for notebooks with Pillow, small enough to be stored in the notebook's file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pillow() -> Any:
 
 
 def pen(image: Any) -> Any:
-    """What draws on an image of Pillow's."""
+    """Pillow's drawing context of an image."""
     from PIL import ImageDraw
 
     return ImageDraw.Draw(image)
@@ -43,7 +43,7 @@ def picture_uri(pixels: np.ndarray) -> str:
 
 
 def encoded_as(sheet: Any, kind: str, **options: Any) -> bytes:
-    """The file of a picture of Pillow's."""
+    """A Pillow image as the bytes of a file."""
     stream = io.BytesIO()
     sheet.save(stream, kind, **options)
     return stream.getvalue()

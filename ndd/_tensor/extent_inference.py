@@ -1,6 +1,6 @@
-"""Batches of no samples, as `on_error="skip"` may leave: what is known of the shape that samples would have stays.
+"""Batches without samples, which `on_error="skip"` may leave, keep what is known of their samples' shape.
 
-The (empty) memory of such a store is one array, `[0, 3, 8, 8]`, whose extents are 0 where they depend on the samples.
+The (empty) memory of such a store is one array, such as `[0, 3, 8, 8]`; extents that depend on the samples are 0.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 
 from ndd._tensor.store import Shape, common_extents
 
-# What stands in for the extents that are not known, along each axis: twice, so that it shows what depends on them.
+# Two guesses at the unknown extents along each axis: results that differ between them depend on the unknown.
 _LARGE = ((4001, 5003, 6007, 7001, 8009, 9001), (4507, 5501, 6521, 7507, 8501, 9511))
 _SMALL = ((7, 11, 13, 5, 4, 6), (17, 19, 23, 8, 9, 10))
-_CHANNELS = ((1, 3), (3, 3))  # an operator that takes RGB only does not take the first pair
+_CHANNELS = ((1, 3), (3, 3))  # for operators that take RGB only and refuse the first pair
 
 
 def infer_extents(
@@ -22,8 +22,8 @@ def infer_extents(
     *,
     large: bool = True,
 ) -> list[Shape] | None:
-    """The extents of results that follow from the known extents of the inputs: those that are the same for two inputs which
-    differ in everything unknown.
+    """The extents of results that follow from the known extents of the inputs: those that come out equal for two inputs that
+    differ in every unknown extent.
 
     Args:
         shapes_of: the shapes of the results for samples of these shapes.
@@ -35,7 +35,7 @@ def infer_extents(
     for channels in _CHANNELS:
         try:
             results = [
-                shapes_of([_filled(*one, extents, channels[k]) for one in known])
+                shapes_of([_filled(*entry, extents, channels[k]) for entry in known])
                 for k, extents in enumerate(_LARGE if large else _SMALL)
             ]
             return [common_extents(pair) for pair in zip(*results, strict=True)]

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class Spec:
-    """The description of a value without its numbers and extents. Equal specs are the same object (`Spec.of`), so that a call can
-    be looked up by the identity of its inputs' specs."""
+    """A value's description without its numbers and extents. Equal specs are the same object (`Spec.of`), so that calls are
+    looked up by the identity of their inputs' specs."""
 
     __slots__ = ("device", "dtype", "layout", "ndim")
-    is_immutable = True  # it may be part of a cache key
+    is_immutable = True  # a cache key may contain it
 
     @staticmethod
     def of(dtype: DType | None, ndim: int | None, layout: str | None, device: Device) -> Spec:
@@ -78,10 +78,10 @@ class Handle:
     _pending: Any
     _index: int
     _n: int | None
-    _external: bool  # shares memory with something of the user's: operators on it run at the call, see as_tensor
+    _external: bool  # shares memory with an object of the user: operators on it run at the call, see as_tensor
 
-    # NumPy must leave `array + batch` to us (`__array_ufunc__`) instead of looping over the samples. So must torch: without
-    # this, torch.Tensor.__add__ would try to convert the handle.
+    # `__array_ufunc__` makes NumPy leave `array + batch` to us instead of looping over the samples. `__torch_function__`
+    # does the same for torch, whose `Tensor.__add__` would try to convert the handle.
     __array_priority__ = 1000
 
     __hash__ = None  # type: ignore[assignment]
@@ -89,8 +89,8 @@ class Handle:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **named: Any) -> Any:
         """NumPy's functions take Tensors on the CPU as arrays, and give arrays: `np.sqrt(t)`, `np.sum(t)`, `acc += t`.
 
-        `array + t` is ndd's operator, as `t + array` is, and so is `np.add(array, t)`, which looks the same from here.
-        Before a Batch a NumPy scalar counts as Python's, as in DALI: `np.uint8(2) * batch` is i32.
+        `array + t` is ndd's operator, as `t + array` is, and so is `np.add(array, t)`, which cannot be told from it. A NumPy
+        scalar before a Batch counts as a Python number, as in DALI: `np.uint8(2) * batch` is i32.
         """
         reflected = len(inputs) == 2 and not isinstance(inputs[0], Handle)
         left: Any = inputs[0]
@@ -109,7 +109,7 @@ class Handle:
         arrays: list[Any] = [np.asarray(v) if isinstance(v, Handle) else v for v in inputs]
         return getattr(ufunc, method)(*arrays, **named)
 
-    if not TYPE_CHECKING:  # to a type checker every name would be one
+    if not TYPE_CHECKING:  # a type checker would accept every name
 
         def __getattr__(self, name: str) -> Any:
             """Raises the error for a missing attribute, with a hint if torch's tensors have it."""
@@ -160,7 +160,7 @@ class Handle:
                 ndim = store.ndim if store.n else spec.ndim
                 self._spec = Spec.of(store.dtype, ndim, store.layout, store.device)
             self._n = store.n
-            self._store = store  # after `_spec` and before `_pending`: other threads read these without a lock
+            self._store = store  # after `_spec` and before `_pending`: other threads read them without a lock
             self._pending = None
         return store
 
@@ -174,7 +174,7 @@ class Handle:
     def evaluate(self) -> Self:
         """Runs the operator behind this value if it has not run; returns `self`.
 
-        On a GPU the work is then queued on the context's stream, not necessarily finished.
+        A GPU may still be working: the operator is then queued on the context's stream.
         """
         self._value()
         return self
@@ -197,7 +197,7 @@ class Handle:
     def layout(self) -> str | None:
         """What the axes mean, a letter each ("HWC", "FHWC", ...), or None."""
         if self._spec.ndim is None and not self._spec.layout:
-            self._value()  # the layout is not known before the number of axes
+            self._value()  # a layout is known only with the number of axes
         return self._spec.layout or None
 
     @property
@@ -215,15 +215,24 @@ class Handle:
         return list(info) if store.batched else info[0]
 
     def cpu(self) -> Self:
-        """This value on the CPU: itself if it is there already."""
+        """This value on the CPU; the value itself if it is there already."""
         return self.to_device(Device.CPU)
 
     def gpu(self, index: int | None = None) -> Self:
-        """This value on GPU `index` (default: the current one): itself if it is there already."""
+        """This value on GPU `index` (default: the current one); the value itself if it is there already.
+
+        Args:
+            index: the number of the GPU; default: torch's current one.
+        """
         return self.to_device(Device("gpu", index))
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
-        """This value on `device`: itself if it is there already, unless `force_copy`."""
+        """This value on `device`; the value itself if it is there already, unless `force_copy`.
+
+        Args:
+            device: "cpu", "gpu", "gpu:1", a `Device` or a torch.device.
+            force_copy: copy where it is on that device already.
+        """
         target = to_device_object(device)
         if target == self._spec.device and not force_copy:
             return self
@@ -235,23 +244,23 @@ class Handle:
             kind = type(self).__name__
             warn_once(
                 f"truth of a {kind}",
-                f"the truth value of a {kind} is always True, also of a comparison: `if a == b:` compares nothing. "
+                f"a {kind} is always true, even the result of a comparison: `if a == b:` compares nothing. "
                 "`(a == b).numpy().all()` compares the elements; `a is not None` asks whether there is a value",
             )
         return True
 
     def __getstate__(self) -> Any:
-        """Only the value is pickled. A GPU value is copied to the CPU, and comes back there."""
+        """Only the value is pickled. A GPU value is copied to the CPU, and is unpickled there."""
         store = (self if self._spec.device.device_type == "cpu" else self.cpu())._value()
         arrays: Any = [a.copy() if not a.flags.c_contiguous else a for a in store.arrays()]
         if not store.n and store.whole is not None:
-            arrays = store.whole  # its shape is what is known of the samples' shape: `extent_inference.py`
+            arrays = store.whole  # its shape holds the known extents of the samples, see `extent_inference.py`
         return store.dtype, self._spec.ndim, store.layout, arrays, store.batched, store.source_info
 
     def __setstate__(self, state: Any) -> None:
         wrong = _wrong_state(state)
         if wrong:
-            raise ValueError(f"{type(self).__name__}: what was unpickled is no value of ndd: {wrong}")
+            raise ValueError(f"{type(self).__name__}: the pickled state is not a value of ndd: {wrong}")
         dtype, ndim, layout, parts, batched, info = state
         shapes = [a.shape for a in parts]
         whole, parts = (parts, None) if is_array(parts) else (None, parts)
@@ -270,7 +279,7 @@ class Handle:
 
 
 def _wrong_state(state: Any) -> str:
-    """The fault of a pickled state, which may be cut off, forged or of another version; "" if it has none."""
+    """What is wrong with a pickled state, which may be truncated, forged or of another version; "" if nothing is."""
     if not is_tuple(state) or len(state) != 6:
         return f"expected six fields, got {type(state).__name__}"
     dtype, ndim, layout, parts, batched, info = state

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# Methods that Python looks up on the type, where `__getattr__` of a proxy is not asked. The proxy forwards those that the
+# Methods that Python looks up on the type, without asking `__getattr__` of a proxy. The proxy forwards those that the
 # value's type has. The others stay missing, so that `callable`, `iter` and the like treat the proxy as they treat the value.
 _ALONE = (
     "call len length_hint getitem setitem delitem contains iter next reversed missing enter exit aenter aexit aiter anext "
@@ -22,9 +22,9 @@ _PROTOCOLS = [
     *(f"__{kind}{name}__" for name in _WITH_TWO.split() for kind in ("", "r", "i")),
 ]
 _type_of: Callable[[object], type[Any]] = type
-watched: list[Any] = []  # what makes calls look closer: captured loops that run, and that a value has been marked
-_proxies: set[type] = set()  # the classes of the proxies that were made
-_looked_into: set[type] = {list, tuple, dict, slice}  # and of what may hold one
+watched: list[Any] = []  # calls look for marks only while a captured loop runs or after a value has been marked
+_proxies: set[type] = set()  # the classes of proxies made so far
+_looked_into: set[type] = {list, tuple, dict, slice}  # and of containers that may hold one
 
 
 class Invariant:
@@ -123,10 +123,13 @@ def invariant(value: T) -> T:
     attributes are marked as well; results of its methods and operators, and its items, are not. Writing and deleting
     attributes reaches the value itself. A marked function gets its arguments with their marks.
 
-    A mark changes no result, since ndd computes nothing ahead from an argument. As in DALI, an argument that is marked in
-    the first iteration of a captured loop must be marked in all of them (RuntimeError).
+    A mark never changes a result, since ndd computes nothing ahead of time from an argument. As in DALI, an argument that is
+    marked in the first iteration of a captured loop must be marked in all of them (RuntimeError).
 
     Code that bypasses the type's methods (`is`, `type(...)`, `json.dumps` of a number) sees the proxy.
+
+    Args:
+        value: any object.
 
     >>> import ndd
     >>> size = ndd.capture.invariant([4, 2])
@@ -163,7 +166,7 @@ def marked_places(values: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def unmarked(value: Any) -> Any:
-    """The value without marks: its own, and those inside lists, tuples, dicts and slices."""
+    """The value without its mark, and without the marks inside lists, tuples, dicts and slices."""
     kind = _type_of(value)
     if not _proxies or kind not in _looked_into:
         return value

@@ -1,4 +1,4 @@
-"""The largest batch size: a larger number is a mistake, which would take minutes to show."""
+"""The largest batch size. A larger number is a mistake that would take minutes to show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MOST_SAMPLES = 1 << 20
 
 
 def check_sample_count(where: str, size: int, kind: type[Exception] = ValueError) -> int:
-    """The batch size; an error of this kind if it is too large."""
+    """The batch size; raises an error of this kind if it is too large."""
     if size > MOST_SAMPLES:
         raise kind(f"{where}: batch_size: expected at most {MOST_SAMPLES:,} samples in a batch, got {size:,}")
     return size

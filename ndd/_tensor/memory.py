@@ -18,8 +18,8 @@ from ndd._tensor.allocation import empty
 from ndd._tensor.type_guards import is_list, is_tuple
 
 _SMALL = 1 << 15  # below this, malloc's own free lists are as fast as ours
-# Bytes. Large blocks of malloc begin 16 bytes after a page. An AMD EPYC copies file pages (as `read` does) to addresses 1 to 31
-# bytes after a page 2 to 7 times slower than to others.
+# Bytes. malloc's large blocks begin 16 bytes after a page. An AMD EPYC copies file pages (as `read` does) to addresses 1 to
+# 31 bytes after a page 2 to 7 times slower than to other addresses.
 _ALIGNMENT = 64
 # Bytes kept for reuse: in one size at any time, in all sizes whenever the system is asked for more (otherwise a program whose
 # batches grow and shrink would keep some of each). A loop needs what it frees between two batches, and the end of an epoch frees
@@ -31,7 +31,7 @@ _TOTAL = 1 << 30
 # 4,000 iterations of a loop over photographs kept 32 MB, now 18 MB.
 _CLASSES_UP = 4
 
-_Block = tuple[np.ndarray, int]  # memory and its address; asking for the address takes longer than all else
+_Block = tuple[np.ndarray, int]  # memory and its address: asking for the address takes longer than everything else
 _free: dict[int, deque[_Block]] = {}
 
 
@@ -71,7 +71,7 @@ def _larger(size: int) -> tuple[_Block, deque[_Block]] | None:
 
 def _fresh(size: int) -> _Block:
     """A new block from the system. If memory is short, the pool is emptied first."""
-    if kept() > _TOTAL:
+    if free_bytes() > _TOTAL:
         _give_up()
     try:
         memory = np.empty(size + _ALIGNMENT, np.uint8)
@@ -83,7 +83,7 @@ def _fresh(size: int) -> _Block:
     return memory[shift : shift + size], address + shift
 
 
-def kept() -> int:
+def free_bytes() -> int:
     """The bytes of all free blocks."""
     return sum([size * len(same) for size, same in list(_free.items())])
 

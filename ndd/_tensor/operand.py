@@ -28,7 +28,7 @@ class Operand:
         self.n = n
         self._shapes: np.ndarray | None = None
         self._gapless: Store | None = None
-        self.frames: Any = None  # of the frames of video: a `FrameMap`, which says to what sample each belongs
+        self.frames: Any = None  # for frames of video: the `FrameMap`, which says to which sample each frame belongs
         self.touched = False
 
     @property
@@ -51,7 +51,7 @@ class Operand:
 
     @property
     def on_cpu(self) -> bool:
-        """Whether the values are in host memory (a CUDA function may be given such, see `reads` of `operator`)."""
+        """Whether the values are in host memory. CUDA functions may get such operands too, see `reads` of `operator`."""
         return self._store_.on_cpu
 
     @property
@@ -72,7 +72,7 @@ class Operand:
 
     @property
     def volumes(self) -> Any:
-        """How many elements the samples have: `.sizes` `[N]`, `.largest`, `.total`."""
+        """The numbers of elements: `.sizes` `[N]` of the samples, `.largest`, `.total`."""
         if self._store_.n == self.n:
             return self._store_.volumes
         return Volumes(self.shapes)
@@ -90,7 +90,7 @@ class Operand:
 
     @property
     def whole(self) -> Any:
-        """All samples as one contiguous array `[N, ...]` if they lie so, else None."""
+        """All samples as one contiguous array `[N, ...]` if they lie so in memory, else None."""
         whole = self._store.dense()
         fits = whole is not None and self._store_.n == self.n and is_contiguous(whole)
         return whole if fits else None
@@ -108,8 +108,8 @@ class Operand:
         """On the CPU: a 1-D array that has all samples in it, and where each begins, int64 `[N]`.
 
         If the samples lie apart, the array spans all memory from the first to the last of them. Only the samples themselves
-        may be touched, and the array must not outlive this operand. A compiled loop takes all samples so, without a view of
-        each.
+        may be touched, and the array must not outlive this operand. A compiled loop can so take all samples without a view
+        of each.
         """
         flat = self.flat
         if flat is not None:
@@ -131,7 +131,7 @@ class Operand:
         return info if info is None or len(info) == self.n else info * self.n
 
     def pointers(self) -> np.ndarray:
-        """The address of each sample, int64 `[N]`; of a copy, which lives as long as this operand, where one is strided."""
+        """The address of each sample, int64 `[N]`. A strided sample is copied; the copy lives as long as this operand."""
         addresses = self._without_gaps().pointers()
         return addresses if len(addresses) == self.n else np.broadcast_to(addresses, (self.n,))
 

@@ -1,5 +1,5 @@
-"""Methods of values whose functions belong to higher modules. A method looks its function up by a name that the module has
-bound."""
+"""Functions of higher modules that methods of values call. A higher module binds a function to a name, and the method looks
+the name up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _operations: dict[str, Callable[..., Any]] = {}
 
 
 def bind_operations(**functions: Callable[..., Any]) -> None:
-    """Tells the values which functions their methods stand for; the modules of these functions call this on import."""
+    """Binds the functions that methods of values call; the modules of these functions call this on import."""
     _operations.update(functions)
 
 

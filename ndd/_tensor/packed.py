@@ -1,4 +1,4 @@
-"""`Packed`: samples at any places in a few buffers, as a reader finds them, without an object for each sample."""
+"""`Packed`: samples at any places in a few buffers, as a reader has them, without an object for each sample."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Packed:
 
     Attributes:
         buffers: 1-D arrays of the samples' element type.
-        which: the buffer that each sample lies in, int64 `[N]`.
-        starts: where in it the sample begins, in elements, int64 `[N]`.
+        which: the number of the buffer that each sample lies in, int64 `[N]`.
+        starts: the element of that buffer at which each sample begins, int64 `[N]`.
         shapes: int64 `[N, ndim]`.
     """
 
@@ -32,7 +32,7 @@ class Packed:
 
     @classmethod
     def joined(cls, parts: Sequence[Packed]) -> Packed:
-        """The samples of several, one behind the other."""
+        """The samples of several `Packed`, concatenated."""
         buffers: list[np.ndarray] = []
         which: list[np.ndarray] = []
         for part in parts:

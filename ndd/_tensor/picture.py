@@ -29,8 +29,8 @@ _FILM_SIZE = 320  # pixels
 _FRAME_MS = 80
 _LETTER, _LINE = 6, 13  # pixels: of Pillow's own font
 _FEWEST_LETTERS = 8
-_MOST_PIXELS = 50_000_000  # of a file that is shown
-_SMALLEST = 4  # pixels: what is thinner is no picture to look at
+_MOST_PIXELS = 50_000_000  # of a file's bytes that are decoded to be shown
+_SMALLEST = 4  # pixels: a thinner array is hardly a picture
 
 
 def tensor_html(value: Tensor) -> str:
@@ -48,17 +48,17 @@ def batch_html(value: Batch) -> str:
     return _page(value, store, f"{store.n} samples", 192)
 
 
-def _page(value: Any, store: Store, what: str, tile: int) -> str:
+def _page(value: Any, store: Store, description: str, tile: int) -> str:
     tiles = _tiles(store, tile)
     if len(tiles) == store.n > 1:
         tiles = [_named(shown, _source(store, i)) for i, shown in enumerate(tiles)]
-    return _caption(value, what) + (sound_html(store) or (image_tag(tiles) if tiles else _table(store)))
+    return _caption(value, description) + (sound_html(store) or (image_tag(tiles) if tiles else _table(store)))
 
 
 def _named(tile: np.ndarray, source: str) -> np.ndarray:
-    """A tile above the last two parts of its source: the folder, which names a class in many data sets, and the file."""
+    """A tile above its caption: the last two parts of the source. The folder names a class in many data sets."""
     text = "/".join(re.split(r"[/\\]", source.partition("?")[0])[-2:])
-    text = text.encode("latin-1", "replace").decode("latin-1")  # all that the font has
+    text = text.encode("latin-1", "replace").decode("latin-1")  # Pillow's font has no other characters
     room = tile.shape[1] // _LETTER
     if not text or room < _FEWEST_LETTERS:
         return tile
@@ -67,8 +67,8 @@ def _named(tile: np.ndarray, source: str) -> np.ndarray:
     return np.concatenate([tile, np.repeat(np.asarray(image)[..., None], 3, axis=2)])
 
 
-def _caption(value: Any, what: str) -> str:
-    facts = [type(value).__name__, what, str(value.dtype), value.layout or "no layout", str(value.device)]
+def _caption(value: Any, description: str) -> str:
+    facts = [type(value).__name__, description, str(value.dtype), value.layout or "no layout", str(value.device)]
     return f'<div style="font-family:monospace">{html.escape(" · ".join(facts))}</div>'
 
 
@@ -76,7 +76,7 @@ def _caption(value: Any, what: str) -> str:
 
 
 def _tiles(store: Store, size: int, most: int = _MOST_TILES) -> list[np.ndarray]:
-    """The samples (or frames) as u8 RGB images of at most `size` pixels, at most `most`; empty if these are no images."""
+    """Up to `most` samples (or frames) as u8 RGB images of at most `size` pixels; empty if they are not images."""
     layout = store.layout or ""
     inner = layout.removeprefix("F")
     if inner not in ("HWC", "CHW", "HW"):
@@ -95,7 +95,7 @@ def _tiles(store: Store, size: int, most: int = _MOST_TILES) -> list[np.ndarray]
 
 
 def _shrunk(image: np.ndarray, size: int) -> np.ndarray:
-    """Every k-th pixel, so that what follows costs little whatever the size of the image."""
+    """Every k-th pixel, so that the rest of the work costs little whatever the size of the image."""
     step = max(1, -(-max(image.shape[:2]) // size))
     return image[::step, ::step]
 
@@ -115,17 +115,17 @@ def as_rgb(image: np.ndarray) -> np.ndarray:
 
 
 def small_picture(encoded: np.ndarray, size: int = 96) -> np.ndarray | None:
-    """Bytes of an image file as u8 RGB of at most `size` pixels; None of anything else, and where Pillow is missing."""
+    """The bytes of an image file as u8 RGB of at most `size` pixels; None for anything else, and where Pillow is missing."""
     if encoded.dtype != np.uint8 or encoded.ndim != 1:
         return None
     try:
         with pillow().open(io.BytesIO(encoded.tobytes())) as image:
             if image.width * image.height > _MOST_PIXELS:
                 return None
-            image.draft("RGB", (size, size))  # JPEGs: an eighth of them is decoded
+            image.draft("RGB", (size, size))  # JPEGs are decoded at an eighth of their size
             image.thumbnail((size, size))
             return np.asarray(image.convert("RGB"))
-    except Exception:  # no picture, a damaged one, or no Pillow
+    except Exception:  # not a picture, damaged, or Pillow is missing
         return None
 
 
@@ -134,8 +134,7 @@ def image_tag(tiles: list[np.ndarray]) -> str:
 
 
 def _film(frames: list[np.ndarray]) -> str:
-    """A data URI of the frames one after the other, with their numbers below, smaller and smaller until it is within
-    the limit."""
+    """A data URI of the frames as an animation with their numbers below, shrunk until it is within the limit."""
     step, encoded = 1, b""
     for quality in (75, 50, 25):
         images = [pillow().fromarray(np.ascontiguousarray(frame[::step, ::step])) for frame in frames]

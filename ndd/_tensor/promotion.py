@@ -1,5 +1,4 @@
-"""Which element type an arithmetic operation gives, and which operands it refuses: DALI's rules; and which samples
-of several types have together, by the same rules.
+"""DALI's rules for arithmetic: the element type of a result, the operands that are refused, and the common type of samples.
 
 Unlike NumPy's: a signed with an unsigned type gives the next wider signed type, but never a float (uint64 with int64
 is int64); an integer with a float takes the float's type; `/` of integers is float32.
@@ -41,7 +40,7 @@ _Kind = DType.Kind
 
 @cache
 def common(a: DType, b: DType) -> DType:
-    """The type that two operands are brought to."""
+    """The type that two operands are converted to."""
     if a == b:
         return a
     if a.kind is _Kind.bool:
@@ -123,8 +122,8 @@ def common_layout(operation: str, *layouts: str | None) -> str | None:
 
 
 def type_of_all(kinds: list[DType]) -> DType:
-    """The type of samples of these types together; float16 with bfloat16 gives float32. Enum values are numbers of the first
-    one's."""
+    """The common type of samples of these types; float16 with bfloat16 gives float32. Enum values get the type of the
+    first."""
     if all([kind is kinds[0] for kind in kinds]) or any([kind.kind is _Kind.enum for kind in kinds]):
         return kinds[0]
     halves = {kind for kind in kinds if kind.kind is _Kind.float and kind.bits == 16}
@@ -132,19 +131,19 @@ def type_of_all(kinds: list[DType]) -> DType:
 
 
 def type_of_python(kinds: list[DType]) -> DType:
-    """The type of Python's numbers together, by what they are alone: that of one list of them."""
+    """The common type of Python numbers, given the types that each has alone: the type of one list of them."""
     return next((kind for kind in (float32, uint32, int32) if kind in kinds), kinds[0])
 
 
 def type_with_python(arrays: DType, kinds: set[str]) -> DType:
-    """The type of arrays with Python's numbers of these kinds among them (NumPy's letters): they make no type wider."""
+    """The type of arrays with Python numbers of these kinds (NumPy's letters) among them: numbers make no type wider."""
     if "f" in kinds:
         return arrays if arrays.kind is _Kind.float else float32
     return int32 if kinds - {"b"} and arrays.kind is _Kind.bool else arrays
 
 
 def largest_exact(held: DType, wanted: DType) -> int | None:
-    """The largest integer of type `held` for which `wanted`, their type together, has the same number; None if it has all."""
+    """The largest integer up to which `wanted` represents every number of type `held`; None if it represents all of them."""
     if wanted.kind is _Kind.float and held.kind in (_Kind.signed, _Kind.unsigned):
         return 2 ** (wanted.significand_bits + 1)  # type: ignore[operator]
     return 2**63 - 1 if (held, wanted) == (uint64, int64) else None

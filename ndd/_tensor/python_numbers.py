@@ -1,4 +1,4 @@
-"""Python's numbers, and lists of them, as arrays: element types and ranges as DALI has them."""
+"""Converts Python numbers and lists of them to arrays, with DALI's element types and ranges."""
 
 from __future__ import annotations
 
@@ -31,9 +31,12 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
         if "inhomogeneous" not in str(error):
             raise
         if any(v is None for v in data):
-            raise ValueError(f"A {type(data).__name__} with None in it is no array: expected numbers") from None
+            raise ValueError(
+                f"A {type(data).__name__} that contains None cannot be an array: expected numbers"
+            ) from None
         raise ValueError(
-            f"A {type(data).__name__} of samples whose shapes differ is no array: ndd.batch(...) makes a batch of them"
+            f"A {type(data).__name__} of samples whose shapes differ cannot be an array: "
+            "ndd.batch(...) makes a batch of them"
         ) from None
     if array.dtype == np.float64:
         if array.size and np.abs(array).max() >= 2**63:
@@ -60,7 +63,7 @@ def _kind_of(data: Any) -> str:
         return kind
     unlike = next(
         (v for v in data if not isinstance(v, int | float)), data[0]
-    )  # if the types differ, the one that is no number
+    )  # if the types differ, the first that is not a number
     return f"{kind} of {_kind_of(unlike)}"
 
 
@@ -76,10 +79,10 @@ def _enum_type(data: Any) -> DType | None:
 
 
 def _refuse_integers(data: Any) -> None:
-    """OverflowError if all numbers are integers. NumPy makes floats of them, since no type of 64 bits holds them."""
+    """Raises OverflowError if all numbers are integers: NumPy makes floats of integers that fit no common 64-bit type."""
     numbers = list(np.array(data, dtype=object).flat)
     if all(isinstance(v, int | np.integer) for v in numbers):
-        raise OverflowError(f"Integers from {min(numbers)} to {max(numbers)} have no type in common.")
+        raise OverflowError(f"No type holds integers from {min(numbers)} to {max(numbers)}.")
 
 
 def _narrow_integers(array: np.ndarray) -> np.ndarray:

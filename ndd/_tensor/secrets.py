@@ -1,7 +1,7 @@
 """Removes the secrets of URLs from texts that are shown: names of samples and messages of errors.
 
 A user name and password (`http://user:password@host`), the values of a query (`?X-Amz-Signature=...`, `?sig=...`) and the
-fragment after `#` would give anybody who reads a log access. Host, path and the names of the query's fields stay.
+fragment after `#` could give access to anybody who reads a log. The host, the path and the names of the query's fields stay.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 _HIDDEN = "***"
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)(://|(?i:%3A%2F%2F))([^\s<>\"]*)")
-# Up to the last @ of the host's part. A password may hold "/", "?", "#" or a blank by mistake: then no port follows ":".
+# Up to the last @ of the host part. A password may contain "/", "?", "#" or a space by mistake: then no port follows ":".
 _USER = re.compile(
     r"(?i)(?<=://)(?:[^\s/?#]*@|[^\s/?#@:\[]*:(?!\d*(?:[/?#'\")\],.;:\s]|$))[^\n]{0,300}@)"
     r"|(?<=%3A%2F%2F)(?:(?!%2F|/)\S)*?%40"
@@ -21,12 +21,12 @@ _USER = re.compile(
 _FIELD = re.compile(r"(?i)((?:[?&;#]|%3F|%26|%23)[^\s=&;?#<>\"'%]+)(=|%3D)((?:(?!%26)[^\s&<>\"])*)")
 _NAMELESS = re.compile(r"([?&#])([^\s=&<>\"#']+)(?=[&#\s'\"<>]|$)")
 _TELLING = re.compile(r"(?i)key|token|sig|secret|pass|pwd|auth|cred|session|policy|jwt|hmac")
-_END = re.compile(r"[)'.,:;\]}`]*\Z")  # of a sentence or quotation around a URL, not of a value
-_OF_STORES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl")  # their names may hold ? and #
+_END = re.compile(r"[)'.,:;\]}`]*\Z")  # punctuation of a sentence or quotation around a URL
+_OF_STORES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl")  # names of files may contain ? and #
 
 
 def without_secrets(text: object) -> str:
-    """A text whose URLs show neither user nor password, no values of a query and no fragment.
+    """A text whose URLs show no user, no password, no values of a query and no fragment.
 
     >>> without_secrets("'https://me:word@host/a.jpg?X-Amz-Signature=5f&part=2#t' cannot be read")
     "'https://host/a.jpg?X-Amz-Signature=***&part=***' cannot be read"
@@ -39,7 +39,7 @@ def without_secrets(text: object) -> str:
     shown = _USER.sub("", shown)
     elsewhere = any(url[1].lower() != "file" for url in _URL.finditer(shown))
     shown = _URL.sub(_without_fields, shown)
-    # Fields after a blank in a URL, or of a URL without its host.
+    # Fields after a space in a URL, or in a URL without its host.
     return _FIELD.sub(lambda field: _hidden(field) if elsewhere or _TELLING.search(field[1]) else field[0], shown)
 
 
@@ -63,7 +63,7 @@ def _end(value: str) -> str:
 
 
 def without_secrets_of(url: str, text: str) -> str:
-    """Another library's message about a URL, without secrets, even where it quotes parts of the URL, encoded or decoded."""
+    """Another library's message about a URL without secrets, even where it quotes parts of the URL, encoded or decoded."""
     parts = urlsplit(url)
     secrets = [field.partition("=")[2] or field for field in re.split("[&;]", parts.query)] + [parts.fragment]
     user = parts.netloc.rpartition("@")[0]
@@ -71,7 +71,7 @@ def without_secrets_of(url: str, text: str) -> str:
     forms = {form for secret in secrets for form in (secret, unquote(secret), quote(unquote(secret), safe=""))}
     text = text.replace(url, without_secrets(url))
     for form in sorted(forms, key=len, reverse=True):
-        if len(form) > 3:  # a shorter one is a part of many words
+        if len(form) > 3:  # a shorter one may be a part of ordinary words
             text = text.replace(form, _HIDDEN)
     return without_secrets(text)
 
@@ -85,7 +85,7 @@ def error_text(error: BaseException) -> str:
 
 
 def redact(error: BaseException) -> BaseException:
-    """The error itself: its text, and those of the errors that it came of, show no secrets from now on."""
+    """The error itself. Its text and the texts of its causes show no secrets from now on."""
     seen: set[int] = set()
     chain: list[BaseException | None] = [error]
     while chain:
@@ -108,5 +108,5 @@ def _clear(error: BaseException) -> None:
         if type(value) is str and without_secrets(value) != value:
             changes[name] = without_secrets(value)
     for name, value in changes.items():
-        with contextlib.suppress(AttributeError):  # a class of errors may not let itself be changed
+        with contextlib.suppress(AttributeError):  # some classes of errors cannot be changed
             setattr(error, name, value)

@@ -1,4 +1,4 @@
-"""Basic indexing of samples: what the user wrote -> views of arrays."""
+"""Basic indexing of samples: from what the user wrote to views of arrays."""
 
 # What is private to users, such as `Handle._value`, is this package's own.
 # pyright: reportPrivateUsage=false
@@ -20,8 +20,8 @@ Index = Any  # an int, a slice of ints, or either with handles in it
 def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
     """The indices as a tuple without Ellipsis, an entry for each leading axis; None if everything is selected.
 
-    TypeError and ValueError for what can be seen before the value exists; for too many indices of a Batch RuntimeError, as
-    in DALI, whose Batches do not count them.
+    Mistakes that can be seen before the value exists raise TypeError and ValueError. Too many indices of a Batch raise
+    RuntimeError, as in DALI, whose Batches do not count them.
     """
     indices = [_checked(r) for r in (ranges if is_tuple(ranges) else (ranges,))]
     if all(r is Ellipsis or _is_full(r) for r in indices):
@@ -31,7 +31,7 @@ def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
         raise ValueError("Only one Ellipsis is allowed.")
     ndim = value.ndim
     while hasattr(value, "batch_size") and len(indices) - len(dots) > ndim and _is_full(indices[-1]):
-        indices.pop()  # as DALI does, which counts for Tensors only
+        indices.pop()  # as in DALI, which counts them for Tensors only
     if len(indices) - len(dots) > ndim:
         raise (RuntimeError if hasattr(value, "batch_size") else ValueError)(
             f"Number of ranges ({len(indices) - len(dots)}) is greater than the number of dimensions of the tensor "
@@ -113,7 +113,7 @@ def subscript(store: Store, indices: tuple[Index, ...]) -> Store:
 
 
 def _without_samples(store: Store, indices: tuple[Index, ...], layout: str | None) -> Store:
-    """The indexed samples of a batch that has none."""
+    """The result of indexing a batch without samples."""
     plain = () if index_handles(indices) else indices
 
     def shapes_of(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -23,14 +23,14 @@ _STEPS = 80.0  # decibels of a spectrogram that are shown
 
 
 class Scale(NamedTuple):
-    """The units of the axes of a sample. `decoders.audio` sets them, and operators that keep the shape keep them."""
+    """The units of a sample's axes. `decoders.audio` sets them, and operators that keep the shape keep them."""
 
     seconds: float  # a step along time
-    hz: float | None = None  # a step along the frequencies of a spectrogram; None: it is a signal
+    hz: float | None = None  # a step along the frequencies of a spectrogram; None: the sample is a signal
 
 
 def sound_html(store: Store) -> str:
-    """The first samples as players, or as pictures of spectrograms; "" if these are no sounds."""
+    """The first samples as players, or as pictures of spectrograms; "" if they are not sounds."""
     scales = store.scales
     parts: list[str] = []
     if not scales or not store.shapes or len(store.shapes[0]) not in (1, 2):
@@ -52,7 +52,7 @@ def sound_html(store: Store) -> str:
 
 
 def _player(values: np.ndarray, scale: Scale, limit: int) -> str:
-    """A player of what fits into `limit` bytes, and the waveform of all of it."""
+    """A player of the part that fits into `limit` bytes, and the waveform of the whole sound."""
     mono = values.astype(np.float32).reshape(len(values), -1).mean(axis=1)
     if values.dtype.kind in "iu":
         mono /= np.iinfo(values.dtype).max
@@ -64,7 +64,7 @@ def _player(values: np.ndarray, scale: Scale, limit: int) -> str:
     encoded = base64.b64encode(header + levels).decode()
     text = f"{len(mono) * scale.seconds:.2f} s at {rate} Hz"
     if len(heard) < len(mono):
-        text += f", the first {len(heard) * scale.seconds:.2f} s to hear"
+        text += f", the first {len(heard) * scale.seconds:.2f} s can be played"
     return (
         f'{_image(_waveform(mono))}<br><audio controls src="data:audio/wav;base64,{encoded}"></audio>'
         f'<div style="font-family:monospace">{text}</div>'

@@ -1,10 +1,10 @@
 """The bytes behind evaluated values: N samples of one element type, in one of four forms.
 
 * `whole`: one array `[N, ...]`, samples of one shape;
-* `flat`: one 1-D buffer with the samples behind each other, shapes may differ;
+* `flat`: one 1-D buffer with the samples one after the other, shapes may differ;
 * `packed`: samples at any places in a few buffers, as readers produce them (`packed.py`);
-* `parts`: a list of arrays, as a decoder or a user made them (they may be strided views). A store of another form also gets
-  this list, of views, when somebody asks for `arrays()`.
+* `parts`: a list of arrays, as a decoder or a user made them (they may be strided views). A store of another form also makes
+  such a list, of views, for `arrays()`.
 
 On the CPU the arrays are NumPy arrays (over pooled memory, or a user's own): making and slicing them costs a tenth of what
 torch tensors cost. On a GPU they are torch tensors.
@@ -47,18 +47,18 @@ class Volumes:
             return
         self.largest = int(np.maximum.reduce(self.sizes))
         most = self.largest if columns < 2 else int(np.maximum.reduce(shapes, axis=None)) ** columns
-        if most * n > _MOST:  # else there is nothing to look at
+        if most * n > _MOST:  # else no sum of so many can overflow
             total = sum([prod(s) for s in shapes.tolist()])
             if total > _MOST:
                 raise MemoryError(
-                    f"{total:,} elements are more than memory can have: the shape of a sample is too large"
+                    f"{total:,} elements are more than memory can hold: the shape of a sample is too large"
                 )
         self._ends = np.add.accumulate(self.sizes)
         self.total = int(self._ends[-1])
 
     @classmethod
     def known(cls, sizes: np.ndarray, offsets: np.ndarray, total: int, largest: int) -> Volumes:
-        """The same of numbers that somebody has worked out."""
+        """Volumes whose numbers are known already."""
         self = cls.__new__(cls)
         self.sizes, self._offsets, self.total, self.largest = sizes, offsets, total, largest
         return self
@@ -75,7 +75,8 @@ _of_gpu: list[Callable[[np.ndarray], Volumes]] = [Volumes]
 
 
 def bind_volumes(count: Callable[[np.ndarray], Volumes]) -> None:
-    """Sets what counts the elements of batches on a GPU: the package of the kernels, imported by then, has a faster way."""
+    """Sets the function that counts the elements of GPU batches. The kernels' package, which is imported by then, has a
+    faster one."""
     _of_gpu[0] = count
 
 
@@ -91,12 +92,13 @@ def volumes(shapes: np.ndarray) -> np.ndarray:
 
 
 def grouped(shapes: np.ndarray, *ends: int) -> np.ndarray:
-    """Shapes `[N, ndim]` with neighbouring axes as one: the product of those before `ends[0]`, from there to before `ends[1]`, and
-    so on, and of the last ones, int64 `[N, len(ends) + 1]`. `grouped(shapes, 2)` of images HWC is pixels and channels."""
-    found = np.empty((len(shapes), len(ends) + 1), np.int64)
+    """Shapes `[N, ndim]` with neighbouring axes joined: the product of the extents before `ends[0]`, of those from there to
+    before `ends[1]`, and so on to the last, int64 `[N, len(ends) + 1]`. `grouped(shapes, 2)` of HWC images is pixels and
+    channels."""
+    joined = np.empty((len(shapes), len(ends) + 1), np.int64)
     for k, (first, last) in enumerate(pairwise([0, *ends, shapes.shape[1]])):
-        found[:, k] = shapes[:, first] if last == first + 1 else volumes(shapes[:, first:last])
-    return found
+        joined[:, k] = shapes[:, first] if last == first + 1 else volumes(shapes[:, first:last])
+    return joined
 
 
 class Store:
@@ -156,25 +158,25 @@ class Store:
         self._volumes: Volumes | None = None
         self._addresses: np.ndarray | None = None
         self._has_gaps: bool | None = None  # whether a sample is strided; None: not known yet
-        self._copies: Store | None = None  # the copies that `pointers` made last, of strided samples
+        self._copies: Store | None = None  # the copies of strided samples that `pointers` made last
         self.whole = whole
         self.flat = flat
         self.packed = packed
         self.parts = parts
         self.batched = batched
         self.source_info = source_info
-        self.scales: list[Any] | None = None  # of sounds: a `Scale` of each sample
+        self.scales: list[Any] | None = None  # for sounds: the `Scale` of each sample
         self.dropped: list[Any] | None = None
-        self.partial = False  # a decoder made only what the one call that takes it looks at (`fusion.window`)
+        self.partial = False  # a decoder filled only the part that the one call which takes it reads (`fusion.window`)
         self.stream: Any = None  # GPU: the torch stream that writes the memory
         self.ready: Any = None  # GPU: an event to wait for, when the memory came from a stream that is not ours
-        # Of a reader: its `ReaderOutput`. Of an operator: where in the loop it was called (`Invocation.loop_position`).
+        # From a reader: its `ReaderOutput`. From an operator: where in the loop it was called (`Invocation.loop_position`).
         self.loop_position: Any = None
-        self.iteration: Any = None  # of a reader: the `Iteration` with this batch, once it has begun (`_lookahead`)
+        self.iteration: Any = None  # from a reader: the `Iteration` with this batch, once it has begun (`_lookahead`)
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions of a sample; 0 for an empty batch of which nothing is known."""
+        """The number of dimensions of a sample; 0 for an empty batch whose rank is unknown."""
         if self._shapes is not None:
             return len(self._shapes[0]) if self._shapes else self._ndim_without_samples()
         return self._shape_array.shape[1] if len(self._shape_array) else self._ndim_without_samples()  # type: ignore[union-attr, arg-type]
@@ -203,7 +205,7 @@ class Store:
 
     @property
     def volumes(self) -> Volumes:
-        """How many elements each sample has, and where it lies in a flat buffer."""
+        """The number of elements of each sample, and its place in a flat buffer."""
         if self._volumes is None:
             count = Volumes if self.device.device_id is None else _of_gpu[0]
             self._volumes = count(self.shape_array)
@@ -235,8 +237,8 @@ class Store:
     def contiguous(self) -> Store:
         """This store if each sample is C-contiguous, else a new one with copies of those that are not.
 
-        A store never changes memory that it shares. The copies belong to the caller, who holds the new store as long as a
-        kernel reads it (on a GPU until the launch is queued; torch's allocator reuses memory in the order of the stream).
+        A store never changes memory that it shares. The caller owns the copies, and holds the new store as long as a kernel
+        reads it (on a GPU until the launch is queued; torch's allocator reuses memory in the order of the stream).
         """
         if self._has_gaps is None:
             self._has_gaps = self.flat is None and self.packed is None and self._strided()
@@ -253,7 +255,7 @@ class Store:
         return not (is_contiguous(whole) or not len(whole) or is_contiguous(whole[0, ...]))
 
     def contiguous_arrays(self) -> list[Any]:
-        """As `arrays`, each C-contiguous: a strided sample is replaced by a copy, which the caller holds."""
+        """As `arrays`, but C-contiguous: a strided sample is replaced by a copy, which the caller holds."""
         return self.contiguous().arrays()
 
     def sample(self, i: int) -> Store:
@@ -294,7 +296,7 @@ class Store:
         return chosen
 
     def dense(self) -> Any:
-        """The samples as one array `[N, ...]` without a copy, or None where that cannot be."""
+        """The samples as one array `[N, ...]` without a copy; None where that is impossible."""
         if self.whole is not None:
             return self.whole
         if not self.shapes or not self.uniform():
@@ -327,10 +329,10 @@ class Store:
         return torch.stack(self.arrays())
 
     def pointers(self) -> np.ndarray:
-        """The address of each sample, int64 `[N]`; of a copy where a sample is strided.
+        """The address of each sample, int64 `[N]`.
 
-        Such a copy lives until the next call of this method. Where several threads may call it, take `contiguous()`, hold the
-        result, and ask that.
+        A strided sample is copied, and the copy lives until the next call of this method. Where several threads may call it,
+        hold the result of `contiguous()` and call its method.
         """
         if self._addresses is None:
             if self.flat is None:
@@ -345,7 +347,7 @@ class Store:
         if self.flat is not None:
             return address(self.flat) + self.volumes.offsets * self.dtype.bytes
         if self.whole is not None:
-            # The samples may lie apart, or be one and the same (a broadcast).
+            # The samples may lie apart, or be the same memory (a broadcast).
             step = self.whole.strides[0] if self.on_cpu else self.whole.stride(0) * self.dtype.bytes
             return address(self.whole) + step * numbers_below(self.n)
         if self.packed is not None:
@@ -359,7 +361,7 @@ class Store:
         return [self.flat] if self.flat is not None else list(self.parts or [])
 
     def element_count(self) -> int:
-        if self.whole is not None and self.on_cpu:  # counting them again takes longer than a small operator
+        if self.whole is not None and self.on_cpu:  # counting the elements again takes longer than a small operator
             return self.whole.size
         return self.volumes.total if self.n else 0
 
@@ -371,7 +373,7 @@ class Store:
         return self._over(layout, whole=self.whole, flat=self.flat, packed=self.packed, parts=self.parts)
 
     def _over(self, layout: str | None, **forms: Any) -> Store:
-        """A store of samples of these shapes, and from these sources, in other memory."""
+        """A store with these shapes and sources in other memory."""
         shapes = self.shape_array if self._shapes is None else self._shapes
         other = Store(
             self.dtype, layout, self.device, shapes, batched=self.batched, source_info=self.source_info, **forms
@@ -432,7 +434,7 @@ _CHANNELS_LAST = {"HWC": "channels_last", "CHW": "channels_last", "DHWC": "chann
 
 
 def channels_last(tensor: Any, layout: str | None, memory_format: Any) -> Any:
-    """A torch tensor `[N, ...]` of samples of this layout as `[N, C, ...]` whose channels lie next to each other."""
+    """A torch tensor `[N, ...]` of this layout as `[N, C, ...]` whose channels lie next to each other."""
     import torch
 
     name = _CHANNELS_LAST.get(layout or "")
@@ -447,7 +449,7 @@ def channels_last(tensor: Any, layout: str | None, memory_format: Any) -> Any:
 
 
 def empty_store(dtype: DType, layout: str | None, device: Device, extents: Sequence[int]) -> Store:
-    """A batch of no samples, its (empty) memory in one piece; `extents` of a sample, 0 where they are not known."""
+    """A batch without samples, its (empty) memory in one piece; `extents` of a sample, 0 where they are unknown."""
     shape = (0, *extents)
     if device.device_id is None:
         return Store(dtype, layout, device, [], whole=np.empty(shape, dtype.numpy))
@@ -467,7 +469,7 @@ def common_extents(shapes: Iterable[Sequence[int]]) -> Shape:
 
 
 def extents_of(store: Store, ndim: int | None = None) -> Shape:
-    """What is known of any sample of a batch, also of one that has none."""
+    """The extents that all samples of a batch have in common, else 0; a batch without samples keeps what is known."""
     if store.n:
         return common_extents(store.shapes)
     return (0,) * (ndim or 0) if store.whole is None else tuple(store.whole.shape[1:])

@@ -28,12 +28,12 @@ class Tensor(Arithmetic, Handle):
     `device` do not.
 
     Args:
-        data: an array, tensor, number, list of numbers, bytes or text.
+        data: an array, a tensor, a number, a list of numbers, bytes or text.
         dtype: the element type to convert to. Default: that of the data.
         device: where the values go. Default: where they are.
         layout: a letter for each axis.
         batch, index_in_batch: in place of `data`: sample `index_in_batch` of a Batch.
-        invocation_result: an invocation whose result it is; ndd's own.
+        invocation_result: the invocation that computes the value; for ndd's own use.
         copy: whether the data are copied even if their memory could be shared.
 
     >>> import ndd, numpy as np
@@ -88,12 +88,12 @@ class Tensor(Arithmetic, Handle):
         return self._value().nbytes()
 
     def __format__(self, spec: str) -> str:
-        """A scalar as its number, `f"{loss:.3f}"`, as torch does."""
+        """Formats a scalar as its number, `f"{loss:.3f}"`, as torch does."""
         if not spec:
             return str(self)
         if self.ndim:
             raise TypeError(
-                f"A Tensor of shape {self.shape} has no format {spec!r}, which is for one number: "
+                f"A Tensor of shape {self.shape} cannot be formatted with {spec!r}, which is for one number: "
                 f'[f"{{number:{spec}}}" for number in x.numpy().flat]'
             )
         return format(self.item(), spec)
@@ -110,7 +110,10 @@ class Tensor(Arithmetic, Handle):
         """This value as a torch tensor on the same device, sharing memory unless `copy`.
 
         A GPU value is ordered after the operators behind it: torch's current stream waits for them, the CPU does not.
-        A view with negative strides and read-only memory are copied.
+        Views with negative strides and read-only memory are copied.
+
+        Args:
+            copy: memory of its own, which may be written to.
         """
         store = self._value()
         tensor = as_torch(store.arrays()[0], store.dtype)
@@ -119,8 +122,8 @@ class Tensor(Arithmetic, Handle):
         return tensor.clone() if copy else tensor
 
     def numpy(self) -> np.ndarray:
-        """This value as a NumPy array. On the CPU it shares the memory, as `np.asarray` does; of a GPU value it is a
-        copy, for which the CPU waits (torch: `.cpu().numpy()`). TypeError for bfloat16, which NumPy does not have.
+        """This value as a NumPy array. On the CPU it shares the memory, as `np.asarray` does. A GPU value is copied, and the
+        CPU waits for the copy (torch: `.cpu().numpy()`). TypeError for bfloat16, which NumPy does not have.
 
         >>> import ndd
         >>> (ndd.tensor([1, 2]) * 2).numpy()
@@ -167,7 +170,7 @@ class Tensor(Arithmetic, Handle):
         return self if indices is None else operation("subscript")(self, indices)
 
     def __iter__(self) -> Iterator[Tensor]:
-        """Iterates over the first axis (on DALI 2.4.0 this never ends)."""
+        """Iterates over the first axis (in DALI 2.4.0 this never ends)."""
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d Tensor")
         return (self[i] for i in range(self.shape[0]))
@@ -182,7 +185,7 @@ class Tensor(Arithmetic, Handle):
 
         try:
             return tensor_html(self)
-        except ImportError:  # no Pillow: a notebook shows the text
+        except ImportError:  # Pillow is missing: a notebook shows the text
             return None
 
 
@@ -204,7 +207,7 @@ def hand_over(store: Store, tensors: list[Any]) -> None:
     current = torch.cuda.current_stream(store.device.device_id)
     timing = None if stream_waits.begins is None else stream_waits.begins(current)
     if store.stream is not None and store.stream != current:
-        # One event for a stream, recorded again and again: making one each time costs the driver's lock twice.
+        # One event for each stream is recorded again and again: a new one takes the driver's lock twice.
         event = _handed.get(store.stream)
         _handed[store.stream] = event = store.stream.record_event(event)
         current.wait_event(event)

@@ -1,4 +1,4 @@
-"""`isinstance` for a type checker: of a value of any type it knows the class afterwards, but not what a container holds."""
+"""`isinstance` for a type checker: afterwards it knows the class of the value, but not what a container holds."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ def is_array(value: object) -> TypeGuard[np.ndarray]:
 
 
 def is_numpy(value: object) -> TypeGuard[np.ndarray | np.generic]:
-    """Whether a value is a NumPy array or one of NumPy's numbers."""
+    """Whether a value is a NumPy array or a NumPy number."""
     return isinstance(value, np.ndarray | np.generic)
 
 
 def is_numpy_number(value: object) -> TypeGuard[np.generic]:
-    """Whether a value is one of NumPy's numbers."""
+    """Whether a value is a NumPy number."""
     return isinstance(value, np.generic)
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer]:
-    """Whether a value is an integer of Python's or NumPy's."""
+    """Whether a value is an integer of Python or NumPy."""
     return isinstance(value, int | np.integer)
 
 

@@ -11,12 +11,12 @@ _told: set[tuple[str, str, int]] = set()
 
 
 def warn_once(trap: str, text: str, call: tuple[types.CodeType, int] | None = None) -> None:
-    """A UserWarning at the user's line, the first time that this line runs into `trap`.
+    """Warns with a UserWarning at the user's line, the first time that this line runs into `trap`.
 
     Args:
         trap: a name of the mistake, without the values of this call.
         text: a sentence: what came, how it is taken, what to write instead.
-        call: the user's code and line, where they are known from before (on another thread); else they are looked up.
+        call: the user's code and line, if they were recorded on another thread; default: they are looked up.
     """
     frame = user_frame()
     file, line = (frame.f_code.co_filename, frame.f_lineno) if call is None else (call[0].co_filename, call[1])

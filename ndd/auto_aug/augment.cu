@@ -61,18 +61,12 @@ PER_ITEM(tables) {
 
 // Bytes in runs of COUNT, looked up if the sample has tables.
 inline void look_up(const Sample& s) {
-  typedef Pack<unsigned char, COUNT> Vector;
   const unsigned char* tables = (const unsigned char*)s.tables;
   const long long total = s.out0_shape[0] * s.out0_shape[1] * s.out0_shape[2];
   EACH_ITEM(i, (total + COUNT - 1) / COUNT) {
     const long long first = i * COUNT;
     const int made = total - first < COUNT ? int(total - first) : COUNT;
-    Vector values;
-    if (made == COUNT && packs_at<COUNT>(s.in0 + first)) {
-      values = *(const Vector*)(s.in0 + first);
-    } else {
-      for (int k = 0; k < made; k++) values.element[k] = s.in0[first + k];
-    }
+    Pack<unsigned char, COUNT> values = load<COUNT>(s.in0 + first, made);
     if (s.kind != SAME) {
       unsigned int channel = (unsigned int)(first % s.channels);
 #pragma unroll

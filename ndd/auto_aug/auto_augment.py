@@ -207,6 +207,9 @@ def auto_augment_image_net(
 ) -> Any:
     """`auto_augment` with the policy "image_net".
 
+    Args:
+        data, shape, fill_value, interp_type, max_translate_abs, max_translate_rel, seed, rng: as for `auto_augment`.
+
     >>> import ndd
     >>> from ndd.auto_aug import auto_augment
     >>> image = ndd.tensor([[[10, 20, 30]]], dtype=ndd.uint8, layout="HWC")
@@ -255,9 +258,9 @@ def apply_auto_augment(policy: Policy, data: Any, seed: int | None = None, *, rn
         negative = draws[:, 1 + count :] < 0.5
         for step in range(count):
             magnitudes = signed(bins[chosen, step], negative[:, step])
-            given = {"magnitude_bin": magnitudes, "num_magnitude_bins": policy.num_magnitude_bins}
+            settings = {"magnitude_bin": magnitudes, "num_magnitude_bins": policy.num_magnitude_bins}
             which = np.where(applied[:, step], index[chosen, step], 0)
-            data = divided(augmentations, which, data, given | named, "get_image_net_policy")
+            data = divided(augmentations, which, data, settings | named, "get_image_net_policy")
         return data
 
     return decide(which, data, seed, rng, steps, kwargs)
@@ -284,6 +287,9 @@ def get_reduced_cifar10_policy(
 ) -> Policy:
     """The policy learned on a part of CIFAR-10; arguments as of `get_image_net_policy`.
 
+    Args:
+        use_shape, max_translate_abs, max_translate_rel: as for `get_image_net_policy`.
+
     >>> from ndd.auto_aug import auto_augment
     >>> len(auto_augment.get_reduced_cifar10_policy().sub_policies)
     25
@@ -293,6 +299,9 @@ def get_reduced_cifar10_policy(
 
 def get_svhn_policy(use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None) -> Policy:
     """The policy learned on SVHN, pictures of house numbers; arguments as of `get_image_net_policy`.
+
+    Args:
+        use_shape, max_translate_abs, max_translate_rel: as for `get_image_net_policy`.
 
     >>> from ndd.auto_aug import auto_augment
     >>> len(auto_augment.get_svhn_policy().sub_policies)

@@ -36,6 +36,15 @@ class Augmentation:
 
     Called as `shear_x(images, magnitude_bin=5, num_magnitude_bins=31)` it is `op(images, parameter)` with the parameter
     that the bin stands for, see `augmentation`.
+
+    Args:
+        op: takes samples and a parameter, gives as many samples.
+        mag_range, randomly_negate, mag_to_param, param_device, name: as for `augmentation`.
+
+    >>> import ndd
+    >>> image = ndd.tensor([[[10, 20, 30]]], dtype=ndd.uint8, layout="HWC")
+    >>> ndd.auto_aug.augmentations.invert(image).torch().flatten().tolist()
+    [245, 235, 225]
     """
 
     def __init__(
@@ -70,8 +79,8 @@ class Augmentation:
         self._needs = [p.name for p in named if p.default is p.empty]
 
     def __repr__(self) -> str:
-        given = [f"{k}={v!r}" for k, v in self._given.items() if v is not None]
-        return f"Augmentation({', '.join([repr(self.op), *given])})"
+        settings = [f"{k}={v!r}" for k, v in self._given.items() if v is not None]
+        return f"Augmentation({', '.join([repr(self.op), *settings])})"
 
     def __call__(
         self, data: Any, *, magnitude_bin: Any = None, num_magnitude_bins: int | None = None, **kwargs: Any
@@ -105,6 +114,10 @@ class Augmentation:
     ) -> Augmentation:
         """An augmentation of the same function, with what is given here in place of its own.
 
+        Args:
+            mag_range, randomly_negate, mag_to_param, param_device, name, augmentation_cls: as for
+                `auto_aug.augmentation`.
+
         >>> import ndd
         >>> ndd.auto_aug.augmentations.shear_x.augmentation(mag_range=(0, 0.5)).mag_range
         (0, 0.5)
@@ -113,11 +126,15 @@ class Augmentation:
             "mag_range": mag_range, "randomly_negate": randomly_negate, "mag_to_param": mag_to_param,
             "param_device": param_device, "name": name,
         }  # fmt: skip
-        given = {k: self._given[k] if v is _AS_GIVEN else v for k, v in changed.items()}
-        return (augmentation_cls or type(self))(self.op, **given)
+        settings = {k: self._given[k] if v is _AS_GIVEN else v for k, v in changed.items()}
+        return (augmentation_cls or type(self))(self.op, **settings)
 
     def takes(self, name: str) -> bool:
-        """Whether `op` has an argument of this name, beside samples and parameter."""
+        """Whether `op` has an argument of this name, beside samples and parameter.
+
+        Args:
+            name: of the argument.
+        """
         return name in self._takes
 
     def _parameter(self, data: Any, magnitude_bin: Any, num_magnitude_bins: int | None) -> Any:
@@ -158,19 +175,23 @@ class Augmentation:
                     f"The augmentation `{self.name}` got magnitude bins from {bins[0]} to {bins[-1]}, it has bins 0 to "
                     f"{len(table) // per_bin - 1}"
                 )
-            found: Any
+            values: Any
             if isinstance(index, int) and each:
-                found = batch_of(np.repeat(table[rows][None], data.batch_size, axis=0))
+                values = batch_of(np.repeat(table[rows][None], data.batch_size, axis=0))
             else:
-                found = ndd.tensor(table[rows]) if isinstance(index, int | ndd.Tensor) else batch_of(table[rows])
+                values = ndd.tensor(table[rows]) if isinstance(index, int | ndd.Tensor) else batch_of(table[rows])
             target = data.device if device == "auto" else device
-            return found if target == found.device else found.to_device(target)
+            return values if target == values.device else values.to_device(target)
 
         return on_batches(look_up)(data, index)
 
     def parameters(self, bins: int) -> np.ndarray:
         """The parameters of all bins [R, ...]: R is `bins`, or twice as many where magnitudes are negated, or 1 where there
-        are none."""
+        are none.
+
+        Args:
+            bins: how many magnitudes there are.
+        """
         return np.zeros((1, 0), np.float32) if self.mag_range is None else self._table(bins)
 
     def _table(self, bins: int | None) -> np.ndarray:
@@ -183,26 +204,26 @@ class Augmentation:
         return self._tables[bins]
 
     def _magnitudes(self, bins: int | None) -> Any:
-        given = self.mag_range
-        if isinstance(given, np.ndarray):
-            if bins is not None and len(given) != bins:
+        mag_range = self.mag_range
+        if isinstance(mag_range, np.ndarray):
+            if bins is not None and len(mag_range) != bins:
                 raise ValueError(
-                    f"The augmentation `{self.name}` has {len(given)} magnitudes in its `mag_range`, the call has "
+                    f"The augmentation `{self.name}` has {len(mag_range)} magnitudes in its `mag_range`, the call has "
                     f"num_magnitude_bins={bins}"
                 )
-            return given
+            return mag_range
         if bins is None:
             raise ValueError(
                 f"The augmentation `{self.name}` needs `num_magnitude_bins` beside `magnitude_bin`. {self}"
             )
-        if not hasattr(given, "__len__") or len(given) != 2:
+        if not hasattr(mag_range, "__len__") or len(mag_range) != 2:
             raise ValueError(
-                f"The augmentation `{self.name}`: `mag_range` is to be (low, high) or an array of magnitudes, got {given!r}"
+                f"The augmentation `{self.name}`: `mag_range` is to be (low, high) or an array of magnitudes, got {mag_range!r}"
             )
-        return np.linspace(given[0], given[1], bins, dtype=np.float32)
+        return np.linspace(mag_range[0], mag_range[1], bins, dtype=np.float32)
 
     def _parameters(self, magnitudes: Any) -> np.ndarray:
-        found = []
+        parameters = []
         for magnitude in magnitudes:
             parameter = self.mag_to_param(magnitude)
             if is_node(parameter):
@@ -210,14 +231,14 @@ class Augmentation:
                     f"The augmentation `{self.name}`: `mag_to_param` is to return numbers, not a DataNode: it is asked once "
                     "for each magnitude. Call operators in the augmentation itself"
                 )
-            found.append(np.array(parameter))
-            if found[-1].shape != found[0].shape or found[-1].dtype != found[0].dtype:
+            parameters.append(np.array(parameter))
+            if parameters[-1].shape != parameters[0].shape or parameters[-1].dtype != parameters[0].dtype:
                 raise ValueError(
                     f"The augmentation `{self.name}`: `mag_to_param` is to return arrays of one type and shape. For magnitude "
-                    f"{magnitudes[0]} it gave {found[0].dtype} of shape {found[0].shape}, for {magnitude} "
-                    f"{found[-1].dtype} of shape {found[-1].shape}"
+                    f"{magnitudes[0]} it gave {parameters[0].dtype} of shape {parameters[0].shape}, for {magnitude} "
+                    f"{parameters[-1].dtype} of shape {parameters[-1].shape}"
                 )
-        table = np.array(found)
+        table = np.array(parameters)
         return table.astype(_NARROW.get(table.dtype, table.dtype))
 
 
@@ -246,6 +267,7 @@ def augmentation(
         param_device: where the parameters are: "cpu" (default), "gpu", or "auto" for the device of the samples.
         name: default: that of the function.
         augmentation_cls: in place of `Augmentation`.
+        function: the function that is decorated; without it the result is the decorator.
 
     Raises TypeError for what cannot be called, what is an augmentation already, and functions of fewer than two arguments.
 

@@ -33,8 +33,8 @@ def of_kind(
         @on_batches
         def run(data: Any, parameter: Any, *values: Any) -> Any:
             for_all = {k: v for k, v in zip(names, values, strict=True) if v is not None}
-            found = _padded(numbers(_listed(parameter)))
-            rows = batch_of(found) if isinstance(parameter, ndd.Batch) else found[0]
+            padded = _padded(numbers(_listed(parameter)))
+            rows = batch_of(padded) if isinstance(parameter, ndd.Batch) else padded[0]
             return augment(data, kind=kind, numbers=rows, **for_all)
 
         names = list(signature.parameters)[2:]
@@ -55,14 +55,14 @@ def _listed(parameter: Any) -> np.ndarray:
     """Parameters [R, ...]; one where all samples have the same, and where there is none."""
     if parameter is None:
         return np.zeros((1, 0), np.float32)
-    found = np.asarray(parameter.cpu().numpy() if isinstance(parameter, ndd.Batch | ndd.Tensor) else parameter)
-    return found if isinstance(parameter, ndd.Batch) else found[None]
+    values = np.asarray(parameter.cpu().numpy() if isinstance(parameter, ndd.Batch | ndd.Tensor) else parameter)
+    return values if isinstance(parameter, ndd.Batch) else values[None]
 
 
 def _padded(numbers: np.ndarray) -> np.ndarray:
-    found = np.zeros((len(numbers), NUMBERS), np.float32)
-    found[:, : numbers.shape[1]] = numbers
-    return found
+    padded = np.zeros((len(numbers), NUMBERS), np.float32)
+    padded[:, : numbers.shape[1]] = numbers
+    return padded
 
 
 class Together(NamedTuple):
@@ -83,15 +83,15 @@ class Together(NamedTuple):
         }
         if "fill_value" not in named:
             for_all["fill_value"] = 128  # the default of the functions; None repeats the border
-        found = augment(value_of(data), kind=batch_of(self.kinds[index]), numbers=batch_of(numbers), **for_all)
-        return type(data)(found) if is_node(data) else found
+        augmented = augment(value_of(data), kind=batch_of(self.kinds[index]), numbers=batch_of(numbers), **for_all)
+        return type(data)(augmented) if is_node(data) else augmented
 
 
 @functools.lru_cache(64)
 def together(augmentations: tuple[Augmentation, ...], bins: int, has_shape: bool) -> Together:
     """What augmentations have in common; kept, as they keep the parameters of their bins. Without the `shape` of images
     those that are moved by a part of it are left to their own function, which says what is missing."""
-    found = Together(
+    group = Together(
         np.full(len(augmentations), -1, np.int32), np.zeros((len(augmentations), 2 * bins, NUMBERS), np.float32)
     )
     for k, augmentation in enumerate(augmentations):
@@ -102,8 +102,8 @@ def together(augmentations: tuple[Augmentation, ...], bins: int, has_shape: bool
             and numbers is not None
         ):
             rows = _padded(numbers(augmentation.parameters(bins)))
-            found.kinds[k], found.numbers[k] = kind, np.repeat(rows, 2 * bins // len(rows), axis=0)
-    return found
+            group.kinds[k], group.numbers[k] = kind, np.repeat(rows, 2 * bins // len(rows), axis=0)
+    return group
 
 
 __all__ = ["Together", "of_kind", "together"]

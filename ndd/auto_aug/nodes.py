@@ -98,10 +98,12 @@ def at_run(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*values, **named)
         kind = type(node)
 
-        def run(*found: Any) -> Any:
-            given = iter([kind(v) if is_node(o) else v for o, v in zip(operands, found, strict=True)])
+        def run(*batches: Any) -> Any:
+            operands_of_run = iter([kind(v) if is_node(o) else v for o, v in zip(operands, batches, strict=True)])
             own = [
-                v.map_samples(lambda _: next(given)) if hasattr(type(v), "map_samples") else next(given)
+                v.map_samples(lambda _: next(operands_of_run))
+                if hasattr(type(v), "map_samples")
+                else next(operands_of_run)
                 for v in (*values, *named.values())
             ]
             result = function(*own[: len(values)], **dict(zip(named, own[len(values) :], strict=True)))

@@ -50,8 +50,8 @@ class Policy:
     @property
     def augmentations(self) -> dict[str, Augmentation]:
         """All augmentations by name, sorted."""
-        found = {step[0].name: step[0] for sub_policy in self.sub_policies for step in sub_policy}
-        return dict(sorted(found.items()))
+        by_name = {step[0].name: step[0] for sub_policy in self.sub_policies for step in sub_policy}
+        return dict(sorted(by_name.items()))
 
     def __repr__(self) -> str:
         listed = [[(a.name, p, bin) for a, p, bin in sub_policy] for sub_policy in self.sub_policies]

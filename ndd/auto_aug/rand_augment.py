@@ -141,8 +141,8 @@ def apply_rand_augment(
         index = picked(draws[:, :n], len(augmentations))
         negative = draws[:, n:] < 0.5
         for step in range(n):
-            given = {"magnitude_bin": signed(m, negative[:, step]), "num_magnitude_bins": num_magnitude_bins}
-            data = divided(augmentations, index[:, step], data, given | named, "get_rand_augment_suite")
+            settings = {"magnitude_bin": signed(m, negative[:, step]), "num_magnitude_bins": num_magnitude_bins}
+            data = divided(augmentations, index[:, step], data, settings | named, "get_rand_augment_suite")
         return data
 
     return decide(which, data, seed, rng, steps, kwargs)
@@ -169,6 +169,9 @@ def get_rand_augment_non_monotonic_suite(
 ) -> list[Augmentation]:
     """The same with the magnitudes of AutoAugment for brightness, contrast, color and sharpness (0.1 to 1.9, weakest in
     the middle), posterize and solarize (weakest in the last bin).
+
+    Args:
+        use_shape, max_translate_abs, max_translate_rel: as for `get_rand_augment_suite`.
 
     >>> from ndd.auto_aug import rand_augment
     >>> len(rand_augment.get_rand_augment_non_monotonic_suite())

@@ -57,14 +57,14 @@ def _divided(ops: Sequence[Callable[..., Any]], index: np.ndarray, args: Any, na
         return ops[numbers[0]](*args, **named)
     if not numbers:  # an empty batch: any of them says what comes out
         return ops[0](*args, **named)
-    found, order = [], []
+    groups, order = [], []
     for k in numbers:
         places = np.flatnonzero(index == k).tolist()
-        found.append(ops[k](*[part(v, places) for v in args], **{n: part(v, places) for n, v in named.items()}))
+        groups.append(ops[k](*[part(v, places) for v in args], **{n: part(v, places) for n, v in named.items()}))
         order += places
-    batches = [value_of(f) for f in found]
+    batches = [value_of(f) for f in groups]
     joined = join_batches(batches, np.argsort(order).tolist())
-    node = next(filter(is_node, found), None)
+    node = next(filter(is_node, groups), None)
     return joined if node is None else type(node)(joined)
 
 

@@ -104,9 +104,9 @@ def apply_trivial_augment(
     def steps(data: Any, draw: Any, **named: Any) -> Any:
         draws = draw(3)
         bins = signed(picked(draws[:, 1], num_magnitude_bins), draws[:, 2] < 0.5)
-        given = {"magnitude_bin": bins, "num_magnitude_bins": num_magnitude_bins}
+        settings = {"magnitude_bin": bins, "num_magnitude_bins": num_magnitude_bins}
         index = picked(draws[:, 0], len(augmentations))
-        return divided(augmentations, index, data, given | named, "get_trivial_augment_wide_suite")
+        return divided(augmentations, index, data, settings | named, "get_trivial_augment_wide_suite")
 
     return decide(which, data, seed, rng, steps, kwargs)
 

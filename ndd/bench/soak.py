@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import ndd
-from ndd._tensor.memory import kept
+from ndd._tensor.memory import free_bytes
 from ndd.bench.libraries import Setting
 from ndd.bench.photographs import folder
 from ndd.bench.rounds import Result
@@ -101,7 +101,7 @@ def _loop(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
         ndd.crop_mirror_normalize(images, mean=[120.0], std=[60.0], mirror=mirror).torch()
 
     # A loop that runs ahead has more buffers of a size in use at some time in thousands of iterations than ever before.
-    places = {"host kept for reuse": kept, "host, other": lambda: _memory() - kept()}
+    places = {"host kept for reuse": free_bytes, "host, other": lambda: _memory() - free_bytes()}
     if where == "gpu":
         places["GPU"] = _gpu_memory
     for place, grown in zip(places, _growths(iteration, count, list(places.values())), strict=True):

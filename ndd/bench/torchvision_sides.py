@@ -103,7 +103,7 @@ def _of_ndd(args: Any, files: Folder) -> Iterator[int]:
                 made.images.evaluate()
             elif recipe == "segmentation":
                 # The mask is what is made of the picture itself: the classes do not matter here, the geometry does.
-                masks = ndd.decoders.image(jpegs, device=args.device, output_type=ndd.types.GRAY)
+                masks = ndd.color_space_conversion(images, image_type=ndd.types.RGB, output_type=ndd.types.GRAY)
                 images, masks = work((images, ndd.reshape(masks, src_dims=[0, 1], layout="HW")))
                 masks.torch()
                 images.torch()
@@ -152,6 +152,9 @@ class _Pictures:
 def _of_torchvision(args: Any, files: Folder) -> Iterator[int]:
     import torch
 
+    from ndd.torchvision.installed import import_torchvision
+
+    import_torchvision()  # what workers send may be of its classes
     torch.set_num_threads(1)  # as in the workers: there the cores are
     collate = {"collate_fn": list} if args.recipe == "SSDlite" else {}
     loader = torch.utils.data.DataLoader(

@@ -55,7 +55,7 @@ def report(root: Path, paths: Iterable[str], every: bool = False) -> str:
         total |= set(own)
         shared.update({p.file: p for p in pieces if p.users > 1})
     lines.append(f"{sum(p.code for p in total):6} {sum(p.docs for p in total):5}  sum of {len(wanted)} operators")
-    code, docs = (sum(getattr(p, what) for p in shared.values()) for what in ("code", "docs"))
+    code, docs = (sum(getattr(p, column) for p in shared.values()) for column in ("code", "docs"))
     return "\n".join([*lines, f"{f'({code})':>6} {f'({docs})':>5}  the files in brackets, each once"])
 
 
@@ -86,19 +86,19 @@ class Checkout:
 
     def pieces(self, path: str) -> list[Piece]:
         """Everything that an operator stands on, apart from what no operator is without; its own first."""
-        found = []
+        parts = []
         for file in self._reached(path):
             users = self._users[file]
             if file in self._homes and file != self.declared[path]:
-                found.append(_whole(file, len(users) + 1))  # another operator's own
+                parts.append(_whole(file, len(users) + 1))  # another operator's own
             elif len(users) == 1:
-                found.append(_whole(file))
+                parts.append(_whole(file))
             else:
-                found.append(_whole(file, len(users)))
+                parts.append(_whole(file, len(users)))
                 if file == self.declared[path]:
-                    found.append(_part(file, _statements(file, path.rpartition(".")[2]), f"{path} alone"))
-        found += self._cases(path)
-        return sorted(found, key=lambda piece: piece.users > 1)
+                    parts.append(_part(file, _statements(file, path.rpartition(".")[2]), f"{path} alone"))
+        parts += self._cases(path)
+        return sorted(parts, key=lambda piece: piece.users > 1)
 
     def _declaration(self, path: str) -> Path | None:
         """The file that declares an operator: of its name in its room, else any that defines the name there."""
@@ -163,7 +163,7 @@ def _named(file: Path, package: Path, tests: Path | None = None) -> list[Path]:
             folder / name for name in _KERNELS.findall(text) for folder in (file.parent, package / "_cuda/include")
         )
         return [f for f in beside if f.exists() and f != file]
-    found = []
+    files = []
     for node in ast.walk(_tree(file)):
         modules = []
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -171,15 +171,15 @@ def _named(file: Path, package: Path, tests: Path | None = None) -> list[Path]:
         elif isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _KERNELS.fullmatch(node.value):
-            found.append(file.parent / node.value)
+            files.append(file.parent / node.value)
         for module in modules:
             parts = module.split(".")
             if parts[0] == "ndd" and parts[1:2] and parts[1] in (*_ROOMS, "_cpu", "_cuda"):
-                found.append(package.joinpath(*parts[1:]).with_suffix(".py"))
+                files.append(package.joinpath(*parts[1:]).with_suffix(".py"))
             elif tests and parts[0] not in ("cases", "calling"):
-                found.append((tests / parts[0]).with_suffix(".py"))
+                files.append((tests / parts[0]).with_suffix(".py"))
     inside = package in file.parents
-    return [f for f in dict.fromkeys(found) if f.exists() and f != file and (inside or package not in f.parents)]
+    return [f for f in dict.fromkeys(files) if f.exists() and f != file and (inside or package not in f.parents)]
 
 
 def _statements(file: Path, name: str) -> list[ast.AST]:
@@ -190,26 +190,26 @@ def _statements(file: Path, name: str) -> list[ast.AST]:
             node = node.func if isinstance(node, ast.Call) else node.value
         return isinstance(node, ast.Name) and node.id == name
 
-    found: list[ast.AST] = []
+    statements: list[ast.AST] = []
     for node in _tree(file).body:
         defines = isinstance(node, ast.FunctionDef) and (node.name == name or any(map(leads, node.decorator_list)))
         assigns = isinstance(node, ast.Assign) and any(map(leads, node.targets))
         if defines or assigns or (isinstance(node, ast.Expr) and leads(node.value)):
-            found.append(node)
-    return found
+            statements.append(node)
+    return statements
 
 
 def _entries(file: Path, path: str) -> list[ast.AST]:
     """The entries of an operator in a dictionary of cases."""
-    found: list[ast.AST] = []
+    entries: list[ast.AST] = []
     for node in _tree(file).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         value = getattr(node, "value", None)
         if any(getattr(t, "id", "") in _CASES for t in targets) and isinstance(value, ast.Dict):
             for key, entry in zip(value.keys, value.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value == path:
-                    found += [key, entry]
-    return found
+                    entries += [key, entry]
+    return entries
 
 
 def _whole(file: Path, users: int = 1) -> Piece:

@@ -99,8 +99,8 @@ def _functions(folder: Path) -> str:
 
 
 def _link(path: str, declared: Any, folder: Path) -> str:
-    found = find(path)
-    file = inspect.getsourcefile(inspect.unwrap(declared)) or inspect.getfile(type(found))
+    target = find(path)
+    file = inspect.getsourcefile(inspect.unwrap(declared)) or inspect.getfile(type(target))
     return f"[`{path}`]({_relative(Path(file), folder)})"
 
 
@@ -108,8 +108,8 @@ def _relative(file: Path, folder: Path) -> str:
     return Path(os.path.relpath(file.resolve(), folder.resolve())).as_posix()
 
 
-def _sentence(thing: Any) -> str:
+def _sentence(documented: Any) -> str:
     """The first sentence of a docstring, on one line, with nothing in it that a table would take for its own."""
-    paragraph = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+    paragraph = " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
     first = re.match(r".*?\.(?=\s|$)", paragraph)
     return (first.group() if first else paragraph).replace("|", r"\|")

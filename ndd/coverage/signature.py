@@ -43,10 +43,10 @@ def compared(function: Any, parameters: str) -> str:
 
 def _signature(function: Any) -> list[inspect.Parameter]:
     try:
-        found = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # types of the interpreter itself
         return []
-    return found[1:] if found and found[0].name in ("self", "cls") else found
+    return parameters[1:] if parameters and parameters[0].name in ("self", "cls") else parameters
 
 
 def _positional(ours: list[inspect.Parameter], theirs: list[inspect.Parameter]) -> list[str]:

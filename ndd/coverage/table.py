@@ -52,13 +52,13 @@ def table() -> list[Row]:
 
 def names() -> list[tuple[str, str, str | None]]:
     """(name, kind or devices, parameters as Python text or None) of each of DALI's public names."""
-    found = []
+    rows = []
     for line in _NAMES.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             head, bracket, parameters = line.partition(" (")
             name, kind = head.split(" ", 1)
-            found.append((name, kind, parameters[:-1] if bracket else None))
-    return found
+            rows.append((name, kind, parameters[:-1] if bracket else None))
+    return rows
 
 
 def operator_names() -> list[str]:
@@ -67,14 +67,14 @@ def operator_names() -> list[str]:
 
 
 def _row(name: str, kind: str, parameters: str | None, evidence: Evidence) -> Row:
-    found = find(name)
+    public = find(name)
     if kind == "disabled":  # `__hash__ = None`
-        there = found is None and find(name.rpartition(".")[0]) is not None
+        there = public is None and find(name.rpartition(".")[0]) is not None
         return Row(name, kind, there, "", None, evidence.of_name(name))
-    if found is None:
+    if public is None:
         return Row(name, kind, False, "", None, "-")
-    operator = getattr(found, "operator", None)
-    signature = None if parameters is None else compared(found, parameters)
+    operator = getattr(public, "operator", None)
+    signature = None if parameters is None else compared(public, parameters)
     if not isinstance(operator, Operator):
         return Row(name, kind, True, "", signature, "" if kind == "module" else evidence.of_name(name))
     return Row(name, kind, True, devices(operator), signature, evidence.of_operator(name, operator))
@@ -94,15 +94,15 @@ def own_operators() -> list[str]:
 
 def find(name: str) -> Any:
     """The public object `ndd.<name>`, or None."""
-    found: Any = importlib.import_module("ndd")
+    value: Any = importlib.import_module("ndd")
     path = "ndd"
     for part in name.split("."):
         path = f"{path}.{part}"
-        step = getattr(found, part, None)
+        step = getattr(value, part, None)
         if step is None:
             try:
                 step = importlib.import_module(path)
             except ImportError:
                 return None
-        found = step
-    return found
+        value = step
+    return value

@@ -9,8 +9,9 @@ Life of a picture
    one by one.
    `ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers; a bad picture is
    an error of its sample from here on.
-3. On the CPU kernels decode the common JPEGs and PNGs of the batch (`jpeg/backend.py`; `png/backend.py`, which calls libpng);
-   the threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the rest: `registry.backends`
+3. On the CPU kernels decode the common JPEGs and PNGs of the batch (`jpeg/backend.py`; `png/backend.py`, which calls
+   libdeflate and libpng); the threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the
+   rest: `registry.backends`
    lists the backends that try, from the format, the kind of JPEG, the window and what is installed. A failed picture gets one
    more try, to tell damage from a lack of memory. `pixels.py` turns the picture upright and converts channels and element type.
 4. On a GPU `nvimgcodec/gpu.py` copies the files to page-locked memory, decodes the JPEGs there by JPEG engines, CUDA kernels and
@@ -25,6 +26,7 @@ Life of a picture
 | window of a JPEG, lossless JPEG, JPEG of 12 or 16 bits | nvImageCodec |
 | CMYK JPEG | nvImageCodec, Pillow; turned: OpenCV, Pillow |
 | any JPEG where nvImageCodec is missing | simplejpeg (8 bits), OpenCV, Pillow |
+| PNG of 8 bits without a palette, not interlaced, not turned, in a batch | libdeflate and a kernel in `png/`, then as below |
 | PNG of up to 8 bits, not turned, in a batch | libpng, then as below |
 | PNG, WebP, PNM, JPEG 2000 | OpenCV, Pillow |
 | TIFF | the reader in `formats/tiff.py`, OpenCV (CIELAB), Pillow |
@@ -42,7 +44,7 @@ Add a backend
 -------------
 A module with the function of `backend.Backend` decodes one picture: whole or a window, as the file stores it. Put it into the
 formats of `registry.FORMATS` that it decodes, at its place in the order. `backend.BatchBackend` is the interface of the three
-that decode a batch at once: the JPEG kernel, libpng, and nvImageCodec on a GPU.
+that decode a batch at once: the JPEG kernel, the PNG kernel with its libraries, and nvImageCodec on a GPU.
 
 Life of a clip
 --------------

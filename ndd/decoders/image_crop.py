@@ -62,6 +62,8 @@ def image_crop(
             use_fast_idct: as for `decoders.image`.
         affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: accepted for compatibility with DALI, without effect.
         memory_stats, split_stages, use_chunk_allocator: deprecated, without effect.
+        crop_h, crop_w: height and width of the window in pixels, in place of `crop`.
+        crop_d, crop_pos_z: of volumes: no effect on pictures.
 
     Positions refer to the upright picture. Gives HWC images. In the middle (0.5) an anchor of 2.5 becomes 3; torchvision's
     `CenterCrop` takes 2.

@@ -72,6 +72,8 @@ def image_slice(
             use_fast_idct: as for `decoders.image`.
         affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: accepted for compatibility with DALI, without effect.
         memory_stats, split_stages, use_chunk_allocator: deprecated, without effect.
+        normalized_anchor, normalized_shape: whether the floats of `anchor`, or of `shape_input`, are fractions of the
+            extent.
 
     Start and end are rounded separately, halves away from zero. Positions refer to the upright picture. Gives HWC
     images. Unlike in NumPy's `image[y0:y1, x0:x1]`, negative numbers do not count from the end.

@@ -37,7 +37,7 @@ def inflate(
         shape: the shape of the result, or of each chunk: all chunks of a sample have the same shape. Elements beyond the data
             are zeros.
         chunk_offsets: where each chunk begins, in bytes; without `chunk_sizes` a chunk ends where the next one begins.
-        chunk_sizes: the bytes of each chunk; without `chunk_offsets` chunks lie one behind the other.
+        chunk_sizes: the bytes of each chunk; without `chunk_offsets` chunks lie one after the other.
         dtype: the element type of the result.
         layout: the layout of the result, or of each chunk.
         sequence_axis_name: the name of the axis of chunks, in front of `layout`.
@@ -86,8 +86,8 @@ def _extents(shape: Values) -> np.ndarray:
             raise bad_sample(i, f"shape: expected one number for each axis, got {row.ndim}-D numbers")
         if row.size != rows[0].size:
             raise bad_sample(i, f"shape: expected {rows[0].size} numbers as in sample 0, got {row.size}")
-    found = np.array(rows, np.int64).reshape(len(rows), -1)
-    return found if shape.varies else np.repeat(found, shape.n, axis=0)
+    extents = np.array(rows, np.int64).reshape(len(rows), -1)
+    return extents if shape.varies else np.repeat(extents, shape.n, axis=0)
 
 
 def _chunks(
@@ -118,7 +118,7 @@ def _chunks(
 
 
 def _flat(values: Values) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of all samples behind each other, and how many each has."""
+    """The numbers of all samples, concatenated, and how many each sample has."""
     rows = [row.reshape(-1) for row in values.arrays()]
     return np.concatenate(rows).astype(np.int64), np.array([row.size for row in rows], np.int64)
 
@@ -138,38 +138,38 @@ def _(call, plan, input, out):
     chunk = numbers_below(len(shared["begins"])) - np.repeat(np.add.accumulate(counts) - counts, counts)
     each = np.repeat(rooms, counts)
     sources = np.repeat(np.broadcast_to(input.pointers(), counts.shape), counts) + shared["begins"]
-    targets, made = np.repeat(out.pointers(), counts) + chunk * each, np.empty(len(each), np.int64)
+    targets, written = np.repeat(out.pointers(), counts) + chunk * each, np.empty(len(each), np.int64)
     call.parallel_for(
-        inflate_loop, (sources, shared["sizes"], targets, each, made),
+        inflate_loop, (sources, shared["sizes"], targets, each, written),
         len(each), _WORK * out.nbytes(), (input, out),
     )  # fmt: skip
-    _check(made, (made < 0) | (made < each) & shared["check"], rooms, counts)
+    _check(written, (written < 0) | (written < each) & shared["check"], rooms, counts)
 
 
-def _check(made: np.ndarray, wrong: np.ndarray, rooms: np.ndarray, counts: np.ndarray) -> None:
-    """An error about the first chunk that is `wrong`; `made`: the bytes that each gave."""
+def _check(written: np.ndarray, wrong: np.ndarray, rooms: np.ndarray, counts: np.ndarray) -> None:
+    """An error about the first chunk that is `wrong`; `written`: the bytes that each gave."""
     for k in np.flatnonzero(wrong)[:1].tolist():
         i, c = _place(k, counts)
-        raise bad_sample(i, _refused(c, int(rooms[i]), int(made[k])))
+        raise bad_sample(i, _refused(c, int(rooms[i]), int(written[k])))
 
 
-def _refused(chunk: int, room: int, made: int) -> str:
-    got = "data that is damaged, or gives more" if made < 0 else f"{made}"
+def _refused(chunk: int, room: int, written: int) -> str:
+    got = "data that is damaged, or gives more" if written < 0 else f"{written}"
     return f"chunk {chunk}: expected {room} bytes of LZ4 data as `shape` says, got {got}"
 
 
 @inflate.cuda("inflate.cu")
 def _(launch, input, out, begins, sizes, rooms, counts, check):
-    made = launch.scratch(counts, np.int64)
+    memory = launch.scratch(counts, np.int64)
     launch(
         "inflate",
         counts * _WARP,
         per_sample={
             "begins": launch.table(begins), "sizes": launch.table(sizes),
-            "first": np.cumsum(counts) - counts, "chunks": counts, "room": rooms, "made": made,
+            "first": np.cumsum(counts) - counts, "chunks": counts, "room": rooms, "made": memory,
         },
     )  # fmt: skip
     if check:
         each = np.repeat(rooms, counts)
-        found = made.tensor.cpu().numpy()[: len(each)]
-        _check(found, found != each, rooms, counts)
+        written = memory.tensor.cpu().numpy()[: len(each)]
+        _check(written, written != each, rooms, counts)

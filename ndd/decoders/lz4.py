@@ -56,13 +56,13 @@ def inflate_lz4(source, out):
 
 
 @kernel
-def inflate_loop(counter, limit, sources, sizes, targets, rooms, made):
+def inflate_loop(counter, limit, sources, sizes, targets, rooms, written):
     """Inflates blocks, as a loop for several threads (`Call.parallel_for`).
 
     Args:
         sources, sizes: address and bytes of each block, int64 like all that follow.
         targets, rooms: the address of each result, and the bytes that are there for it. What a block leaves of them is 0.
-        made: becomes the bytes that each block gives, see `inflate_lz4`.
+        written: becomes the bytes that each block gives, see `inflate_lz4`.
     """
     like = np.empty(0, np.uint8)
     for _ in range(limit):
@@ -70,7 +70,7 @@ def inflate_loop(counter, limit, sources, sizes, targets, rooms, made):
         if k >= len(sources):
             break
         out = array_at(targets[k], rooms[k], like)
-        made[k] = inflate_lz4(array_at(sources[k], sizes[k], like), out)
-        for i in range(max(made[k], 0), out.size):
+        written[k] = inflate_lz4(array_at(sources[k], sizes[k], like), out)
+        for i in range(max(written[k], 0), out.size):
             out[i] = 0
     return True

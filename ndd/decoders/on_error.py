@@ -16,14 +16,23 @@ if TYPE_CHECKING:
 
 
 class BadSample(NamedTuple):
-    """A sample that was left out ("skip") or replaced by zeros ("fill"). `batch.dropped` lists them."""
+    """A sample that was left out ("skip") or replaced by zeros ("fill"). `batch.dropped` lists them.
+
+    Attributes:
+        index: its number in the input batch.
+        source: of the sample (from a reader, the file), without the secrets of a URL; or None.
+        error: the message of the error.
+
+    >>> import ndd, numpy as np
+    >>> files = ndd.batch([np.frombuffer(b"no picture", np.uint8), ndd.io.file.read(ndd.demo.photos() + "/nature/cat.jpg")])
+    >>> images = ndd.decoders.image(files, on_error="skip")
+    >>> [bad.index for bad in images.dropped], images.batch_size
+    ([0], 1)
+    """
 
     index: int
-    """Its number in the input batch."""
     source: Any
-    """The source of the sample (from a reader, the file), without the secrets of a URL; or None."""
     error: str
-    """The message of the error."""
 
 
 def resolve(

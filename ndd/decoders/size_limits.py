@@ -16,6 +16,9 @@ def set_max_pixels(count: int | None) -> None:
     A file states its size in a few bytes of its header; a false size of 60000x60000 would cost 10 GB. A larger picture is
     an error, raised before anything is allocated. None restores the default, 2**28.
 
+    Args:
+        count: height x width, in pixels; None for the default.
+
     >>> import ndd
     >>> ndd.decoders.set_max_pixels(4096 * 4096)
     >>> ndd.decoders.get_max_pixels()
@@ -27,7 +30,12 @@ def set_max_pixels(count: int | None) -> None:
 
 
 def get_max_pixels() -> int:
-    """The most pixels that a decoder accepts in a call without `max_pixels`."""
+    """The most pixels that a decoder accepts in a call without `max_pixels`.
+
+    >>> import ndd
+    >>> ndd.decoders.get_max_pixels() == 2**28
+    True
+    """
     return _max_pixels
 
 

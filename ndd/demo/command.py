@@ -31,16 +31,16 @@ def run(args: argparse.Namespace) -> int:
     from ndd.demo.loop import augmented, open_reader
 
     _check(args)
-    found = scan(args.data or PHOTOS)
+    files = scan(args.data or PHOTOS)
     device, place = _place(args.device)
     if args.threads is not None:
         ndd.set_num_threads(args.threads)
     ndd.random.set_seed(args.seed)
-    folder = found.repeated(max(_LEAST_PER_EPOCH, args.batch_size))
+    folder = files.repeated(max(_LEAST_PER_EPOCH, args.batch_size))
     source = "the embedded set" if args.data is None else args.data
-    print(f"{len(found.files)} images in {len(found.classes)} classes from {source}")
-    if len(folder.files) > len(found.files):
-        print(f"each is used {len(folder.files) // len(found.files)} times an epoch, cropped and mirrored differently")
+    print(f"{len(files.files)} images in {len(files.classes)} classes from {source}")
+    if len(folder.files) > len(files.files):
+        print(f"each is used {len(folder.files) // len(files.files)} times an epoch, cropped and mirrored differently")
     print(f"running on {place}")
 
     start = time.perf_counter()

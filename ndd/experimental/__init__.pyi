@@ -196,7 +196,7 @@ def warp_perspective(
     fill_value: float | Sequence[float | Sequence[float]] | Array = (),
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: bool = True,
     matrix: float | Sequence[float | Sequence[float]] | Array | None = None, pixel_origin: str = 'corner',
-    size: float | Sequence[float | Sequence[float]] | Array | None = None,
+    rule: str = 'dali', size: float | Sequence[float | Sequence[float]] | Array | None = None,
 ) -> Tensor: ...
 @overload
 def warp_perspective(
@@ -205,7 +205,7 @@ def warp_perspective(
     fill_value: float | Sequence[float | Sequence[float]] | Array = (),
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: bool = True,
     matrix: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, pixel_origin: str = 'corner',
-    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    rule: str = 'dali', size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...
 @overload
 def warp_perspective(
@@ -214,5 +214,5 @@ def warp_perspective(
     fill_value: float | Sequence[float | Sequence[float]] | Array = (),
     interp_type: DALIInterpType | int = DALIInterpType.INTERP_LINEAR, inverse_map: bool = True,
     matrix: float | Sequence[float | Sequence[float]] | Array | Batch | None = None, pixel_origin: str = 'corner',
-    size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
+    rule: str = 'dali', size: float | Sequence[float | Sequence[float]] | Array | Batch | None = None,
 ) -> Batch: ...

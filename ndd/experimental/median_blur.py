@@ -70,7 +70,7 @@ def _median_of_nine(image, out):
     flat, target = image.reshape(image.size), out.reshape(out.size)
     size, length = BLOCK_BYTES // image.itemsize, width * channels
     few, last = length < size, max(length - size, 0)
-    rows, found = empty(3 * size if few else 0, image.dtype), empty(size if few else 0, image.dtype)
+    rows, medians = empty(3 * size if few else 0, image.dtype), empty(size if few else 0, image.dtype)
     # Columns begin where a register does: half of the others lie across two lines of the cache.
     margin = -(-channels // size) * size
     stride = -(-length // size) * size + 2 * margin
@@ -99,14 +99,19 @@ def _median_of_nine(image, out):
                     columns[c - channels], columns[c + length] = columns[c], columns[c + length - channels]
         if y:
             begin = (~y & 1) * 3 * stride + margin - channels
-            made, place = (found, 0) if few else (target, (y - 1) * length)
+            destination, place = (medians, 0) if few else (target, (y - 1) * length)
             for k in range(0, length, size):
                 k = min(k, last)
                 median_of_columns(
-                    columns, np.uint64(begin + k), np.uint64(channels), np.uint64(stride), made, np.uint64(place + k)
+                    columns,
+                    np.uint64(begin + k),
+                    np.uint64(channels),
+                    np.uint64(stride),
+                    destination,
+                    np.uint64(place + k),
                 )
             if few:
-                _copy(found, 0, target, (y - 1) * length, length)
+                _copy(medians, 0, target, (y - 1) * length, length)
 
 
 @kernel

@@ -31,14 +31,14 @@ def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
     """Declares `dilate` (each pixel becomes the largest of its window) or `erode` (the smallest)."""
 
     def declare(declared: Callable[..., Any]) -> Any:
-        found = operator(declared, layouts=LAYOUTS, types=TYPES, frames=True)
-        found.plan(functools.partial(_plan, largest))
+        op = operator(declared, layouts=LAYOUTS, types=TYPES, frames=True)
+        op.plan(functools.partial(_plan, largest))
 
-        @found.cuda("morphology.cu")
+        @op.cuda("morphology.cu")
         def _(launch, image, out, view, window, border, repeats):
             _launch(launch, image, out, _passes(view, window, border, repeats), largest)
 
-        return found
+        return op
 
     return declare
 

@@ -122,15 +122,15 @@ def multiplies_and_adds() -> bool:
 
 
 @kernel
-def warp_rgb(image, out, given, fill):
-    """Pixel (x, y) of `out` is read at given @ (x, y, 1), divided by its third component, between four pixels of `image`; what
+def warp_rgb(image, out, matrix, fill):
+    """Pixel (x, y) of `out` is read at matrix @ (x, y, 1), divided by its third component, between four pixels of `image`; what
     lies outside is `fill`. All points are numbers (`keeps_sign`).
 
-    Both images are uint8 [H, W, 3] of `LEAST` bytes at least (`rgb_sampling.py`), `given` is [3, 3] and fits float32."""
+    Both images are uint8 [H, W, 3] of `LEAST` bytes at least (`rgb_sampling.py`), `matrix` is [3, 3] and fits float32."""
     m = empty((3, 3), np.float32)
     for i in range(3):
         for j in range(3):
-            m[i, j] = given[i, j]
+            m[i, j] = matrix[i, j]
     height, width, _ = image.shape
     flat, wide = image.reshape(height * width * 3), out.shape[1]
     pairs = overlapping(flat, np.uint64)  # two pixels are read at once
@@ -159,10 +159,10 @@ def warp_rgb(image, out, given, fill):
 
 
 @warp_rgb.fallback
-def _(image, out, given, fill):
+def _(image, out, matrix, fill):
     flags = _LINEAR | _INVERSE_MAP
     single_threaded().warpPerspective(
-        image, given, out.shape[1::-1], out, flags, borderValue=np.resize(fill, 3).tolist()
+        image, matrix, out.shape[1::-1], out, flags, borderValue=np.resize(fill, 3).tolist()
     )
 
 

@@ -68,21 +68,21 @@ def remap(
         raise RuntimeError(f"Unsupported interpolation type {interp!r}: expected INTERP_NN, _LINEAR or _CUBIC")
     if pixel_origin not in _ORIGINS:
         raise RuntimeError(f"Undefined pixel_origin {pixel_origin!r}. Use one of {[*_ORIGINS]}")
-    for name, given in (("mapx", mapx), ("mapy", mapy)):
-        if given.dtype.name != "f32":
-            raise RuntimeError(f"`{name}`: expected float32, got {given.dtype}")
-        if given.layout and given.layout not in _MAP_LAYOUTS:
+    for name, coordinates in (("mapx", mapx), ("mapy", mapy)):
+        if coordinates.dtype.name != "f32":
+            raise RuntimeError(f"`{name}`: expected float32, got {coordinates.dtype}")
+        if coordinates.layout and coordinates.layout not in _MAP_LAYOUTS:
             raise ValueError(
-                f'The layout "{given.layout}" of `{name}` is none of the allowed ones: {", ".join(_MAP_LAYOUTS)}'
+                f'The layout "{coordinates.layout}" of `{name}` is none of the allowed ones: {", ".join(_MAP_LAYOUTS)}'
             )
     return like(input)
 
 
 @remap.plan
 def _(input, mapx, mapy, *, interp, pixel_origin):
-    for name, given in (("mapx", mapx), ("mapy", mapy)):
-        if given.shapes.shape[1] != 2:
-            raise RuntimeError(f"`{name}`: expected 2 axes for each image, got {given.shapes.shape[1]}")
+    for name, coordinates in (("mapx", mapx), ("mapy", mapy)):
+        if coordinates.shapes.shape[1] != 2:
+            raise RuntimeError(f"`{name}`: expected 2 axes for each image, got {coordinates.shapes.shape[1]}")
     differ = (mapx.shapes != mapy.shapes).any(axis=1)
     if differ.any():
         i = int(differ.argmax())
@@ -100,14 +100,14 @@ def _(input, mapx, mapy, *, interp, pixel_origin):
     return Plan(shapes, shared=shared, kernel=_kernels(input, volumes(shapes), interp))
 
 
-def _kernels(input: Operand, made: np.ndarray, interp: int) -> dict[Kernel | Callable[..., None], np.ndarray]:
-    """What computes images of which `made` elements are made."""
-    sizes = np.broadcast_to(input.sizes, made.shape)
+def _kernels(input: Operand, results: np.ndarray, interp: int) -> dict[Kernel | Callable[..., None], np.ndarray]:
+    """What computes images of which `results` elements are made."""
+    sizes = np.broadcast_to(input.sizes, results.shape)
     some = sizes > 0
     kernel = {_NEAREST: _pick, _LINEAR: _blend}.get(int(interp), _blend_cubic)
     rgb = np.zeros_like(some)
     if kernel is _blend and input.dtype.name == "u8":
-        rgb = (input.shapes[:, 2] == 3) & (sizes >= LEAST) & (sizes < _LARGE) & (made >= LEAST)
+        rgb = (input.shapes[:, 2] == 3) & (sizes >= LEAST) & (sizes < _LARGE) & (results >= LEAST)
     return {_blend_rgb: rgb, kernel: some & ~rgb, _nothing: ~some}
 
 
@@ -186,9 +186,9 @@ def _blend_by_numpy(image, map_x, map_y, out, shift, rounds, low, high):
             return a + (b - a) * fx
 
         first = mixed(row.clip(0))
-        made = first + (mixed((row + 1).clip(None, height - 1)) - first) * fy
-        made[~inside] = 0
-        out[...] = np.trunc(made + np.copysign(_HALF, made)).clip(low, high) if rounds else made
+        blended = first + (mixed((row + 1).clip(None, height - 1)) - first) * fy
+        blended[~inside] = 0
+        out[...] = np.trunc(blended + np.copysign(_HALF, blended)).clip(low, high) if rounds else blended
 
 
 @kernel
@@ -271,14 +271,14 @@ def _blend_cubic(image, map_x, map_y, out, shift, rounds, low, high):
     for y in range(len(out)):
         for x in range(out.shape[1]):
             u, v = map_x[y, x] - shift, map_y[y, x] - shift
-            found = _inside(u, width) and _inside(v, height)
+            inside = _inside(u, width) and _inside(v, height)
             u, v = max(u, np.float32(0)), max(v, np.float32(0))
-            left, top = int(np.floor(u)) if found else 0, int(np.floor(v)) if found else 0
+            left, top = int(np.floor(u)) if inside else 0, int(np.floor(v)) if inside else 0
             _cubic_weights(u - np.float32(left), across)
             _cubic_weights(v - np.float32(top), down)
             for c in range(channels):
                 total = np.float32(0)
-                for j in range(4 if found else 0):
+                for j in range(4 if inside else 0):
                     row = min(max(top + j - 1, 0), height - 1)
                     part = np.float32(0)
                     for i in range(4):

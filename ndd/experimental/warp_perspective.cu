@@ -1,5 +1,13 @@
 // A pixel is read at matrix @ (x, y, 1), divided by its third component, from the middle of the first pixel, as OpenCV
-// does it: `steps` is 0, or (linear only) how many places between two pixels it can be read at.
+// does it: `steps` is 0, or (linear only) how many places between two pixels it can be read at. Where CENTRED is defined, as
+// torch does it.
+#ifdef CENTRED
+#include "centred.cuh"
+
+KERNEL_NAME(warp_perspective)(const Sample* samples, int count, Shared shared) {
+  warp_samples(samples, count, shared, Centred());
+}
+#else
 #define HALVES_TO_EVEN
 #define WARP_VIEW
 #include "warp.cuh"
@@ -90,3 +98,4 @@ KERNEL_NAME(warp_perspective)(const Sample* samples, int count, Shared shared) {
       warp_sample(s, v, shared, Perspective());
   }
 }
+#endif

@@ -22,7 +22,18 @@ from ndd.experimental.perspective import (
     warp_perspective as warp_by_pixels,
     warp_rgb,
 )
-from ndd.ops.image.warping import check_matrix, inverted, matrices, output_extents, threads_of
+from ndd.ops.image.resize_geometry import RULES, check_choice
+from ndd.ops.image.warping import (
+    affine_plan,
+    centred_maps,
+    check_matrix,
+    inverted,
+    is_centred,
+    launch_warp,
+    matrices,
+    output_extents,
+    threads_of,
+)
 from ndd.types import DALIInterpType
 
 _SHIFTS = {"corner": 0.5, "center": 0.0}
@@ -50,6 +61,7 @@ def warp_perspective(
     inverse_map: bool = True,
     matrix: PerSample[list[float]] = None,
     pixel_origin: str = "corner",
+    rule: str = "dali",
     size: PerSample[list[float]] = None,
 ):
     """Moves the pixels of images by a perspective map.
@@ -66,6 +78,9 @@ def warp_perspective(
             "wrap".
         fill_value: one number, or one for each channel. Default: 0.
         pixel_origin: what (0, 0) is: the "corner" of the first pixel, or its "center" as in OpenCV.
+        rule: "dali", or "torchvision" for images HWC, one fill and both defaults of border and origin: points are rounded as in
+            `torchvision.transforms.v2.functional.perspective` of tensors, so that the nearest pixel is the same, and pixels
+            as by `ndd.warp_affine`.
 
     `(X, Y, Z) = M @ (x, y, 1)`, and the pixel is read at (X / Z, Y / Z). Layout and type stay; halves are rounded to even.
     On the CPU this is `cv2.warpPerspective` with `WARP_INVERSE_MAP`, and with OpenCV's limits: INTERP_LINEAR of int16 or of
@@ -93,12 +108,13 @@ def warp_perspective(
     if pixel_origin not in _SHIFTS:
         raise RuntimeError(f"Invalid pixel_origin argument: {pixel_origin}. Use one of {[*_SHIFTS]}")
     check_matrix(matrix, matrix_input)
+    check_choice("rule", rule, RULES)
     warn_of_part_of_pixel("warp_perspective", "the output has one along that axis", size=size)
     return like(input)
 
 
 @warp_perspective.plan
-def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, size):
+def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map, matrix, pixel_origin, rule, size):
     shapes, (axes, channels) = input.shapes, _axes_of(input)
     fill = np.ravel(fill_value) if np.size(fill_value) else np.zeros(1, np.float32)  # [[1, 2, 3]] is [1, 2, 3]
     if len(fill) > 1 and (channels != len(fill)).any():
@@ -106,6 +122,8 @@ def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map,
             f"Number of values provided as a fill_value should match the number of channels. Number of channels: "
             f"{channels.max()}. Number of values provided: {len(fill)}."
         )
+    if rule == "torchvision":
+        return _as_torchvision(input, matrices(matrix, matrix_input, 3, 3), size, interp_type, fill, inverse_map)
     shift = np.float32(_SHIFTS[pixel_origin])
     before, after = _moved(-shift), _moved(shift)
     with np.errstate(invalid="ignore"):  # infinite numbers
@@ -117,13 +135,26 @@ def _(input, matrix_input, *, border_mode, fill_value, interp_type, inverse_map,
     inverse = maps if inverse_map else inverted(maps)
     border = BORDERS[border_mode]
     far = beyond_opencv(inverse, shapes[:, axes], targets, interp_type == _CUBIC, border)
-    per_sample = {"given": maps, "matrix": np.ascontiguousarray(inverse), "far": far}
+    per_sample = {"opencv_matrix": maps, "matrix": np.ascontiguousarray(inverse), "far": far}
     shared = {
         "interp": int(interp_type), "border": border, "fill": fill, "inverse_map": inverse_map,
         "planar": input.layout == "CHW",
     }  # fmt: skip
     kernels = _kernels(input, outputs, maps, far, shared)
     return Plan(outputs, per_sample, shared, kernel=kernels, inputs=(0,))
+
+
+def _as_torchvision(input: Operand, maps: np.ndarray, size, interp_type, fill: np.ndarray, inverse_map: bool) -> Plan:
+    """The plan of the rule "torchvision"."""
+    if input.layout != "HWC" or len(fill) > 1 or interp_type == _CUBIC:
+        raise RuntimeError(
+            '`rule="torchvision"` knows images HWC, INTERP_NN and INTERP_LINEAR, and one number for `fill_value`; got the layout '
+            f"{input.layout}, {interp_type!r} and {len(fill)} numbers"
+        )
+    extents = input.shapes[:, :2]
+    targets = output_extents(size, extents, _at_least_one, repeat=True)
+    maps = centred_maps(maps if inverse_map else inverted(maps), extents, targets, interp_type == _NEAREST)
+    return affine_plan(input, maps, targets, None, interp_type, float(fill[0]))
 
 
 def _axes_of(input: Operand) -> tuple[list[int], np.ndarray]:
@@ -141,7 +172,7 @@ def _moved(by: np.float32) -> np.ndarray:
     return np.array([[1, 0, by], [0, 1, by], [0, 0, 1]], np.float32)
 
 
-def _by_opencv(image, out, given, matrix, far, planar, interp, border, fill, inverse_map):
+def _by_opencv(image, out, opencv_matrix, matrix, far, planar, interp, border, fill, inverse_map):
     if not out.size:
         return
     fills = fill.tolist()
@@ -159,9 +190,11 @@ def _by_opencv(image, out, given, matrix, far, planar, interp, border, fill, inv
     for part, target, some in _parts(image, out, planar, fills):
         # One pixel of more channels counts as contiguous; to OpenCV it is not.
         direct = target if target.flags.c_contiguous and target.shape[:2] != (1, 1) else None
-        found = warp(part, given, (target.shape[1], target.shape[0]), direct, flags, _OPENCV_BORDERS[border], some)
+        warped = warp(
+            part, opencv_matrix, (target.shape[1], target.shape[0]), direct, flags, _OPENCV_BORDERS[border], some
+        )
         if direct is None:
-            target[...] = found.reshape(target.shape)
+            target[...] = warped.reshape(target.shape)
 
 
 def _kernels(input: Operand, outputs: np.ndarray, maps: np.ndarray, far: np.ndarray, shared: dict[str, Any]) -> Any:
@@ -169,8 +202,8 @@ def _kernels(input: Operand, outputs: np.ndarray, maps: np.ndarray, far: np.ndar
     linear = shared["interp"] == LINEAR and shared["border"] == 0 and shared["inverse_map"] and not shared["planar"]
     if not linear or input.dtype.name != "u8" or input.ndim != 3 or not multiplies_and_adds():
         return _by_opencv
-    sizes, made = volumes(input.shapes), volumes(outputs)
-    ours = (input.shapes[:, 2] == 3) & ~far & (sizes >= LEAST) & (sizes < _LARGE) & (made >= LEAST)
+    sizes, results = volumes(input.shapes), volumes(outputs)
+    ours = (input.shapes[:, 2] == 3) & ~far & (sizes >= LEAST) & (sizes < _LARGE) & (results >= LEAST)
     ours &= keeps_sign(maps, outputs[:, :2])
     fill = np.clip(np.rint(shared["fill"]), 0, 255).astype(np.uint8)
     return {functools.partial(warp_rgb, fill=fill): ours, _by_opencv: ~ours}
@@ -201,7 +234,11 @@ def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[flo
 
 
 @warp_perspective.cuda("warp_perspective.cu")
-def _(launch, image, matrix_input, out, *, interp, fill):
+def _(launch, image, matrix_input, out):
+    if is_centred(launch.plan):
+        launch_warp(launch, "warp_perspective", CENTRED=1, PERSPECTIVE=1)
+        return
+    interp, fill = launch.plan.shared["interp"], launch.plan.shared["fill"]
     axes, channels = _axes_of(image)
     view = np.concatenate([image.shapes[:, axes], channels[:, None], out.shapes[:, axes]], axis=1).astype(np.int32)
     if image.dtype.name != "f32":

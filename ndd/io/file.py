@@ -81,8 +81,8 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
     if len(names) > 1 and compiled.AVAILABLE and "://" not in "\0".join(names):
         pieces = [_read_together(call, names[k : k + _OPEN_AT_ONCE]) for k in range(0, len(names), _OPEN_AT_ONCE)]
         if all(pieces):
-            found = Packed.joined(pieces)  # type: ignore[arg-type]
-            return Store(uint8, None, Device.CPU, found.shapes, packed=found, source_info=names)
+            content = Packed.joined(pieces)  # type: ignore[arg-type]
+            return Store(uint8, None, Device.CPU, content.shapes, packed=content, source_info=names)
     parts: list[Any] = [None] * len(names)
 
     def one(i: int) -> None:
@@ -90,13 +90,15 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
 
     urls = [i for i, name in enumerate(names) if is_remote(name)]
     errors: dict[int, BaseException] = {}
-    for i, found in zip(urls, read_objects([names[i] for i in urls]) if urls else (), strict=True):
-        if isinstance(found, OSError):
-            spared = not must_exist and is_no_fault_of_data(found)  # not to be left out for it
-            errors[i] = found if spared else RuntimeError(f"{names[i]!r} cannot be read: {found.strerror or found}")
-        elif isinstance(found, BaseException):
-            raise found
-        parts[i] = found
+    for i, content in zip(urls, read_objects([names[i] for i in urls]) if urls else (), strict=True):
+        if isinstance(content, OSError):
+            spared = not must_exist and is_no_fault_of_data(content)  # not to be left out for it
+            errors[i] = (
+                content if spared else RuntimeError(f"{names[i]!r} cannot be read: {content.strerror or content}")
+            )
+        elif isinstance(content, BaseException):
+            raise content
+        parts[i] = content
     local = [i for i in range(len(names)) if not is_remote(names[i])]
     errors |= {local[k]: error for k, error in call.spread(lambda k: one(local[k]), len(local)).items()}
     for i in sorted(errors):

@@ -155,7 +155,7 @@ def connections() -> int:
 
 def read_objects(urls: Sequence[str]) -> list[Any]:
     """The bytes of each object, u8, or the `OSError` that it cost. As many at once as there are connections."""
-    return _asked(_kept, [(url, 0, -1, "", None) for url in urls])
+    return _asked(_cached_range, [(url, 0, -1, "", None) for url in urls])
 
 
 def read_object_ranges(
@@ -173,7 +173,7 @@ def read_object_ranges(
         targets: where the bytes go, u8 of these sizes. Default: arrays of their own, which the pool of host memory gives.
     """
     said, places = versions or [""] * len(urls), targets or [None] * len(urls)
-    return _asked(_kept, list(zip(urls, map(int, offsets), map(int, sizes), said, places, strict=True)))
+    return _asked(_cached_range, list(zip(urls, map(int, offsets), map(int, sizes), said, places, strict=True)))
 
 
 def object_beginnings(urls: Sequence[str], sizes: Sequence[int]) -> list[Any]:
@@ -208,7 +208,7 @@ def _asked(do: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
 # The requests, on the threads of the connections
 
 
-def _kept(
+def _cached_range(
     environment: Environment, url: str, offset: int, size: int, version: str, target: np.ndarray | None
 ) -> np.ndarray:
     cache = _cache(environment)

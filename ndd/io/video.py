@@ -78,6 +78,10 @@ def encode(
 ) -> np.ndarray:
     """As `write`, into memory: the bytes of the file, u8 `[size]`. `format` stands for the ending of a path.
 
+    Args:
+        frames, rate, codec, quality, key_interval: as for `write`.
+        format: "mp4", "mov", "mkv", "webm" or "avi".
+
     >>> import ndd, numpy as np
     >>> clip = ndd.io.video.encode(np.zeros((3, 32, 48, 3), np.uint8), format="webm")
     >>> clip[:4].tobytes()

@@ -63,8 +63,8 @@ def _(call, input, *, mean, stddev):
 def _(call, plan, input, out):
     streams, means, deviations = (plan.per_sample[name] for name in ("stream", "mean", "stddev"))
 
-    def work(samples: slice, given: np.ndarray, noisy: np.ndarray) -> None:
-        arrays, targets = given.reshape(len(noisy), -1), noisy.reshape(len(noisy), -1)
+    def work(samples: slice, source: np.ndarray, noisy: np.ndarray) -> None:
+        arrays, targets = source.reshape(len(noisy), -1), noisy.reshape(len(noisy), -1)
         own = streams[samples], means[samples], deviations[samples]
         if means.dtype == np.float64:
             draws = np.empty(arrays.shape)

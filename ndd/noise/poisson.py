@@ -136,9 +136,9 @@ def _gather(out, index, limit, product, count, carry, left):
     """Writes the counts; those that go on move to the front. How many these are."""
     kept = 0
     for k in range(left):
-        e, bound, running, found, word = index[k], limit[k], product[k], count[k], carry[k]
-        out[np.int64(e) << 2] = found
-        index[kept], limit[kept], product[kept], count[kept], carry[kept] = e, bound, running, found, word
+        e, bound, running, drawn, word = index[k], limit[k], product[k], count[k], carry[k]
+        out[np.int64(e) << 2] = drawn
+        index[kept], limit[kept], product[kept], count[kept], carry[kept] = e, bound, running, drawn, word
         kept += running > bound
     return kept
 
@@ -284,9 +284,9 @@ class Counted:
         spare, kept = np.zeros(elements.size), np.zeros(elements.size, np.bool_)
 
         def drawn(of: np.ndarray) -> np.ndarray:
-            found = np.minimum(self._numbers(elements[of], read[of]), 1.0 - 2.0**-53)
+            uniform = np.minimum(self._numbers(elements[of], read[of]), 1.0 - 2.0**-53)
             read[of] += 1
-            return found
+            return uniform
 
         left = np.arange(elements.size)
         while left.size:

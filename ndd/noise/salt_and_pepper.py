@@ -75,19 +75,19 @@ def _(call, input, *, pepper_val, per_channel, prob, salt_val, salt_vs_pepper):
     )
 
 
-def _share(given: Values) -> np.ndarray:
-    found = given.each().astype(np.float64)
-    wrong = ~((found >= 0) & (found <= 1))
+def _share(values: Values) -> np.ndarray:
+    shares = values.each().astype(np.float64)
+    wrong = ~((shares >= 0) & (shares <= 1))
     if wrong.any():
         i = int(wrong.argmax())
-        raise bad_sample(i, f"argument {given.name!r}: expected a number from 0 to 1, got {found[i]:g}")
-    return found
+        raise bad_sample(i, f"argument {values.name!r}: expected a number from 0 to 1, got {shares[i]:g}")
+    return shares
 
 
-def _value(given: Values | None, default: int, n: int, dtype: DType) -> np.ndarray:
-    if given is None:
+def _value(given_values: Values | None, default: int, n: int, dtype: DType) -> np.ndarray:
+    if given_values is None:
         return np.full(n, default, dtype.numpy)
-    values = np.ascontiguousarray(given.each())
+    values = np.ascontiguousarray(given_values.each())
     return values if dtype.name == "f32" else wrapped(values, dtype.numpy)
 
 

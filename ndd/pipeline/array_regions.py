@@ -1,4 +1,4 @@
-"""Regions of `fn.readers.numpy` that are nodes: each sample has one of its own, cut from the whole array by `slice`."""
+"""Regions of `fn.readers.numpy` that are nodes: `slice` cuts each sample's region from the whole array."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SLICE_ARGUMENTS = ("roi_axes", "out_of_bounds_policy", "fill_value")
 
 
 def regions_of_samples(arguments: dict[str, Any]) -> tuple[dict[str, Any], Callable[..., Any]]:
-    """The arguments of a reader of whole arrays, and the function that cuts the regions out of these.
+    """The arguments of a reader of whole arrays, and the function that cuts the regions out of them.
 
-    The function takes the reader's outputs and what gives the batch of a node.
+    The function takes the reader's outputs and a function that gives the batch of a node.
     """
     whole = {name: value for name, value in arguments.items() if name not in (*REGION_ARGUMENTS, *_SLICE_ARGUMENTS)}
     bounds = {name: value for name, value in arguments.items() if name in REGION_ARGUMENTS and value is not None}

@@ -1,4 +1,4 @@
-"""The function of a pipeline: how it is traced, and what one run of it gives."""
+"""The function of a pipeline: traces it and computes its runs."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class PipelineBody(PipelineOptions):
         return self._for_each_output(2)
 
     def _for_each_output(self, which: int) -> list[Any]:
-        given = self._output_checks[which]
-        return list(given) if isinstance(given, list | tuple) else [given] * self.num_outputs
+        expected = self._output_checks[which]
+        return list(expected) if isinstance(expected, list | tuple) else [expected] * self.num_outputs
 
     # ---- how it is defined
 
@@ -81,25 +81,42 @@ class PipelineBody(PipelineOptions):
         """Called before every run, for subclasses: feeds external sources. `StopIteration` ends the data."""
 
     def set_outputs(self, *outputs: Any) -> None:
-        """The outputs of a pipeline defined in a `with pipe:` block, or of nodes made outside of any pipeline."""
+        """The outputs of a pipeline defined in a `with pipe:` block, or of nodes made outside of any pipeline.
+
+        Args:
+            *outputs: nodes, or numbers and arrays, which are the same in every run.
+        """
         self._returned, self._built = outputs, False
 
     def add_sink(self, edge: Any) -> None:
-        """Has the step of a node run although no output needs it."""
+        """Makes the step of a node run although no output needs it.
+
+        Args:
+            edge: a node that `fn` made.
+        """
         self.always += [node.step for node in nodes_in(edge) if node.step is not None]
 
     def trace_body(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
-        """Calls the function that makes the outputs, once: what it calls are the steps of every run."""
+        """Calls the function that makes the outputs once: the calls in it become the steps of every run.
+
+        Args:
+            function: gives the outputs, as nodes.
+            *arguments, **named: what the function is called with.
+        """
         self.always = []
         with self:
             self._returned, self._built = function(*arguments, **named), False
 
     def run_body(self, function: Callable[[], Any]) -> None:
-        """Has the function that makes the outputs called for every batch."""
+        """Makes the function that makes the outputs run for every batch.
+
+        Args:
+            function: takes nothing and gives the outputs, as values.
+        """
         self._body = function
 
     def build(self) -> None:
-        """Checks the definition, and makes readers and sources. Optional, and may be repeated: `run` does it."""
+        """Checks the definition, and makes readers and sources. Optional, since `run` does it; may be repeated."""
         if self._built:
             return
         if self.max_batch_size < 1:
@@ -110,7 +127,7 @@ class PipelineBody(PipelineOptions):
             except ValueError as error:  # DALI's type for it, here
                 raise RuntimeError(f"Pipeline: device_id={self._device_id}: {error}") from None
         if self._body is None:
-            self._make_kept(self._traced())
+            self._make_states(self._traced())
         self._built = True
 
     def _traced(self) -> Trace:
@@ -118,22 +135,22 @@ class PipelineBody(PipelineOptions):
         if self._returned is _UNDEFINED:
             self.trace_body(self.define_graph)
         trace = Trace([value for value in self.output_values() if isinstance(value, DataNode)], self.always)
-        check_names(trace.kept)
+        check_names(trace.call_states)
         return trace
 
-    def _make_kept(self, trace: Trace) -> None:
+    def _make_states(self, trace: Trace) -> None:
         with current.running(self):
-            self.states.give_seeds(trace.kept)
+            self.states.give_seeds(trace.call_states)
             for step, _ in trace.steps:
-                if step.kept is not None:
-                    self.states.of(step.kept)
+                if step.call_state is not None:
+                    self.states.of(step.call_state)
         for reader in self._readers.values():
-            reader.get_metadata()  # it looks at its files now, and says what is wrong with them
+            reader.get_metadata()  # the reader looks at its files now and reports what is wrong
         self.trace = trace
 
     def output_values(self) -> tuple[Any, ...]:
         """The outputs as they were returned: nodes, numbers and arrays. NotImplementedError if there are none, TypeError for
-        what is no output."""
+        other values."""
         outputs = _as_tuple(self._returned)
         for i, value in enumerate(outputs):
             check_output(i, value)
@@ -158,7 +175,11 @@ class PipelineBody(PipelineOptions):
 
     @staticmethod
     def push_current(pipeline: Any) -> None:
-        """Makes a pipeline the current one of this thread; `with pipeline:` is the way that ends by itself."""
+        """Makes a pipeline the current one of this thread; `with pipeline:` also ends it.
+
+        Args:
+            pipeline: the pipeline; `pop_current` takes it off.
+        """
         pipeline.__enter__()
 
     @staticmethod
@@ -177,30 +198,50 @@ class PipelineBody(PipelineOptions):
         return self._states
 
     def new_reader(self, kind: Any, positional: tuple[Any, ...], arguments: dict[str, Any], name: str | None) -> Any:
-        """A reader of this pipeline."""
-        if self.enable_checkpointing:  # it is part of what `shuffle_after_epoch` draws
+        """A reader of this pipeline.
+
+        Args:
+            kind: the class of the reader.
+            positional, arguments: what it is made of.
+            name: the name under which `reader_meta` lists it; None: it gets one.
+        """
+        if self.enable_checkpointing:  # `shuffle_after_epoch` depends on it
             arguments = {**arguments, "enable_checkpointing": True}
         reader = kind(*positional, **arguments)
         self._readers[name or f"__{kind.__name__}_{len(self._readers)}"] = reader
         return reader
 
     def new_source(self, source: ExternalSource) -> ExternalSource:
-        """A source of this pipeline: `feed_input` knows it, and the batch size of runs."""
+        """A source of this pipeline: `feed_input` knows it, and the batch size of runs.
+
+        Args:
+            source: the source.
+        """
         self._sources.append(source)
         for data, layout in self._early.pop(source.name or "", ()):
             source.feed(data, layout)
         return source
 
     def generator(self, name: str, seed: int | None) -> Callable[[], ndd.random.RNG]:
-        """The source of a generator in each run, for a call of that name that draws without one."""
-        kept = OperatorState(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
-        return kept if self.tracing else self.states.known_here(kept)
+        """The function that gives each run the generator of a call of that name, which draws without a generator of its
+        own.
+
+        Args:
+            name: of the operator that draws.
+            seed: of this call; None: it follows from the pipeline's seed.
+        """
+        call_state = OperatorState(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
+        return call_state if self.tracing else self.states.known_here(call_state)
 
     def batch_of(self, reader: Any) -> Any:
-        """This run's batch of a reader. If Ctrl-C ends the run, the next run has it."""
+        """This run's batch of a reader. If Ctrl-C ends the run, the next run gets it.
+
+        Args:
+            reader: a reader of this pipeline.
+        """
         key = id(reader)
         if key not in self._read:
-            self._read[key] = reader.__call__(batch_size=self.max_batch_size)  # reader() would be one call more
+            self._read[key] = reader.__call__(batch_size=self.max_batch_size)  # reader() would be one more call
         return self._read[key]
 
     # ---- one run
@@ -224,7 +265,11 @@ class PipelineBody(PipelineOptions):
         return with_places(lists, taken_states(self.states.objects)) if self.enable_checkpointing else lists
 
     def leave_all(self, outer: list[Any]) -> None:
-        """Leaves what a run has entered and was interrupted before it left; the bodies `outer` were entered before."""
+        """Leaves everything that an interrupted run has entered; the bodies `outer` were entered before.
+
+        Args:
+            outer: the pipelines that were entered before this run.
+        """
         current.pipelines()[:] = outer
         context, self._context = self._context, None
         while context is not None and ndd.EvalContext.current() is context:
@@ -237,14 +282,14 @@ class PipelineBody(PipelineOptions):
         return self._context
 
     def _lists(self, run: Run) -> tuple[TensorList, ...]:
-        found = []
+        lists = []
         for value in self.output_values():
             batch = run.of(value) if isinstance(value, DataNode) else value
-            found.append(batch if isinstance(batch, ndd.Batch) else as_constant(batch, run.batch_size))
-        return tuple([TensorList(batch.evaluate()) for batch in found])
+            lists.append(batch if isinstance(batch, ndd.Batch) else as_constant(batch, run.batch_size))
+        return tuple([TensorList(batch.evaluate()) for batch in lists])
 
     def _check(self, lists: tuple[TensorList, ...]) -> None:
-        for what, expected, read in zip(
+        for label, expected, read in zip(
             ("type", "number of dimensions", "layout"),
             self._output_checks,
             (lambda t: t.dtype, lambda t: t.ndim(), lambda t: t.layout()),
@@ -255,16 +300,16 @@ class PipelineBody(PipelineOptions):
             wanted = expected if isinstance(expected, list | tuple) else [expected] * len(lists)
             if len(wanted) != len(lists):
                 raise RuntimeError(
-                    f"The pipeline has {len(lists)} outputs, {len(wanted)} are described by output {what}"
+                    f"The pipeline has {len(lists)} outputs, {len(wanted)} are described by output {label}"
                 )
-            for i, (want, found) in enumerate(zip(wanted, lists, strict=True)):
-                if what == "type" and want is not None:
+            for i, (want, output) in enumerate(zip(wanted, lists, strict=True)):
+                if label == "type" and want is not None:
                     want = ndd.dtype(want).type_id
-                if want is not None and want != read(found):
-                    raise RuntimeError(f"Output {i}: expected {what} {want}, got {read(found)}")
+                if want is not None and want != read(output):
+                    raise RuntimeError(f"Output {i}: expected {label} {want}, got {read(output)}")
 
     def recorded_outputs(self, asking: str) -> tuple[Any, ...]:
-        """The outputs as recorded nodes, which know the calls behind them. RuntimeError with `debug=True`.
+        """The outputs as recorded nodes, which know the calls that made them. RuntimeError with `debug=True`.
 
         Args:
             asking: the name of the method that asks, for the error.
@@ -281,8 +326,8 @@ class PipelineBody(PipelineOptions):
     def _refuse_debug(self, asking: str) -> None:
         if self._body is not None:
             raise RuntimeError(
-                f"Pipeline.{asking}: with debug=True the function is called for every batch, so nothing is known of the calls "
-                "that it will make: make the pipeline without it"
+                f"Pipeline.{asking}: with debug=True the function is called for every batch, so the calls that it will make are "
+                "unknown: make the pipeline without it"
             )
 
     def interface(self) -> tuple[list[str], int]:
@@ -310,7 +355,7 @@ def _as_tuple(outputs: Any) -> tuple[Any, ...]:
 
 
 def check_output(i: int, value: Any) -> None:
-    """TypeError for what is no output of a pipeline."""
+    """Raises TypeError for a value that cannot be an output of a pipeline."""
     if isinstance(value, DataNode | Constant | ndd.Batch | ndd.Tensor):
         return
     if isinstance(value, list | tuple) and contains_node(value):

@@ -1,4 +1,4 @@
-"""Checkpoints of pipelines: where its readers, generators and sources stand after a run, as JSON text."""
+"""Checkpoints of pipelines: the positions of readers, generators and sources after a run, as JSON text."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ _KIND = "ndd pipeline"
 
 
 class PlacedOutputs(tuple[Any, ...]):
-    """The outputs of a run, with the states after it: runs are prepared ahead, and a checkpoint is of the one given last."""
+    """The outputs of a run, with the states after it: runs are prepared ahead, and a checkpoint is for the last one given
+    out."""
 
     places: str
 
 
 def with_places(outputs: tuple[Any, ...], places: str) -> PlacedOutputs:
     """The outputs, with the states."""
-    found = PlacedOutputs(outputs)
-    found.places = places
-    return found
+    placed = PlacedOutputs(outputs)
+    placed.places = places
+    return placed
 
 
 def taken_states(objects: dict[str, Any]) -> str:
@@ -34,7 +35,7 @@ def first_states(restored: dict[str, Any] | None) -> str:
 
 
 def with_iterator(text: str, place: dict[str, Any] | None) -> str:
-    """The states, with the place of the iterator over the pipeline."""
+    """The states, with the position of the iterator over the pipeline."""
     return text if place is None else json.dumps({**json.loads(text), "iterator": place})
 
 
@@ -48,32 +49,32 @@ def written(text: str, filename: str | None) -> bytes:
 
 
 def restored_states(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The states in what `Pipeline.checkpoint()` gave, and the place of an iterator; ValueError for anything else."""
+    """The states in the result of `Pipeline.checkpoint()`, and the position of an iterator; ValueError for anything else."""
     text = checkpoint.decode("utf-8", "replace") if isinstance(checkpoint, bytes | bytearray) else checkpoint
     if not isinstance(text, str):
         raise TypeError(
             f"Pipeline: checkpoint: expected what Pipeline.checkpoint() gave, got {type(checkpoint).__name__}"
         )
     try:
-        found = json.loads(text)
+        state = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or found.get("kind") != _KIND or not isinstance(found.get("states"), dict):
+        state = None
+    if not isinstance(state, dict) or state.get("kind") != _KIND or not isinstance(state.get("states"), dict):
         raise ValueError(
             f"Pipeline: checkpoint: expected what Pipeline.checkpoint() of ndd gave (DALI's have another format), got {text[:40]!r}"
         )
-    if found.get("version") != 1:
-        raise ValueError(f"Pipeline: checkpoint: expected version 1, got {found.get('version')!r}")
-    place = found.get("iterator")
+    if state.get("version") != 1:
+        raise ValueError(f"Pipeline: checkpoint: expected version 1, got {state.get('version')!r}")
+    place = state.get("iterator")
     if place is not None and not isinstance(place, dict):
-        raise ValueError(f"Pipeline: checkpoint: expected the place of an iterator, got {place!r}")
-    return found["states"], place
+        raise ValueError(f"Pipeline: checkpoint: expected the position of an iterator, got {place!r}")
+    return state["states"], place
 
 
-def give_state(found: Any, label: str, states: dict[str, Any]) -> None:
-    """Moves a new reader, generator or source to where its predecessor stood."""
+def give_state(owner: Any, label: str, states: dict[str, Any]) -> None:
+    """Moves a new reader, generator or source to the position of its predecessor."""
     if not states:
-        return  # taken before the first run: everything begins as it is made
+        return  # the checkpoint is from before the first run: everything begins anew
     if label not in states:
         raise ValueError(f"Pipeline: the checkpoint has no state of {label!r}; it has {sorted(states)}")
-    found.load_state_dict(states[label])
+    owner.load_state_dict(states[label])

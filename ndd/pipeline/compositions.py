@@ -1,4 +1,4 @@
-"""Functions that DALI has in pipeline mode alone, put together from others."""
+"""Functions that DALI has only in pipeline mode, composed of other functions."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ def ssd_random_crop(
 ) -> Any:
     """Random crops for single-shot detectors: the image, and the boxes and labels that stay.
 
-    Each crop has 0.3 to 1 times the extents of the image and an aspect ratio of 0.5 to 2. Every box whose centre it has overlaps
-    with it by at least a share that is drawn: 0, 0.1, 0.3, 0.5, 0.7 or 0.9; or there is no crop. (The crops are DALI's if
-    `num_attempts` is 1; else they are drawn in another order.) CPU; `random_bbox_crop` and `slice` can do more.
+    Each crop has 0.3 to 1 times the extents of the image and an aspect ratio of 0.5 to 2. Every box whose centre lies in the
+    crop overlaps with it by at least a share that is drawn: 0, 0.1, 0.3, 0.5, 0.7 or 0.9; or there is no crop. (The crops
+    are DALI's if `num_attempts` is 1; else they are drawn in another order.) CPU; `random_bbox_crop` and `slice` can do
+    more.
 
     Args:
         images: "HWC".
         boxes: `[boxes, 4]`, left, top, right, bottom from 0 to 1.
         labels: i32 `[boxes]`.
         num_attempts: how many crops are tried with a share before another one is drawn.
-        seed: default: a word of the pipeline's.
+        seed: default: a word of the pipeline's seed.
         device, preserve, bytes_per_sample_hint: no effect.
     """
     anchors, shapes, boxes, labels = fn.random_bbox_crop(
@@ -63,21 +64,21 @@ def sequence_reader(
     name: str | None = None,
     **options: Any,
 ) -> Any:
-    """Sequences of frames that lie in files: u8 `[F, H, W, C]`, layout "FHWC".
+    """Sequences of frames that are stored as files: u8 `[F, H, W, C]`, layout "FHWC".
 
-    Every folder of `file_root` is a video, of a picture for each frame in the order of their names. A sequence does not leave
-    its folder, and only whole ones are given. (`readers.video` reads videos themselves, and faster.)
+    Every folder of `file_root` is a video, with a picture for each frame in the order of their names. A sequence lies within
+    one folder, and incomplete sequences are left out. (`readers.video` reads videos themselves, and faster.)
 
     Args:
         sequence_length: frames of a sequence.
-        step: how far sequences begin apart.
-        stride: how far the frames of one are apart.
+        step: the distance between the beginnings of sequences, in frames.
+        stride: the distance between frames of a sequence.
         image_type: the colour space.
         device: "cpu".
         name: for `Pipeline.reader_meta` and iterators.
-        options: those that all readers share, such as `random_shuffle` and `num_shards`.
+        options: the arguments that all readers share, such as `random_shuffle` and `num_shards`.
 
-    RuntimeError for lengths below 1, and where no folder has enough frames.
+    RuntimeError for lengths below 1, and if no folder has enough frames.
     """
     for argument, value in (("sequence_length", sequence_length), ("step", step), ("stride", stride)):
         if value < 1:
@@ -106,7 +107,8 @@ def sequence_reader(
 
 
 def split(value: Any, *, predicate: Any, **_: Any) -> Any:
-    """Two nodes: the samples where `predicate` is true, and the others. `if node:` does this for what a branch takes."""
+    """Two nodes: the samples where `predicate` is true, and the others. `if node:` does this with the nodes that a branch
+    takes."""
 
     def parts(run: Any) -> Any:
         flags = run.flags(predicate)
@@ -121,23 +123,23 @@ def merge(true: Any, false: Any, *, predicate: Any, **_: Any) -> Any:
 
     def merged(run: Any) -> Any:
         flags = run.flags(predicate)
-        one, two = run.of(true), run.of(false)
+        first, two = run.of(true), run.of(false)
         counts = np.count_nonzero(flags), np.count_nonzero(~flags)
-        if (one.batch_size, two.batch_size) != counts:
+        if (first.batch_size, two.batch_size) != counts:
             raise RuntimeError(
-                f"A merge has {one.batch_size} samples for true and {two.batch_size} for false, the predicate has {counts[0]} "
+                f"A merge has {first.batch_size} samples for true and {two.batch_size} for false, the predicate has {counts[0]} "
                 f"and {counts[1]}"
             )
-        if not (one.batch_size and two.batch_size):
-            return one if one.batch_size else two
-        for what in ("dtype", "ndim", "device"):
-            if getattr(one, what) != getattr(two, what):
+        if not (first.batch_size and two.batch_size):
+            return first if first.batch_size else two
+        for attribute in ("dtype", "ndim", "device"):
+            if getattr(first, attribute) != getattr(two, attribute):
                 raise RuntimeError(
-                    f"The branches of an `if` on a node give values of different {what}: {getattr(one, what)} and "
-                    f"{getattr(two, what)}. They become one batch, so they must agree: cast or move one of them"
+                    f"The branches of an `if` on a node give values of different {attribute}: {getattr(first, attribute)} and "
+                    f"{getattr(two, attribute)}. They become one batch, so they must agree: cast or move one of them"
                 )
-        sides = {True: iter(one.tensors), False: iter(two.tensors)}
-        return ndd.as_batch([next(sides[flag]) for flag in flags.tolist()], layout=one.layout)
+        sides = {True: iter(first.tensors), False: iter(two.tensors)}
+        return ndd.as_batch([next(sides[flag]) for flag in flags.tolist()], layout=first.layout)
 
     return made(merged, (true, false, predicate), joins=True)
 

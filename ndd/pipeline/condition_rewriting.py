@@ -2,9 +2,8 @@
 `a if c else b`.
 
 An `if` becomes two functions of the variables that its branches assign, and an assignment of those that are read elsewhere.
-Where a branch returns, or goes on with the next turn of a loop, what follows the `if` becomes part of the branches that do
-not. A condition with `break` or `yield` in its branches, or with `return` inside a loop, stays as it is: it may be about plain
-values.
+If a branch returns or continues a loop, the statements after the `if` become part of the other branches. A condition with
+`break` or `yield` in its branches, or with `return` inside a loop, stays as it is: it may be about plain values.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ _rewritten: dict[types.CodeType, Any] = {}  # the factory of the rewritten funct
 
 
 def with_conditions(function: Any) -> Any:
-    """The function with conditions on nodes; what is no Python function of the user's comes back as it is."""
+    """The function with conditions on nodes; anything but a Python function of the user is returned unchanged."""
     if isinstance(function, functools.partial):
         return functools.partial(with_conditions(function.func), *function.args, **function.keywords)
     if isinstance(function, types.MethodType):
         return types.MethodType(with_conditions(function.__func__), function.__self__)
     if not isinstance(function, types.FunctionType):
         kinds = (vars(kind) for kind in type(function).__mro__)
-        call = next((names["__call__"] for names in kinds if "__call__" in names), None)  # of an object of the user's
+        call = next((names["__call__"] for names in kinds if "__call__" in names), None)  # for an object of the user
         return types.MethodType(with_conditions(call), function) if isinstance(call, types.FunctionType) else function
     if function.__code__.co_filename.startswith(_HOMES):
         return function
     code = function.__code__
-    # Rewritten with the function around it.
+    # It is rewritten with the function around it.
     if _DOOR in code.co_freevars or getattr(function, "_keeps_conditions", False):
         return function
     if code not in _rewritten:
@@ -49,16 +48,21 @@ def with_conditions(function: Any) -> Any:
     factory = _rewritten[code]
     if factory is None:
         return function
-    made = types.FunctionType(factory, {})(*[None] * (len(code.co_freevars) + 1))
+    inner = types.FunctionType(factory, {})(*[None] * (len(code.co_freevars) + 1))
     known = {_DOOR: types.CellType(_Door), **dict(zip(code.co_freevars, function.__closure__ or (), strict=True))}
-    cells = tuple([known[name] for name in made.__code__.co_freevars])
-    found = types.FunctionType(made.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
-    found.__kwdefaults__ = function.__kwdefaults__
-    return found
+    cells = tuple([known[name] for name in inner.__code__.co_freevars])
+    rewritten = types.FunctionType(
+        inner.__code__, function.__globals__, function.__name__, function.__defaults__, cells
+    )
+    rewritten.__kwdefaults__ = function.__kwdefaults__
+    return rewritten
 
 
 def do_not_convert(function: Any) -> Any:
     """A decorator: the conditions of this function are about plain values and stay as they are.
+
+    Args:
+        function: the function that is decorated.
 
     >>> import ndd
     >>> @ndd.pipeline.do_not_convert
@@ -79,7 +83,7 @@ class _Door:
 
 
 def _factory(function: types.FunctionType) -> types.CodeType | None:
-    """The code of a function of the free variables that makes the rewritten function."""
+    """The code of a factory that takes the free variables and makes the rewritten function."""
     try:
         own = _lambda(function.__code__) if function.__name__ == "<lambda>" else _definition(function.__code__)
     except (OSError, TypeError, SyntaxError):
@@ -91,7 +95,7 @@ def _factory(function: types.FunctionType) -> types.CodeType | None:
     own.body = _Blocks(own.body).block(own.body, False)
     free = [ast.arg(name) for name in (*function.__code__.co_freevars, _DOOR)]
     arguments = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
-    own.args.defaults = []  # those of the function itself are taken over
+    own.args.defaults = []  # the function's own defaults are copied
     own.args.kw_defaults = [None] * len(own.args.kwonlyargs)
     outer = ast.FunctionDef("_make", arguments, [own, ast.Return(ast.Name(own.name, ast.Load()))], [], None, None)
     outer.type_params = []  # type: ignore[attr-defined]
@@ -108,8 +112,8 @@ def _definition(code: types.CodeType) -> ast.FunctionDef | None:
 
 
 def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
-    """A `lambda` as a function that returns its expression. Of several in a line it is the one whose expression stands where
-    the code does (before Python 3.11, which tells, the first with its arguments)."""
+    """A `lambda` as a function that returns its expression. Of several in a line it is the one whose expression has the
+    position of the code (before Python 3.11, which records positions, the first with the same arguments)."""
     tree = _parsed("".join(inspect.findsource(code)[0]))
     in_line = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -121,9 +125,9 @@ def _lambda(code: types.CodeType) -> ast.FunctionDef | None:
         return None
     chosen = copy.deepcopy(own[0])
     body: list[ast.stmt] = [ast.copy_location(ast.Return(chosen.body), chosen)]
-    made = ast.FunctionDef("_lambda", chosen.args, body, [], None, None)
-    made.type_params = []  # type: ignore[attr-defined]
-    return ast.copy_location(made, chosen)
+    definition = ast.FunctionDef("_lambda", chosen.args, body, [], None, None)
+    definition.type_params = []  # type: ignore[attr-defined]
+    return ast.copy_location(definition, chosen)
 
 
 @functools.lru_cache(maxsize=8)
@@ -155,10 +159,10 @@ class _Expressions(ast.NodeTransformer):
             return node
         self.generic_visit(node)
         name = "both" if isinstance(node.op, ast.And) else "either"
-        found = node.values[0]
+        joined = node.values[0]
         for value in node.values[1:]:
-            found = _door(name, _later(found), _later(value))
-        return found
+            joined = _door(name, _later(joined), _later(value))
+        return joined
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if _assigns(node):
@@ -264,12 +268,12 @@ class _Blocks:
             arguments = ast.arguments(
                 posonlyargs=[], args=[ast.arg(name) for name in names], kwonlyargs=[], kw_defaults=[], defaults=[]
             )
-            made = ast.FunctionDef(f"_branch_{self.count}", arguments, body, [], None, None)
-            made.type_params = []  # type: ignore[attr-defined]
-            functions.append(ast.copy_location(made, statement))
+            definition = ast.FunctionDef(f"_branch_{self.count}", arguments, body, [], None, None)
+            definition.type_params = []  # type: ignore[attr-defined]
+            functions.append(ast.copy_location(definition, statement))
         before = [_door("defined", ast.Constant(name), _later(ast.Name(name, ast.Load()))) for name in names]
         chosen = [ast.Name(f"_branch_{self.count - 1 + i}", ast.Load()) for i in range(2)]
-        given = [statement.test, *chosen, ast.Tuple(list(before), ast.Load())]
+        operands = [statement.test, *chosen, ast.Tuple(list(before), ast.Load())]
         places = [
             n for body in bodies for s in body for n in _walked(s) if isinstance(n, ast.Subscript | ast.Attribute)
         ]
@@ -282,7 +286,7 @@ class _Blocks:
             key = _later(ast.Constant(n.attr) if isinstance(n, ast.Attribute) else n.slice)
             owner = _later(ast.Name(n.value.id, ast.Load()))  # type: ignore[attr-defined]
             known.append(ast.Tuple([owner, key, ast.Constant(isinstance(n, ast.Subscript))], ast.Load()))
-        return functions, _door("decide", *given, ast.Tuple(known, ast.Load()), *others[:1])
+        return functions, _door("decide", *operands, ast.Tuple(known, ast.Load()), *others[:1])
 
 
 def _is_fixed(key: ast.expr, assigned: list[str]) -> bool:
@@ -336,19 +340,19 @@ def _must_stay(statement: ast.If, in_loop: bool) -> bool:
 
 
 def _assigned(statements: list[ast.stmt]) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for statement in statements:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            found.add(statement.name)
+            names.add(statement.name)
             continue
         comprehended: set[str] = set()
         for node in _walked(statement):
             if isinstance(node, ast.comprehension):
                 comprehended |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
             elif isinstance(node, ast.Import | ast.ImportFrom):
-                found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+                names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ExceptHandler) and node.name:
-                found.add(node.name)
+                names.add(node.name)
         stored = {n.id for n in _walked(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        found |= stored - comprehended
-    return found
+        names |= stored - comprehended
+    return names

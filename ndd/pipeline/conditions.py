@@ -1,9 +1,9 @@
 """`enable_conditionals=True`: `if node:` decides for each sample of a batch.
 
-The function of the pipeline is rewritten (`condition_rewriting.py`) so that a condition comes here. Where it is a plain
-value, the branch is taken as ever. Where it is a node, both branches are gone through, as in DALI: a node from outside is split
-where a branch takes it, so the branch has the samples for which it is taken, and what the branches give is merged in the order
-of the batch. A branch that no sample takes computes nothing in that run.
+The function of the pipeline is rewritten (`condition_rewriting.py`) so that conditions are decided here. If the condition is
+a plain value, Python's branch is taken. If it is a node, both branches are executed, as in DALI: a node from outside is
+split where a branch uses it, so that the branch has only its own samples, and the results of the branches are merged in the
+order of the batch. A branch that no sample takes computes nothing in that run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ndd.types import Constant
 
 
 class UnequalBranches(ValueError, RuntimeError):
-    """The branches of an `if` on a node give values that cannot become one (ValueError in DALI), or only one of them does
-    (RuntimeError in DALI)."""
+    """The branches of an `if` on a node give values that cannot be merged (ValueError in DALI), or only one of them gives a
+    value (RuntimeError in DALI)."""
 
 
 class Branch:
@@ -38,7 +38,8 @@ class Branch:
         self.decision, self.side, self.around = decision, side, decision.around
 
     def part(self, node: DataNode) -> DataNode:
-        """The samples of a node of the branch around that take this one: the node is split once for both sides."""
+        """The part of an outer branch's node with the samples that take this branch; the node is split once for both
+        sides."""
         parts = self.decision.parts
         if id(node) not in parts:
             with current.within(self.around):
@@ -99,9 +100,9 @@ def decide(
     Args:
         then, otherwise: the branches, as functions of the variables that they assign.
         before: the values of these variables before the `if`.
-        stores: attributes and items that the branches assign, such as `state.x` and `kept["x"]`: what gives the object, what
-            gives the name or key, and whether it is an item.
-        stores_into: what else a branch stores into, such as `kept[f(i)]`.
+        stores: attributes and items that the branches assign, such as `state.x` and `state["x"]`: a function that gives the
+            object, one that gives the name or key, and whether it is an item.
+        stores_into: other places that a branch stores into, such as `state[f(i)]`.
     """
     if not isinstance(condition, DataNode):
         return then(*before) if condition else otherwise(*before)
@@ -127,7 +128,7 @@ def decide(
 
 
 class Place:
-    """An attribute or an item of an object of the user's, which may not be there."""
+    """An attribute or an item of a user's object, which may be missing."""
 
     def __init__(self, owner: Any, name: Any, item: bool):
         self._owner, self._name, self._item = owner, name, item
@@ -140,7 +141,7 @@ class Place:
             return Undefined(str(self._name))
 
     def put(self, value: Any) -> None:
-        """Stores a value there; of an `Undefined`, takes away what is there."""
+        """Stores a value; an `Undefined` deletes it."""
         owner, name = self._owner, self._name
         if isinstance(value, Undefined):
             if not isinstance(self.value(), Undefined):
@@ -151,45 +152,45 @@ class Place:
             setattr(owner, name, value)
 
 
-def _joined(decision: Decision, one: Any, two: Any) -> Any:
-    """Values of the branches as one value for all samples."""
-    if one is two and not _is_leaf(one):
-        return one
-    if isinstance(one, Undefined) or isinstance(two, Undefined):
-        return one if isinstance(one, Undefined) else two
-    if one is None or two is None:
+def _joined(decision: Decision, first: Any, two: Any) -> Any:
+    """Merges values of the branches into one value for all samples."""
+    if first is two and not _is_leaf(first):
+        return first
+    if isinstance(first, Undefined) or isinstance(two, Undefined):
+        return first if isinstance(first, Undefined) else two
+    if first is None or two is None:
         raise UnequalBranches(
             "One branch of an `if` on a node gives a value and the other gives None, so some samples have none: does it lack a "
             "`return`?"
         )
-    if isinstance(one, list | tuple | dict) or isinstance(two, list | tuple | dict):
-        return _joined_structures(decision, one, two)
-    if _is_leaf(one) and _is_leaf(two):
+    if isinstance(first, list | tuple | dict) or isinstance(two, list | tuple | dict):
+        return _joined_structures(decision, first, two)
+    if _is_leaf(first) and _is_leaf(two):
         sides = []
-        for branch, value in zip(decision.branches, (one, two), strict=True):
+        for branch, value in zip(decision.branches, (first, two), strict=True):
             with current.within(branch):
                 side = copy.copy(parted(value if isinstance(value, DataNode) else fn.copy(value)))
             side.made_in = decision.around
             sides.append(side)
         return fn._conditional.merge(*sides, predicate=decision.condition)
-    if type(one) is type(two) and isinstance(one, str | bytes) and one == two:
-        return one
+    if type(first) is type(two) and isinstance(first, str | bytes) and first == two:
+        return first
     raise TypeError(
-        f"The branches of an `if` on a node give {one!r} and {two!r}: a batch has nodes, numbers and arrays alone, so what else "
+        f"The branches of an `if` on a node give {first!r} and {two!r}: a batch has nodes, numbers and arrays alone, so what else "
         "they give must be the same"
     )
 
 
-def _joined_structures(decision: Decision, one: Any, two: Any) -> Any:
-    alike = type(one) is type(two) and len(one) == len(two)
-    if not alike or (isinstance(one, dict) and one.keys() != two.keys()):
+def _joined_structures(decision: Decision, first: Any, two: Any) -> Any:
+    alike = type(first) is type(two) and len(first) == len(two)
+    if not alike or (isinstance(first, dict) and first.keys() != two.keys()):
         raise UnequalBranches(
-            f"The branches of an `if` on a node give values of different structures: {_structure(one)} and {_structure(two)}"
+            f"The branches of an `if` on a node give values of different structures: {_structure(first)} and {_structure(two)}"
         )
-    if isinstance(one, dict):
-        return {key: _joined(decision, one[key], two[key]) for key in one}
-    values = [_joined(decision, a, b) for a, b in zip(one, two, strict=True)]
-    return type(one)(*values) if hasattr(one, "_fields") else type(one)(values)
+    if isinstance(first, dict):
+        return {key: _joined(decision, first[key], two[key]) for key in first}
+    values = [_joined(decision, a, b) for a, b in zip(first, two, strict=True)]
+    return type(first)(*values) if hasattr(first, "_fields") else type(first)(values)
 
 
 def _structure(value: Any) -> str:
@@ -204,15 +205,15 @@ def _is_leaf(value: Any) -> bool:
     return isinstance(value, DataNode | Constant | bool | int | float | np.ndarray | np.generic | ndd.Tensor)
 
 
-def both(one: Callable[[], Any], two: Callable[[], Any]) -> Any:
-    """`one and two`: `two` for the samples for which `one` is true, as in DALI."""
-    value = one()
+def both(first: Callable[[], Any], two: Callable[[], Any]) -> Any:
+    """`one and two`: `two` for the samples for which `first` is true, as in DALI."""
+    value = first()
     return _logical("and", value, two) if isinstance(value, DataNode) else value and two()
 
 
-def either(one: Callable[[], Any], two: Callable[[], Any]) -> Any:
-    """`one or two`: `two` for the samples for which `one` is false."""
-    value = one()
+def either(first: Callable[[], Any], two: Callable[[], Any]) -> Any:
+    """`one or two`: `two` for the samples for which `first` is false."""
+    value = first()
     return _logical("or", value, two) if isinstance(value, DataNode) else value or two()
 
 
@@ -233,6 +234,6 @@ def negated(value: Any) -> Any:
     return fn._conditional.not_(value) if isinstance(value, DataNode) else not value
 
 
-def chosen(condition: Any, one: Callable[[], Any], two: Callable[[], Any]) -> Any:
+def chosen(condition: Any, first: Callable[[], Any], two: Callable[[], Any]) -> Any:
     """`one if condition else two`. (DALI refuses it for nodes.)"""
-    return decide(condition, one, two, ())
+    return decide(condition, first, two, ())

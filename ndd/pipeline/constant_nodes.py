@@ -1,6 +1,6 @@
 """Constants of several numbers are nodes, as in DALI: `types.Constant([1, 2])` has the operators and methods of `DataNode`.
 
-One of a single number stays a constant: it goes with a node, and two of them do not go together.
+A constant of one number stays a constant: it can be combined with a node, but not with another constant.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ndd.types import Constant
 
 
 def _is_node(constant: Constant) -> bool:
-    given = (constant.extents, constant.layout, constant.target)
-    return any(v is not None for v in given) or np.ndim(constant.value) > 0
+    properties = (constant.extents, constant.layout, constant.target)
+    return any(v is not None for v in properties) or np.ndim(constant.value) > 0
 
 
 def _attribute(self: Constant, name: str) -> Any:
@@ -30,7 +30,7 @@ def _operator(name: str) -> Any:
         if _is_node(self):
             return getattr(fn.copy(self), name)(*others)
         if not others:
-            raise TypeError(f"a types.Constant of one number is no node: compute {name} of the number itself")
+            raise TypeError(f"a types.Constant of one number is not a node: compute {name} of the number itself")
         return NotImplemented
 
     return method
@@ -38,7 +38,7 @@ def _operator(name: str) -> Any:
 
 def _item(self: Constant, ranges: Any) -> Any:
     if not _is_node(self):
-        raise TypeError("a types.Constant of one number has no axes to be indexed")
+        raise TypeError("a types.Constant of one number has no axes to index")
     return fn.copy(self)[ranges]
 
 

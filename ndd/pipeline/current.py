@@ -1,4 +1,4 @@
-"""The position of a thread: its pipeline, its branch of an `if` on a node, and its line of the user's program."""
+"""A thread's position: its pipeline, its branch of an `if` on a node, and its line of the user's program."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def pipeline() -> Any:
 
 def required(path: str) -> Any:
     """The current pipeline; RuntimeError outside of one."""
-    found = pipeline()
-    if found is None:
+    running = pipeline()
+    if running is None:
         raise RuntimeError(
             f"fn.{path} belongs inside a pipeline: decorate the function with @ndd.pipeline_def, or call the "
             "operator of ndd directly"
         )
-    return found
+    return running
 
 
 class running:
-    """A pipeline is the current one of this thread. (No generator, whose `finally` may run later, when another run has
-    begun: what Ctrl-C leaves is taken away by `PipelineBody.leave_all`.)"""
+    """Makes a pipeline the current one of this thread. (Not a generator, whose `finally` may run later, when another run has
+    begun. `PipelineBody.leave_all` cleans up after Ctrl-C.)"""
 
     def __init__(self, pipeline: Any):
         self._pipeline = pipeline
@@ -62,7 +62,7 @@ def branch() -> Any:
 
 
 class within:
-    """The statements of a branch run on this thread."""
+    """Runs the statements of a branch on this thread."""
 
     def __init__(self, branch: Any):
         self._branch = branch
@@ -75,7 +75,7 @@ class within:
 
 
 _HOME = str(Path(__file__).parent.parent)
-_STEP = (lambda step, run, *kept: step(run, *kept)).__code__
+_STEP = (lambda step, run, *call_state: step(run, *call_state)).__code__
 
 
 def user_frame() -> types.FrameType:
@@ -87,11 +87,11 @@ def user_frame() -> types.FrameType:
 
 
 def called_here(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step, to be called as if from the user's line that recorded it: errors name the innermost line outside this
-    package, which would be that of `run()`."""
+    """Calls a step as if from the user's line that recorded it. Errors name the innermost line outside this package, which
+    would otherwise be that of `run()`."""
     frame = user_frame()
     line = _STEP.replace(
         co_filename=frame.f_code.co_filename, co_name=frame.f_code.co_name, co_firstlineno=frame.f_lineno
     )
     call = types.FunctionType(line, {"__name__": "recorded"})
-    return lambda run, *kept: call(step, run, *kept)
+    return lambda run, *call_state: call(step, run, *call_state)

@@ -14,21 +14,24 @@ from ndd.pipeline.pipeline import Pipeline
 def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Makes a function that builds pipelines: `@pipeline_def` or `@pipeline_def(batch_size=..., ...)`.
 
-    Each call of it calls the decorated function, once, and makes a `Pipeline` of the steps that this one records. Arguments of
-    `Pipeline` may stand here or in the call, which overrides; those that the function takes go to the function. These may be
-    nodes that were made outside of any pipeline. TypeError in the call for arguments that the function does not take.
+    Each call of it calls the decorated function once, and makes a `Pipeline` of the steps that the function records.
+    Arguments of `Pipeline` may be given here or in the call, which overrides them; the function gets the arguments that it
+    takes. These may be nodes that were made outside of any pipeline. TypeError in the call for arguments that the function
+    does not take.
 
     Args:
         enable_conditionals: `if node:`, `and`, `or`, `not` and `a if node else b` decide for each sample, in the function and
             in the functions of the program that it calls (also lambdas, methods and objects with `__call__`). Both branches
-            are recorded, each for the samples that take it, as in DALI. What they assign to variables, attributes and items,
-            or return, becomes one value: ValueError where the structures differ (tuples of other lengths, other keys),
-            RuntimeError where only one branch gives a value, and in a run for values of different type or rank. Readers,
+            are recorded, each for the samples that take it, as in DALI. The values that they assign to variables, attributes
+            and items, or return, are merged into one: ValueError if the structures differ (tuples of other lengths, other
+            keys), RuntimeError if only one branch gives a value, and in a run for values of different type or rank. Readers,
             sources, and random operators that take no node, give a branch its samples of a whole batch. A condition in a
             `while`, or with `break`, cannot decide for each sample. Conditions of plain Python values work in any case.
         debug: the function runs for every batch, and its nodes have values (`node.get()`), so that it can be printed and
-            stepped through. A list of arrays as an operator's input is one array for each sample. Such a pipeline runs nothing
-            ahead, and does not know its outputs, readers and sources before the first run. (In DALI it needs a GPU.)
+            stepped through. A list of arrays as an operator's input is one array for each sample. Such a pipeline runs
+            nothing ahead, and its outputs, readers and sources are unknown before the first run. (In DALI it needs a GPU.)
+        function: the function that is decorated; without it the result is the decorator.
+        **options: arguments of `Pipeline`.
 
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=4, enable_conditionals=True)

@@ -1,4 +1,4 @@
-"""`pipeline_def` under the name that code for DALI imports it from: `pipeline.experimental`."""
+"""`pipeline_def` where code for DALI imports it from: `pipeline.experimental`."""
 
 from ndd.pipeline.definition import pipeline_def
 

@@ -1,4 +1,4 @@
-"""The calls that made the nodes of a pipeline, and the names that DALI gives their nodes.
+"""The calls that made a pipeline's nodes, and the names that DALI gives these nodes.
 
 Functions of `fn` and the operators of nodes are `noted`: recorded nodes know the call that made them. A call inside another
 (`fn.readers.sequence` calls `fn.readers.file`) is a part of it.
@@ -50,7 +50,7 @@ class Node:
 
 
 def nodes_in(value: Any) -> list[Node]:
-    """The nodes that stand in a value, a slice, a list or a tuple, in order."""
+    """The nodes in a value, a slice, a list or a tuple, in order."""
     if isinstance(value, slice):
         value = (value.start, value.stop, value.step)
     if isinstance(value, list | tuple):
@@ -59,9 +59,9 @@ def nodes_in(value: Any) -> list[Node]:
 
 
 def parted(value: Any) -> Any:
-    """A value with its nodes as the branch that is gone through has them: the samples that take it.
+    """A value whose nodes hold only the samples that take the current branch.
 
-    ValueError for a node that was made in a branch which is over.
+    ValueError for a node that was made in a branch that has ended.
     """
     if isinstance(value, list | tuple):
         return type(value)(map(parted, value))
@@ -101,23 +101,23 @@ class FunctionCall:
 
     @property
     def nodes(self) -> list[Node]:
-        """The nodes that it takes: its inputs, then its arguments by their names."""
+        """The nodes that the call takes: its inputs, then its arguments in the order of their names."""
         return nodes_in((*self.inputs, *(self.arguments[key] for key in sorted(self.arguments))))
 
     @property
     def device(self) -> str:
-        """The device of its result, as far as the graph tells: "cpu" or "gpu"."""
+        """The device of the result, as far as the graph tells: "cpu" or "gpu"."""
         if self.path in MOVES:
             return self.path.removeprefix("DataNode.")
-        given = self.arguments.get("device")
-        if given is None:
-            given = next((n.call.device for n in self.nodes if n.call is not None), "cpu")
-        return "gpu" if given == "mixed" else given
+        chosen = self.arguments.get("device")
+        if chosen is None:
+            chosen = next((n.call.device for n in self.nodes if n.call is not None), "cpu")
+        return "gpu" if chosen == "mixed" else chosen
 
 
 def noted(path: str | None, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose nodes know what call made them; its attribute `noted` is the path. In a branch of an `if` on a node it
-    gets the samples of its nodes that take the branch."""
+    """A function whose nodes know which call made them; its attribute `noted` is the path. In a branch of an `if` on a node
+    it gets only the samples that take the branch."""
 
     @functools.wraps(function)
     def call(*inputs: Any, **arguments: Any) -> Any:
@@ -126,33 +126,33 @@ def noted(path: str | None, function: Callable[..., Any]) -> Callable[..., Any]:
         inputs, arguments = parted(inputs), parted(arguments)
         _local.inside = True
         try:
-            found = function(*inputs, **arguments)
+            result = function(*inputs, **arguments)
         finally:
             _local.inside = False
         if path is not None:
-            _note(found, path, inputs, arguments)
-        return found
+            _note(result, path, inputs, arguments)
+        return result
 
     call.noted = path  # type: ignore[attr-defined]
     return call
 
 
-def _note(found: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> None:
-    several = isinstance(found, dict | list)
-    places = found.items() if isinstance(found, dict) else enumerate(found if several else [found])
-    made = [(place, node) for place, node in places if isinstance(node, Node) and node.name is None]
-    if not made:
+def _note(result: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, Any]) -> None:
+    several = isinstance(result, dict | list)
+    places = result.items() if isinstance(result, dict) else enumerate(result if several else [result])
+    nodes = [(place, node) for place, node in places if isinstance(node, Node) and node.name is None]
+    if not nodes:
         return
     pipeline = current.pipeline()
     numbers = _serials if pipeline is None else pipeline.states.numbers
     if not path.startswith("DataNode.") and path != "external_source":
         for _ in range(sum(not nodes_in(value) for value in inputs)):
-            next(numbers)  # DALI makes a constant of it, which has a name
+            next(numbers)  # DALI makes it a constant, which has a name
     name = inputs[0].name if path in MOVES else arguments.get("name")
     if name is None:
         name = f"__{_class_name(path)}_{next(numbers)}"
-    call = FunctionCall(path, name, inputs, arguments) if made[0][1].recorded else None
-    for place, node in made:
+    call = FunctionCall(path, name, inputs, arguments) if nodes[0][1].recorded else None
+    for place, node in nodes:
         node.name = f"{name}[{place}]" if several else name
         node.call, node.place = call, place
         if pipeline is not None and pipeline.enable_memory_stats and node.recorded:
@@ -162,8 +162,8 @@ def _note(found: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, A
 @functools.cache
 def _class_name(path: str) -> str:
     home, _, last = path.rpartition(".")
-    found = _CAPITALS.get(path) or _CAPITALS.get(last)
-    if found is None:
+    class_name = _CAPITALS.get(path) or _CAPITALS.get(last)
+    if class_name is None:
         arithmetic = home in ("math", "DataNode")
-        found = "_ArithmeticGenericOp" if arithmetic else "".join(part.capitalize() for part in last.split("_"))
-    return found
+        class_name = "_ArithmeticGenericOp" if arithmetic else "".join(part.capitalize() for part in last.split("_"))
+    return class_name

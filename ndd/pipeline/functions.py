@@ -1,8 +1,8 @@
-"""The functions of `fn`: every operator and reader of ndd under DALI's functional name, by rule rather than by list.
+"""The functions of `fn`: every operator and reader of ndd under DALI's functional name, by a rule rather than a list.
 
 `fn.flip` is `ndd.flip`; `fn.readers.file` makes an `ndd.readers.File` once for a pipeline and advances it once a run;
-each random operator has a generator of its own, with DALI's numbers; what has no batch among its inputs gets the run's
-batch size.
+each random operator has a generator of its own, with DALI's numbers; a function without a batch among its inputs gets the
+run's batch size.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ndd.pipeline.sources import ExternalSource, check_source
 from ndd.random.streams import PipelineRNG
 from ndd.types import Constant
 
-# Arguments of pipeline mode that say nothing to an operator that runs at once.
+# Arguments of pipeline mode that mean nothing to an operator that runs at once.
 _WITHOUT_EFFECT = ("name", "preserve", "bytes_per_sample_hint", "seed")
 _SOURCE_OPTIONS = (
     "batch", "batch_info", "blocking", "bytes_per_sample_hint", "cuda_stream", "cycle", "device", "dtype", "layout", "ndim",
     "no_copy", "parallel", "prefetch_queue_depth", "preserve", "repeat_last", "use_copy_kernel",
 )  # fmt: skip
-# Names that DALI keeps from before its modules existed.
+# Names from before DALI had modules.
 OLD_NAMES = {
     "audio_decoder": "decoders.audio",
     "caffe2_reader": "readers.caffe2",
@@ -71,18 +71,18 @@ class Namespace:
         if name.startswith("_") and name != "_conditional":
             raise AttributeError(name)
         path = f"{self._path}.{name}" if self._path else name
-        found = lookup(self._home, path, name)
-        if not isinstance(found, Namespace):
-            found = noted(path, found)
-        setattr(self, name, found)
-        return found
+        member = lookup(self._home, path, name)
+        if not isinstance(member, Namespace):
+            member = noted(path, member)
+        setattr(self, name, member)
+        return member
 
     def __dir__(self) -> list[str]:
         prefix = f"{self._path}." if self._path else ""
         own = [p.removeprefix(prefix).partition(".")[0] for p in OWN if p.startswith(prefix)]
         names = {n.lower() if isinstance(getattr(self._home, n), type) else n for n in dir(self._home)}
-        found = [n for n in names if not n.startswith("_") and _exists(self._home, f"{prefix}{n}", n)]
-        return sorted({*own, *found})
+        members = [n for n in names if not n.startswith("_") and _exists(self._home, f"{prefix}{n}", n)]
+        return sorted({*own, *members})
 
 
 def lookup(home: Any, path: str, name: str) -> Any:
@@ -90,21 +90,21 @@ def lookup(home: Any, path: str, name: str) -> Any:
     if path in OWN:
         return OWN[path]
     if path in OLD_NAMES:
-        found: Any = Namespace(ndd, "")
+        member: Any = Namespace(ndd, "")
         for part in OLD_NAMES[path].split("."):
-            found = getattr(found, part)
-        return found
+            member = getattr(member, part)
+        return member
     if path.split(".")[-2:-1] == ["readers"]:
         return _reader_function(home, path, name)
     if path in ("experimental.inputs", "_conditional"):
         return Namespace(None, path)
     if path == "experimental" or path.startswith("experimental."):
         return _experimental(path)
-    found = getattr(home, name, None)
-    if type(found).__name__ == "module":
-        return Namespace(found, path)
-    if _is_operator(found):
-        return _operator_function(found, path)
+    member = getattr(home, name, None)
+    if type(member).__name__ == "module":
+        return Namespace(member, path)
+    if _is_operator(member):
+        return _operator_function(member, path)
     raise AttributeError(f"fn has no {path!r}: ndd has no operator of that name")
 
 
@@ -131,12 +131,12 @@ def _experimental(path: str) -> Any:
     for name in names[:-1]:
         home = getattr(home, name, None)
     if home is not None and hasattr(home, names[-1]):
-        found = getattr(home, names[-1])
-        return Namespace(found, path) if type(found).__name__ == "module" else _operator_function(found, path)
-    found = fn
+        member = getattr(home, names[-1])
+        return Namespace(member, path) if type(member).__name__ == "module" else _operator_function(member, path)
+    member = fn
     for name in names:
-        found = getattr(found, name)
-    return Namespace(found._home, path) if isinstance(found, Namespace) else found
+        member = getattr(member, name)
+    return Namespace(member._home, path) if isinstance(member, Namespace) else member
 
 
 def _operator_function(operator: Any, path: str) -> Any:
@@ -155,16 +155,18 @@ def _operator_function(operator: Any, path: str) -> Any:
             declared.check_arguments({k: v for k, v in plain.items() if not contains_node(v)})
         outputs = 1 if declared is None else declared.outputs(*inputs, **plain)
         sets = _input_sets(path, inputs)
-        always, found = bool(arguments.get("preserve")), []
-        kept = None
-        for one in sets:  # these draw the same
+        always, results = bool(arguments.get("preserve")), []
+        call_state = None
+        for input_set in sets:  # these draw the same
             if is_random:
-                kept = OperatorState(f"random {path}", _generator, seeded=True, seed=arguments.get("seed"), like=kept)
-            step, taken = _step(operator, path, one, plain)
-            found.append(made(step, taken, outputs=outputs, kept=kept, always=always))
-        if len(found) == 1:
-            return found[0]
-        return [list(column) for column in zip(*found, strict=True)] if isinstance(found[0], list) else found
+                call_state = OperatorState(
+                    f"random {path}", _generator, seeded=True, seed=arguments.get("seed"), like=call_state
+                )
+            step, taken = _step(operator, path, input_set, plain)
+            results.append(made(step, taken, outputs=outputs, call_state=call_state, always=always))
+        if len(results) == 1:
+            return results[0]
+        return [list(column) for column in zip(*results, strict=True)] if isinstance(results[0], list) else results
 
     return _named(function, path, operator.__doc__, form)
 
@@ -179,22 +181,23 @@ def _generator(pipeline: Any, seed: int | None) -> PipelineRNG:
 
 
 def _step(operator: Any, path: str, inputs: tuple[Any, ...], plain: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """How one set of inputs is computed, and the values that are taken for it."""
+    """The function that computes one set of inputs, and the values that it takes."""
     taken = (*inputs, *(plain[k] for k in sorted(plain)))
-    # In a branch it permutes the samples of the branch: nothing else without inputs looks at the others of its batch.
+    # In a branch it permutes the samples of the branch: no other function without inputs depends on the other samples of its
+    # batch.
     branch = current.branch() if path == "batch_permutation" else None
     scope = None if branch is None else branch.part(branch.decision.condition)
 
     def step(run: Any, generator: Any = None) -> Any:
-        given = list(map(run.unwrapped, inputs))
+        values = list(map(run.unwrapped, inputs))
         named = {k: run.unwrapped(v) for k, v in plain.items()}
-        if not any(isinstance(v, ndd.Batch) for v in (*given, *named.values())):
+        if not any(isinstance(v, ndd.Batch) for v in (*values, *named.values())):
             named["batch_size"] = run.batch_size if scope is None else run.of(scope).batch_size
         if generator is None:
-            return operator(*given, **named)
-        found = operator(*given, rng=generator, **named)
-        generator.advance((found[0] if isinstance(found, tuple | list) else found).batch_size)
-        return found
+            return operator(*values, **named)
+        results = operator(*values, rng=generator, **named)
+        generator.advance((results[0] if isinstance(results, tuple | list) else results).batch_size)
+        return results
 
     return step, taken if scope is None else (*taken, scope)
 
@@ -231,16 +234,16 @@ class CallForm:
             if name not in arguments:
                 raise RuntimeError(f"fn.{self.path}: the argument {name!r} is required")
 
-    def check_names(self, what: str, arguments: dict[str, Any]) -> None:
+    def check_names(self, label: str, arguments: dict[str, Any]) -> None:
         """KeyError for an argument that is not known."""
         unknown = arguments.keys() - self.known
         if unknown and not self.takes_any_name:
-            raise KeyError(f"{what} has no argument {min(unknown)!r}; it has {sorted(self.known)}")
+            raise KeyError(f"{label} has no argument {min(unknown)!r}; it has {sorted(self.known)}")
 
 
 def _constant_input(path: str, value: Any) -> Any:
-    """Numbers in the place of an input are a constant, one NumPy number of 64 bits too: 32 bits, as of Python's. A list of
-    arrays has one for each sample where the body runs for every batch. TypeError elsewhere."""
+    """Numbers in place of an input are a constant of 32 bits, even a NumPy number of 64 bits, as Python numbers are. A list
+    of arrays has one for each sample if the body runs for every batch, and raises TypeError otherwise."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim):
         return as_constant(value, 1).select(0)
     if isinstance(value, list | tuple) and any(hasattr(v, "__array__") and not np.isscalar(v) for v in value):
@@ -263,7 +266,7 @@ def _input_sets(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     count = lengths.pop() if lengths else 1
     columns = [v if listed else [v] * count for v, listed in zip(inputs, is_list, strict=True)]
     sets = list(zip(*columns, strict=True)) if columns else [()]
-    return [tuple(_constant_input(path, v) for v in one) for one in sets]
+    return [tuple(_constant_input(path, v) for v in input_set) for input_set in sets]
 
 
 def _reader_function(home: Any, path: str, name: str) -> Any:
@@ -292,11 +295,11 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
             outputs = run.pipeline.batch_of(reader)
             return outputs if finish is None else finish(outputs, run.unwrapped)
 
-        kept = OperatorState(f"reader {path}", make, name=name, seeded=seeded)
+        call_state = OperatorState(f"reader {path}", make, name=name, seeded=seeded)
         names = [output.name for output in kind.outputs(*positional, **plain)]
         outputs = names if kind.gives_dicts else len(names)
         always = bool(arguments.get("preserve"))
-        return made(step, tuple(nodes.values()), outputs=outputs, kept=kept, always=always)
+        return made(step, tuple(nodes.values()), outputs=outputs, call_state=call_state, always=always)
 
     return _named(function, path, kind.__doc__, form)
 
@@ -326,18 +329,18 @@ def external_source(
     def make(pipeline: Any, _: Any) -> ExternalSource:
         return pipeline.new_source(ExternalSource(name, pipeline.max_batch_size, source, options))
 
-    kept = OperatorState("external_source", make, name=name, is_source=True)
+    call_state = OperatorState("external_source", make, name=name, is_source=True)
 
     def step(run: Any, source: Any) -> Any:
         batches = run.data_of(source)
         return batches[0] if num_outputs in (None, 1) else batches
 
-    found = made(step, outputs=num_outputs, kept=kept, always=bool(options.get("preserve")))
-    return [found] if num_outputs == 1 else found
+    nodes = made(step, outputs=num_outputs, call_state=call_state, always=bool(options.get("preserve")))
+    return [nodes] if num_outputs == 1 else nodes
 
 
 def fast_resize_crop_mirror(*inputs: Any, antialias: bool = False, **arguments: Any) -> Any:
-    """`resize_crop_mirror` that does not smooth what it makes smaller."""
+    """`resize_crop_mirror` without antialiasing."""
     return fn.resize_crop_mirror(*inputs, antialias=antialias, **arguments)
 
 
@@ -368,7 +371,7 @@ def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     return made(lambda run: shapes_of(run.batches((value,))[0], dtype), value)
 
 
-# Functions that are no operators of ndd by another name; `compositions.py` adds some.
+# Functions that are not just operators under another name; `compositions.py` adds some.
 OWN: dict[str, Any] = {
     "constant": constant,
     "dl_tensor_python_function": dl_tensor_python_function,

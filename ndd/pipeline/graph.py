@@ -1,4 +1,4 @@
-"""The graph behind the outputs of a pipeline: the calls that they depend on, and its picture."""
+"""The graph of a pipeline's outputs: the calls that they depend on, and their picture."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from ndd.pipeline.function_call import MOVES, FunctionCall, nodes_in
 def calls_behind(outputs: Iterable[Any]) -> list[FunctionCall]:
     """The calls that outputs depend on, in the order in which they were made.
 
-    RuntimeError for a node that no noted function made: one of the user's, or of `auto_aug`.
+    RuntimeError for a node that no noted function made, such as a node of the user or of `auto_aug`.
     """
-    found: dict[int, FunctionCall] = {}
+    calls: dict[int, FunctionCall] = {}
     waiting = nodes_in(tuple(outputs))
     while waiting:
         call = waiting.pop().call
         if call is None:
-            raise RuntimeError("one of its nodes was made by no function of `fn` or `math`, as those of `auto_aug` are")
-        if call.serial not in found:
-            found[call.serial] = call
+            raise RuntimeError(
+                "one of its nodes was not made by a function of `fn` or `math` (it may be of `auto_aug`)"
+            )
+        if call.serial not in calls:
+            calls[call.serial] = call
             waiting += call.nodes
-    return [found[serial] for serial in sorted(found)]
+    return [calls[serial] for serial in sorted(calls)]
 
 
 def dot_text(outputs: Iterable[Any], show_tensors: bool, use_colors: bool) -> str:
-    """The graph behind outputs in the language of Graphviz: every call, and an edge to each that takes what it gives.
+    """The graph of the outputs in the language of Graphviz: every call, and an edge to each call that takes its result.
 
     Args:
         show_tensors: each value is a box between the calls, and edges bear the places of outputs and inputs.
@@ -54,7 +56,7 @@ def dot_text(outputs: Iterable[Any], show_tensors: bool, use_colors: bool) -> st
 
 
 def _title(call: Any) -> str:
-    """The name of a call; what moves a value to another device has the name of the value."""
+    """The name of a call; a call that moves a value to another device has the name of the value."""
     return f"{call.name} on {call.device}" if call.path in MOVES else call.name
 
 

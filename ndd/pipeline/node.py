@@ -18,7 +18,17 @@ from ndd.types import Constant
 
 
 class NewAxis:
-    """Stands in an index for an axis to be added: `newaxis`, or `newaxis("C")` with its letter in the layout."""
+    """A new axis in an index: `newaxis`, or `newaxis("C")` with the axis' letter in the layout.
+
+    Args:
+        name: one letter; None: the axis has none.
+
+    >>> import ndd
+    >>> with ndd.Pipeline(batch_size=1) as pipe:
+    ...     pipe.set_outputs(ndd.fn.external_source(source=[[[1, 2, 3]]])[ndd.newaxis, :])
+    >>> pipe.run()[0].shape()
+    [(1, 3)]
+    """
 
     def __init__(self, name: str | None = None):
         if name is not None and (not isinstance(name, str) or len(name) != 1):
@@ -39,7 +49,7 @@ def _noted(method: Callable[..., Any]) -> Any:
 
 
 def _of_two(name: str) -> tuple[Any, Any]:
-    """The operator of a node and something else, and that of something else and a node."""
+    """The operator of a node and another value, and its reflected form."""
     compute = getattr(operator, f"__{name}__")
 
     def left(self: DataNode, other: Any) -> DataNode:
@@ -57,20 +67,26 @@ def _of_one(name: str) -> Any:
 
 
 class DataNode(Node):
-    """A value inside a pipeline's function: what a recorded step gives in every run, or (with `debug=True`) a batch.
+    """A value inside a pipeline's function: the result of a recorded step in every run, or (with `debug=True`) a batch.
 
     It has the operators and methods of DALI's DataNode.
+
+    Args:
+        value: the `ndd.Batch`, with `debug=True`.
+        step: the recorded step that gives it.
+        index: its place among what the step gives, if that is several values.
+        made_in: the branch of a condition that it was made in.
     """
 
     def __init__(self, value: Any = None, step: Step | None = None, index: Any = None, made_in: Any = None):
         self._value = value
         self.step = step
-        self.index = index  # the place among what the step gives, if that is several values
+        self.index = index  # its place among the results of the step, if there are several
         self.made_in = made_in
 
     @property
     def recorded(self) -> bool:
-        """Whether it stands for a value of every run, without one of its own."""
+        """Whether it stands for a value of every run and has no value of its own."""
         return self.step is not None
 
     @property
@@ -84,12 +100,12 @@ class DataNode(Node):
             )
         return self._value
 
-    __array_ufunc__ = None  # of an array and a node: ours
+    __array_ufunc__ = None  # makes NumPy leave `array + node` to us
 
     def __ndd_function__(self, function: Callable[..., Any], *operands: Any) -> DataNode:
         """`function` of operands one of which is this node: what `ndd.math` calls."""
         path = f"math.{function.args[0]}" if isinstance(function, functools.partial) else None
-        return noted(path, lambda *given: applied(function, *given))(*operands)
+        return noted(path, lambda *values: applied(function, *values))(*operands)
 
     def _apply(self, function: Callable[..., Any], *others: Any) -> DataNode:
         for value in others:
@@ -125,7 +141,7 @@ class DataNode(Node):
         return "cpu" if self.step is not None else self._value.device.device_type
 
     def get(self) -> Any:
-        """The value of this run, as the `TensorList` that `run()` gives: for the eyes, as in DALI's debug mode."""
+        """The value of this run, as the `TensorList` that `run()` gives: to be looked at, as in DALI's debug mode."""
         from ndd.pipeline.outputs import TensorList
 
         return TensorList(self.value)
@@ -142,17 +158,31 @@ class DataNode(Node):
 
     @_noted
     def shape(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
-        """The shape of every sample, as a tensor of int64 (or `dtype`) on that device."""
+        """The shape of every sample, as a tensor of int64 (or `dtype`) on that device.
+
+        Args:
+            dtype: the element type of the result.
+            device: "cpu" or "gpu".
+        """
         return self._apply(lambda batch: shapes_of(batch, dtype).to_device(device))
 
     @_noted
     def source_info(self, *, device: str = "cpu") -> DataNode:
-        """The source of every sample, as a tensor of characters."""
+        """The source of every sample, as a tensor of characters.
+
+        Args:
+            device: "cpu" or "gpu".
+        """
         return self.property("source_info", device=device)
 
     @_noted
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
-        """A property of every sample ("layout", "source_info"), on that device."""
+        """A property of every sample ("layout", "source_info"), on that device.
+
+        Args:
+            key: "layout" or "source_info".
+            device: "cpu" or "gpu".
+        """
         return self._apply(lambda batch: ndd.get_property(batch, key=key).to_device(device))
 
     def __bool__(self) -> bool:
@@ -196,7 +226,7 @@ class DataNode(Node):
         return self
 
 
-# The operators that make nodes, indexing aside.
+# The operators that make nodes, except indexing.
 OPERATORS = [name for name, method in vars(DataNode).items() if hasattr(method, "noted") and name.startswith("__")]
 OPERATORS.remove("__getitem__")
 
@@ -209,7 +239,7 @@ def _indexed(batch: Any, *ranges: Any) -> Any:
 
 
 def shapes_of(batch: Any, dtype: Any = None) -> Any:
-    """A batch of the shapes of a batch's samples."""
+    """A batch with the shapes of a batch's samples."""
     return ndd.batch([list(s) for s in batch.shape], dtype=ndd.int64 if dtype is None else ndd.dtype(dtype))
 
 
@@ -217,7 +247,7 @@ _NARROW = {np.dtype(wide): np.dtype(narrow) for wide, narrow in (("f8", "f4"), (
 
 
 def as_constant(value: Any, batch_size: int) -> Any:
-    """A batch of equal samples; types as DALI chooses them for constants: 32 bits where they were not asked for.
+    """A batch of equal samples, with DALI's types for constants: 32 bits unless a type is given.
 
     Numbers are rounded and saturate, except that one float loses its fraction and integers of an array that do not
     fit are an error. A `Constant` of one NumPy number without a device, and arrays of other libraries, keep their type.
@@ -239,8 +269,8 @@ def as_constant(value: Any, batch_size: int) -> Any:
     if spec.extents is not None:
         data = np.broadcast_to(data, spec.extents) if data.ndim == 0 else data.reshape(spec.extents)
     sample = np.ascontiguousarray(data).reshape(data.shape)
-    made = ndd.batch([sample] * batch_size, dtype=dtype, layout=spec.layout)
-    return made.gpu() if spec.target == "gpu" else made
+    constant = ndd.batch([sample] * batch_size, dtype=dtype, layout=spec.layout)
+    return constant.gpu() if spec.target == "gpu" else constant
 
 
 def _check_fits(data: np.ndarray, dtype: np.dtype) -> None:
@@ -251,7 +281,7 @@ def _check_fits(data: np.ndarray, dtype: np.dtype) -> None:
 
 
 def contains_node(value: Any) -> bool:
-    """Whether a DataNode or a Constant stands in a value, a slice, a list or a tuple."""
+    """Whether a value, a slice, a list or a tuple contains a DataNode or a Constant."""
     if isinstance(value, slice):
         return any(contains_node(v) for v in (value.start, value.stop, value.step))
     if isinstance(value, list | tuple):
@@ -264,34 +294,34 @@ def made(
     inputs: Any = (),
     *,
     outputs: int | Sequence[str] | None = None,
-    kept: OperatorState | None = None,
+    call_state: OperatorState | None = None,
     always: bool = False,
     joins: bool = False,
 ) -> Any:
-    """The node, the list of nodes or the dict of them of a call: recorded, for every run, or computed now in a body that runs
-    for every batch.
+    """The node, list of nodes or dict of nodes that a call returns: recorded for every run, or computed now in a body that
+    runs for every batch.
 
     Args:
         compute: see `Step`.
-        inputs: its inputs, then its arguments by their names; other values than nodes among them are passed over.
-        outputs: how many it gives, or their names.
+        inputs: its inputs, then its arguments by their names; values that are not nodes are skipped.
+        outputs: the number of outputs, or their names.
         always: it runs even if no output of the pipeline needs it.
-        kept, joins: see `Step`.
+        call_state, joins: see `Step`.
     """
     nodes, pipeline = nodes_in(inputs), current.pipeline()
     live = pipeline is not None and not pipeline.tracing and not any(node.recorded for node in nodes)
-    step = Step(compute, nodes, kept, outputs not in (None, 1), joins, live)
-    branch = current.branch() if nodes else None  # without inputs a call is for all samples
-    found: Any = None
+    step = Step(compute, nodes, call_state, outputs not in (None, 1), joins, live)
+    branch = current.branch() if nodes else None  # a call without inputs is for all samples
+    result: Any = None
     if live:
-        step.kept = None if kept is None else pipeline.states.known_here(kept)
-        found = pipeline.live.compute(step)
+        step.call_state = None if call_state is None else pipeline.states.known_here(call_state)
+        result = pipeline.live.compute(step)
     elif always and pipeline is not None:
         pipeline.always.append(step)
 
     def node(index: Any) -> DataNode:
         if live:
-            return DataNode(found if index is None else found[index], made_in=branch)
+            return DataNode(result if index is None else result[index], made_in=branch)
         return DataNode(step=step, index=index, made_in=branch)
 
     if not step.several:

@@ -5,13 +5,14 @@ The class of a function has its name in DALI's capitals, in the same part: `ops.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ndd.pipeline.functions import OLD_NAMES, Namespace, fn
 from ndd.pipeline.node import DataNode
 
-# Arguments that a constructor takes by their place.
+# Arguments that a constructor takes by position.
 _BY_PLACE = {
     "external_source": ("source", "num_outputs"),
     "python_function": ("function", "num_outputs", "device", "batch_processing"),
@@ -24,8 +25,8 @@ _BY_PLACE = {
 class OperatorClass:
     """An operator with some of its arguments, called with its inputs and the others.
 
-    Every call is one of its own: it has its own reader, generator or source. KeyError for an argument that the operator
-    does not have, ValueError for one that stands in the constructor and in the call.
+    Every call has its own reader, generator or source. KeyError for an argument that the operator does not have, ValueError
+    for one that is given in the constructor and in the call.
 
     >>> import ndd
     >>> with ndd.Pipeline(batch_size=2) as pipe:
@@ -41,7 +42,7 @@ class OperatorClass:
     def __init__(self, *by_place: Any, **arguments: Any):
         names = _BY_PLACE.get(self.function.__name__, ())
         if len(by_place) > len(names):
-            raise TypeError(f"ops.{type(self).__name__}: expected arguments by their names, got {by_place!r}")
+            raise TypeError(f"ops.{type(self).__name__}: expected arguments by name, got {by_place!r}")
         self.arguments = {**dict(zip(names, by_place, strict=False)), **arguments}
         form = getattr(self.function, "form", None)
         if form is not None:
@@ -49,7 +50,7 @@ class OperatorClass:
 
     @property
     def device(self) -> str:
-        """The device that was asked for; "cpu" if none was."""
+        """The device that was given; default "cpu"."""
         return self.arguments.get("device") or "cpu"
 
     def __call__(self, *inputs: Any, **arguments: Any) -> Any:
@@ -57,14 +58,20 @@ class OperatorClass:
         twice = [name for name in arguments if name in self.arguments]
         if twice:
             raise ValueError(
-                f"ops.{type(self).__name__}: the constructor was given {twice[0]!r}: the call cannot have another"
+                f"ops.{type(self).__name__}: the constructor got {twice[0]!r}, so the call cannot change it"
             )
         return type(self).function(*inputs, **{**self.arguments, **arguments})
 
 
 def operator_class(function: Callable[..., Any], name: str) -> type[OperatorClass]:
-    """The class of a function of `fn`."""
-    return type(name, (OperatorClass,), {"function": staticmethod(function), "__doc__": function.__doc__})
+    """The class of a function of `fn`. Its constructor has the function's arguments; the call has its inputs."""
+    by_place = _BY_PLACE.get(function.__name__, ())
+    inputs = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.kind not in inputs]
+    parameters = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) if p.name in by_place else p for p in parameters]
+    signature = inspect.Signature(sorted(parameters, key=lambda p: (p.kind, p.default is not p.empty)))
+    attributes = {"function": staticmethod(function), "__doc__": function.__doc__, "__signature__": signature}
+    return type(name, (OperatorClass,), attributes)
 
 
 class ClassNamespace:
@@ -81,14 +88,14 @@ class ClassNamespace:
         prefix = f"{self._path}." if self._path else ""
         old = [n.removeprefix(prefix) for n in OLD_NAMES if n.startswith(prefix)]
         known = [*dir(self._functions), *(n for n in old if "." not in n)]
-        if self._path.startswith("experimental"):  # fn.experimental has what is no longer experimental too
+        if self._path.startswith("experimental"):  # fn.experimental still has functions that are no longer experimental
             now: Any = fn
             for part in self._path.split(".")[1:]:
                 now = getattr(now, part, None)
             known += dir(now) if isinstance(now, Namespace) else []
         wanted = name.lower()
-        found = next((n for n in known if n == name or (name != wanted and n.replace("_", "") == wanted)), None)
-        value = getattr(self._functions, found) if found is not None else None
+        match = next((n for n in known if n == name or (name != wanted and n.replace("_", "") == wanted)), None)
+        value = getattr(self._functions, match) if match is not None else None
         if isinstance(value, Namespace):
             value = ClassNamespace(value, f"{self._path}.{name}" if self._path else name)
         elif value is None or name == wanted:
@@ -100,15 +107,15 @@ class ClassNamespace:
 
 
 def compose(operators: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
-    """Operators one after the other as one: each takes what the one before gives, on its own device."""
+    """A chain of operators as one: each takes the result of the one before on its own device."""
     steps = list(operators)
 
     def run(*inputs: Any, **arguments: Any) -> Any:
         for step in steps:
             if getattr(step, "device", "cpu") == "gpu":
                 inputs = tuple([value.gpu() if isinstance(value, DataNode) else value for value in inputs])
-            given = step(*inputs, **arguments)
-            inputs, arguments = tuple(given) if isinstance(given, list | tuple) else (given,), {}
+            results = step(*inputs, **arguments)
+            inputs, arguments = tuple(results) if isinstance(results, list | tuple) else (results,), {}
         return inputs[0] if len(inputs) == 1 else list(inputs)
 
     return steps[0] if len(steps) == 1 else run

@@ -1,7 +1,7 @@
 """The state that calls of a pipeline keep between runs (readers, random generators, sources), and their seeds.
 
 A pipeline's `seed` gives each reader and random operator that has no `seed` of its own one of the words that
-`std::seed_seq{seed}` makes, in the order in which DALI meets them (`Trace.kept`). So the orders of readers and the numbers
+`std::seed_seq{seed}` makes, in the order in which DALI meets them (`Trace.call_states`). So the orders of readers and the numbers
 drawn are those of DALI's pipelines.
 """
 
@@ -19,15 +19,16 @@ _WORDS = 1024  # the length of the sequence decides its words
 
 
 class OperatorState:
-    """The state of one call; each pipeline that the call belongs to makes an object of its own, with `make(pipeline, seed)`.
+    """The state of one call. Each pipeline that the call belongs to makes its own object, with `make(pipeline, seed)`.
 
     Args:
-        kind: of the call, for checkpoints.
+        kind: the kind of the call, for checkpoints.
         name: given by the user.
         seeded: whether `make` is given a seed: the call's own, or where that is None or negative a word of the pipeline's.
         seed: the call's own.
-        like: what another input set of the same call keeps. Each takes a word, and all have the first, as in DALI.
-        is_source: it gives batches from outside, and may be fed.
+        like: the state of another input set of the same call. Each takes a word of the seed, and all use the first, as in
+            DALI.
+        is_source: whether it gives batches from outside, and may be fed.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class OperatorState:
         self.like: OperatorState = like.like if like is not None else self
 
     def __call__(self) -> Any:
-        """The object of the pipeline that runs."""
+        """The object of the running pipeline."""
         return current.pipeline().states.of(self)
 
 
@@ -55,12 +56,12 @@ class OperatorStates:
     """The objects that the calls of one pipeline keep."""
 
     def __init__(self, seed: int | None, restored: dict[str, Any] | None):
-        self.objects: dict[str, Any] = {}  # by kind and number, as a checkpoint knows them
+        self.objects: dict[str, Any] = {}  # by kind and number, as in checkpoints
         self._made: dict[OperatorState, Any] = {}
         self._words: dict[OperatorState, int] = {}
         self._seeds = None if seed is None else itertools.cycle(seed_sequence(seed, _WORDS))
         self._restored = restored
-        self._known: dict[Any, OperatorState] = {}  # of bodies that run for every batch
+        self._known: dict[Any, OperatorState] = {}  # in bodies that run for every batch
         self.begin()
 
     def begin(self) -> None:
@@ -68,46 +69,54 @@ class OperatorStates:
         self._counts: dict[Any, int] = {}
         self.numbers = itertools.count()  # for the names of nodes
 
-    def of(self, kept: OperatorState) -> Any:
-        """The object, made when it is first asked for."""
-        if kept not in self._made:
-            if kept.takes_word and kept.like not in self._words:
-                self.give_seeds([kept])
-            made = kept.make(current.pipeline(), kept.seed if kept.seed is not None else self._words.get(kept.like))
-            label = f"{kept.kind} {kept.name or sum(one.kind == kept.kind for one in self._made) + 1}"
+    def of(self, call_state: OperatorState) -> Any:
+        """The object, made at the first call."""
+        if call_state not in self._made:
+            if call_state.takes_word and call_state.like not in self._words:
+                self.give_seeds([call_state])
+            state = call_state.make(
+                current.pipeline(), call_state.seed if call_state.seed is not None else self._words.get(call_state.like)
+            )
+            label = (
+                f"{call_state.kind} {call_state.name or sum(other.kind == call_state.kind for other in self._made) + 1}"
+            )
             if self._restored is not None:
-                give_state(made, label, self._restored)
-            self._made[kept], self.objects[label] = made, made
-        return self._made[kept]
+                give_state(state, label, self._restored)
+            self._made[call_state], self.objects[label] = state, state
+        return self._made[call_state]
 
-    def __contains__(self, kept: OperatorState) -> bool:
-        return kept in self._made
+    def __contains__(self, call_state: OperatorState) -> bool:
+        return call_state in self._made
 
     def give_seeds(self, calls: Iterable[OperatorState]) -> None:
-        """A word of the pipeline's seed for each of these that takes one."""
+        """A word of the pipeline's seed for each state that takes one."""
         if self._seeds is None:
             return
         words: dict[OperatorState, int] = {}
-        for kept in calls:
-            if kept.takes_word and kept not in self._words:
-                words.setdefault(kept.like, word := next(self._seeds))
-                words.setdefault(kept, word)
+        for call_state in calls:
+            if call_state.takes_word and call_state not in self._words:
+                words.setdefault(call_state.like, word := next(self._seeds))
+                words.setdefault(call_state, word)
         self._words = {**words, **self._words}
 
-    def known_here(self, kept: OperatorState) -> OperatorState:
-        """The state of the same call in an earlier run, where the body runs for every batch: it is known by its name, else by
-        its place in the program, so that calls that are left out in some runs do not shift the others."""
+    def known_here(self, call_state: OperatorState) -> OperatorState:
+        """The state of the same call in an earlier run, if the body runs for every batch. A call is known by its name, else
+        by its place in the program, so that calls that are skipped in some runs do not shift the others."""
         frame = current.user_frame()
-        site = (kept.kind, kept.name) if kept.name is not None else (kept.kind, frame.f_code, frame.f_lasti)
+        site = (
+            (call_state.kind, call_state.name)
+            if call_state.name is not None
+            else (call_state.kind, frame.f_code, frame.f_lasti)
+        )
         number = self._counts[site] = self._counts.get(site, 0) + 1
-        if kept.name is not None and number > 1:
-            check_names([kept, self._known[(*site, 1)]])
-        return self._known.setdefault((*site, number), kept)
+        if call_state.name is not None and number > 1:
+            check_names([call_state, self._known[(*site, 1)]])
+        return self._known.setdefault((*site, number), call_state)
 
 
 def check_names(calls: Iterable[OperatorState]) -> None:
-    """RuntimeError for two calls of one name."""
+    """Raises RuntimeError for two calls of one name."""
     names: dict[str, OperatorState] = {}
-    for kept in calls:
-        if kept.name is not None and names.setdefault(kept.name, kept).like is not kept.like:
-            raise RuntimeError(f"The pipeline has two of the name {kept.name!r}: names must differ")
+    for call_state in calls:
+        if call_state.name is not None and names.setdefault(call_state.name, call_state).like is not call_state.like:
+            raise RuntimeError(f"The pipeline has two calls named {call_state.name!r}: names must differ")

@@ -1,4 +1,4 @@
-"""The arguments of a pipeline's constructor, as its attributes, and the methods that have nothing to do here."""
+"""The arguments of a pipeline's constructor as its attributes, and DALI's methods that have no effect here."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class OperatorConcurrency(Enum):
     FULL = "full"
 
 
-def _whole(name: str, given: Any) -> int | None:
-    """An argument that counts something; TypeError for what is no integer."""
-    if given is None or isinstance(given, int | np.integer):
-        return None if given is None else int(given)
-    raise TypeError(f"Pipeline: {name}: expected an integer, got {given!r}")
+def _whole(name: str, value: Any) -> int | None:
+    """An argument that is a count; TypeError unless it is an integer."""
+    if value is None or isinstance(value, int | np.integer):
+        return None if value is None else int(value)
+    raise TypeError(f"Pipeline: {name}: expected an integer, got {value!r}")
 
 
 def _queue_sizes(depth: Any) -> tuple[int, int]:
@@ -58,15 +58,15 @@ def _is_type(value: Any) -> bool:
         return False
 
 
-def _expected(name: str, given: Any, kind: str, is_one: Callable[[Any], bool]) -> Any:
-    """The required property of outputs, if it is of the right kind."""
-    for value in given if isinstance(given, list | tuple) else [given]:
+def _expected(name: str, setting: Any, kind: str, is_one: Callable[[Any], bool]) -> Any:
+    """The required property of outputs, checked."""
+    for value in setting if isinstance(setting, list | tuple) else [setting]:
         none_of_a_kind = name == "output_dtype" and value == ndd.types.NO_TYPE
         if none_of_a_kind or (name == "output_ndim" and isinstance(value, int) and value < 0):
             raise ValueError(f"Pipeline: {name}: expected {kind}, got {value!r}")
         if value is not None and not is_one(value):
             raise TypeError(f"Pipeline: {name}: expected {kind}, a list of them or None, got {value!r}")
-    return given
+    return setting
 
 
 class PipelineOptions:
@@ -121,7 +121,7 @@ class PipelineOptions:
         self.py_num_workers, self.py_start_method = py_num_workers, py_start_method
         self.stream_policy, self.concurrency = stream_policy, concurrency
         self._restored: dict[str, Any] | None = None
-        self.restored_iterator: dict[str, Any] | None = None  # the place of an iterator, in the checkpoint
+        self.restored_iterator: dict[str, Any] | None = None  # the position of the iterator in the checkpoint
         if checkpoint is not None:
             self._restored, self.restored_iterator = restored_states(checkpoint)
         self._output_checks = (
@@ -132,7 +132,7 @@ class PipelineOptions:
         self._prepare()
 
     def _prepare(self) -> None:
-        """The state that a pipeline begins with."""
+        """The state of a new pipeline."""
 
     @property
     def max_batch_size(self) -> int:
@@ -162,7 +162,7 @@ class PipelineOptions:
         """The seed of the random operators."""
         return self._seed
 
-    # ---- what code for DALI may call, and which has nothing to do here
+    # ---- methods that code for DALI may call, without effect here
 
     def start_py_workers(self) -> None:
         """Nothing to do."""

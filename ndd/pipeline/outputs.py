@@ -15,15 +15,16 @@ import ndd
 class PipelineTensor:
     """One tensor of a pipeline's output. `shape()` and `layout()` are methods here, as in DALI's pipeline mode.
 
-    `TensorCPU` and `TensorGPU` are made of arrays, tensors and DLPack capsules; both share memory where they can.
+    `TensorCPU` and `TensorGPU` are made from arrays, tensors and DLPack capsules, and share memory where they can.
 
     Args:
+        data: an array, a tensor of another library, or an `ndd.Tensor`.
         layout: a letter for each axis.
         is_pinned: no effect.
     """
 
     def __new__(cls, data: Any, *_: Any, **__: Any) -> Any:
-        """One of the class for its device, where that is not said."""
+        """An object of the class for its device, if the class does not say it."""
         if cls is PipelineTensor:
             kind: Any = TensorGPU if data.device.device_type == "gpu" else TensorCPU
             return super().__new__(kind)
@@ -60,18 +61,30 @@ class PipelineTensor:
         return self._tensor.ndim
 
     def set_layout(self, layout: str | None) -> None:
-        """Gives this tensor another layout, of a letter for each axis; "" or None takes it away."""
+        """Gives this tensor another layout with a letter for each axis; "" or None removes it.
+
+        Args:
+            layout: as many letters as there are axes. ValueError for another number.
+        """
         tensor = self._tensor
         _check_layout(layout, tensor.ndim)
         self._tensor = ndd.as_tensor(tensor, layout=layout) if layout else ndd.reshape(tensor, layout="")
 
     def get_property(self, key: str) -> str | None:
-        """The property "source_info" or "layout"; None for any other."""
-        found = {"source_info": self.source_info, "layout": self.layout}.get(key)
-        return found() if found is not None else None
+        """The property "source_info" or "layout"; None for any other.
+
+        Args:
+            key: the name of the property.
+        """
+        value = {"source_info": self.source_info, "layout": self.layout}.get(key)
+        return value() if value is not None else None
 
     def copy_to_external(self, ptr: Any) -> None:
-        """Copies the elements to an address in CPU memory, a `ctypes.c_void_p` or an integer."""
+        """Copies the elements to an address in CPU memory, a `ctypes.c_void_p` or an integer.
+
+        Args:
+            ptr: the address; as many bytes as the elements have are written there.
+        """
         _copy(self._tensor.cpu(), ptr)
 
     def as_cpu(self) -> PipelineTensor:
@@ -79,7 +92,11 @@ class PipelineTensor:
         return PipelineTensor(self._tensor.cpu())
 
     def torch(self, copy: bool = False) -> Any:
-        """A torch tensor, sharing memory unless `copy`."""
+        """A torch tensor, sharing memory unless `copy`.
+
+        Args:
+            copy: memory of its own.
+        """
         return self._tensor.torch(copy)
 
     def data_ptr(self) -> int:
@@ -91,7 +108,11 @@ class PipelineTensor:
         return str(self._tensor.source_info or "")
 
     def squeeze(self, dim: int | None = None) -> bool:
-        """Drops axes of extent 1 (or axis `dim` alone, counted from the end if negative); says whether there were any."""
+        """Drops axes of extent 1 (or axis `dim` alone, counted from the end if negative); returns whether there were any.
+
+        Args:
+            dim: the axis; None: all of extent 1. RuntimeError for an axis that does not exist.
+        """
         shape = self._tensor.shape
         if dim is not None and not -len(shape) <= dim < len(shape):
             raise RuntimeError(f"squeeze: dim={dim} is out of range: the tensor has {len(shape)} axes")
@@ -135,17 +156,18 @@ class TensorGPU(PipelineTensor):
 
 
 class TensorList:
-    """One output of a pipeline: the samples of a batch. It keeps its memory: later runs do not change it.
+    """One output of a pipeline: the samples of a batch. It owns its memory: later runs do not change it.
 
-    `TensorListCPU` and `TensorListGPU` are made of an array `[N, ...]` or of a list of arrays or tensors of one type.
+    `TensorListCPU` and `TensorListGPU` are made from an array `[N, ...]` or a list of arrays or tensors of one type.
 
     Args:
+        data: an array `[N, ...]`, a list of arrays or tensors, or an `ndd.Batch`.
         layout: of a sample, a letter for each axis.
         is_pinned: no effect.
     """
 
     def __new__(cls, data: Any, *_: Any, **__: Any) -> Any:
-        """One of the class for its device, where that is not said."""
+        """An object of the class for its device, if the class does not say it."""
         if cls is TensorList:
             kind: Any = TensorListGPU if data.device.device_type == "gpu" else TensorListCPU
             return super().__new__(kind)
@@ -190,12 +212,16 @@ class TensorList:
         return self._batch.ndim
 
     def set_layout(self, layout: str | None) -> None:
-        """Gives the samples another layout, of a letter for each axis; "" or None takes it away."""
+        """Gives the samples another layout with a letter for each axis; "" or None removes it.
+
+        Args:
+            layout: as many letters as a sample has axes. ValueError for another number.
+        """
         _check_layout(layout, self._batch.ndim)
         self._batch = ndd.as_batch(self._batch, layout=layout or "")
 
     def reset(self) -> None:
-        """Lets go of the samples: the list is empty afterwards."""
+        """Drops the samples: the list is empty afterwards."""
         self._batch = ndd.batch([], dtype=self._batch.dtype)
 
     def data_ptr(self) -> int:
@@ -203,7 +229,11 @@ class TensorList:
         return self._batch.select(0).torch().data_ptr()
 
     def copy_to_external(self, ptr: Any) -> None:
-        """Copies the samples one behind the other to an address in CPU memory, a `ctypes.c_void_p` or an integer."""
+        """Copies the samples one after the other to an address in CPU memory, a `ctypes.c_void_p` or an integer.
+
+        Args:
+            ptr: the address; as many bytes as the samples have are written there.
+        """
         address = int(getattr(ptr, "value", ptr))
         for tensor in self._batch.cpu():
             _copy(tensor, address)
@@ -222,22 +252,32 @@ class TensorList:
     def as_tensor(self) -> PipelineTensor:
         """The samples as one tensor; RuntimeError if their shapes differ."""
         if not self.is_dense_tensor():
-            raise RuntimeError(f"The samples differ in shape, so they are no dense tensor: {self._batch.shape[:4]}...")
+            raise RuntimeError(
+                f"The samples differ in shape, so they cannot be one dense tensor: {self._batch.shape[:4]}..."
+            )
         return PipelineTensor(ndd.as_tensor(self._batch).evaluate())
 
     def as_reshaped_tensor(self, shape: Any) -> PipelineTensor:
-        """The samples one behind the other, also those of different shapes, as one tensor of that shape."""
+        """The samples one after the other, even if their shapes differ, as one tensor of that shape.
+
+        Args:
+            shape: of the tensor, for all elements together.
+        """
         if self.is_dense_tensor():
             return PipelineTensor(ndd.reshape(ndd.as_tensor(self._batch), shape=list(shape)).evaluate())
         flat = ndd.batch([ndd.reshape(sample, shape=[-1], layout="") for sample in self._batch])
         return PipelineTensor(ndd.reshape(ndd.cat(*flat), shape=list(shape)).evaluate())
 
     def as_array(self) -> np.ndarray:
-        """The samples as one NumPy array (of a list on the CPU)."""
+        """The samples of a CPU list as one NumPy array."""
         return np.asarray(self.as_tensor())
 
     def at(self, index: int) -> Any:
-        """Sample `index`: a NumPy array on the CPU, a tensor on the GPU; RuntimeError beyond the end."""
+        """Sample `index`: a NumPy array on the CPU, a tensor on the GPU; RuntimeError beyond the end.
+
+        Args:
+            index: the number of the sample; negative ones count from the end.
+        """
         if not -len(self) <= _place(index) < len(self):
             raise RuntimeError(f"Sample {index} is out of range: the list has {len(self)} samples")
         tensor = self._batch.select(int(index))
@@ -245,7 +285,12 @@ class TensorList:
         return np.asarray(tensor) if on_cpu else PipelineTensor(tensor)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> Any:
-        """The samples as one torch tensor; see `ndd.Batch.torch`."""
+        """The samples as one torch tensor; see `ndd.Batch.torch`.
+
+        Args:
+            copy: memory of its own; None: where it must be.
+            pad: fill samples of different shapes up with zeros.
+        """
         return self._batch.torch(copy=copy, pad=pad)
 
     def __getitem__(self, index: Any) -> Any:
@@ -284,7 +329,7 @@ def _place(index: Any) -> int:
 
 
 def _from_outside(data: Any) -> Any:
-    """A tensor of anything that has one's memory."""
+    """A tensor over the memory of an array, a tensor or a capsule."""
     if type(data).__name__ == "PyCapsule":
         from torch.utils.dlpack import from_dlpack
 
@@ -309,7 +354,7 @@ def _check_layout(layout: str | None, ndim: int) -> None:
 
 
 def _shown(output: Any, value: Any) -> str:
-    """A value as text, with the names of what stands for it."""
+    """A value as text, under the name of its class here."""
     name = type(output).__name__
     return (
         repr(value).replace(type(value).__name__, name, 1).replace(f"dtype={value.dtype}", f"dtype={output.dtype}", 1)

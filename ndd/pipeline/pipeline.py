@@ -31,25 +31,30 @@ _USES = {
 class Pipeline(PipelineBody):
     """A function of operators, called once, and replayed for every batch.
 
-    The function is called when the pipeline is made (`define_graph` of a subclass: when it is built). What it calls of `fn` is
-    recorded, with the arguments as they are then; each run computes these steps for a new batch. So the function sees no
-    values: mistakes in calls are told where the pipeline is made, mistakes in data name the line of the step. What no output
-    depends on does not run, but for functions of Python (`fn.python_function`) and what has `preserve=True`. With `debug=True`
+    The function is called when the pipeline is made (`define_graph` of a subclass: when it is built). Its calls of `fn` are
+    recorded with their arguments; each run computes these steps for a new batch. So the function sees no values: mistakes in
+    calls are reported where the pipeline is made, and mistakes in data name the line of the step. Steps that no output
+    depends on do not run, except Python functions (`fn.python_function`) and steps with `preserve=True`. With `debug=True`
     (of `pipeline_def`) the function runs for every batch instead, with values.
 
     Args:
         batch_size: samples in a batch (the largest, where sources give fewer).
         num_threads: threads of CPU operators; default `ndd.get_num_threads()`.
-        device_id: the GPU; None is a pipeline on the CPU alone.
-        seed: of readers and random operators that have none of their own: these give what they give in DALI's pipelines.
-            Default: another one each time.
+        device_id: the GPU; None makes a pipeline on the CPU alone.
+        seed: for readers and random operators that have no seed of their own; they give the same as in DALI's pipelines.
+            Default: a new one each time.
         prefetch_queue_depth: how many runs a background thread prepares ahead; 1 runs on the caller's thread, when
-            asked, as does any pipeline while a debugger traces the program (`sys.gettrace()`). A dict
-            (`{"cpu_size": ..., "gpu_size": ...}`) counts with its larger number.
+            asked, as does any pipeline while a debugger traces the program (`sys.gettrace()`). For a dict (`{"cpu_size":
+            ..., "gpu_size": ...}`) the larger number counts.
         exec_pipelined, exec_async: False runs nothing ahead.
         output_dtype, output_ndim, output_layout: what the outputs must be, one for each or one for all; checked.
-        others: accepted and kept as attributes, with no effect: Python sources run on the thread that runs the pipeline, and
-            outputs are memory of their own.
+        enable_checkpointing: `checkpoint()` can be called; batches carry the state after them.
+        checkpoint: what `checkpoint()` gave: the pipeline goes on from there.
+        enable_memory_stats: `executor_statistics()` has numbers.
+        bytes_per_sample, set_affinity, max_streams, default_cuda_stream_priority, exec_dynamic,
+            experimental_exec_dynamic, stream_policy, concurrency: accepted and stored as attributes without effect.
+        py_num_workers, py_start_method, py_callback_pickler: likewise, since Python sources run on the thread that runs the
+            pipeline.
 
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=2)
@@ -63,10 +68,10 @@ class Pipeline(PipelineBody):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._places: str | None = None  # after the run whose outputs were given last
-        self._scheduled = 0  # runs that were asked for, and not given yet
+        self._places: str | None = None  # after the run whose outputs were given out last
+        self._scheduled = 0  # runs that were scheduled and not given out yet
         self._ahead: ReadAhead[Any] | None = None
-        self._out: Any = None  # the outputs of a run, until they are handed over
+        self._out: Any = None  # the outputs of a run until they are handed over
         self._ended = False
         self._use: PipelineAPIType | None = None
         self._checks_use = True
@@ -79,7 +84,7 @@ class Pipeline(PipelineBody):
         self.iter_setup()
         outer = [*current.pipelines()]
         try:
-            found = self._compute()
+            outputs = self._compute()
         except Exception:
             self._read = {}
             raise
@@ -87,7 +92,7 @@ class Pipeline(PipelineBody):
             self.leave_all(outer)
             raise
         self._read = {}
-        return found
+        return outputs
 
     def _runs_ahead(self) -> bool:
         asynchronous = self.exec_pipelined and self.exec_async and self._depth > 1 and sys.gettrace() is None
@@ -98,6 +103,7 @@ class Pipeline(PipelineBody):
 
         Args:
             inputs: batches for external sources, by name.
+            cuda_stream: no effect.
         """
         if inputs:
             if self._depth > 1 and self.exec_pipelined:
@@ -107,7 +113,11 @@ class Pipeline(PipelineBody):
         return self._next()
 
     def run_on(self, inputs: dict[str, Any]) -> tuple[TensorList, ...]:
-        """As `run(name=batch, ...)`, whatever the prefetch depth. After an error nothing of the inputs is left."""
+        """As `run(name=batch, ...)`, whatever the prefetch depth. After an error the inputs are dropped.
+
+        Args:
+            inputs: batches for external sources, by name.
+        """
         self.use_as(PipelineAPIType.BASIC)
         try:
             self._feed_all(inputs)
@@ -121,7 +131,7 @@ class Pipeline(PipelineBody):
             self.feed_input(name, data)
 
     def iterate(self) -> tuple[TensorList, ...]:
-        """As `run`, for iterators: a pipeline that an iterator takes from is not run by hand as well."""
+        """As `run`, for iterators: a pipeline cannot be used by an iterator and run by hand as well."""
         self.use_as(PipelineAPIType.ITERATOR)
         return self._next()
 
@@ -130,7 +140,11 @@ class Pipeline(PipelineBody):
         return self._share()
 
     def use_as(self, use: PipelineAPIType) -> None:
-        """Notes how the outputs are taken; RuntimeError if they are taken in another way already."""
+        """Records how the pipeline is used; RuntimeError if it is used in another way already.
+
+        Args:
+            use: how they are taken from now on.
+        """
         if self._use is None:
             self._use = use
         elif self._use != use and self._checks_use:
@@ -139,11 +153,15 @@ class Pipeline(PipelineBody):
             )
 
     def enable_api_check(self, enable: bool) -> None:
-        """Whether `run()`, an iterator and `schedule_run()` exclude each other. They do, by default."""
+        """Whether `run()`, an iterator and `schedule_run()` exclude each other, as they do by default.
+
+        Args:
+            enable: False lets the three ways be mixed.
+        """
         self._checks_use = bool(enable)
 
     def release_outputs(self) -> None:
-        """Nothing to do: outputs keep their own memory."""
+        """Does nothing: outputs own their memory."""
         self.use_as(PipelineAPIType.SCHEDULED)
 
     def feed_input(
@@ -155,6 +173,7 @@ class Pipeline(PipelineBody):
             data: an array `[N, ...]`, a list of arrays or tensors, an `ndd.Batch`, or an output of a pipeline.
             layout: the layout of a sample.
             cuda_stream, use_copy_kernel: no effect.
+            data_node: the name of the source, or its node.
         """
         self.build()
         if not isinstance(data_node, str | DataNode):
@@ -162,17 +181,25 @@ class Pipeline(PipelineBody):
                 f"Pipeline.feed_input: expected the name of an external_source or its node, got {data_node!r}"
             )
         step = None if isinstance(data_node, str) else data_node.step
-        if step is not None and step.kept is not None and step.kept.is_source and step.kept in self.states:
-            self.states.of(step.kept).feed(data, layout)
+        if (
+            step is not None
+            and step.call_state is not None
+            and step.call_state.is_source
+            and step.call_state in self.states
+        ):
+            self.states.of(step.call_state).feed(data, layout)
         elif self._body is not None and not self._started and isinstance(data_node, str):
             self._early.setdefault(data_node, []).append((data, layout))
         else:
             self._source_named(data_node if isinstance(data_node, str) else data_node.name).feed(data, layout)
 
     def input_feed_count(self, input_name: str) -> int:
-        """How many batches are to be fed to an external source before the first run: the prefetch depth, as in DALI.
+        """How many batches an external source is fed before the first run: the prefetch depth, as in DALI.
 
         One is enough here: pipelines that are fed by hand run nothing ahead. The others wait for later runs.
+
+        Args:
+            input_name: the name of an external source.
         """
         self.build()
         if self._body is None:
@@ -180,14 +207,14 @@ class Pipeline(PipelineBody):
         return self._depth
 
     def _source_named(self, name: Any) -> Any:
-        found = next((source for source in self._sources if source.name == name), None)
-        if found is None:
+        match = next((source for source in self._sources if source.name == name), None)
+        if match is None:
             known = sorted(source.name for source in self._sources if source.name)
             raise KeyError(f"The pipeline has no external_source named {name!r}; it has {known}")
-        return found
+        return match
 
     def schedule_run(self) -> None:
-        """Starts a run; `share_outputs` gives what came of it."""
+        """Starts a run; `share_outputs` returns its outputs."""
         self.use_as(PipelineAPIType.SCHEDULED)
         self._schedule()
 
@@ -197,7 +224,7 @@ class Pipeline(PipelineBody):
         self._started = True
 
     def _run_now(self) -> None:
-        """The first run is on the caller's thread, those after it are prepared ahead."""
+        """Computes the first run on the caller's thread; later runs are prepared ahead."""
         if self._ahead is not None:
             self._out = self._ahead.next()
             return
@@ -208,15 +235,19 @@ class Pipeline(PipelineBody):
             self._ahead.begin()
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """The outputs of the oldest scheduled run."""
+        """The outputs of the oldest scheduled run.
+
+        Args:
+            cuda_stream: no effect.
+        """
         self.use_as(PipelineAPIType.SCHEDULED)
         if not self._scheduled:
             self._schedule()
         return self._share()
 
     def _share(self) -> tuple[TensorList, ...]:
-        """The outputs of the oldest scheduled run. Those that Ctrl-C kept from the caller come again: nothing is called
-        between the step after which they are his and the end."""
+        """The outputs of the oldest scheduled run. If Ctrl-C keeps them from the caller, the next call returns them: nothing
+        is called between the step that hands them over and the return."""
         self._scheduled -= 1
         if self._ended:
             raise StopIteration
@@ -226,10 +257,10 @@ class Pipeline(PipelineBody):
         except StopIteration:
             self._ended = True
             raise
-        found: Any = self._out
-        places = getattr(found, "places", None)
+        outputs: Any = self._out
+        places = getattr(outputs, "places", None)
         self._out, self._places = None, places
-        return found
+        return outputs
 
     def checkpoint(self, filename: str | None = None, iterator: dict[str, Any] | None = None) -> bytes:
         """The state of the readers, random generators and sources after the last outputs returned, as text in bytes.
@@ -239,7 +270,7 @@ class Pipeline(PipelineBody):
 
         Args:
             filename: also written there; the file appears whole or not at all.
-            iterator: the place of an iterator over the pipeline, as plain values: its `checkpoints()` give it.
+            iterator: the position of an iterator over the pipeline as plain values, given by its `checkpoints()`.
         """
         if not self.enable_checkpointing:
             raise RuntimeError("Pipeline.checkpoint: make the pipeline with enable_checkpointing=True")
@@ -247,7 +278,11 @@ class Pipeline(PipelineBody):
         return written(with_iterator(places, iterator), filename)
 
     def outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
-        """The outputs of the oldest scheduled run."""
+        """The outputs of the oldest scheduled run.
+
+        Args:
+            cuda_stream: no effect.
+        """
         return self.share_outputs()
 
     def reset(self) -> None:
@@ -269,7 +304,11 @@ class Pipeline(PipelineBody):
     # ---- readers
 
     def reader_meta(self, name: str | None = None) -> Any:
-        """What the readers say of their data: a dict for reader `name`, or a dict of these by name."""
+        """The metadata of the readers: a dict for reader `name`, or a dict of such dicts by name.
+
+        Args:
+            name: of a reader; default: all of them.
+        """
         self.build()
         if name is None:
             return {k: r.get_metadata() for k, r in self._readers.items()}
@@ -279,7 +318,11 @@ class Pipeline(PipelineBody):
         return {k: int(v) for k, v in meta.items()}
 
     def epoch_size(self, name: str | None = None) -> Any:
-        """The (padded) number of samples of an epoch, by reader name."""
+        """The (padded) number of samples of an epoch, by reader name.
+
+        Args:
+            name: of a reader; default: a dict of all readers.
+        """
         if name is not None:
             return self.reader_meta(name)["epoch_size_padded"]
         return {k: int(m["epoch_size_padded"]) for k, m in self.reader_meta().items()}
@@ -289,12 +332,12 @@ class Pipeline(PipelineBody):
     def serialize(self, define_graph: Callable[[], Any] | None = None, filename: Any = None) -> bytes:
         """The definition of the pipeline as JSON text: the calls that its outputs depend on, and the constructor's arguments.
 
-        What `deserialize` makes of it gives what this one gives from its first run on, if it has a `seed`. The place in the
-        data is no part of it (`checkpoint()` has that), nor are sources: who reads the definition feeds an `external_source`
-        by its name. (DALI's own text is of another format.)
+        A pipeline that `deserialize` makes from it gives the same outputs from the first run on, if it has a `seed`. The
+        text contains neither the position in the data (`checkpoint()` has that) nor sources: feed each `external_source` by
+        its name. (DALI's own text is of another format.)
 
         Args:
-            define_graph: the body, in the place of the pipeline's own.
+            define_graph: the body, in place of the pipeline's own.
             filename: also written there; the file appears whole or not at all.
 
         RuntimeError for functions and objects of Python among the arguments, for nodes of `auto_aug` (DALI writes these), and with
@@ -321,14 +364,14 @@ class Pipeline(PipelineBody):
     def deserialize(
         cls, serialized_pipeline: bytes | str | None = None, filename: Any = None, **options: Any
     ) -> Pipeline:
-        """A built pipeline of what `serialize` gave, or of a file with that.
+        """Builds a pipeline from the text of `serialize`, or from a file with it.
 
         Args:
             serialized_pipeline: the text; or
             filename: the file.
-            options: arguments of the constructor, in the place of those that were written.
+            options: arguments of the constructor, in place of the stored ones.
 
-        ValueError for both or none of the two; RuntimeError for a text of another kind.
+        ValueError unless exactly one of the two is given; RuntimeError for another kind of text.
         """
         if (serialized_pipeline is None) == (filename is None):
             raise ValueError("Pipeline.deserialize: expected either serialized_pipeline or filename")
@@ -338,8 +381,12 @@ class Pipeline(PipelineBody):
         return pipeline
 
     def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
-        """Makes this pipeline, whose arguments stay, that of a text that `serialize` gave. Without a seed of its own it has
-        the one that is written there."""
+        """Replaces this pipeline's definition by that of a text of `serialize`. Its arguments stay; without a seed of its
+        own it takes the stored one.
+
+        Args:
+            serialized_pipeline: what `serialize` of ndd gave. ValueError for anything else.
+        """
         definition = definition_in(serialized_pipeline)
         if self._seed is None:
             self._seed = definition["options"].get("seed")
@@ -353,7 +400,7 @@ class Pipeline(PipelineBody):
     def save_graph_to_dot_file(
         self, filename: Any, *, show_tensors: bool = False, show_ids: Any = None, use_colors: bool = False
     ) -> None:
-        """Writes the graph of the pipeline for Graphviz: every call by its name, and from where to where values go.
+        """Writes the graph of the pipeline for Graphviz: every call by its name, and the paths of values.
 
         Args:
             filename: of the file.
@@ -361,7 +408,7 @@ class Pipeline(PipelineBody):
             show_ids: deprecated, no effect.
             use_colors: calls on the CPU are blue, those on a GPU green.
 
-        RuntimeError for what has no graph; see `serialize`. Functions of Python may be in it.
+        RuntimeError for pipelines without a graph, see `serialize`; Python functions are allowed.
         """
         if show_ids is not None:
             warnings.warn(
@@ -372,14 +419,14 @@ class Pipeline(PipelineBody):
             file.write(text.encode())
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
-        """The sizes of what each call gave, by its name with the device in front (`"CPU_images"`), if the pipeline has
-        `enable_memory_stats=True`; else nothing. (In DALI it also needs `exec_dynamic=False`.)
+        """The sizes of the results of each call, by its name after the device (`"CPU_images"`), if the pipeline has
+        `enable_memory_stats=True`; else an empty dict. (In DALI it also needs `exec_dynamic=False`.)
 
         `real_memory_size` are bytes of a batch and `max_real_memory_size` of a sample, of each output, the largest of all runs
         so far. `reserved_memory_size` and `max_reserved_memory_size` are the same here: nothing is kept in reserve for a call.
         """
         self.build()
-        return {name: {what: list(sizes) for what, sizes in row.items()} for name, row in self.statistics.found.items()}
+        return {name: {kind: list(sizes) for kind, sizes in row.items()} for name, row in self.statistics.found.items()}
 
     @property
     def is_restored_from_checkpoint(self) -> bool:
@@ -393,7 +440,7 @@ class Pipeline(PipelineBody):
 
 
 def _next_run(reference: weakref.ref[Pipeline]) -> tuple[TensorList, ...]:
-    """The outputs of the next run of a pipeline that somebody still holds."""
+    """The outputs of the next run, if somebody still holds the pipeline."""
     pipeline = reference()
     if pipeline is None:
         raise StopIteration

@@ -1,4 +1,5 @@
-"""Functions of the user's that a pipeline calls with its batches: NumPy arrays, DLPack capsules, torch tensors, numba."""
+"""User functions that a pipeline calls with its batches: on NumPy arrays, DLPack capsules or torch tensors, or compiled by
+numba."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ def python_function(
     with `batch_processing=True`; its results are outputs, a tuple if there are several. `num_outputs=0` runs it for its
     effect. RuntimeError for another number of outputs or samples, or samples of several element types.
 
-    What `function` raises reaches the caller of `run` as it is, and the pipeline goes on with the next batch. To DALI it is
-    a RuntimeError with its text, and the end of the pipeline. Only StopIteration becomes a RuntimeError here too: an iterator
-    would take it for the end of the data."""
+    An exception of `function` reaches the caller of `run` unchanged, and the pipeline goes on with the next batch. DALI
+    makes it a RuntimeError with its text and ends the pipeline. Only StopIteration becomes a RuntimeError here too: an
+    iterator would take it for the end of the data."""
     current.required("python_function")
     if not isinstance(output_layouts, list | tuple):
         output_layouts = [output_layouts] * num_outputs
@@ -40,8 +41,8 @@ def python_function(
             results = _returned(_called(function, *columns), num_outputs)
         else:
             rows = zip(*columns, strict=True) if columns else (() for _ in range(size))
-            given = [_returned(_called(function, *row), num_outputs) for row in rows]
-            results = [list(c) for c in zip(*given, strict=True)]
+            returned = [_returned(_called(function, *row), num_outputs) for row in rows]
+            results = [list(c) for c in zip(*returned, strict=True)]
         for i, result in enumerate(results):
             _check_samples(result, size, i)
         outputs = [ndd.batch(r, layout=layout) for r, layout in zip(results, layouts, strict=False)]
@@ -50,10 +51,10 @@ def python_function(
     return made(step, inputs, outputs=num_outputs, always=True)
 
 
-def _called(function: Any, *given: Any) -> Any:
+def _called(function: Any, *arguments: Any) -> Any:
     """The return value of a user's function."""
     try:
-        return function(*given)
+        return function(*arguments)
     except StopIteration as error:
         name = getattr(function, "__name__", "the function")
         raise RuntimeError(
@@ -61,14 +62,14 @@ def _called(function: Any, *given: Any) -> Any:
         ) from error
 
 
-def _returned(given: Any, num_outputs: int) -> Any:
+def _returned(result: Any, num_outputs: int) -> Any:
     """The outputs that a function returned. A tuple holds outputs, even if it has one element."""
     if num_outputs < 2:
-        return [given[0] if isinstance(given, tuple) else given] if num_outputs else []
-    if not isinstance(given, tuple | list) or len(given) != num_outputs:
-        got = f"{len(given)} of them" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
-        raise RuntimeError(f"fn.python_function: the function is to return a tuple of {num_outputs} outputs, got {got}")
-    return given
+        return [result[0] if isinstance(result, tuple) else result] if num_outputs else []
+    if not isinstance(result, tuple | list) or len(result) != num_outputs:
+        got = f"{len(result)} of them" if isinstance(result, tuple | list) else f"a {type(result).__name__}"
+        raise RuntimeError(f"fn.python_function: the function must return a tuple of {num_outputs} outputs, got {got}")
+    return result
 
 
 def _check_samples(result: Any, size: int, output: int) -> None:
@@ -79,17 +80,17 @@ def _check_samples(result: Any, size: int, output: int) -> None:
     kinds = sorted({str(r.dtype).removeprefix("torch.") for r in result if hasattr(r, "dtype")})
     if len(kinds) > 1:
         raise RuntimeError(
-            f"fn.python_function: output {output}: the samples are of the types {', '.join(kinds)}. Make them one"
+            f"fn.python_function: output {output}: the samples have the types {', '.join(kinds)}. Convert them to one"
         )
 
 
 def dl_tensor_python_function(
     *inputs: Any, function: Any, batch_processing: bool = False, synchronize_stream: bool = True, **arguments: Any
 ) -> Any:
-    """`python_function` with DLPack capsules in the place of NumPy arrays; results are capsules or have `__dlpack__`.
+    """`python_function` with DLPack capsules instead of NumPy arrays; results are capsules or have `__dlpack__`.
 
     Args:
-        synchronize_stream: no effect: a result is waited for where it is used.
+        synchronize_stream: no effect: the user of a result waits for it.
     """
 
     def given(value: Any) -> Any:
@@ -109,7 +110,22 @@ def dl_tensor_python_function(
 
 
 def torch_python_function(*inputs: Any, function: Any, batch_processing: bool = False, **arguments: Any) -> Any:
-    """`python_function` with torch tensors in the place of NumPy arrays; results may be either."""
+    """`python_function` with torch tensors instead of NumPy arrays; results may be either.
+
+    Args:
+        *inputs: nodes: each is an argument of the function.
+        function: takes torch tensors; gives one result, a tuple of them, or nothing.
+        batch_processing: call it once a batch, with lists of tensors; False: once a sample.
+        **arguments: further arguments of `fn.python_function`, such as `num_outputs` and `output_layouts`.
+
+    >>> import ndd, torch
+    >>> from ndd.plugin.pytorch import fn
+    >>> with ndd.Pipeline(batch_size=2) as pipe:
+    ...     numbers = ndd.fn.external_source(source=[[[1, 2], [3, 4]]])
+    ...     pipe.set_outputs(fn.torch_python_function(numbers, function=lambda x: torch.flip(x, [0])))
+    >>> pipe.run()[0].as_array().tolist()
+    [[2, 1], [4, 3]]
+    """
 
     def as_torch(value: Any) -> Any:
         import torch
@@ -143,6 +159,20 @@ def numba_function(
         setup_fn: `setup_fn(outs, ins)` writes the shapes, `outs[output][sample][axis]`, knowing `ins[input][sample]`;
             without it outputs have the shapes of the inputs.
         batch_processing: `run_fn` is called once, with lists of arrays.
+        *inputs: nodes: each is an argument of the function.
+        run_fn: the function.
+        **_: accepted for compatibility with DALI, without effect.
+
+    >>> import ndd
+    >>> from ndd.plugin.numba.fn.experimental import numba_function
+    >>> def double(out, numbers):
+    ...     out[:] = 2 * numbers
+    >>> kinds = {"out_types": [ndd.types.INT32], "in_types": [ndd.types.INT32], "outs_ndim": [1], "ins_ndim": [1]}
+    >>> with ndd.Pipeline(batch_size=2) as pipe:
+    ...     numbers = ndd.fn.external_source(source=[[[1, 2], [3, 4]]])
+    ...     pipe.set_outputs(numba_function(numbers, run_fn=double, **kinds))
+    >>> pipe.run()[0].as_array().tolist()
+    [[2, 4], [6, 8]]
     """
     current.required("numba_function")
     kinds = [np.dtype(ndd.types.to_numpy_type(kind)) for kind in out_types]
@@ -161,21 +191,21 @@ def numba_function(
                     f"fn.experimental.numba_function: input {i}: expected {ndim} dimensions of {ndd.dtype(kind)}, got "
                     f"{batch.ndim} of {batch.dtype}"
                 )
-        given = [[np.asarray(sample) for sample in batch.tensors] for batch in batches]
-        shapes = [[np.array(a.shape, np.int64) for a in column] for column in given]
+        input_arrays = [[np.asarray(sample) for sample in batch.tensors] for batch in batches]
+        shapes = [[np.array(a.shape, np.int64) for a in column] for column in input_arrays]
         if setup_fn is None:
-            made = shapes[: len(kinds)]
+            out_shapes = shapes[: len(kinds)]
         else:
-            made = [[np.zeros(ndim, np.int64) for _ in given[0]] for ndim in outs_ndim]
-            setup_fn(made, shapes)
-        outs = [[np.zeros(tuple(s), kind) for s in column] for column, kind in zip(made, kinds, strict=True)]
+            out_shapes = [[np.zeros(ndim, np.int64) for _ in input_arrays[0]] for ndim in outs_ndim]
+            setup_fn(out_shapes, shapes)
+        outs = [[np.zeros(tuple(s), kind) for s in column] for column, kind in zip(out_shapes, kinds, strict=True)]
         if batch_processing:
-            run_fn(*outs, *given)
+            run_fn(*outs, *input_arrays)
         else:
-            for arrays in zip(*outs, *given, strict=True):
+            for arrays in zip(*outs, *input_arrays, strict=True):
                 run_fn(*arrays)
-        found = tuple(ndd.batch(column) for column in outs)
-        return found[0] if len(found) == 1 else found
+        results = tuple(ndd.batch(column) for column in outs)
+        return results[0] if len(results) == 1 else results
 
     return made(step, inputs, outputs=len(kinds))
 

@@ -18,7 +18,7 @@ class Run:
     """The values of one batch.
 
     Attributes:
-        sample_count: of the batches of sources, None as long as none gave one.
+        sample_count: the size of the sources' batches, None until one has given a batch.
         values: of the steps so far.
     """
 
@@ -35,14 +35,14 @@ class Run:
         return self.pipeline.max_batch_size if self.sample_count is None else self.sample_count
 
     def replay(self, trace: Trace, keeps: bool) -> None:
-        """Computes the steps of a trace; unless `keeps`, each value is let go after the last step that takes it."""
+        """Computes the steps of a trace; unless `keeps`, each value is dropped after the last step that takes it."""
         for step, done in trace.steps:
             self.values[step] = self.compute(step)
             for past in done if not keeps else ():
                 self.values.pop(past, None)
 
     def ask(self, sources: list[Any]) -> None:
-        """Has the batches of all sources. At the end of one the others are asked as well, as in DALI: they end the epoch
+        """Gets the batches of all sources. When one ends the others are asked as well, as in DALI: they end the epoch
         together."""
         ended = None
         for source in sources:
@@ -59,17 +59,17 @@ class Run:
             for batch in map(self.of, step.nodes):
                 if isinstance(batch, ndd.Batch) and not batch.batch_size:
                     return defaultdict(itertools.repeat(batch).__next__) if step.several else batch
-        return step.compute(self) if step.kept is None else step.compute(self, step.kept())
+        return step.compute(self) if step.call_state is None else step.compute(self, step.call_state())
 
     def of(self, node: DataNode) -> Any:
         """The batch of a node."""
         step = node.step
         if step is None:
             return node.value
-        if step not in self.values:  # of a node that was made outside of a body that runs for every batch
+        if step not in self.values:  # a node made outside of a body that runs for every batch
             self.values[step] = self.compute(step)
-        found = self.values[step]
-        return found if node.index is None else found[node.index]
+        value = self.values[step]
+        return value if node.index is None else value[node.index]
 
     def unwrapped(self, value: Any) -> Any:
         """The value with batches in place of nodes."""
@@ -84,13 +84,14 @@ class Run:
         return value
 
     def batches(self, values: tuple[Any, ...]) -> list[Any]:
-        """The values as batches of one size, of which at least one is a node or the size is the run's."""
-        found = [self.of(v) if isinstance(v, DataNode) else v for v in values]
-        size = next((v.batch_size for v in found if isinstance(v, ndd.Batch)), self.batch_size)
-        return [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in found]
+        """The values as batches of one size: that of a node among them, else that of the run."""
+        own_batches = [self.of(v) if isinstance(v, DataNode) else v for v in values]
+        size = next((v.batch_size for v in own_batches if isinstance(v, ndd.Batch)), self.batch_size)
+        return [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in own_batches]
 
     def flags(self, node: Any) -> np.ndarray:
-        """The truth of each sample of a condition: bool `[N]`. ValueError on a GPU, RuntimeError for several in a sample."""
+        """The truth value of each sample of a condition: bool `[N]`. ValueError on a GPU, RuntimeError for several values in
+        a sample."""
         if id(node) not in self._flags:
             batch = self.of(node)
             if batch.device.device_type != "cpu":
@@ -108,12 +109,12 @@ class Run:
     def data_of(self, source: Any) -> list[Any]:
         """This run's batches of a source, asked for once."""
         if id(source) not in self._data:
-            found = source.next()
-            size = found[0].batch_size
+            batches = source.next()
+            size = batches[0].batch_size
             if self.sample_count not in (None, size):
                 raise RuntimeError(
                     f"external_source {source.name or ''}: a batch of {size} samples beside one of {self.sample_count}: "
                     "all sources of a run must agree"
                 )
-            self._data[id(source)], self.sample_count = found, size
+            self._data[id(source)], self.sample_count = batches, size
         return self._data[id(source)]

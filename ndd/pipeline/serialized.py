@@ -1,4 +1,5 @@
-"""Pipelines as text: `Pipeline.serialize()` writes the calls behind the outputs as JSON, `deserialize` makes them again.
+"""Pipelines as text: `Pipeline.serialize()` writes the calls that the outputs depend on as JSON, `deserialize` makes them
+again.
 
 The text holds names of functions of `fn` and plain values, no code: a forged one can make no other calls.
 """
@@ -37,7 +38,7 @@ def definition_text(pipeline: Any, outputs: Iterable[Any]) -> str:
     rows = []
     for number, call in enumerate(calls_behind(outputs)):
         inputs, arguments = call.inputs, call.arguments
-        if call.path == "external_source":  # without its source, as in DALI: whoever reads the definition feeds it
+        if call.path == "external_source":  # without its source, as in DALI: the reader of the definition feeds it
             inputs = (None, *inputs[1:])
             arguments = {**{k: v for k, v in arguments.items() if k != "source"}, "name": call.name}
         rows.append(
@@ -63,53 +64,53 @@ def definition_text(pipeline: Any, outputs: Iterable[Any]) -> str:
 
 
 def definition_in(text: Any) -> dict[str, Any]:
-    """The definition in a text; RuntimeError for any other."""
+    """The definition in a text; RuntimeError for any other text."""
     text = text.decode("utf-8", "replace") if isinstance(text, bytes | bytearray) else text
     try:
-        found = json.loads(text)
-        options = {k: _read(v, []) for k, v in found["options"].items()}
+        definition = json.loads(text)
+        options = {k: _read(v, []) for k, v in definition["options"].items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        found = {}
-    if not isinstance(found, dict) or found.get("kind") != _KIND:
+        definition = {}
+    if not isinstance(definition, dict) or definition.get("kind") != _KIND:
         raise RuntimeError(
             f"Pipeline.deserialize: expected what Pipeline.serialize() of ndd gave (DALI's have another format), got {text[:40]!r}"
         )
-    if found.get("version") != 1:
-        raise RuntimeError(f"Pipeline.deserialize: expected version 1, got {found.get('version')!r}")
+    if definition.get("version") != 1:
+        raise RuntimeError(f"Pipeline.deserialize: expected version 1, got {definition.get('version')!r}")
     if unknown := options.keys() - {*_OPTIONS, *_CHECKS, "batch_size"}:
         raise RuntimeError(f"Pipeline.deserialize: the definition has an unknown option {min(unknown)!r}")
-    return {**found, "options": options}
+    return {**definition, "options": options}
 
 
 def outputs_of(definition: dict[str, Any]) -> list[Any]:
     """Makes the calls of a definition, inside `with pipeline:`, and gives its outputs."""
-    made: list[Any] = []
+    results: list[Any] = []
     try:
         for row in definition["calls"]:
-            inputs = [_read(v, made) for v in row["inputs"]]
+            inputs = [_read(v, results) for v in row["inputs"]]
             function = _function(row["function"])
-            made.append(function(*inputs, **{k: _read(v, made) for k, v in row["arguments"].items()}))
-        return [_read(v, made) for v in definition["outputs"]]
+            results.append(function(*inputs, **{k: _read(v, results) for k, v in row["arguments"].items()}))
+        return [_read(v, results) for v in definition["outputs"]]
     except (KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
-        raise RuntimeError(f"Pipeline.deserialize: the definition does not hold together: {error}") from error
+        raise RuntimeError(f"Pipeline.deserialize: the definition is inconsistent: {error}") from error
 
 
 def _function(path: str) -> Any:
     """The noted function of that path; ValueError if there is none."""
     home, _, name = path.rpartition(".")
-    found: Any = {"DataNode": DataNode, "math": ndd.math}.get(home, fn)
-    for part in (name,) if found is not fn else path.split("."):
-        found = getattr(found, part, None)
-    if getattr(found, "noted", None) != path and not (home == "math" and name in ndd.math.__all__):
+    member: Any = {"DataNode": DataNode, "math": ndd.math}.get(home, fn)
+    for part in (name,) if member is not fn else path.split("."):
+        member = getattr(member, part, None)
+    if getattr(member, "noted", None) != path and not (home == "math" and name in ndd.math.__all__):
         raise ValueError(f"there is no function {path!r}")
-    return found
+    return member
 
 
-def _written(value: Any, what: str, numbers: dict[int, int]) -> Any:
-    """A value as JSON has it: what is no number, text or list is a list of its kind and what it is made of, in a dict."""
+def _written(value: Any, label: str, numbers: dict[int, int]) -> Any:
+    """A value in the form of JSON: anything but a number, a text or a list becomes a dict with its kind and its parts."""
 
     def parts(values: Iterable[Any]) -> list[Any]:
-        return [_written(v, what, numbers) for v in values]
+        return [_written(v, label, numbers) for v in values]
 
     if isinstance(value, _ENUMS):
         return {type(value).__name__: int(value)}
@@ -142,8 +143,8 @@ def _written(value: Any, what: str, numbers: dict[int, int]) -> Any:
         return {"dtype": ndd.dtype(value).name}
     except (TypeError, ValueError, KeyError):
         raise RuntimeError(
-            f"Pipeline.serialize: {what}: a {type(value).__name__} cannot be written, as functions, tensors and objects of "
-            "Python cannot: keep the function that makes the pipeline"
+            f"Pipeline.serialize: {label}: a {type(value).__name__} cannot be written, nor can functions, tensors and Python "
+            "objects: keep the function that makes the pipeline"
         ) from None
 
 
@@ -151,20 +152,20 @@ def _is_alone(node: DataNode) -> bool:
     return node.name == node.call.name
 
 
-def _read(value: Any, made: list[Any]) -> Any:
-    """Reads what `_written` wrote; `made` has the results of the calls so far."""
+def _read(value: Any, results: list[Any]) -> Any:
+    """Reads what `_written` wrote; `results` has the results of the calls so far."""
     if isinstance(value, list):
-        return [_read(v, made) for v in value]
+        return [_read(v, results) for v in value]
     if not isinstance(value, dict):
         return value
-    ((kind, given),) = value.items()
+    ((kind, content),) = value.items()
     if kind == "array":
-        dtype, shape, data = given
+        dtype, shape, data = content
         return np.frombuffer(base64.b64decode(data), np.dtype(dtype)).reshape(shape).copy()
     if kind == "node":
-        found = made[given[0]]
-        return found if given[1] is None else found[given[1]]
-    parts = [_read(v, made) for v in given] if isinstance(given, list) else []
+        result = results[content[0]]
+        return result if content[1] is None else result[content[1]]
+    parts = [_read(v, results) for v in content] if isinstance(content, list) else []
     if kind == "Feature":
         shape, number, default, variable = parts
         return ndd.tfrecord.Feature(tuple(shape), ndd.tfrecord.FeatureType(number), default, variable)
@@ -174,7 +175,7 @@ def _read(value: Any, made: list[Any]) -> Any:
         "slice": lambda: slice(*parts),
         "newaxis": lambda: NewAxis(value["newaxis"]),
         "Constant": lambda: Constant(*parts),
-        "dtype": lambda: ndd.dtype(given),
-        **{enum.__name__: lambda enum=enum: enum(given) for enum in _ENUMS},
+        "dtype": lambda: ndd.dtype(content),
+        **{enum.__name__: lambda enum=enum: enum(content) for enum in _ENUMS},
     }
     return makers[kind]()

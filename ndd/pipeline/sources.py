@@ -12,11 +12,12 @@ from ndd.types import BatchInfo, SampleInfo
 
 
 class UnusableData(RuntimeError, TypeError, ValueError):
-    """Data that makes no batch: RuntimeError as in DALI's pipelines, and what `ndd.batch` says of the same data."""
+    """Data that cannot make a batch: a RuntimeError as in DALI's pipelines, and also the error that `ndd.batch` raises for
+    it."""
 
 
 class ExternalSource:
-    """One `fn.external_source` of a pipeline: keeps its place in the data between runs."""
+    """One `fn.external_source` of a pipeline; it keeps its position in the data between runs."""
 
     def __init__(self, name: str | None, max_batch_size: int, source: Any, options: dict[str, Any]):
         self.name = name
@@ -62,7 +63,7 @@ class ExternalSource:
             self.queue.append([self._as_batch(data, 0, layout)])
 
     def reset(self) -> None:
-        """Begins again after the end, where the source can."""
+        """Begins again after the end, if the source can."""
         if self.ended and self.cycle == "raise":
             self._iterator, self.ended = None, False
         elif self.ended and self._call is not None:
@@ -71,7 +72,7 @@ class ExternalSource:
         self.epoch += 1
 
     def state_dict(self) -> dict[str, int]:
-        """How many batches of which epoch were given. The data itself is the user's."""
+        """The epoch and the number of batches given in it. The data itself is not part of the state."""
         return {"iteration": self.iteration, "epoch": self.epoch}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
@@ -136,7 +137,7 @@ class ExternalSource:
         return self._collect(ask)
 
     def _collect(self, ask: Callable[[int], Any]) -> Any:
-        """A batch at once, or put together from samples: the end in the middle of a batch drops the incomplete one."""
+        """A whole batch, or one made from samples. An end in the middle of a batch drops the incomplete batch."""
         if self.batched:
             return ask(0)
         samples = [ask(i) for i in range(self.max_batch_size)]
@@ -172,7 +173,7 @@ class ExternalSource:
 
 
 def _samples(data: Any) -> Any:
-    """A list of samples as ndd takes it. TypeError for samples of several types, as DALI has it: none is converted."""
+    """A list of samples as ndd takes it. TypeError for samples of several types, none of which is converted, as in DALI."""
     if not isinstance(data, list | tuple):
         return data
     kinds = {getattr(a, "dtype", type(a)) for a in data if hasattr(a, "dtype") or isinstance(a, int | float)}
@@ -196,7 +197,9 @@ def check_source(source: Any, options: dict[str, Any]) -> None:
             raise ValueError("external_source: `cycle` goes with iterable sources, not with a callable")
         _parameters(source)
     elif cycle in (True, "quiet", "raise") and inspect.isgenerator(source):
-        raise TypeError("external_source: a generator cannot begin again: `cycle` needs its function, or an iterable")
+        raise TypeError(
+            "external_source: a generator cannot begin again: `cycle` needs the generator function, or an iterable"
+        )
 
 
 def _parameters(function: Callable[..., Any]) -> int:

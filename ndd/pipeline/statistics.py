@@ -1,4 +1,4 @@
-"""How much memory the results of a pipeline's calls take: `Pipeline.executor_statistics()`."""
+"""The memory that the results of a pipeline's calls take: `Pipeline.executor_statistics()`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class MemoryStatistics:
         self._watched: dict[tuple[str, Any], Any] = {}
 
     def watch(self, node: Any, name: str, place: Any) -> None:
-        """A call of that name made a node."""
+        """Notes that a call of that name made a node."""
         self._watched[name, place] = node
 
     def measure(self, run: Any) -> None:
-        """A run ends, whose values are all there."""
+        """Notes the sizes at the end of a run, while all its values exist."""
         rows: dict[str, list[tuple[int, int]]] = {}
         for (name, _), node in self._watched.items():
             if node.step not in run.values:
@@ -29,7 +29,7 @@ class MemoryStatistics:
         for key, sizes_of_outputs in rows.items():
             for k, kind in enumerate(("", "max_")):
                 now = [sizes[k] for sizes in sizes_of_outputs]
-                for what in ("real", "reserved"):
-                    title = f"{kind}{what}_memory_size"
+                for size_kind in ("real", "reserved"):
+                    title = f"{kind}{size_kind}_memory_size"
                     before = self.found.setdefault(key, {}).get(title, now)
                     self.found[key][title] = [max(pair) for pair in zip(before, now, strict=True)]

@@ -1,6 +1,6 @@
 """The trace of a pipeline: the steps that its function recorded, once, when the pipeline was made.
 
-A step says how a value is computed of the values before it; `replay.py` computes all of them for every batch.
+A step says how a value is computed from earlier values; `replay.py` computes all steps for every batch.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ _serials = itertools.count()
 
 
 class Step:
-    """A call that waits for its batch.
+    """A recorded call.
 
     Attributes:
-        compute: `compute(run)`, or `compute(run, object)` of a call that keeps something between runs.
+        compute: `compute(run)`, or `compute(run, object)` if the call has state between runs.
         nodes: the nodes that it takes, in DALI's order: its inputs, then its arguments by their names.
-        kept: what it keeps.
-        several: whether it gives a tuple or a dict.
-        joins: whether it has work where one of its inputs has no samples, as what joins branches does.
+        call_state: the state of the call.
+        several: whether it returns a tuple or a dict.
+        joins: whether it runs even if one of its inputs has no samples, as steps that merge branches do.
         serial: larger than that of any step before.
     """
 
-    __slots__ = ("compute", "joins", "kept", "nodes", "serial", "several")
+    __slots__ = ("call_state", "compute", "joins", "nodes", "serial", "several")
 
     def __init__(
         self,
         compute: Callable[..., Any],
         nodes: list[Any],
-        kept: OperatorState | None,
+        call_state: OperatorState | None,
         several: bool,
         joins: bool,
         live: bool,
     ):
         self.compute = compute if live else called_here(compute)
-        self.nodes, self.kept, self.several, self.joins = nodes, kept, several, joins
+        self.nodes, self.call_state, self.several, self.joins = nodes, call_state, several, joins
         self.serial = next(_serials)
 
 
@@ -48,7 +48,7 @@ class Trace:
 
     Attributes:
         steps: in the order in which they were recorded, each with the steps whose values nobody needs after it.
-        kept: what they keep, in the order in which DALI meets them: output after output, the inputs of a step before itself.
+        call_states: their states in DALI's order: output after output, the inputs of a step before the step.
     """
 
     def __init__(self, outputs: Iterable[Any], always: Iterable[Step]):
@@ -62,20 +62,20 @@ class Trace:
         for step in last.keys() - set(ends):
             done.setdefault(last[step], []).append(step)
         self.steps = [(step, done.get(step, [])) for step in ordered]
-        self.kept = [step.kept for step in met if step.kept is not None]
+        self.call_states = [step.call_state for step in met if step.call_state is not None]
 
 
 def _met(ends: list[Step]) -> list[Step]:
-    """Steps and what is before them, inputs first; no recursion, as pipelines may be long."""
-    found: dict[Step, None] = {}
+    """Steps and everything that they depend on, inputs first; without recursion, since pipelines may be long."""
+    ordered: dict[Step, None] = {}
     waiting: list[tuple[Step, bool]] = [(step, False) for step in reversed(ends)]
     while waiting:
         step, is_ready = waiting.pop()
-        if step in found:
+        if step in ordered:
             continue
         if is_ready:
-            found[step] = None
+            ordered[step] = None
             continue
         waiting.append((step, True))
         waiting += [(node.step, False) for node in reversed(step.nodes) if node.step is not None]
-    return list(found)
+    return list(ordered)

@@ -15,7 +15,7 @@ from ndd.pipeline.sources import ExternalSource
 
 
 class VideoInput(ExternalSource):
-    """The videos that were fed, and the place in the first of them."""
+    """The videos that were fed, and the position in the first of them."""
 
     def __init__(self, name: str | None, max_batch_size: int, how: dict[str, Any]):
         super().__init__(name, max_batch_size, None, {})
@@ -30,14 +30,14 @@ class VideoInput(ExternalSource):
             self.queue.append(np.ascontiguousarray(np.asarray(sample)).reshape(-1))
 
     def next(self) -> list[Any]:
-        """The next sequences of a video, as many as a batch may have, or those that are left."""
-        while (found := next(self._batches, None)) is None:
+        """The next sequences of a video, up to a batch of them."""
+        while (sequences := next(self._batches, None)) is None:
             if not self.queue:
                 raise RuntimeError(
                     f"fn.experimental.inputs.video {self.name!r}: no data: feed_input({self.name!r}, [video]) gives it some"
                 )
             self._batches = ndd.io.video.sequences(self.queue.popleft(), batch_size=self.max_batch_size, **self._how)
-        return [found]
+        return [sequences]
 
 
 def video_input(
@@ -55,8 +55,8 @@ def video_input(
     """Sequences of frames, u8 `[F, H, W, 3]`, layout "FHWC", of videos that `Pipeline.feed_input` gives.
 
     A run gives the next `batch_size` sequences of the video; the last run of a video may give fewer. After it comes the
-    video that was fed next. RuntimeError for a run when there is none. Only what a run gives is decoded. Of several videos
-    fed at once DALI forgets all but the first; here they follow each other.
+    video that was fed next. RuntimeError for a run when there is none. Only the frames that a run gives are decoded. DALI
+    drops all but the first of several videos fed at once; here they follow each other.
 
     Args:
         sequence_length: frames of a sequence.
@@ -82,8 +82,8 @@ def video_input(
         video_source = VideoInput(name, pipeline.max_batch_size, {**how, "threads": pipeline.num_threads})
         return pipeline.new_source(video_source)
 
-    kept = OperatorState("experimental.inputs.video", make, name=name, is_source=True)
-    return made(lambda run, source: run.data_of(source)[0], kept=kept)
+    call_state = OperatorState("experimental.inputs.video", make, name=name, is_source=True)
+    return made(lambda run, source: run.data_of(source)[0], call_state=call_state)
 
 
 OWN["experimental.inputs.video"] = video_input

@@ -1,1 +1,1 @@
-"""Bridges to the loops of training frameworks. Built on what `ndd` exports, nothing else."""
+"""Bridges to the loops of training frameworks, built only on what `ndd` exports."""

@@ -1,4 +1,5 @@
-"""The part of classic iterators that depends on no framework: the policy for the last batch, and the arithmetic of epochs."""
+"""The part of classic iterators that does not depend on a framework: the policy for the last batch, and the arithmetic of
+epochs."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ __all__ = ["CountedEpochs", "Epochs", "LastBatchPolicy", "ReaderEpochs", "ceil_d
 
 
 class LastBatchPolicy(Enum):
-    """The policy for the last batch of an epoch, if the samples do not fill it.
+    """The policy for the last batch of an epoch if the samples do not fill it.
 
-    * `FILL`: it is filled up, by the samples that follow (or by the last one, if the reader pads).
+    * `FILL`: it is filled up with the samples that follow (or with the last one, if the reader pads).
     * `DROP`: it is left out.
-    * `PARTIAL`: it is cut to what belongs to the epoch.
+    * `PARTIAL`: it is cut to the samples of the epoch.
     """
 
     FILL = 0
@@ -34,7 +35,7 @@ def shard_size(n: int, shards: int, shard: int) -> int:
 
 
 class Epochs:
-    """How far the epochs have come, as plain values."""
+    """The progress of the epochs as plain values."""
 
     _PLACE: tuple[str, ...] = ("counter",)
 
@@ -43,14 +44,14 @@ class Epochs:
         return {name: copy.copy(getattr(self, name)) for name in self._PLACE}
 
     def restore(self, place: dict[str, Any]) -> None:
-        """Goes to a place; ValueError for what is none of these epochs."""
+        """Restores a position; ValueError for a position of other epochs."""
         for name in self._PLACE:
-            here, found = getattr(self, name), place.get(name)
-            numbers = found if isinstance(found, list) else [found]
+            here, stored = getattr(self, name), place.get(name)
+            numbers = stored if isinstance(stored, list) else [stored]
             shape = len(here) if isinstance(here, list) else 1
-            if isinstance(found, list) != isinstance(here, list) or [type(n) for n in numbers] != [int] * shape:
+            if isinstance(stored, list) != isinstance(here, list) or [type(n) for n in numbers] != [int] * shape:
                 raise ValueError(
-                    f"The checkpoint is of another iterator: expected {name!r} such as {here}, got {found!r}"
+                    f"The checkpoint is of another iterator: expected {name!r} such as {here}, got {stored!r}"
                 )
         for name in self._PLACE:
             setattr(self, name, place[name])
@@ -97,7 +98,7 @@ class ReaderEpochs(Epochs):
         return self.counter >= self.size
 
     def drops_next(self) -> bool:
-        """Whether the epoch ends with the coming batch, which is run and left out."""
+        """Whether the epoch ends with the next batch, which is run and dropped."""
         dropping = self.policy is LastBatchPolicy.DROP
         return dropping and self.counter < self.size < self.counter + self.batch_size
 
@@ -113,7 +114,7 @@ class ReaderEpochs(Epochs):
         own = shard_size(self.n, self.shards, self._shard_of(self.ids[pipeline]))
         return max(0, min(self.batch_size, own - (self.counter - self.batch_size)))
 
-    def kept_pipelines(self, count: int) -> int:
+    def pipelines_with_rows(self, count: int) -> int:
         """How many of `count` pipelines give a dict: all."""
         return count
 
@@ -166,7 +167,7 @@ class CountedEpochs(Epochs):
         return 0 <= self.size <= self.counter
 
     def drops_next(self) -> bool:
-        """Whether the epoch ends with the coming batch, which is run and left out."""
+        """Whether the epoch ends with the next batch, which is run and dropped."""
         dropping = self.policy is LastBatchPolicy.DROP
         return dropping and self.counter < self.size < self.counter + self.step
 
@@ -184,7 +185,7 @@ class CountedEpochs(Epochs):
             return self.batch_size
         return max(0, min(self.batch_size, self._left() - pipeline * self.batch_size))
 
-    def kept_pipelines(self, count: int) -> int:
+    def pipelines_with_rows(self, count: int) -> int:
         """How many of `count` pipelines give a dict: with PARTIAL those that have a row left."""
         if self.policy is not LastBatchPolicy.PARTIAL:
             return count

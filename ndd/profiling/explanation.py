@@ -13,7 +13,7 @@ from ndd.profiling.recorder import recorder
 from ndd.profiling.spans import Span
 
 _NAMES = {
-    "opencv": "OpenCV", "pillow": "Pillow", "simplejpeg": "simplejpeg", "python_api": "nvImageCodec", "png": "libpng",
+    "opencv": "OpenCV", "pillow": "Pillow", "simplejpeg": "simplejpeg", "python_api": "nvImageCodec", "png": "ndd's PNG kernel",
     "jpeg": "ndd's JPEG kernel", "tiff": "ndd's TIFF reader", "bmp": "ndd's BMP reader",
 }  # fmt: skip
 _TOLD = 8  # numbers of samples that are named

@@ -17,21 +17,25 @@ _MOST_SPANS = 200_000  # that are kept for the trace: an hour of a loop, 60 MB
 
 
 class OperatorTimes(NamedTuple):
-    """What an operator, or a reader, took in all."""
+    """What an operator, or a reader, took in all.
+
+    Attributes:
+        name: of the operator or reader.
+        calls: how often the loop called it; of a reader, how many batches it took.
+        ahead: how many of these results had been made before the loop asked for them.
+        host: seconds of work on any thread of the CPU; what other operators do within it is theirs.
+        device: seconds between the beginning and the end of its work on a GPU's stream; None without a GPU.
+        waited: seconds that the loop's thread worked on it or waited for it.
+        nbytes: bytes that came out.
+    """
 
     name: str
     calls: int
-    """How often the loop called it; of a reader, how many batches it took."""
     ahead: int
-    """How many of these results had been made before the loop asked for them."""
     host: float
-    """Seconds of work on any thread of the CPU; what other operators do within it is theirs."""
     device: float | None
-    """Seconds between the beginning and the end of its work on a GPU's stream; None without a GPU."""
     waited: float
-    """Seconds that the loop's thread worked on it or waited for it."""
     nbytes: int
-    """Bytes that came out."""
 
 
 class Profile:
@@ -39,8 +43,15 @@ class Profile:
 
     Attributes:
         nvtx: whether operators are ranges in Nsight Systems.
+        keeps_spans: whether the pieces are kept, for `save`.
         spans: the first 200,000 pieces of work and waits.
         dropped: the number of later ones.
+
+    >>> import ndd
+    >>> with ndd.profile() as p:
+    ...     _ = ndd.flip(ndd.demo.photo("cat")).torch()
+    >>> [(times.name, times.calls) for times in p.operators if times.name == "flip"]
+    [('flip', 1)]
     """
 
     def __init__(self, nvtx: bool = False, keeps_spans: bool = True):
@@ -73,14 +84,24 @@ class Profile:
     # What the recorder tells.
 
     def called(self, name: str, samples: int, place: Any) -> None:
-        """The loop called an operator."""
+        """The loop called an operator.
+
+        Args:
+            name: of the operator.
+            samples: in the batch.
+            place: in the program, where the call stands.
+        """
         with self._lock:
             self._sums_of(name)[0] += 1
             key = name, place
             self._samples[key] = self._samples.get(key, 0) + samples
 
     def add(self, span: Span) -> None:
-        """Something has happened."""
+        """Something has happened.
+
+        Args:
+            span: the piece of work, or the wait.
+        """
         with self._lock:
             if self._keeps_spans and len(self.spans) < _MOST_SPANS:
                 self.spans.append(span)
@@ -190,11 +211,19 @@ class Profile:
         return report.html(self)
 
     def save(self, path: str | Path) -> None:
-        """Writes the trace to a file, in the format of Chrome's traces: https://ui.perfetto.dev opens it. Waits for the GPU."""
+        """Writes the trace to a file, in the format of Chrome's traces: https://ui.perfetto.dev opens it. Waits for the GPU.
+
+        Args:
+            path: of the file, which is overwritten.
+        """
         trace.write(self, Path(path))
 
     def explain(self, value: Any) -> str:
-        """The same as `ndd.explain(value)`."""
+        """The same as `ndd.explain(value)`.
+
+        Args:
+            value: a Tensor or a Batch.
+        """
         return explain(value)
 
 

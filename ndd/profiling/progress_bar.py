@@ -52,7 +52,16 @@ def _shown(epoch: Iterable[Item], bar_of: Any, options: dict[str, Any]) -> Itera
 
 
 def samples_of(item: Any) -> int:
-    """How many samples an item of a loop has: that of the first Batch in it, else the length of the first array."""
+    """How many samples an item of a loop has: that of the first Batch in it, else the length of the first array.
+
+    Args:
+        item: a batch, an array, or a tuple, list or dict of these.
+
+    >>> import ndd
+    >>> from ndd.profiling import samples_of
+    >>> samples_of((ndd.batch([1, 2, 3]), "names"))
+    3
+    """
     values = item.values() if isinstance(item, dict) else item if isinstance(item, tuple | list) else (item,)
     for value in values:
         if isinstance(value, Handle):

@@ -183,13 +183,13 @@ class Recorder:
         for store in results:
             span.nbytes += store.nbytes()
             span.samples = max(span.samples, store.n)
-            made = self.made_by.setdefault(store, span)
+            maker = self.made_by.setdefault(store, span)
             if span.taken:
-                made.ahead = True
+                maker.ahead = True
         if call is not None and not span.taken:
             stores = [handle._store for handle in call.handles if handle is not None]
-            inputs = [made for store in stores if store is not None and (made := self.made_by.get(store))]
-            span.depth = 1 + max([made.depth for made in inputs], default=0)
+            inputs = [maker for store in stores if store is not None and (maker := self.made_by.get(store))]
+            span.depth = 1 + max([maker.depth for maker in inputs], default=0)
             span.inputs = tuple(inputs) if span.depth < _DEEPEST else ()
 
 
@@ -197,19 +197,21 @@ def _call_of(invocation: Invocation) -> Any:
     """The call of an operator that an invocation stands for; None for other work, and after the work."""
     work: Any = invocation.work
     call = getattr(work, "__self__", None) or getattr(work, "call", None)  # `Call.run`, or to take what is made ahead
-    return call if hasattr(call, "settled") else None
+    return call if hasattr(call, "cached_call") else None
 
 
 def _was_made_ahead(work: Any, results: list[Any]) -> bool:
     """Whether the work was to take results that lookahead had made, and took them."""
-    made = getattr(work, "result", None)  # see `_lookahead/matching.py`
-    whole = getattr(made, "whole", None)
-    return made is not None and (results is made.stores or (whole is not None and results is whole.invocation.results))
+    ahead = getattr(work, "result", None)  # see `_lookahead/matching.py`
+    whole = getattr(ahead, "whole", None)
+    return ahead is not None and (
+        results is ahead.stores or (whole is not None and results is whole.invocation.results)
+    )
 
 
 def _handles(value: Any) -> list[Handle]:
     values = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
-    return [one for one in values if isinstance(one, Handle)]
+    return [item for item in values if isinstance(item, Handle)]
 
 
 def _timing(invocation: Invocation, call: Any) -> Timing | None:

@@ -97,7 +97,7 @@ def _table(a: Operand) -> Table:
 def _cumulative(p: Values, counts: np.ndarray) -> np.ndarray:
     """Checked probabilities as `[1 or n, most]` cumulative ones in float64; the last one of a row is 1."""
     rows = p.distinct()
-    found = np.ones((len(rows), int(counts.max(initial=1))), np.float64)
+    cumulative = np.ones((len(rows), int(counts.max(initial=1))), np.float64)
     for i, row in enumerate(rows):
         wanted = counts[i] if len(rows) > 1 else counts.max(initial=1)
         if row.shape != (wanted,) or (len(rows) == 1 and (counts != wanted).any()):
@@ -108,5 +108,5 @@ def _cumulative(p: Values, counts: np.ndarray) -> np.ndarray:
         total = weights.sum()
         if abs(total - 1.0) >= _SUM_TOLERANCE:
             raise bad_sample(i, f"argument 'p': expected probabilities that add up to 1, got a sum of {total:g}")
-        found[i, : len(row) - 1] = np.cumsum(weights / total)[:-1]
-    return found
+        cumulative[i, : len(row) - 1] = np.cumsum(weights / total)[:-1]
+    return cumulative

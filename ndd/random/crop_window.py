@@ -46,12 +46,12 @@ def crop_window(
 
 
 def _range(name: str, values: Any) -> tuple[float, float]:
-    given = np.asarray(values, np.float64).reshape(-1)
-    if given.size not in (1, 2):
-        raise RuntimeError(f"expected `{name}` with 1 or 2 numbers (start, end), got {given.size}.")
-    low, high = float(given[0]), float(given[-1])
+    bounds = np.asarray(values, np.float64).reshape(-1)
+    if bounds.size not in (1, 2):
+        raise RuntimeError(f"expected `{name}` with 1 or 2 numbers (start, end), got {bounds.size}.")
+    low, high = float(bounds[0]), float(bounds[-1])
     if not low <= high:
-        raise RuntimeError(f"expected `{name}` to be a range (start <= end), got {given.tolist()}.")
+        raise RuntimeError(f"expected `{name}` to be a range (start <= end), got {bounds.tolist()}.")
     return low, high
 
 

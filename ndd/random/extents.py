@@ -32,8 +32,8 @@ def element_shapes(call: Any, shape_like: Operand | None, shape: Any) -> np.ndar
         return shape_like.shapes
     if shape is None:
         return np.empty((call.n, 0), np.int64)
-    found = shape.rows()
-    if (found < 0).any():
-        i = int((found < 0).any(axis=1).argmax())
-        raise bad_sample(i, f"argument 'shape': expected extents of at least 0, got {found[i].tolist()}")
-    return found
+    shapes = shape.rows()
+    if (shapes < 0).any():
+        i = int((shapes < 0).any(axis=1).argmax())
+        raise bad_sample(i, f"argument 'shape': expected extents of at least 0, got {shapes[i].tolist()}")
+    return shapes

@@ -36,12 +36,12 @@ def block(key: int, index: int) -> tuple[int, int, int, int]:
 def words(key: int, position: int, count: int) -> list[int]:
     """Return `count` consecutive words of the stream, the first one at `position`."""
     phase = position & 3
-    found: list[int] = []
+    result: list[int] = []
     index = position >> 2
-    while len(found) < phase + count:
-        found.extend(block(key, index))
+    while len(result) < phase + count:
+        result.extend(block(key, index))
         index = index + 1 & (1 << 128) - 1
-    return found[phase : phase + count]
+    return result[phase : phase + count]
 
 
 def branch(key: int, position: int, number: int) -> int:

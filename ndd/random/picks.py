@@ -29,12 +29,12 @@ class Table:
 
     def places(self, n: int) -> np.ndarray:
         """For each of `n` samples its row in the table and its row in `cumulative`: int64 `[n, 2]`."""
-        found = np.zeros((n, 2), np.int64)
+        pairs = np.zeros((n, 2), np.int64)
         if len(self.counts) > 1:
-            found[:, 0] = np.arange(n)
+            pairs[:, 0] = np.arange(n)
         if self.cumulative is not None and len(self.cumulative) > 1:
-            found[:, 1] = np.arange(n)
-        return found
+            pairs[:, 1] = np.arange(n)
+        return pairs
 
     @property
     def in_order(self) -> bool:
@@ -43,24 +43,24 @@ class Table:
 
     def indices(self, draws: int, streams: np.ndarray, places: np.ndarray) -> np.ndarray:
         """int64 `[n, draws]`: what each draw of each sample chooses in its row."""
-        found = np.empty((len(streams), draws), np.int64)
+        picked = np.empty((len(streams), draws), np.int64)
         counts = self.counts[places[:, 0]]
         if self.in_order:
             weights = np.empty((len(streams), 0)) if self.cumulative is None else self.cumulative[places[:, 1]]
-            fill_index_in_order(found, streams, weights, counts)
+            fill_index_in_order(picked, streams, weights, counts)
         elif self.cumulative is None:
-            fill_index(found, streams, counts)
+            fill_index(picked, streams, counts)
         else:
-            fill_weighted_index(found, streams, self.cumulative[places[:, 1]], counts)
-        return found
+            fill_weighted_index(picked, streams, self.cumulative[places[:, 1]], counts)
+        return picked
 
     def fill(self, out: np.ndarray, streams: np.ndarray, places: np.ndarray) -> None:
         """Chosen items into `out` `[n, draws, ...]` for samples with these streams and places."""
-        found = self.indices(out.shape[1], streams, places)
+        picked = self.indices(out.shape[1], streams, places)
         if self.items is None:
-            out[...] = found
+            out[...] = picked
         else:
-            chosen = self.items[places[:, :1], found]
+            chosen = self.items[places[:, :1], picked]
             if chosen.ndim > 2:
                 chosen = chosen[:, :, : math.prod(out.shape[2:])].reshape(out.shape)
             out[...] = chosen

@@ -65,15 +65,10 @@ class RNG:
     A generator is a key (the seed) and a position. Calling it gives the next 32-bit word and moves it on by one;
     an operator call moves it on by seven words, whatever the batch size, the device and the evaluation mode.
 
-    Parameters
-    ----------
-    seed : int, optional
-        The key, truncated to 64 bits. Without it (and without `state`) the operating system chooses one.
-    state : state object or str, optional
-        Where to start, as another generator's `state` tells it. Excludes `seed`.
+    Args:
+        seed: the key, truncated to 64 bits. Without it (and without `state`) the operating system chooses one.
+        state: where to start, as another generator's `state` tells it, or its text. Excludes `seed`.
 
-    Examples
-    --------
     >>> rng = RNG(seed=1234)
     >>> rng(), rng()
     (546353992, 3665621163)
@@ -116,7 +111,11 @@ class RNG:
     seed = property(_get_seed, _set_seed, doc="Write-only: assigning a number restarts the generator with that key.")
 
     def advance(self, n: SupportsIndex) -> None:
-        """Move on by `n` words, as `n` calls would, at the cost of one addition."""
+        """Move on by `n` words, as `n` calls would, at the cost of one addition.
+
+        Args:
+            n: how many words, 0 or more.
+        """
         n = index(n)
         if n < 0:
             raise ValueError(f"Cannot advance by a negative number: got {n}. Set a state to go back.")
@@ -127,13 +126,21 @@ class RNG:
         """Return an independent generator that stands at the same place."""
         return RNG(state=self.state)
 
-    def get_state(self, *, cuda_stream=None) -> RNGState:
-        """Return where the generator stands; `cuda_stream` is accepted and not needed."""
+    def get_state(self, *, cuda_stream: Any = None) -> RNGState:
+        """Return where the generator stands; `cuda_stream` is accepted and not needed.
+
+        Args:
+            cuda_stream: no effect.
+        """
         with _moving:
             return RNGState(self._key, self._position)
 
     def set_state(self, value: RNGState | str | bytes) -> None:
-        """Go to a place that `get_state` told, of this or another generator; its text will do."""
+        """Go to a place that `get_state` told, of this or another generator; its text will do.
+
+        Args:
+            value: what `get_state` gave, or its text.
+        """
         if isinstance(value, bytes):
             value = value.decode("ascii", "replace")
         if isinstance(value, str):
@@ -157,6 +164,9 @@ class RNG:
 
         The state of another rank moves the generator to its position under its own key: tools that keep the state of one
         rank only give it to all, and ranks that are in step have drawn equally often, though perhaps with other seeds.
+
+        Args:
+            state: what `state_dict` gave.
         """
         text = state.get("state") if isinstance(state, dict) else None
         if not isinstance(text, str):
@@ -164,10 +174,10 @@ class RNG:
                 f"RNG.load_state_dict: expected what state_dict() gave, {{'state': text}}, got {str(state)[:60]!r}"
             )
         text, of_rank, rank = text.partition(_OF_RANK)
-        found = RNGState.parse(text)
+        parsed = RNGState.parse(text)
         if of_rank and rank != str(rank_of_world()[0]):
-            found = RNGState(self._key, found._position)
-        self.set_state(found)
+            parsed = RNGState(self._key, parsed._position)
+        self.set_state(parsed)
 
     def __repr__(self) -> str:
         return f"RNG(state={str(self.state)!r})"
@@ -223,10 +233,10 @@ def get_default_rng() -> RNG:
     >>> get_default_rng() is get_default_rng()
     True
     """
-    found = _thread.rng
-    if found is None:
-        found = _thread.rng = RNG(_first_key())
-    return found
+    rng = _thread.rng
+    if rng is None:
+        rng = _thread.rng = RNG(_first_key())
+    return rng
 
 
 def set_seed(seed: SupportsIndex) -> None:
@@ -234,6 +244,9 @@ def set_seed(seed: SupportsIndex) -> None:
 
     Afterwards every random operator of this thread that is given no `rng=` repeats its values. Other processes have
     generators of their own, see `get_default_rng`; a DataLoader's `worker_init_fn` may set their seeds.
+
+    Args:
+        seed: the key, truncated to 64 bits.
 
     >>> set_seed(42)
     >>> get_default_rng()

@@ -37,9 +37,9 @@ class Draws:
         Sample i has the same stream whatever `n` is.
         """
         sequence, counter, phase = unpack(self.position)
-        found = np.empty((n, 4), np.uint64)
-        sample_streams(np.array((self.key, counter, sequence, phase), np.uint64), found)
-        return found
+        keys = np.empty((n, 4), np.uint64)
+        sample_streams(np.array((self.key, counter, sequence, phase), np.uint64), keys)
+        return keys
 
 
 class PipelineDraws(Draws):
@@ -50,10 +50,10 @@ class PipelineDraws(Draws):
     def streams(self, n: int) -> np.ndarray:
         """See `Draws.streams`."""
         sequence, counter, phase = unpack(self.position)
-        found = np.empty((n, 4), np.uint64)
-        found[:] = self.key, counter, 0, phase
-        found[:, 2] = np.uint64(sequence) + np.uint64(SAMPLE_STRIDE) * np.arange(n, dtype=np.uint64)
-        return found
+        keys = np.empty((n, 4), np.uint64)
+        keys[:] = self.key, counter, 0, phase
+        keys[:, 2] = np.uint64(sequence) + np.uint64(SAMPLE_STRIDE) * np.arange(n, dtype=np.uint64)
+        return keys
 
 
 class PipelineRNG:

@@ -112,16 +112,16 @@ def _table(values: Values, dtype: DType) -> Table:
 def _affine(range: Values, dtype: DType) -> np.ndarray:
     """What makes a word an element of each sample's range: start, scale and the greatest number allowed, `[n, 3]`."""
     ends = range.rows(2, what="(low, high)")
-    found = np.empty((len(ends), 3), drawn_type(dtype))
+    affine = np.empty((len(ends), 3), drawn_type(dtype))
     if not range.varies:
-        found[:] = _affine_of(*ends[0].tolist(), dtype)
-        return found
+        affine[:] = _affine_of(*ends[0].tolist(), dtype)
+        return affine
     for i, (low, high) in enumerate(ends.tolist()):
         try:
-            found[i] = _affine_of(low, high, dtype)
+            affine[i] = _affine_of(low, high, dtype)
         except RuntimeError as error:
             raise bad_sample(i, str(error)) from None
-    return found
+    return affine
 
 
 @functools.lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ Column = (
 
 
 def holds_objects(column: Column) -> bool:
-    """Whether a column holds Python objects that are no arrays."""
+    """Whether a column holds Python objects other than arrays."""
     return isinstance(column, list) and bool(column) and not is_sample(column[0])
 
 
@@ -53,7 +53,11 @@ class Output:
 
     def refused(self, column: Column) -> tuple[int, str] | None:
         """The first of these samples that is not of the declared element type and number of dimensions, or, where the
-        data tells, not of those of the first sample; and a text that says so. None if all are well."""
+        data tells, not of those of the first sample; and a text that says so. None if all are well.
+
+        Args:
+            column: the samples of this output in a batch.
+        """
         if isinstance(column, list):
             kinds = [_kind_of(sample) for sample in (column[:1] if self.told else column)]
         else:

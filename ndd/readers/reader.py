@@ -50,6 +50,9 @@ class Reader(Definition):
     Attributes:
         devices: the devices that `device` may name.
         gives_dicts: samples are dicts, keyed by the outputs' names, instead of tuples.
+
+    Args:
+        *positional, **arguments: those of the reader's `_open`, and those that all readers share.
     """
 
     _session_type: ClassVar[type[Session]] = Session
@@ -74,6 +77,9 @@ class Reader(Definition):
         """Name, element type, number of dimensions, layout and device of each output of a reader with these arguments.
 
         Opens nothing and needs no data. Required arguments that do not matter here may be left out.
+
+        Args:
+            *positional, **arguments: those of the reader.
 
         >>> import ndd
         >>> [(output.name, str(output.dtype)) for output in ndd.readers.File.outputs()]
@@ -136,6 +142,12 @@ class Reader(Definition):
         finished first, also with another `batch_size` or `last_batch`: an epoch that began with "fill" continues as "partial"
         or "drop" to the end of the shard's pass over its samples. An epoch raises RuntimeError if it is used after another
         one began anew; epochs with "fill" take turns in one stream.
+
+        Args:
+            batch_size: samples in a batch; None: single samples.
+            ctx: the `EvalContext` in which the reader computes; default: the current one.
+            capture: every iteration calls the same operators, and ndd may compute ahead.
+            last_batch: "fill", "partial" or "drop": what becomes of the last samples.
 
         >>> import ndd, tempfile, pathlib
         >>> root = pathlib.Path(tempfile.mkdtemp())
@@ -230,6 +242,10 @@ class Reader(Definition):
         """The samples with these numbers (stored order, any number of times each) as one batch for each output.
         Does not move the reader.
 
+        Args:
+            indices: integers, from 0 or (negative) from the end, in any order. IndexError for numbers beyond the data
+                set.
+
         >>> import ndd
         >>> reader = ndd.readers.File(files=[ndd.readers.__file__] * 4, labels=[7, 8, 9, 10])
         >>> data, labels = reader.fetch([3, 0, -1])
@@ -267,7 +283,11 @@ class Reader(Definition):
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """The sizes that DALI reports: `epoch_size` (all samples), `epoch_size_padded` (with every shard padded to the
-        largest, if `pad_last_batch`), `number_of_shards`, `shard_id`, `pad_last_batch`, `stick_to_shard`."""
+        largest, if `pad_last_batch`), `number_of_shards`, `shard_id`, `pad_last_batch`, `stick_to_shard`.
+
+        Args:
+            batch_size: no effect.
+        """
         with self._session.entered():
             order = self._session.opened()[1]
             shards = order.shards
@@ -285,6 +305,9 @@ class Reader(Definition):
 
         After `set_state` (on this or an equal reader, in this or another process) the next batch is the one that
         would have come next here, and the epoch ends where it would have ended.
+
+        Args:
+            cuda_stream: no effect.
         """
         return self._session.state()
 
@@ -302,6 +325,9 @@ class Reader(Definition):
         With `shard="auto"` the state of one rank is enough if all ranks were in step, that is, had taken equally many batches
         of the same sizes, as DDP makes them. Tools that keep the state of one rank only, or give it to more or fewer ranks,
         lose nothing. (Neither is in DALI.)
+
+        Args:
+            state: what `get_state` gave, its text, or a list of those of all shards.
         """
         every_rank = isinstance(state, list | tuple)
         saved = [states.parse(self._display, each) for each in (state if every_rank else [state])]
@@ -312,9 +338,13 @@ class Reader(Definition):
         return {"state": str(self.get_state())}
 
     def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
-        """`set_state` for what `state_dict` returned; a list for those of all ranks."""
+        """`set_state` for what `state_dict` returned; a list for those of all ranks.
+
+        Args:
+            state: a dict of `state_dict`, or a list of them.
+        """
         every_rank = isinstance(state, list | tuple)
-        texts = [states.kept_text(self._display, each) for each in (state if every_rank else [state])]
+        texts = [states.state_text(self._display, each) for each in (state if every_rank else [state])]
         self.set_state(texts if every_rank else texts[0])
 
     def __repr__(self) -> str:

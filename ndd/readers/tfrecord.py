@@ -58,7 +58,7 @@ class TFRecord(Reader):
     where the record cannot be understood: to say which of the two is wrong. `shuffle_after_epoch` shuffles (in DALI 2.4.0
     it reads the same shard in stored order).
 
-    Raises: TypeError for features that are none. When the first sample is asked for, RuntimeError for no features or
+    Raises: TypeError for values that are not features. When the first sample is asked for, RuntimeError for no features or
     files, a missing, broken or empty index, not as many indices as files, more shards than records; without an index
     also for a file that is cut off or no TFRecord file. At its batch for a record that is cut off, none (as with the
     index of another file), or does not fit a feature.
@@ -110,21 +110,21 @@ class TFRecord(Reader):
                 f"{self._display}: Number of index files needs to match the number of data files: expected "
                 f"{len(paths)}, got {len(indices)}; without index_path an index is made"
             )
-        found = [
+        opened = [
             listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records, _tiles, _lists_records)
             for pair in zip(paths, indices, strict=True)
         ]
         if index_path is None:
-            compressed = ["compressed" in index for index in found]
+            compressed = ["compressed" in index for index in opened]
         else:
             compressed = are_compressed(paths)
             states = statuses(paths)
-            for own, index, file, state, packed in zip(found, indices, paths, states, compressed, strict=True):
+            for own, index, file, state, packed in zip(opened, indices, paths, states, compressed, strict=True):
                 if isinstance(state, Status) and not packed:
                     end = int((own["offsets"] + own["sizes"]).max())
                     warn_of_unlisted(self._display, str(index), file, end, state.size)
-        containers = np.repeat(np.arange(len(paths)), [len(index["offsets"]) for index in found])
-        offsets, sizes = (np.concatenate([index[key] for index in found]) for key in ("offsets", "sizes"))
+        containers = np.repeat(np.arange(len(paths)), [len(index["offsets"]) for index in opened])
+        offsets, sizes = (np.concatenate([index[key] for index in opened]) for key in ("offsets", "sizes"))
         if not len(offsets):
             raise RuntimeError(f"{self._display}: no records in {', '.join(map(repr, paths))}")
         packed = {path for path, is_one in zip(paths, compressed, strict=True) if is_one}
@@ -190,7 +190,7 @@ def _check_count(path: str, count: int, packed_size: int) -> None:
 
 
 def are_compressed(paths: Sequence[str]) -> list[bool]:
-    """Which files gzip or zlib has compressed as a whole. One that cannot be read is none of them."""
+    """Which files gzip or zlib has compressed as a whole. A file that cannot be read is not one of them."""
     compressed: list[bool] = []
     for start in range(0, len(paths), _OPEN_AT_ONCE):
         part = paths[start : start + _OPEN_AT_ONCE]
@@ -258,7 +258,7 @@ class _Examples(ContainerStore):
         return Records.found(self._columns(features, faults), faults)
 
     def _strangers(self, features: _ParsedFeatures, offsets: np.ndarray) -> dict[int, Exception]:
-        """The records that are none, by their place."""
+        """The errors of bytes that are not records, by their position."""
         faults: dict[int, Exception] = {}
         for place in np.flatnonzero(features.states != GOOD).tolist():
             state, size, length = int(features.states[place]), int(features.sizes[place]), int(features.lengths[place])
@@ -387,7 +387,7 @@ def _output(name: str, feature: Feature) -> Output:
 
 
 def _checked(reader: str, features: Any) -> dict[str, Feature]:
-    """The features; TypeError if these are none."""
+    """The features; TypeError for other values."""
     if features is None:
         return {}
     if not isinstance(features, Mapping):

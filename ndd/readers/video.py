@@ -98,7 +98,10 @@ class Video(Reader):
         sequence_length: how many frames a sequence has.
         stride: how far these are apart.
         step: how far sequences begin apart; below 1: `sequence_length * stride`.
-        filenames, labels, file_root, file_list: see above. Empty `labels` stand for 0, 1, 2, ...
+        filenames: paths of the videos.
+        labels: a whole number for each of `filenames`; an empty list stands for 0, 1, 2, ...
+        file_root: the folder of classes.
+        file_list: the text file of paths, labels and parts.
         file_list_frame_num: start and end are numbers of frames; of no whole numbers the start is rounded up, the end down.
         file_list_include_preceding_frame: round moments the other way, so that the first frame is not later than the
             start. By default the first frame is the first one not before `start`, and the last one is before the last
@@ -122,8 +125,8 @@ class Video(Reader):
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
     Raises (when the first sample is asked for): RuntimeError for no or several sources, a missing or malformed list, a
-    file that is no video (with `on_error="skip"` it is left out), no sequence in any of them; at its batch for a frame that
-    cannot be decoded (with `on_error="skip"` its sequence is left out).
+    file that is not a video (with `on_error="skip"` it is left out), no sequence in any of them; at its batch for a frame
+    that cannot be decoded (with `on_error="skip"` its sequence is left out).
 
     >>> import ndd, numpy as np, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "gray.mp4")

@@ -33,7 +33,7 @@ def imagenet_train(
         augment: "trivial" is TrivialAugmentWide, "rand" RandAugment (2 steps of magnitude 9), "auto" AutoAugment of ImageNet.
         random_erase: the probability that a rectangle becomes 0.
         device: "cpu" or "gpu".
-        rng: see `ndd.recipes`.
+        rng: an `ndd.random.RNG`; without it the generator of the thread.
 
     >>> import ndd
     >>> ndd.recipes.imagenet_train(176, augment="trivial", random_erase=0.1)

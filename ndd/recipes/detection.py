@@ -24,7 +24,7 @@ def detection(
         size: height and width of the results, in pixels.
         train: False leaves out the random steps.
         device: "cpu" or "gpu".
-        rng: see `ndd.recipes`.
+        rng: an `ndd.random.RNG`; without it the generator of the thread.
 
     >>> import ndd
     >>> ndd.recipes.detection(300, train=False)

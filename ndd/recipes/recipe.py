@@ -19,6 +19,15 @@ class Recipe:
         name: of the function that made it.
         settings: its arguments, by name.
         source: the text of the steps.
+
+    Args:
+        make: makes the recipe anew from its settings, for `pickle`.
+        steps: the function.
+
+    >>> import ndd
+    >>> recipe = ndd.recipes.imagenet_eval(224)
+    >>> recipe.name, recipe.settings["size"]
+    ('imagenet_eval', 224)
     """
 
     def __init__(self, make: Callable[..., Recipe], steps: Callable[..., Any], settings: dict[str, Any]):
@@ -72,6 +81,9 @@ def recipe(steps: Callable[..., Any]) -> Callable[..., Recipe]:
 
     Raises TypeError for settings that it does not have, and ValueError for a value that the setting's `Literal` does not name:
     when the recipe is made.
+
+    Args:
+        steps: the function that is decorated; it gives a batch or a tuple of them.
 
     >>> import ndd, numpy as np
     >>> @ndd.recipes.recipe

@@ -25,8 +25,9 @@ def segmentation(
     """Encoded pictures with masks to float32 CHW of `size` x `size`, and masks HW of int64 (for evaluation of their own sizes).
 
     Equals torchvision's references/segmentation, `SegmentationPresetTrain` and, with `train=False`, `SegmentationPresetEval`
-    (that of DeepLab and FCN): the shorter side resized to between a half and twice `base`, mirrored or not, and a random window,
-    with 0 and `ignore` where it reaches beyond the picture; for evaluation the shorter side resized to `base`.
+    (that of DeepLab and FCN): the shorter side resized to between a half and twice `base`, mirrored or not, made up to the size
+    at the right and at the bottom (pictures with 0, masks with `ignore`), and a random window of that; for evaluation the shorter
+    side resized to `base`.
 
     Args:
         masks: labels of pixels, HW or HWC with one channel: decoded, or encoded as PNG.
@@ -35,7 +36,7 @@ def segmentation(
         train: False leaves out the random steps and the window.
         ignore: the label of what lies outside.
         device: "cpu" or "gpu".
-        rng: see `ndd.recipes`.
+        rng: an `ndd.random.RNG`; without it the generator of the thread.
 
     >>> import ndd
     >>> ndd.recipes.segmentation(train=False)
@@ -48,18 +49,21 @@ def segmentation(
     elif device == "gpu":
         masks = masks.gpu()
     both = ndd.Targets(images, semantic=masks)
-    side = ndd.random.uniform(range=[base / 2, base * 2], batch_size=count, rng=rng) if train else base
+    sides = [base // 2, base * 2 + 1]
+    side = ndd.math.floor(ndd.random.uniform(range=sides, batch_size=count, rng=rng)) if train else base
     both = both.resize(resize_shorter=side, rule="torchvision")
     images, masks = both.images, both.semantic
     if both.semantic.ndim == 2:
         masks = ndd.reinterpret(masks, src_dims=[0, 1, -1], layout="HWC")
     if not train:
         return ndd.crop_mirror_normalize(images, mean=MEAN, std=STD), _labels(masks)
-    across, down = (ndd.random.uniform(range=[0, 1], batch_size=count, rng=rng) for _ in range(2))
-    window = {"crop": [size, size], "crop_pos_x": across, "crop_pos_y": down, "out_of_bounds_policy": "pad"}
     mirror = ndd.random.coin_flip(batch_size=count, rng=rng)
-    masks = ndd.flip(ndd.crop(masks, **window, fill_values=[ignore]), horizontal=mirror)
-    images = ndd.flip(ndd.crop(images, **window), horizontal=mirror)
+    down, across = (ndd.random.uniform(range=[0, 1], batch_size=count, rng=rng) for _ in range(2))
+    layers = []
+    for layer, fill in ((images, 0), (masks, ignore)):
+        layer = ndd.pad(ndd.flip(layer, horizontal=mirror), axis_names="HW", shape=[size, size], fill_value=fill)
+        layers.append(ndd.crop(layer, crop=[size, size], crop_pos_x=across, crop_pos_y=down))
+    images, masks = layers
     return ndd.crop_mirror_normalize(images, mean=MEAN, std=STD), _labels(masks)
 
 

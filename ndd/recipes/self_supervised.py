@@ -24,7 +24,7 @@ def simclr(
         views: the number of views of each picture.
         strength: of the colour jitter: 0.8, 0.8, 0.8 and 0.2 times this. The paper takes 1.0 for ImageNet, 0.5 for CIFAR.
         device: "cpu" or "gpu".
-        rng: see `ndd.recipes`.
+        rng: an `ndd.random.RNG`; without it the generator of the thread.
 
     >>> import ndd
     >>> print(ndd.recipes.simclr(96, strength=0.5).settings)
@@ -72,7 +72,7 @@ def dino_multicrop(
         local_crops: the number of small windows.
         global_scale, local_scale: their shares of the picture's area.
         device: "cpu" or "gpu".
-        rng: see `ndd.recipes`.
+        rng: an `ndd.random.RNG`; without it the generator of the thread.
 
     >>> import ndd
     >>> ndd.recipes.dino_multicrop(local_crops=6).settings["local_scale"]

@@ -33,7 +33,7 @@ def speech(
         dither: the deviation of the noise; 0 adds none, as for evaluation.
         preemphasis: its coefficient.
         device: "cpu" or "gpu"; sounds are decoded on the CPU.
-        rng: see `ndd.recipes`.
+        rng: an `ndd.random.RNG`; without it the generator of the thread.
 
     The sounds of a batch differ in length: `features.torch(pad=True)` gives one tensor, `features.shape` tells the frames.
 

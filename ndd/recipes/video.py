@@ -34,7 +34,7 @@ def video_clips(
         resize: height and width before the window is cut, in pixels.
         train: False leaves out the random steps.
         device: "cpu" or "gpu".
-        rng: see `ndd.recipes`.
+        rng: an `ndd.random.RNG`; without it the generator of the thread.
 
     >>> import ndd
     >>> ndd.recipes.video_clips(resize=(256, 342), size=224).settings["resize"]

@@ -76,13 +76,13 @@ def neighbours(axes: tuple[int, ...]) -> bool:
 
 def steps(shapes: np.ndarray, axes: tuple[int, ...], sizes: np.ndarray) -> np.ndarray:
     """For every axis `[N, ndim]` how far a step along it moves in an array of the kept elements, or of one number."""
-    found = np.zeros((len(shapes), max(1, shapes.shape[1])), np.int64)
+    table = np.zeros((len(shapes), max(1, shapes.shape[1])), np.int64)
     step = np.where(sizes == 1, 0, 1)
     for d in range(shapes.shape[1] - 1, -1, -1):
         if d not in axes:
-            found[:, d] = step
+            table[:, d] = step
             step = step * shapes[:, d]
-    return found
+    return table
 
 
 def _stages(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray, ...]]:
@@ -117,16 +117,16 @@ def _divided(wanted: int, rows: np.ndarray) -> list[np.ndarray]:
     if wanted <= 16:
         return [one]
     most = [wanted] if wanted <= _SERIAL else [wanted, wanted // 128]
-    found = [np.minimum(count, np.maximum(rows, 1)) for count in most]
-    return [*[splits for splits in found if int(splits.max(initial=1)) > 16], one]
+    shares = [np.minimum(count, np.maximum(rows, 1)) for count in most]
+    return [*[splits for splits in shares if int(splits.max(initial=1)) > 16], one]
 
 
 def _runs(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray, bool]]:
-    found: list[tuple[np.ndarray, bool]] = []
+    parts: list[tuple[np.ndarray, bool]] = []
     for d in range(shapes.shape[1]):
         reduced = d in axes
-        if found and found[-1][1] == reduced:
-            found[-1] = (found[-1][0] * shapes[:, d], reduced)
+        if parts and parts[-1][1] == reduced:
+            parts[-1] = (parts[-1][0] * shapes[:, d], reduced)
         else:
-            found.append((shapes[:, d], reduced))
-    return found
+            parts.append((shapes[:, d], reduced))
+    return parts

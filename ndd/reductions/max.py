@@ -25,6 +25,7 @@ def max(
         axes: the axes to reduce; negative ones count from the end. Default: all.
         axis_names: the same by letters of the layout, instead of `axes`.
         keep_dims: leave the reduced axes with extent 1, and the layout as it is.
+        input: integers or float32, of any rank and layout.
 
     Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for an unknown
     letter and for bool, float16 and float64 inputs.

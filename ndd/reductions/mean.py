@@ -28,6 +28,7 @@ def mean(
         axis_names: the same by letters of the layout, instead of `axes`.
         keep_dims: leave the reduced axes with extent 1, and the layout as it is.
         dtype: the element type of the result.
+        input: integers or float32, of any rank and layout.
 
     Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that
     is not in the layout, for bool, float16 and float64 inputs, and for a `dtype` that cannot be.

@@ -51,9 +51,9 @@ def reduction(declared: Callable[..., Any]) -> Any:
         return Spec(result, data.ndim - len(chosen), layout or None, data.device)
 
     about = "mean" in inspect.signature(declared).parameters
-    found = operator(outcome, types=_TYPES, reads={"mean": "anywhere"} if about else "device")
+    op = operator(outcome, types=_TYPES, reads={"mean": "anywhere"} if about else "device")
 
-    @found.plan
+    @op.plan
     def _(data, mean=None, *, axes, axis_names, keep_dims, dtype=None, ddof=0):
         chosen = chosen_axes(axes, axis_names, data)
         kept = [d for d in range(data.ndim) if d not in chosen]
@@ -73,9 +73,9 @@ def reduction(declared: Callable[..., Any]) -> Any:
         per_sample = {"extents": extents} if runs > 1 else {}
         return Plan(shapes if keep_dims else shapes[:, kept], per_sample, shared, **compiled)
 
-    found.cpu(_reduce_about if about else _reduce)
-    found.cuda("reduce.cu")(_launch)
-    return found
+    op.cpu(_reduce_about if about else _reduce)
+    op.cuda("reduce.cu")(_launch)
+    return op
 
 
 def chosen_axes(axes: Any, names: str | None, data: Any) -> list[int]:
@@ -93,15 +93,15 @@ def chosen_axes(axes: Any, names: str | None, data: Any) -> list[int]:
         axes = [layout.index(letter) for letter in names]
     if axes is None:
         return list(range(ndim))
-    found: list[int] = []
+    chosen: list[int] = []
     for axis in map(int, axes):
         if not -ndim <= axis < ndim:
             raise IndexError(f"Axis index out of range: {axis} not in range [{-ndim},{ndim - 1}]")
         axis %= ndim
-        if axis in found:
+        if axis in chosen:
             raise ValueError(f"Duplicate axis index {axis}")
-        found.append(axis)
-    return sorted(found)
+        chosen.append(axis)
+    return sorted(chosen)
 
 
 def _ends_of_runs(axes: list[int]) -> list[int]:
@@ -163,13 +163,13 @@ def _reduce_about(data, mean, out, kind, finish, chosen, ddof):
     with np.errstate(all="ignore"):
         total = accumulate(kind, x, axes, out.dtype, mean).reshape(out.shape)
         if finish == "plain":
-            found: Any = total
+            result: Any = total
         elif out.dtype.kind == "f":
-            found = np.true_divide(total, count - ddof)
+            result = np.true_divide(total, count - ddof)
         else:
             # DALI accumulates in the type of the result, which wraps, and divides in float32.
-            found = total.astype(out.dtype).astype(np.float32) * (np.float32(1) / np.float32(count))
-        np.copyto(out, np.sqrt(found) if finish == "root" else found, casting="unsafe")
+            result = total.astype(out.dtype).astype(np.float32) * (np.float32(1) / np.float32(count))
+        np.copyto(out, np.sqrt(result) if finish == "root" else result, casting="unsafe")
 
 
 def _launch(launch, data, *others, kind, finish, chosen, ddof):

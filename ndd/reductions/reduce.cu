@@ -126,10 +126,11 @@ KERNEL_NAME(pool)(const Sample* samples, int count, Shared shared) {
 }
 #else
 #if TOGETHER
+#include "block.cuh"
+
 // Called by all threads of a block; in the sample's last block it adds up the accumulators in `s.parts`.
 inline void finish_together(const Sample& s, const Shared& shared) {
   __shared__ int is_last;
-  __shared__ ACC held[256];
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) is_last = atomicAdd((int*)&s.arrived, 1) == int(gridDim.x) - 1;
@@ -141,14 +142,8 @@ inline void finish_together(const Sample& s, const Shared& shared) {
     ACC acc = nothing(shared);
     for (long long k = threadIdx.x; k < s.splits; k += blockDim.x)
       acc = joined(acc, fresh((const ACC*)s.parts + first + k * s.inner));
-    held[threadIdx.x] = acc;
-    __syncthreads();
-    for (int half = 128; half > 0; half /= 2) {
-      if (int(threadIdx.x) < half) held[threadIdx.x] = joined(held[threadIdx.x], held[threadIdx.x + half]);
-      __syncthreads();
-    }
-    if (threadIdx.x == 0) finish(s, shared, kept, held[0]);
-    __syncthreads();
+    acc = joined_in_block(acc, [](ACC a, ACC b) { return joined(a, b); });
+    if (threadIdx.x == 0) finish(s, shared, kept, acc);
   }
 }
 #endif

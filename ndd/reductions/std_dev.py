@@ -28,6 +28,7 @@ def std_dev(
         keep_dims: leave the reduced axes with extent 1, and the layout as it is.
         ddof: what to take from the number of elements before dividing (1 for the unbiased estimate, the
             default of torch; NumPy's is 0, as here).
+        data: integers or float32, of any rank and layout.
 
     Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that
     is not in the layout, for bool, float16 and float64 inputs, and for a `mean` of another type or size.

@@ -70,8 +70,8 @@ def _(call, input, *, foreground, threshold, value):
     )
 
 
-def _bounds(given: Values | None, n: int, kind: Any) -> np.ndarray:
-    return np.zeros(n, kind) if given is None else given.each().astype(kind)
+def _bounds(values: Values | None, n: int, kind: Any) -> np.ndarray:
+    return np.zeros(n, kind) if values is None else values.each().astype(kind)
 
 
 def _foreground(against: np.ndarray, equal: bool, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -141,8 +141,8 @@ def _(x, lowest, highest, stream, extents, out):
     places = np.flatnonzero((x >= lowest) & (x <= highest))
     if not places.size:
         return False
-    _place.in_python()(stream, np.array([places.size]), found := np.empty(1, np.int64))
-    out[:] = np.unravel_index(places[found[0]], extents)
+    _place.in_python()(stream, np.array([places.size]), picked := np.empty(1, np.int64))
+    out[:] = np.unravel_index(places[picked[0]], extents)
     return True
 
 

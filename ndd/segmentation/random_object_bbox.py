@@ -18,10 +18,10 @@ from ndd._tensor import Store
 from ndd._tensor.dtype import int32
 from ndd._tensor.memory import host_empty
 
-_KEPT = 4096  # sets of boxes that `cache_objects` keeps, the last used ones
+_MOST_CACHED = 4096  # sets of boxes that `cache_objects` keeps, the last used ones
 _WORDS = 8
 _FEW = 1 << 14  # runs of pixels that Python's interpreter joins in less time than compiling takes
-_kept: OrderedDict[Any, Any] = OrderedDict()
+_cached: OrderedDict[Any, Any] = OrderedDict()
 
 
 @operator(
@@ -95,10 +95,10 @@ def random_object_bbox(
     if input.ndim == 0:
         raise RuntimeError("expected a mask of at least one axis, got a number")
     box = output(int32, 1)
-    found = (box,) if format == "box" else (box, box)
+    outputs = (box,) if format == "box" else (box, box)
     if output_class:
-        found = (*found, output(int32, 0))
-    return found if len(found) > 1 else box
+        outputs = (*outputs, output(int32, 0))
+    return outputs if len(outputs) > 1 else box
 
 
 # A batch: which samples are labelled follows from what was drawn for all.
@@ -110,7 +110,7 @@ def _(
     labels = _Labels(call.n, background, classes, class_weights)
     least = None if threshold is None else threshold.rows(input.ndim, repeat=True)
     draws, probability = _draws(call.draws.streams(call.n)), foreground_prob.each().tolist()
-    boxes, found = np.zeros((call.n, 2, input.ndim), np.int32), labels.background.copy()
+    boxes, picked = np.zeros((call.n, 2, input.ndim), np.int32), labels.background.copy()
     boxes[:, 1] = input.shapes
     drawn = [i for i in range(call.n) if draws[i].number() < probability[i]]
     for i, (every, own) in zip(drawn, _objects(call, input, labels.background, drawn, cache_objects), strict=True):
@@ -121,14 +121,14 @@ def _(
             raise_first({i: error})
         if chosen is not None:
             boxes[i] = chosen[0]
-            found[i] = labels.background[i] if chosen[1] is None else chosen[1]
+            picked[i] = labels.background[i] if chosen[1] is None else chosen[1]
     if format == "anchor_shape":
         boxes[:, 1] -= boxes[:, 0]
     results: list[np.ndarray] = (
         [boxes.reshape(call.n, -1)] if format == "box" else [boxes[:, 0].copy(), boxes[:, 1].copy()]
     )
     if output_class:
-        results.append(found)
+        results.append(picked)
     return results if len(results) > 1 else results[0]
 
 
@@ -253,14 +253,14 @@ def _objects(call: Call, input: Operand, background: np.ndarray, which: list[int
         i: (blake2b(masks[i].tobytes(), digest_size=32).digest(), masks[i].dtype, masks[i].shape, int(background[i]))
         for i in which
     }
-    known = {i: _kept.pop(keys[i], None) for i in which}
+    known = {i: _cached.pop(keys[i], None) for i in which}
     new = [i for i in which if known[i] is None]
     for i, (boxes, labels) in zip(new, _found_in(call, input, background, new), strict=True):
         known[i] = boxes.copy(), labels.copy()  # these are parts of what is far larger
     for i in which:
-        _kept[keys[i]] = known[i]
-    while len(_kept) > _KEPT:
-        _kept.popitem(last=False)
+        _cached[keys[i]] = known[i]
+    while len(_cached) > _MOST_CACHED:
+        _cached.popitem(last=False)
     return [known[i] for i in which]
 
 
@@ -329,18 +329,18 @@ def _boxes_of(mask, extents, background, start, end, parent, labels, boxes, labe
             if at[k] > 0:
                 _join_lines(firsts, line, line - steps[k], start, end, parent, labels)
         _next_line(at, extents)
-    found = 0
+    n_boxes = 0
     at[:] = 0
     for line in range(lines):
         for i in range(firsts[line], firsts[line + 1]):
             at[axes - 1] = start[i]
             if parent[i] == i:
                 # From here on a root holds -1 less its number.
-                label[found] = labels[i]
+                label[n_boxes] = labels[i]
                 for k in range(axes):
-                    boxes[found, 0, k], boxes[found, 1, k] = at[k], at[k] + 1
-                parent[i] = -1 - found
-                found += 1
+                    boxes[n_boxes, 0, k], boxes[n_boxes, 1, k] = at[k], at[k] + 1
+                parent[i] = -1 - n_boxes
+                n_boxes += 1
             j = np.int64(i)
             while parent[j] >= 0:
                 j = np.int64(parent[j])
@@ -350,7 +350,7 @@ def _boxes_of(mask, extents, background, start, end, parent, labels, boxes, labe
                 box[1, k] = max(box[1, k], at[k] + 1)
             box[1, axes - 1] = max(box[1, axes - 1], end[i])
         _next_line(at, extents)
-    return found
+    return n_boxes
 
 
 @kernel

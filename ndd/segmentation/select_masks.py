@@ -76,11 +76,11 @@ def _(call, mask_ids, polygons, vertices, *, reindex_masks):
 
 
 def _error(wrong: list[int], vertex_counts: np.ndarray) -> Exception:
-    what, i, *numbers = wrong
-    if what == _OUTSIDE:
+    fault, i, *numbers = wrong
+    if fault == _OUTSIDE:
         start, end = numbers
         return bad_sample(i, f"polygons: expected vertices within 0..{vertex_counts[i]}, got {start}..{end}")
-    said = "once, got it twice" if what == _TWICE else "to be the number of a polygon's object, which it is not"
+    said = "once, got it twice" if fault == _TWICE else "to be the number of a polygon's object, which it is not"
     return bad_sample(i, f"mask_ids: expected {numbers[0]} {said}")
 
 
@@ -105,7 +105,7 @@ def choose(
     )
     at = 0
     for s in range(id_counts.size):
-        wanted, given, id_start, row_start = id_counts[s], polygon_counts[s], id_starts[s], polygon_starts[s]
+        wanted, available, id_start, row_start = id_counts[s], polygon_counts[s], id_starts[s], polygon_starts[s]
         mask = 1
         while mask < 2 * wanted:
             mask *= 2
@@ -119,7 +119,7 @@ def choose(
                 wrong[0], wrong[1], wrong[2] = _TWICE, s, number
                 return False
             table[k] = i
-        for j in range(given):
+        for j in range(available):
             rank = table[_slot(table, mask, ids, id_start, polygons[row_start + 3 * j])]
             ranks[j] = rank
             if rank >= 0:
@@ -129,7 +129,7 @@ def choose(
                 wrong[0], wrong[1], wrong[2] = _WITHOUT, s, ids[id_start + i]
                 return False
             ends[i + 1] += ends[i]
-        for j in range(given):
+        for j in range(available):
             rank = ranks[j]
             if rank >= 0:
                 place = at + ends[rank]

@@ -40,21 +40,21 @@ class Names:
         """What a class is called here."""
         first, _, rest = kind.__qualname__.partition(".")
         if kind.__module__ == "builtins":
-            found = self.add("builtins", first, f"_{first}") if first in self._shadowed else first
+            local = self.add("builtins", first, f"_{first}") if first in self._shadowed else first
         else:
-            found = self.add(kind.__module__, first)
-        return f"{found}.{rest}" if rest else found
+            local = self.add(kind.__module__, first)
+        return f"{local}.{rest}" if rest else local
 
     def lines(self) -> list[str]:
         """The import statements."""
-        found = []
+        imports = []
         for module, names in sorted(self._imports.items()):
             listed = [there if here == there else f"{there} as {here}" for here, there in sorted(names.items())]
             line = f"from {module} import {', '.join(listed)}"
             if len(line) > 120:
                 line = "\n    ".join([f"from {module} import (", *[f"{name}," for name in listed]]) + "\n)"
-            found.append(line)
-        return found
+            imports.append(line)
+        return imports
 
 
 def plain(annotation: Any, names: Names) -> str:
@@ -93,11 +93,13 @@ def accepted(annotation: Any, names: Names, batch: bool) -> list[str]:
         return [text for a in _members(arguments) for text in accepted(a, names, batch)]
     if origin in _VECTORS or annotation in _VECTORS:
         element = arguments[0] if arguments else Any
-        one = accepted(element, names, batch)
+        element_type = accepted(element, names, batch)
         sequence = names.add("collections.abc", "Sequence")
-        inner = [*one, f"{sequence}[{united(one)}]"] if element is float else one  # a matrix as a list of its rows
+        inner = (
+            [*element_type, f"{sequence}[{united(element_type)}]"] if element is float else element_type
+        )  # a matrix as a list of its rows
         return [
-            *one,
+            *element_type,
             f"{sequence}[{united(inner)}]",
             *([] if element is str else [names.add("ndd._typing", "Array")]),
         ]

@@ -36,14 +36,14 @@ def stale() -> dict[Path, str]:
 
 def modules() -> list[ModuleType]:
     """The public modules with something that only a stub can type: operators, functions of elements, readers."""
-    found = [ndd]
-    for module in found:
+    packages = [ndd]
+    for module in packages:
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name)
-            if isinstance(value, ModuleType) and value.__name__.startswith("ndd.") and value not in found:
-                found.append(value)
-    found.append(importlib.import_module("ndd._tensor.arithmetic"))
-    return [m for m in found if m.__name__ not in _TYPED and not m.__name__.startswith("ndd.auto_aug.")]
+            if isinstance(value, ModuleType) and value.__name__.startswith("ndd.") and value not in packages:
+                packages.append(value)
+    packages.append(importlib.import_module("ndd._tensor.arithmetic"))
+    return [m for m in packages if m.__name__ not in _TYPED and not m.__name__.startswith("ndd.auto_aug.")]
 
 
 # Modules without operators of their own, and `fn`, whose functions take the nodes of a pipeline and are made on demand.

@@ -113,10 +113,10 @@ def _methods(name: str, kind: type, names: Names) -> list[str]:
 def _decorator(name: str, function: Any, names: Names) -> list[str]:
     """`@ndd.operator`, bare and with options."""
     taken = f"{names.add('collections.abc', 'Callable')}[{names.add('ndd._typing', 'P')}, {names.add('typing', 'Any')}]"
-    given = f"{names.add('ndd._typing', 'Declared')}[P]"
+    base = f"{names.add('ndd._typing', 'Declared')}[P]"
     (declared, *options), _ = _as_declared(function, names)
     bare = declared.replace(annotation=taken, default=inspect.Parameter.empty, kind=inspect.Parameter.POSITIONAL_ONLY)
-    forms = [definition(name, [bare], given), definition(name, options, f"Callable[[{taken}], {given}]")]
+    forms = [definition(name, [bare], base), definition(name, options, f"Callable[[{taken}], {base}]")]
     return overloaded(forms, names)
 
 

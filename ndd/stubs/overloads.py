@@ -28,11 +28,11 @@ def outputs_of(operator: Any) -> list[tuple[dict[str, Any], int | None]]:
     choices = [(False, True) if name in operator.inputs else _choices(annotations[name]) for name in names]
     if not all(choices):
         return [({}, None)]
-    found: list[tuple[dict[str, Any], int | None]] = []
+    variants: list[tuple[dict[str, Any], int | None]] = []
     for combination in itertools.product(*choices):
         values = dict(zip(names, combination, strict=True))
-        found.append((values, declared(**values)))
-    return found
+        variants.append((values, declared(**values)))
+    return variants
 
 
 def _choices(annotation: Any) -> tuple[Any, ...]:
@@ -50,8 +50,8 @@ def _batch_only(operator: Any) -> bool:
     """Whether a call without a batch size is an error."""
     if operator.inputs or operator.variadic or any(a.required for a in operator.arguments):
         return False
-    found = operator.function(**{a.name: a.default for a in operator.arguments})
-    return isinstance(found, Samples) and found.batch_only
+    outcome = operator.function(**{a.name: a.default for a in operator.arguments})
+    return isinstance(outcome, Samples) and outcome.batch_only
 
 
 def operator_overloads(name: str, function: Any, names: Names) -> list[str]:
@@ -64,14 +64,16 @@ def operator_overloads(name: str, function: Any, names: Names) -> list[str]:
     operator = function.operator
     declared = _declaration(operator)
     own = inspect.signature(function).parameters.values()
-    one, several = names.add("ndd._typing", "TensorLike"), names.add("ndd._tensor", "Batch")
-    forms = [(one, False), (several, True), (one, True)] if operator.required else [(one, False), (several, True)]
+    single, several = names.add("ndd._typing", "TensorLike"), names.add("ndd._tensor", "Batch")
+    forms = (
+        [(single, False), (several, True), (single, True)] if operator.required else [(single, False), (several, True)]
+    )
     if _batch_only(operator):
         forms = forms[1:]
-    found = []
+    overloads = []
     for fixed, count in outputs_of(operator):
         for first, batch in forms:
-            inputs = {name: [one, several] if batch else [one] for name in [*operator.inputs, operator.variadic]}
+            inputs = {name: [single, several] if batch else [single] for name in [*operator.inputs, operator.variadic]}
             if operator.required:
                 inputs[operator.inputs[0]] = [first]
             parameters = [
@@ -82,8 +84,8 @@ def operator_overloads(name: str, function: Any, names: Names) -> list[str]:
                 else _added(p, operator, names, batch)
                 for p in own
             ]
-            found.append(definition(name, parameters, _result(count, batch, names)))
-    return overloaded(found, names)
+            overloads.append(definition(name, parameters, _result(count, batch, names)))
+    return overloaded(overloads, names)
 
 
 def _fixed(p: inspect.Parameter, value: Any, options: list[str] | None, names: Names) -> inspect.Parameter:
@@ -119,42 +121,42 @@ def _written(p: inspect.Parameter, options: list[str], names: Names) -> inspect.
 def _result(count: int | None, batch: bool, names: Names) -> str:
     if count is None:
         return names.add("typing", "Any")
-    one = names.add("ndd._tensor", "Batch" if batch else "Tensor")
-    return one if count == 1 else f"tuple[{', '.join([one] * count)}]"
+    single = names.add("ndd._tensor", "Batch" if batch else "Tensor")
+    return single if count == 1 else f"tuple[{', '.join([single] * count)}]"
 
 
 def elementwise_overloads(name: str, function: Any, names: Names, result: str) -> list[str]:
     """A function of operands: gives `result` for Tensors; a Batch if one is a Batch, each in its turn the first one."""
-    one, several = names.add("ndd._typing", "TensorLike"), names.add("ndd._tensor", "Batch")
+    single, several = names.add("ndd._typing", "TensorLike"), names.add("ndd._tensor", "Batch")
     parameters = list(inspect.signature(function).parameters.values())
     own = [p for p in parameters if p.name == "self"]
     operands = [p for p in parameters if p.name != "self"]
-    found = [definition(name, [*own, *(p.replace(annotation=one) for p in operands)], result)]
+    overloads = [definition(name, [*own, *(p.replace(annotation=single) for p in operands)], result)]
     for first in range(len(operands)):
-        kinds = [one] * first + [several] + [f"{one} | {several}"] * (len(operands) - first - 1)
+        kinds = [single] * first + [several] + [f"{single} | {several}"] * (len(operands) - first - 1)
         typed = [p.replace(annotation=kind) for p, kind in zip(operands, kinds, strict=True)]
-        found.append(definition(name, [*own, *typed], several))
-    return overloaded(found, names)
+        overloads.append(definition(name, [*own, *typed], several))
+    return overloaded(overloads, names)
 
 
 def imread_overloads(name: str, function: Any, names: Names) -> list[str]:
     """`ndd.imread`: a path gives a Tensor, several give a Batch. The arguments are those of `decoders.image`."""
     path = f"str | bytes | {names.add('os', 'PathLike')}[{names.add('typing', 'Any')}]"
-    one = f"{path} | {names.add('ndd._typing', 'Array')}", names.add("ndd._tensor", "Tensor")
+    single = f"{path} | {names.add('ndd._typing', 'Array')}", names.add("ndd._tensor", "Tensor")
     batch = names.add("ndd._tensor", "Batch")
     several = f"{names.add('collections.abc', 'Sequence')}[{path}] | {batch}", batch
     decoder = _declaration(decode.operator)  # type: ignore[attr-defined]
     declared = {"device": DeviceLike, **{k: p.annotation for k, p in decoder.items()}}
-    found = []
-    for paths, gives in (one, several):
+    overloads = []
+    for paths, gives in (single, several):
         parameters = [
             p.replace(annotation=paths)
             if p.kind is p.POSITIONAL_ONLY
             else _written(p, accepted(declared[p.name], names, batch=False), names)
             for p in inspect.signature(function).parameters.values()
         ]
-        found.append(definition(name, parameters, gives))
-    return overloaded(found, names)
+        overloads.append(definition(name, parameters, gives))
+    return overloaded(overloads, names)
 
 
 def overloaded(definitions: list[str], names: Names) -> list[str]:

@@ -38,8 +38,8 @@ def parts_of(images: Any, annotations: Any, image_ids: Sequence[int] | None, mas
             columns.setdefault("masks", []).append(_masks(i, own, size))
     parts: dict[str, Any] = {"images": images, "format": "xywh", "normalized": False}
     layouts = {"masks": "NHW"}
-    made = {name: _value(column, single, layouts.get(name)) for name, column in columns.items()}
-    return parts | made | {"extra": {name: _value(c, single, None) for name, c in _further(listed).items()}}
+    fields = {name: _value(column, single, layouts.get(name)) for name, column in columns.items()}
+    return parts | fields | {"extra": {name: _value(c, single, None) for name, c in _further(listed).items()}}
 
 
 def _value(column: list[Any], single: bool, layout: str | None) -> Tensor | Batch:
@@ -150,20 +150,20 @@ def _of_image(values: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     annotations = []
     for k, box in enumerate(values.pop("boxes").reshape(-1, 4).tolist()):
         own = {name: v[k] if v.ndim else v for name, v in values.items()}
-        made: dict[str, Any] = {"bbox": box}
+        entry: dict[str, Any] = {"bbox": box}
         if "labels" in own:
-            made["category_id"] = int(own.pop("labels").reshape(-1)[0])
-        made["area"] = float(box[2] * box[3])
+            entry["category_id"] = int(own.pop("labels").reshape(-1)[0])
+        entry["area"] = float(box[2] * box[3])
         own.pop("area", None)
         if "masks" in own:
             mask = own.pop("masks") != 0
-            made |= {"segmentation": _runs(mask), "area": float(mask.sum())}
+            entry |= {"segmentation": _runs(mask), "area": float(mask.sum())}
         if "points" in own:
             points = own.pop("points")
             seen = own.pop("point_labels", np.full(len(points), 2))
-            made["keypoints"] = np.column_stack([points, seen]).reshape(-1).tolist()
-            made["num_keypoints"] = int((seen > 0).sum())
-        annotations.append(made | {name: np.asarray(v).tolist() for name, v in own.items()})
+            entry["keypoints"] = np.column_stack([points, seen]).reshape(-1).tolist()
+            entry["num_keypoints"] = int((seen > 0).sum())
+        annotations.append(entry | {name: np.asarray(v).tolist() for name, v in own.items()})
     return annotations
 
 

@@ -67,6 +67,7 @@ class Targets:
         extra: more values by name, or as arguments of names of their own: `Targets(..., area=areas, iscrowd=crowds)`. They
             have a row for each box and are dropped with it; one number (no axes) belongs to the image. `targets.area` gives
             it back.
+        **named: values of `extra`, each by its name.
 
     Values of `torchvision.tv_tensors` are taken as what they say they are: images CHW, boxes of their format in pixels;
     lists of them as a batch. (Places are between pixels: of W columns x goes to W - x in a flip, where torchvision moves key
@@ -136,9 +137,9 @@ class Targets:
 
     def _with(self, **changes: Any) -> Targets:
         """The same with other parts, which have been checked."""
-        made = object.__new__(Targets)
-        made._set(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
-        return made
+        targets = object.__new__(Targets)
+        targets._set(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
+        return targets
 
     def __getattr__(self, name: str) -> Any:
         extra = self.__dict__.get("extra", {})
@@ -158,6 +159,10 @@ class Targets:
         and those with a row for each box; other entries are left out.
 
         Raises TypeError for other samples, ValueError for samples with different entries.
+
+        Args:
+            samples: `(image, target)`, a list of these, or images alone.
+            targets: the target of the image, or a list of those of all images, where `samples` has the images.
         """
         return cls(**tv_tensors.parts_of(samples, targets))
 
@@ -197,25 +202,40 @@ class Targets:
         return coco.annotations_of(self.convert(format="xywh", normalized=False))
 
     def convert(self, *, format: str | None = None, normalized: bool | None = None) -> Targets:
-        """Boxes of another format, and boxes and points as fractions or in pixels. None leaves it."""
+        """Boxes of another format, and boxes and points as fractions or in pixels. None leaves it.
+
+        Args:
+            format: "xyxy", "xywh" or "cxcywh".
+            normalized: True for fractions of width and height, False for pixels.
+        """
         if format is not None and format not in FORMATS:
             raise ValueError(
                 f"Targets.convert: format: expected one of {', '.join(map(repr, FORMATS))}, got {format!r}"
             )
-        made = self.format if format is None else format, self.normalized if normalized is None else normalized
-        if made == (self.format, self.normalized) or (self.boxes is None and self.points is None):
-            return self._with(format=made[0], normalized=made[1])
-        return self._following(flip_motion(self.images), None, made=made)
+        target = self.format if format is None else format, self.normalized if normalized is None else normalized
+        if target == (self.format, self.normalized) or (self.boxes is None and self.points is None):
+            return self._with(format=target[0], normalized=target[1])
+        return self._following(flip_motion(self.images), None, made=target)
 
     def sanitize(self, *, min_size: float = 1.0, min_area: float = 1.0) -> Targets:
         """Boxes cut off at the border of the image, and dropped with what belongs to them where a side is below `min_size`, or
         the area below `min_area`, in pixels; and labelled points that are outside dropped. As torchvision's
-        `SanitizeBoundingBoxes` and `SanitizeKeyPoints`."""
+        `SanitizeBoundingBoxes` and `SanitizeKeyPoints`.
+
+        Args:
+            min_size: the least width and height, in pixels.
+            min_area: the least area, in square pixels.
+        """
         return self._following(flip_motion(self.images), 0.0, min_size=float(min_size), min_area=float(min_area))
 
     def flip(self, *, horizontal: Any = 1, vertical: Any = 0) -> Targets:
         """Mirrored, as `ndd.flip`: `horizontal=ndd.random.coin_flip(batch_size=n)` for some of them. What is left and right of an
-        object is not told by its points: their labels stay."""
+        object is not told by its points: their labels stay.
+
+        Args:
+            horizontal: mirror left and right: 0 or 1, or a batch with a number for each sample.
+            vertical: mirror top and bottom, likewise.
+        """
         how = {"horizontal": horizontal, "vertical": vertical}
 
         def move(value: Any) -> Any:
@@ -226,7 +246,14 @@ class Targets:
     def crop(self, *, start: Any, shape: Any, normalized: bool = True, remove_threshold: float = 0.1) -> Targets:
         """A window, given as fractions (with `normalized=False` in pixels): `start` (x, y) and `shape` (w, h); as in `ndd.slice`
         it begins and ends at whole pixels. Boxes of which less than `remove_threshold` is inside are dropped with their
-        labels."""
+        labels.
+
+        Args:
+            start: (x, y) of the corner.
+            shape: (width, height) of the window.
+            normalized: `start` and `shape` are fractions of the image; False: pixels.
+            remove_threshold: 0 to 1, the least share of a box's area that keeps it.
+        """
         names = ("rel_start", "rel_shape") if normalized else ("start", "shape")
         where = dict(zip(names, (start, shape), strict=True))
 
@@ -237,7 +264,12 @@ class Targets:
 
     def random_crop(self, *, rng: random.RNG | None = None, **how: Any) -> Targets:
         """A random window that keeps boxes: `how` are the arguments of `ndd.random_bbox_crop` but those of layouts and
-        `crop_shape`. Boxes are cut off at the border of the image before."""
+        `crop_shape`. Boxes are cut off at the border of the image before.
+
+        Args:
+            rng: an `ndd.random.RNG`; without it the thread's default one.
+            **how: arguments of `ndd.random_bbox_crop`, such as `thresholds`, `scaling` and `aspect_ratio`.
+        """
         if self.boxes is None:
             raise TypeError("Targets.random_crop: expected `boxes`, by which windows are chosen, got none: use `crop`")
         _refuse(
@@ -252,7 +284,12 @@ class Targets:
     def resize(self, *, remove_threshold: float = 0.1, **how: Any) -> Targets:
         """Resized, as `ndd.resize`. Fractions stay as they are, unless there is a region, `roi_start` to `roi_end`, or a
         negative size, which mirrors. Boxes of which less than `remove_threshold` is in the region are dropped with their
-        labels."""
+        labels.
+
+        Args:
+            remove_threshold: 0 to 1, the least share of a box's area that keeps it.
+            **how: arguments of `ndd.resize`, such as `size` or `resize_shorter`.
+        """
         _refuse("resize", how, ("save_attrs",), "it gives images and what belongs to them: read their shapes before")
         where = {k: v for k, v in how.items() if k in _RESIZES}
         return self._moved(
@@ -266,7 +303,15 @@ class Targets:
         self, *, angle: Any, keep_size: bool = False, size: Any = None, remove_threshold: float = 0.1, **how: Any
     ) -> Targets:
         """Turned, as `ndd.rotate`; boxes become the least upright ones that hold the turned ones, are cut off at the
-        border, and dropped with their labels if less than `remove_threshold` is left."""
+        border, and dropped with their labels if less than `remove_threshold` is left.
+
+        Args:
+            angle: in degrees, counterclockwise; or a batch with a number for each sample.
+            keep_size: the result is as large as the image; else it holds the whole turned image.
+            size: (H, W) of the result in pixels.
+            remove_threshold: 0 to 1, the least share of a box's area that keeps it.
+            **how: further arguments of `ndd.rotate`, such as `fill_value` and `interp_type`.
+        """
         where: dict[str, Any] = {"angle": angle, "keep_size": keep_size, "size": size}
         return self._turned(rotate, where, how, remove_threshold)
 
@@ -280,7 +325,15 @@ class Targets:
         **how: Any,
     ) -> Targets:
         """Moved by `matrix`, 2 x 3, from pixels (x, y) of the input to pixels of the output (from those of the output to
-        those of the input with `inverse_map`, which is what `ndd.warp_affine` does by itself); boxes as in `rotate`."""
+        those of the input with `inverse_map`, which is what `ndd.warp_affine` does by itself); boxes as in `rotate`.
+
+        Args:
+            matrix: 2 x 3 numbers, in pixels; or a batch with a matrix for each sample.
+            size: (H, W) of the result in pixels; default: that of the image.
+            inverse_map: the matrix leads from the output to the input.
+            remove_threshold: 0 to 1, the least share of a box's area that keeps it.
+            **how: further arguments of `ndd.warp_affine`, such as `fill_value` and `interp_type`.
+        """
         where: dict[str, Any] = {"matrix": matrix, "size": size, "inverse_map": inverse_map}
         return self._turned(warp_affine, where, how, remove_threshold)
 

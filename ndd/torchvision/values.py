@@ -2,7 +2,7 @@
 
 `kind_of` says what a value is; `pixels_of` gives the images in it as an `ndd.Batch` or `ndd.Tensor` with a layout, without
 copying where memory can be shared, and the function that makes of a result what the caller gave: a torch tensor with the
-same batch axes, a `tv_tensor` with the same metadata, a PIL image of the same mode, a `Batch` of the same layout.
+same batch axes, a `tv_tensor` with the same metadata, a `Batch` of the same layout.
 
 Neither torchvision nor Pillow is imported: a value can be of theirs only if somebody has imported them.
 """
@@ -73,6 +73,9 @@ def is_pil(value: Any) -> bool:
 def is_pure_tensor(inpt: Any) -> bool:
     """Whether a value is a torch tensor and none of torchvision's `tv_tensors`.
 
+    Args:
+        inpt: any value.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.is_pure_tensor(torch.zeros(3)), F.is_pure_tensor([0.0])
@@ -101,23 +104,23 @@ def count_of(value: Any) -> int | None:
     return images.batch_size if isinstance(images, ndd.Batch) else None
 
 
-def per_sample(value: Any, count: int | None) -> Any:
+def per_sample(value: Any, count: int | None, axes: int = 0) -> Any:
     """A parameter as ndd's operators take it. For a batch of `count` samples an array or a tensor whose first axis is as long
-    has a value for each of them."""
+    has a value for each of them; if one value is always a vector (`axes` 1), only with another axis behind that."""
     if isinstance(value, ndd.Batch) or value is None:
         return value
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
-        if count is not None and value.ndim and len(value) == count:
+        if count is not None and value.ndim > axes and len(value) == count:
             return ndd.as_batch(np.ascontiguousarray(value))
         return value.tolist()
     return value
 
 
-def rows_of(value: Any, count: int | None) -> np.ndarray:
+def rows_of(value: Any, count: int | None, axes: int = 0) -> np.ndarray:
     """The same as an array on the host: float64 `[N, ...]`, or `[1, ...]` of a parameter that is the same for all samples."""
-    value = per_sample(value, count)
+    value = per_sample(value, count, axes)
     if isinstance(value, ndd.Batch):
         return value.torch().cpu().numpy().astype(np.float64)
     return np.asarray(value, np.float64)[None]
@@ -145,8 +148,6 @@ def pixels_of(value: Any) -> tuple[Pixels, Callable[[Pixels], Any]]:
     """The images in a value, and the function that makes of images what the value was."""
     if isinstance(value, Pixels):
         return value, lambda made: made
-    if is_pil(value):
-        return _of_pil(value)
     tensor = plain(value)
     images, back = _of_tensor(tensor)
     return images, lambda made: wrapped(back(made), value)
@@ -171,36 +172,3 @@ def _of_tensor(tensor: torch.Tensor) -> tuple[ndd.Batch, Callable[[Pixels], torc
         return result[0] if alone and len(result) == 1 else result
 
     return images, back
-
-
-_OF_MODES = {"L": 1, "P": 1, "RGB": 3, "RGBA": 4, "LA": 2, "CMYK": 4, "YCbCr": 3, "HSV": 3, "LAB": 3, "RGBX": 4}
-
-
-def _of_pil(image: Any) -> tuple[ndd.Batch, Callable[[Pixels], Any]]:
-    """A PIL image as a batch of one, HWC."""
-    array = np.array(image)
-    if array.dtype == np.bool_:
-        array = array.astype(np.uint8) * 255
-    flat = array if array.ndim == 3 else array[..., None]
-    # The module by the class of the image: Pillow is imported where images of it come from.
-    new = sys.modules["PIL.Image"].fromarray
-
-    def back(made: Pixels) -> Any:
-        pixels = np.asarray(made.torch()[0].cpu())
-        if pixels.shape[2] == 1:
-            pixels = pixels[..., 0]
-        mode = image.mode if _OF_MODES.get(image.mode, 1) == (1 if pixels.ndim == 2 else pixels.shape[2]) else None
-        return _as_mode(new, pixels, mode, image)
-
-    return ndd.as_batch(np.ascontiguousarray(flat)[None], layout="HWC"), back
-
-
-def _as_mode(new: Callable[..., Any], pixels: np.ndarray, mode: str | None, like: Any) -> Any:
-    if mode == "1":
-        return new(pixels).convert("1")
-    made = new(pixels)
-    if mode is not None and made.mode != mode:
-        made = sys.modules["PIL.Image"].frombytes(mode, made.size, made.tobytes())
-    if mode == "P" and like.getpalette() is not None:
-        made.putpalette(like.getpalette())
-    return made

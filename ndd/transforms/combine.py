@@ -40,19 +40,19 @@ def combine(input_0, input_1, /, *inputs, reverse_order: bool = False):
 def _(*inputs, reverse_order):
     framed = [i for i in inputs if (i.layout or "")[:1] == "F"]
     first = (framed or inputs)[0]
-    for k, one in enumerate(inputs):
-        check_shapes(one)
-        if (one.shapes[0, -2:] != first.shapes[0, -2:]).any():
+    for k, operand in enumerate(inputs):
+        check_shapes(operand)
+        if (operand.shapes[0, -2:] != first.shapes[0, -2:]).any():
             raise RuntimeError(
                 f"All input transforms are expected to have the same shape. Got: {tuple(first.shapes[0, -2:].tolist())} "
-                f"and {tuple(one.shapes[0, -2:].tolist())} for input {k}"
+                f"and {tuple(operand.shapes[0, -2:].tolist())} for input {k}"
             )
-    for one in framed:
-        wrong = one.shapes[:, 0] != first.shapes[:, 0]
+    for operand in framed:
+        wrong = operand.shapes[:, 0] != first.shapes[:, 0]
         if wrong.any():
             i = int(wrong.argmax())
             raise bad_sample(
-                i, f"the inputs have different numbers of frames: {first.shapes[i, 0]} and {one.shapes[i, 0]}"
+                i, f"the inputs have different numbers of frames: {first.shapes[i, 0]} and {operand.shapes[i, 0]}"
             )
     return Plan(first.shapes, shared={"reverse_order": reverse_order})
 
@@ -67,7 +67,7 @@ def _composed(*inputs: np.ndarray, reverse_order: bool) -> None:
     """From [N, d, d + 1], or [N, F, d, d + 1]; the first two, the result and the third, and so on, as DALI does."""
     *maps, out = [a if a.ndim == 4 else a[:, None] for a in inputs]
     done = maps[0]
-    for k, one in enumerate(maps[1:], 2):
+    for k, operand in enumerate(maps[1:], 2):
         result = out if k == len(maps) else np.empty_like(out)
-        compose(*((done, one) if reverse_order else (one, done)), result)
+        compose(*((done, operand) if reverse_order else (operand, done)), result)
         done = result

@@ -46,14 +46,14 @@ def check_matrices(name: str, input: Spec) -> None:
 class Rows:
     """The arguments of a call, and how many rows each sample has: `counts` is None where nothing has frames."""
 
-    def __init__(self, n: int, input: Operand | None, given: dict[str, Any]):
+    def __init__(self, n: int, input: Operand | None, arguments: dict[str, Any]):
         self.n = n
         self.input = input
-        self._given = given
+        self._given = arguments
         self.counts: np.ndarray | None = None
         if input is not None and (input.layout or "")[:1] == "F":
             self.counts = input.shapes[:, 0]
-        for value in given.values():
+        for value in arguments.values():
             if _framed(value):
                 own = np.array([len(a) for a in value.arrays()], np.int64)
                 self.counts = own if self.counts is None else self._agreed(self.counts, own)
@@ -69,18 +69,18 @@ class Rows:
         """An argument as float32 [R, ...], with `axes` axes behind the rows (None: any number)."""
         value = self._given[name]
         if not value.varies:
-            found = value.constant[None]
+            numbers = value.constant[None]
         elif _framed(value):
-            found = self._of_frames(name, value.arrays())
+            numbers = self._of_frames(name, value.arrays())
         else:
-            found = value.whole
-            if found is None:
+            numbers = value.whole
+            if numbers is None:
                 raise RuntimeError(f'Expected uniform shape for argument "{name}"')
             if self.counts is not None:
-                found = np.repeat(found, self.counts, axis=0)
-        if axes is not None and found.ndim != axes + 1:
-            raise RuntimeError(f'Argument "{name}": expected {axes} axes, got shape {found.shape[1:]}')
-        return found
+                numbers = np.repeat(numbers, self.counts, axis=0)
+        if axes is not None and numbers.ndim != axes + 1:
+            raise RuntimeError(f'Argument "{name}": expected {axes} axes, got shape {numbers.shape[1:]}')
+        return numbers
 
     def _of_frames(self, name: str, parts: list[np.ndarray]) -> np.ndarray:
         if any(a.shape[1:] != parts[0].shape[1:] for a in parts):
@@ -92,18 +92,18 @@ class Rows:
 
     def vectors(self, name: str, size: int) -> np.ndarray:
         """An argument as float32 [R, size]; one number goes for all axes."""
-        found = self.values(name)
-        if found.shape[1] not in (1, size) or not size:
+        numbers = self.values(name)
+        if numbers.shape[1] not in (1, size) or not size:
             raise RuntimeError(
-                f'Argument "{name}" expected shape {size} but got {found.shape[1]} values, which can\'t be interpreted '
+                f'Argument "{name}" expected shape {size} but got {numbers.shape[1]} values, which can\'t be interpreted '
                 "as the expected shape."
             )
-        return found if found.shape[1] == size else np.repeat(found, size, axis=1)
+        return numbers if numbers.shape[1] == size else np.repeat(numbers, size, axis=1)
 
     def angles(self, name: str) -> np.ndarray:
         """An argument of one number for each row, in degrees, as radians [R]."""
-        found = self.values(name, 0) if _framed(self._given[name]) else self.vectors(name, 1)[:, 0]
-        return radians(found)
+        numbers = self.values(name, 0) if _framed(self._given[name]) else self.vectors(name, 1)[:, 0]
+        return radians(numbers)
 
     def about(self, linear: np.ndarray) -> np.ndarray:
         """A linear map [R, d, d] that leaves `center` where it is (default: the origin)."""
@@ -121,13 +121,13 @@ class Rows:
         if self.input is None:
             maps[0] = own
         else:
-            given = self._matrices(self.input, total)
-            if given.shape[1] != own.shape[1]:
+            matrices = self._matrices(self.input, total)
+            if matrices.shape[1] != own.shape[1]:
                 raise RuntimeError(
-                    f"The input describes a {given.shape[1]}D transform but other arguments suggest a "
+                    f"The input describes a {matrices.shape[1]}D transform but other arguments suggest a "
                     f"{own.shape[1]}D transform"
                 )
-            compose(*((given[None], own[None]) if reverse_order else (own[None], given[None])), maps)
+            compose(*((matrices[None], own[None]) if reverse_order else (own[None], matrices[None])), maps)
         return maps[0] if counts is None else np.split(maps[0], np.cumsum(counts)[:-1])
 
     def _matrices(self, input: Operand, total: int) -> np.ndarray:
@@ -135,11 +135,11 @@ class Rows:
         check_shapes(input)
         d = int(input.shapes[0, -2])
         whole = input.whole
-        found = np.concatenate(input.arrays) if whole is None else whole
-        found = np.ascontiguousarray(found, np.float32).reshape(-1, d, d + 1)
-        if self.counts is None or len(found) == total:
-            return found
-        return np.repeat(found, self.counts, axis=0)
+        flat = np.concatenate(input.arrays) if whole is None else whole
+        flat = np.ascontiguousarray(flat, np.float32).reshape(-1, d, d + 1)
+        if self.counts is None or len(flat) == total:
+            return flat
+        return np.repeat(flat, self.counts, axis=0)
 
 
 def _framed(value: Any) -> bool:
@@ -175,19 +175,19 @@ def radians(degrees: np.ndarray) -> np.ndarray:
 def affine(linear: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """[R, d, d] and [R, d] as [R, d, d + 1]."""
     rows, d = max(len(linear), len(offset)), linear.shape[1]
-    found = np.empty((rows, d, d + 1), np.float32)
-    found[:, :, :d] = linear
-    found[:, :, d] = offset
-    return found
+    matrices = np.empty((rows, d, d + 1), np.float32)
+    matrices[:, :, :d] = linear
+    matrices[:, :, d] = offset
+    return matrices
 
 
 def scaling(factors: np.ndarray) -> np.ndarray:
     """[R, d] as diagonal matrices [R, d, d]."""
     axes = factors.shape[1]
-    found = np.zeros((len(factors), axes, axes), np.float32)
+    matrices = np.zeros((len(factors), axes, axes), np.float32)
     for axis in range(axes):  # quicker than a list of indices
-        found[:, axis, axis] = factors[:, axis]
-    return found
+        matrices[:, axis, axis] = factors[:, axis]
+    return matrices
 
 
 @kernel(nogil=False)

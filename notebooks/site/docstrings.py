@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import enum
 import inspect
+import operator
 import re
+import sys
 import types
 from dataclasses import dataclass, field
 from typing import Any
 
+import ndd
 from ndd import DType
 
 _HEADS = ("Args:", "Attributes:")
@@ -135,36 +138,80 @@ def _type_text(annotation: Any) -> str:
     return text.replace(" | None", "")
 
 
-def _elsewhere(parameter: inspect.Parameter, meanings: dict[str, str], doc: Docstring) -> str:
-    """Where the text of an argument is, if it has no entry of its own."""
-    named = re.compile(rf"`{parameter.name}[`=]")
-    other = next((other for other, text in meanings.items() if named.search(text)), None)
-    if other:
-        return f"see `{other}`"
-    those = re.search(r"(?:other arguments are those of|^See|\. See) (`[\w.]+`)", doc.text)
-    if those:
-        return f"as for {those[1]}"
-    if named.search(doc.text) or named.search(doc.errors):
-        return "see the text"
-    return "the data" if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL) else ""
+def _resolved(name: str, function: Any, owner: Any) -> Any:
+    """What a name in a docstring stands for: a method of the same class, or a name of the same module, of a package around it
+    or of ndd."""
+    parts = (getattr(function, "__module__", None) or "").split(".")
+    modules = [sys.modules.get(".".join(parts[:i])) for i in range(len(parts), 0, -1)]
+    for start in (owner, *modules, ndd):
+        try:
+            thing = operator.attrgetter(name.removeprefix("ndd."))(start)
+        except AttributeError:
+            continue
+        if callable(thing):
+            return thing
+    return None
 
 
-def argument_table(function: Any, doc: Docstring) -> str:
+def meanings(function: Any, owner: Any = None, depth: int = 2) -> dict[str, str]:
+    """The text of each argument: its own, that of a function which the docstring names, or of a method that is overridden."""
+    doc = parsed(function)
+    texts: dict[str, str] = {}
+    for base in reversed(function.__mro__[1:]) if isinstance(function, type) else ():
+        texts |= meanings(base, None, 0)
+    for base in getattr(owner, "__mro__", ()) if depth else ():
+        method = vars(base).get(getattr(function, "__name__", ""))
+        if callable(method) and method is not function:
+            texts = meanings(method, None, 0) | texts
+    for name in re.findall(r"(?:arguments are those of|^See|\. See) `([\w.]+)`", doc.text) if depth else ():
+        texts |= meanings(_resolved(name, function, owner), owner, depth - 1)
+    if hasattr(function, "operator"):
+        texts = _ADDED | texts
+    for names, text in doc.arguments.items():
+        for name in names.replace("*", "").split(", "):
+            texts[name] = _followed(text, name, function, owner) if depth else text
+    return texts
+
+
+def _followed(text: str, argument: str, function: Any, owner: Any) -> str:
+    """A text "as for `resize`" with the words of that function."""
+    text = " ".join(text.split())
+    reference = re.match(r"(?:as for|see) `([\w.]+)`[.,;]?\s*", text)
+    there = reference and meanings(_resolved(reference[1], function, owner), owner, 1).get(argument)
+    if not reference or not there:
+        return text
+    rest = text[reference.end() :].removeprefix("and so are the inputs.")
+    return f"{there} {rest[:1].upper()}{rest[1:]}".strip()
+
+
+def _annotation(parameter: inspect.Parameter, function: Any, doc: Docstring) -> str:
+    """The type of a parameter, or of the parameter of the same name of the function whose arguments it has."""
+    text = _type_text(parameter.annotation) or _TYPES.get(parameter.name, "")
+    if not text and hasattr(function, "operator") and parameter.kind is not parameter.KEYWORD_ONLY:
+        return "Batch | TensorLike"
+    those = None if text else re.search(r"arguments are those of `([\w.]+)`", doc.text)
+    other = those and signature_of(_resolved(those[1], function, None))
+    same = other and other.parameters.get(parameter.name, next(iter(other.parameters.values())))
+    return _type_text(same.annotation) if same else text
+
+
+def argument_table(function: Any, doc: Docstring, owner: Any = None) -> str:
     """Every parameter with type, default and text, as a Markdown table; "" where there are none."""
     signature = signature_of(function)
     if signature is None:
         return ""
-    meanings = {name: text for names, text in doc.arguments.items() for name in names.replace("*", "").split(", ")}
-    rows = []
+    texts, rows = meanings(function, owner), []
     for parameter in signature.parameters.values():
         if parameter.name in ("self", "cls"):
             continue
-        meaning = meanings.get(parameter.name) or _elsewhere(parameter, meanings, doc)
-        if not meaning or hasattr(function, "operator"):
-            meaning = meanings.get(parameter.name) or _ADDED.get(parameter.name) or meaning
         default = "" if parameter.default is parameter.empty else f"`{value_text(parameter.default)}`"
-        kind = _type_text(parameter.annotation) or _TYPES.get(parameter.name, "")
-        cells = (f"`{parameter.name}`", f"`{kind}`" if kind else "", default, " ".join(meaning.split()))
+        kind = _annotation(parameter, function, doc)
+        cells = (
+            f"`{parameter.name}`",
+            f"`{kind}`" if kind else "",
+            default,
+            " ".join(texts.get(parameter.name, "").split()),
+        )
         rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     head = "| argument | type | default | |\n| --- | --- | --- | --- |\n"
     return head + "\n".join(rows) + "\n" if rows else ""

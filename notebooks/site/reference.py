@@ -17,12 +17,23 @@ from typing import Any
 from docstrings import argument_table, parsed, signature_of, signature_text, value_text
 
 import ndd
-from ndd._operator import Operator
+from ndd._operator import Operator, all_operators
 from ndd.coverage.operator_index import _FAMILIES, _family
 from ndd.coverage.table import devices, names as dali_names
 
 # Public modules that `ndd.__all__` does not name: they are imported when they are asked for.
-_LATE = {"plugin", "profile", "recipes", "torchvision"}
+_LATE = {
+    "backend",
+    "data_node",
+    "pipeline",
+    "plugin",
+    "plugin_manager",
+    "profiling",
+    "recipes",
+    "tensors",
+    "torchvision",
+}
+_DEEPER = ("ndd.io.file", "ndd.plugin.numba.fn.experimental", "ndd.pytorch.nodes")
 _TOP = {
     "ndd._tensor": ("values", "Values: Tensor, Batch, types"),
     "ndd._execution": ("execution", "Execution: modes, contexts, threads"),
@@ -44,7 +55,7 @@ class Reference:
         self._seen: set[int] = set()
         for name in sorted(set(ndd.__all__)):
             self._add_top(name, getattr(ndd, name))
-        for path in _modules():
+        for path in (*_modules(), *_DEEPER):
             self._add_module(path)
 
     def _add_top(self, name: str, thing: Any) -> None:
@@ -63,7 +74,9 @@ class Reference:
         module = importlib.import_module(path)
         page = path.removeprefix("ndd.").replace(".", "-")
         title = _FAMILIES.get(path.removeprefix("ndd."), path)
-        for name in sorted(getattr(module, "__all__", [])):
+        listed = {id(operator) for operator in all_operators().values()}
+        operators = [name for name, thing in vars(module).items() if id(getattr(thing, "operator", None)) in listed]
+        for name in sorted(getattr(module, "__all__", operators)):
             thing = getattr(module, name, None)
             if not isinstance(thing, types.ModuleType) and not name.startswith("_"):
                 self._put(page, title, f"{path}.{name}", thing)
@@ -116,7 +129,7 @@ class Reference:
         if isinstance(thing, type) and issubclass(thing, enum.Enum):
             parts.append("One of " + ", ".join(f"`{name}`" for name in thing.__members__) + ".\n")
         elif isinstance(thing, type):
-            parts += [self._member(path, name, member) for name, member in _members(thing)]
+            parts += [self._member(path, name, member, thing) for name, member in _members(thing)]
         return "\n".join(part for part in parts if part)
 
     def _documented_elsewhere(self, thing: Any) -> str | None:
@@ -140,24 +153,24 @@ class Reference:
             facts.append(f"**torchvision** {self.torchvision[short]}")
         return f"{' · '.join(facts)}\n{{ .facts }}\n" if facts else ""
 
-    def _described(self, path: str, thing: Any) -> Iterator[str]:
+    def _described(self, path: str, thing: Any, owner: Any = None) -> Iterator[str]:
         doc = parsed(thing)
         if signature_of(thing) is not None:
             yield f"```python\n{signature_text(path, thing)}\n```\n"
         yield self.figure(path.removeprefix("ndd.")) + "\n"
         yield doc.text + "\n"
-        yield argument_table(thing, doc)
+        yield argument_table(thing, doc, owner)
         if doc.errors:
             yield f"**Errors.** {doc.errors}\n"
         if doc.example:
             yield f"```pycon\n{doc.example}\n```\n"
 
-    def _member(self, path: str, name: str, member: Any) -> str:
+    def _member(self, path: str, name: str, member: Any, owner: Any) -> str:
         anchor = f"{path}.{name}"
         head = f"### {name} {{ #{anchor} }}\n"
         if isinstance(member, property) or not callable(member):
             return head + "\n" + parsed(member.fget if isinstance(member, property) else member).text + "\n"
-        return "\n".join([head, *(part for part in self._described(anchor, member) if part.strip())])
+        return "\n".join([head, *(part for part in self._described(anchor, member, owner) if part.strip())])
 
 
 def _modules() -> Iterator[str]:

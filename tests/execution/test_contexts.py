@@ -500,6 +500,6 @@ def test_contexts_and_pools_are_not_copied():
     for one in (ndd.EvalContext(num_threads=1), ndd.ThreadPool(1)):
         for copied in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(
-                TypeError, match=rf"{type(one).__name__} cannot be pickled or copied: .* Make another one"
+                TypeError, match=rf"{type(one).__name__} cannot be pickled or copied: .* Make a new one"
             ):
                 copied(one)

@@ -11,7 +11,6 @@ import torch
 
 import ndd
 
-torch._dynamo = pytest.importorskip("torch._dynamo")
 SHAPES = [(4, 5), (6, 7), (8, 9), (10, 11), (12, 13), (3, 3), (5, 9), (14, 15), (16, 17), (18, 19)]
 IMAGES = [torch.arange(h * w * 3, dtype=torch.uint8).reshape(h, w, 3) for h, w in SHAPES]
 

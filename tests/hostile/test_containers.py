@@ -3,51 +3,35 @@
 `.ci/run` reads some, `.ci/run all` 5,000 of each parser. Nothing may crash, hang, take much memory, or reach beyond an array.
 """
 
-import importlib
 import random
 
 import numpy as np
 import pytest
 from hostile.bounds_checked import check, fenced
 from hostile.mutation import Framed, Number, encoded, mutated
+from hostile.parsers import PARSERS
 
-MODULES = ("containers", "fits", "annotations", "shards")
-NAMES = {module: list(importlib.import_module(f"hostile.{module}").PARSERS) for module in MODULES}
-PAIRS = [(module, name) for module in MODULES for name in NAMES[module]]
 FEW, MANY = 40, 5000
 
 
-@pytest.fixture(scope="module")
-def outcomes():
-    """What became of a few files of each parser: one process for all of a module."""
-    found = {}
-
-    def of(module):
-        if module not in found:
-            found[module] = check(f"hostile.{module}", NAMES[module], seed=1, count=FEW)
-        return found[module]
-
-    return of
-
-
-def assert_fine(counts, count):
+def assert_fine(name, counts, count):
     assert not counts.failures, "\n\n".join(counts.failures[:5])
-    assert counts.read + counts.refused == count
-    assert counts.read > 0, "no file could be read: the generator makes none that is nearly right"
-    assert counts.refused > count // 20
+    assert counts.read + counts.refused == count, name
+    assert counts.read > 0, f"{name}: no file could be read: the generator makes none that is nearly right"
+    assert counts.refused > count // 20, name
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("module", "name"), PAIRS)
-def test_some_mutated_files(outcomes, module, name):
-    assert_fine(outcomes(module)[name], FEW)
+def test_some_mutated_files():
+    for name, counts in check("hostile.parsers", list(PARSERS), seed=1, count=FEW).items():
+        assert_fine(name, counts, FEW)
 
 
 @pytest.mark.timeout(3000)
 @pytest.mark.long
-@pytest.mark.parametrize(("module", "name"), PAIRS)
-def test_many_mutated_files(module, name):
-    assert_fine(check(f"hostile.{module}", [name], seed=2, count=MANY)[name], MANY)
+@pytest.mark.parametrize("name", PARSERS)
+def test_many_mutated_files(name):
+    assert_fine(name, check("hostile.parsers", [name], seed=2, count=MANY)[name], MANY)
 
 
 def test_the_checks_are_in_force():

@@ -20,7 +20,7 @@ def misfits(monkeypatch):
 
     def inputs(call):
         stores = real(call)
-        for store, spec in zip(stores, call.settled.specs, strict=False):
+        for store, spec in zip(stores, call.cached_call.specs, strict=False):
             if store is not None and (store.dtype is not spec.dtype or store.ndim != spec.ndim):
                 found.append((call.op.name, store.dtype, store.ndim, spec))
         return stores

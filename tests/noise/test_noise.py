@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import each_of
-from scipy import stats
 
 import ndd
 from ndd.random import RNG
@@ -186,7 +185,7 @@ def test_shot_of_negative_numbers_gives_zeros():
 
 
 @pytest.mark.parametrize("mean", [0.1, 0.3, 5.0, 11.9, 12.0, 40.0, 100.0, 1000.0, 5000.0])
-def test_counts_are_of_a_poisson_distribution(mean):
+def test_counts_are_of_a_poisson_distribution(mean, stats):
     (found,) = run(ndd, "shot", np.full((150, 200), mean, np.float32), "HW", factor=1.0)
     law = stats.poisson(mean)
     assert abs(found.mean(dtype=np.float64) - mean) < 5 * np.sqrt(mean / found.size)
@@ -198,7 +197,7 @@ def test_counts_are_of_a_poisson_distribution(mean):
     assert stats.chisquare(observed[kept], expected[kept] * observed[kept].sum() / expected[kept].sum()).pvalue > 1e-4
 
 
-def test_noise_is_normal():
+def test_noise_is_normal(stats):
     (found,) = run(ndd, "gaussian", np.zeros((200, 100), np.float32), "HW", mean=1.0, stddev=2.0)
     assert stats.kstest(found.ravel(), stats.norm(1, 2).cdf).pvalue > 1e-3
 

@@ -11,7 +11,7 @@ from ndd._execution.memoize import Memoized
 from ndd._operator import all_operators
 from ndd.readers.files.file_tree import glob_expression
 
-_LIMITS = {"settled": 257, "plans": 65, "made": 65}  # of an operator; what is kept for one call with its constants
+_LIMITS = {"cached_call": 257, "plans": 65, "made": 65}  # of an operator; what is kept for one call with its constants
 _LARGEST = 1030  # of any other limit
 _CALLS = 1100  # of what has the largest limits
 _LONG_CALLS = 280
@@ -30,10 +30,14 @@ def kept_lengths():
             elif isinstance(value, functools._lru_cache_wrapper):
                 found[name, attribute] = value.cache_info().currsize
     for op in all_operators().values():
-        found[op.name, "settled"] = len(op._settled)
+        found[op.name, "cached_call"] = len(op._cached_calls)
         found[op.name, "layouts"] = len(op._effective)
-        found[op.name, "plans"] = max((len(settled.plans) for settled in list(op._settled.values())), default=0)
-        found[op.name, "made"] = max((len(settled.made_once) for settled in list(op._settled.values())), default=0)
+        found[op.name, "plans"] = max(
+            (len(cached_call.plans) for cached_call in list(op._cached_calls.values())), default=0
+        )
+        found[op.name, "made"] = max(
+            (len(cached_call.made_once) for cached_call in list(op._cached_calls.values())), default=0
+        )
     return found
 
 

@@ -201,9 +201,9 @@ def test_what_another_thread_throws_away_is_given_all_the_same():
 
     x = ndd.tensor([1.0, 2.0])
     tabled(x).evaluate()
-    for settled in tabled.operator._settled.values():
-        settled.made_once = Forgetful()
-        settled.plans.clear()
+    for cached_call in tabled.operator._cached_calls.values():
+        cached_call.made_once = Forgetful()
+        cached_call.plans.clear()
     assert np.asarray(tabled(x)).tolist() == [8.0, 9.0]
 
 

@@ -95,7 +95,7 @@ def test_equal_constants_are_the_same_whoever_holds_them():
 
 def test_a_list_is_as_good_as_a_tuple():
     """Lists and tuples of the same numbers share what is kept, nested ones too."""
-    kept = described.operator._settled
+    kept = described.operator._cached_calls
     for as_list, as_tuple in (([31.5, 2.0], (31.5, 2.0)), ([[31.5], [2.0]], ((31.5,), (2.0,)))):
         _result(as_tuple)
         count = len(kept)
@@ -105,7 +105,7 @@ def test_a_list_is_as_good_as_a_tuple():
 
 def test_a_long_list_is_not_compared():
     """To compare thousands of numbers takes longer than to convert them."""
-    kept = described.operator._settled
+    kept = described.operator._cached_calls
     count = len(kept)
     assert _result([1.0] * 1000) == 1000
     assert len(kept) == count

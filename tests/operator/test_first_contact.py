@@ -22,7 +22,7 @@ BATCH = ndd.batch([TALL, WIDE], layout="HWC")
 
 @pytest.fixture(autouse=True)
 def _untold():
-    """Every test is the first to run into a trap, and its calls are settled anew."""
+    """Every test is the first to run into a trap, and its calls are looked up anew."""
     traps._told.clear()
     for name in ("resize", "crop", "flip", "rotate", "one_hot"):
         getattr(ndd, name).operator.forget()
@@ -49,7 +49,9 @@ def warned(function, times=3):
 
 
 def test_a_list_of_arrays_is_told_to_be_a_batch():
-    with pytest.raises(ValueError, match=r"resize: A list of samples whose shapes differ is no array: ndd\.batch"):
+    with pytest.raises(
+        ValueError, match=r"resize: A list of samples whose shapes differ cannot be an array: ndd\.batch"
+    ):
         ndd.resize([TALL, WIDE], size=[4, 4])
     (text,) = warned(lambda: ndd.flip([TALL[..., 0], TALL[..., 1]]))
     assert "flip: a list of arrays is taken as one array, not as a batch. ndd.batch" in text
@@ -82,7 +84,7 @@ def test_paths_are_taken(tmp_path):
     [
         (lambda: ndd.stack([BATCH, BATCH]), TypeError, r"list of Batch: .* one by one, as in ndd\.stack\(a, b\)"),
         (lambda: ndd.decoders.image(["a.jpg"]), RuntimeError, r"a tensor of list of str: .* ndd\.io\.file\.read"),
-        (lambda: ndd.tensor([TALL, None]), ValueError, "A list with None in it is no array"),
+        (lambda: ndd.tensor([TALL, None]), ValueError, "A list that contains None cannot be an array"),
         (lambda: ndd.tensor(TALL)[None], ValueError, r"got None\. ndd\.expand_dims makes a new axis"),
         (lambda: ndd.resize(BATCH, size="big"), ValueError, "'size': expected numbers, got 'big'"),
         (lambda: ndd.flip(BATCH, horizontal="yes"), ValueError, "'horizontal': expected an integer, got 'yes'"),
@@ -259,7 +261,7 @@ def test_planes_taken_as_rows(images):
 
 def test_an_array_of_images_taken_as_a_video():
     (text,) = warned(lambda: ndd.resize(torch.zeros(2, 8, 8, 3), size=[4, 4]))
-    assert "resize: an array of 4 axes without a layout is taken as one video, FHWC. ndd.batch(...) makes" in text
+    assert "resize: an array of 4 axes without a layout is taken for one video, FHWC. ndd.batch(...) makes" in text
     ndd.resize.operator.forget()
     assert not warned(lambda: ndd.resize(ndd.as_tensor(np.zeros((2, 8, 8, 3), np.uint8), layout="FHWC"), size=[4, 4]))
     assert not warned(lambda: ndd.resize(ndd.batch(np.zeros((2, 8, 8, 3), np.uint8)), size=[4, 4]))
@@ -267,7 +269,7 @@ def test_an_array_of_images_taken_as_a_video():
 
 def test_texts_and_fractions_as_numbers(images):
     (text,) = warned(lambda: ndd.resize(images, size="22"))
-    assert "resize: argument 'size': a text is taken as the number that it spells: got '22'" in text
+    assert "resize: argument 'size': the text is taken as the number that it spells: got '22'" in text
     assert ndd.resize(images, size="22").shape == [(22, 22, 3)] * 2
     (text,) = warned(lambda: ndd.flip(images, horizontal=0.5))
     assert "flip: argument 'horizontal': an integer is expected, the fraction is dropped: got 0.5" in text
@@ -280,7 +282,7 @@ def test_texts_and_fractions_as_numbers(images):
 def test_the_truth_of_a_comparison(images):
     for value in (images, ndd.tensor([1, 2])):
         (text,) = warned(lambda value=value: bool(value == value))
-        assert "always True, also of a comparison: `if a == b:` compares nothing" in text
+        assert "always true, even the result of a comparison: `if a == b:` compares nothing" in text
         assert bool(value == value + 1)  # as in DALI
         assert not warned(lambda value=value: bool(value))
 

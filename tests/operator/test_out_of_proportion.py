@@ -5,10 +5,9 @@ Every operator that takes such a number is here; all calls run in one process th
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
+import warm_interpreter
 
 CALLS = {
     "hue(x, batch_size=2**31)": "batch_size: expected at most 1,048,576 samples",
@@ -78,8 +77,8 @@ for call in json.loads(sys.argv[1]):
 @pytest.fixture(scope="module")
 def answers():
     pytest.importorskip("resource")
-    command = [sys.executable, "-W", "ignore", "-c", SETUP, json.dumps(list(CALLS))]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    quiet = "import warnings; warnings.simplefilter('ignore')"
+    run = warm_interpreter.run(quiet + SETUP, json.dumps(list(CALLS)), timeout=280)
     found = {call: rest for call, *rest in map(json.loads, run.stdout.splitlines())}
     assert len(found) == len(CALLS), (list(CALLS)[len(found)], run.stderr[-2000:])
     return found

@@ -123,7 +123,7 @@ def test_what_is_not_written():
         ),
         (
             lambda: ndd.auto_aug.trivial_augment.trivial_augment_wide(fn.constant(idata=1)),
-            "no function of",
+            "not made by a function of",
         ),
         (lambda: fn.copy(ndd.tensor([1])), "fn.copy: input 0: a Tensor cannot be written"),
     ):
@@ -145,9 +145,9 @@ def test_other_texts_are_refused():
         (b"", "expected what"), ("\x08\x02\x10", "expected what"), ("[1]", "expected what"), ("{}", "expected what"),
         ({"version": 2}, "version 1"), ({"options": {"seed": {"x": 1}}}, "expected what"),
         ({"options": {"sefd": 1}}, "unknown option 'sefd'"),
-        ({"calls": whole["calls"][1:]}, "does not hold together"),
-        ({"outputs": [{"node": [99, None]}]}, "does not hold together"),
-        *(({"calls": [{"function": name, **call}]}, "does not hold together") for name in (
+        ({"calls": whole["calls"][1:]}, "is inconsistent"),
+        ({"outputs": [{"node": [99, None]}]}, "is inconsistent"),
+        *(({"calls": [{"function": name, **call}]}, "is inconsistent") for name in (
             "__class__", "lookup", "_home.os.system", "DataNode.__init__", "math.os", "readers", "constant.__globals__")),
     ):  # fmt: skip
         with pytest.raises(RuntimeError, match=said):

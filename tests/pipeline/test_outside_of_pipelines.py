@@ -121,7 +121,7 @@ def test_names_belong_to_one_call():
     def made():
         return [fn.external_source(BATCHES, name="x") for _ in range(2)]
 
-    with pytest.raises(RuntimeError, match="two of the name 'x'"):
+    with pytest.raises(RuntimeError, match="two calls named 'x'"):
         made().run()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ndd.readers import ContainerStore, File
 from ndd.readers.files import file_reading
-from ndd.readers.files.file_reading import OpenFiles, read_files, read_slowly
+from ndd.readers.files.file_reading import OpenFiles, read_files, read_slowly, statuses
 from ndd.readers.stores.container import _KEPT_OPEN
 from ndd.readers.stores.records import Records
 
@@ -214,3 +214,18 @@ def test_reading_releases_the_gil(tmp_path):
         sys.setswitchinterval(interval)
         thread.join()
     assert during > 1000
+
+
+def test_a_zero_in_a_path_is_an_error_and_does_not_end_it(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    for names in (["a\0b"], ["a", "a\0b"]):
+        paths = [str(tmp_path / name) for name in names]
+        contents, errors = read_files(paths)
+        assert list(errors) == [len(names) - 1]
+        assert isinstance(errors[len(names) - 1], OSError)
+        assert "null byte" in str(errors[len(names) - 1])
+        if len(names) > 1:
+            assert bytes(contents[0]) == b"abc"
+    assert isinstance(statuses([str(tmp_path / "a\0b")])[0], OSError)
+    with pytest.raises(RuntimeError, match="sample 0"):
+        list(File(files=[str(tmp_path / "a\0b")]).next_epoch(batch_size=1))

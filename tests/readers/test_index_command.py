@@ -172,7 +172,7 @@ def test_nothing_is_written_over(tmp_path, capsys):
     path = write_tar(tmp_path / "a.tar", [("0.txt", b"0")])
     (tmp_path / "a.idx").write_text("mine")
     assert main(["index", str(path)]) == 1
-    assert "a.idx is there already: --force writes over it" in capsys.readouterr().err
+    assert "a.idx exists already: --force overwrites it" in capsys.readouterr().err
     assert (tmp_path / "a.idx").read_text() == "mine"
     assert main(["index", str(path), "--force"]) == 0
     assert (tmp_path / "a.idx").read_text().startswith("v1.2 1\n")

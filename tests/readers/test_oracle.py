@@ -9,11 +9,10 @@ import ndd
 import ndd.readers
 from readers.epochs import epoch_of, flat
 
-dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
 pytestmark = pytest.mark.oracle
 
 
-def test_uneven_shards_of_shuffle_after_epoch(numbered):
+def test_uneven_shards_of_shuffle_after_epoch(numbered, dali):
     """The stream is DALI's; ours cuts it into epochs of the shard's own length."""
     given_ = {"shuffle_after_epoch": True, "num_shards": 3}
     ours = ndd.readers.File(files=numbered(10), **given_)
@@ -24,7 +23,7 @@ def test_uneven_shards_of_shuffle_after_epoch(numbered):
     assert [len(epoch_of(ours)) for _ in range(3)] == [3, 3, 3]
 
 
-def test_checkpointing_changes_what_is_drawn_after_an_epoch(numbered):
+def test_checkpointing_changes_what_is_drawn_after_an_epoch(numbered, dali):
     """Of readers and of pipelines; and a state tells the two orders apart."""
     given_ = {"shuffle_after_epoch": True, "enable_checkpointing": True}
     ours, theirs = (package.readers.File(files=numbered(10), **given_) for package in (ndd, dali))
@@ -49,13 +48,13 @@ def test_checkpointing_changes_what_is_drawn_after_an_epoch(numbered):
 
 @pytest.mark.parametrize("batch", [None, 2])
 @pytest.mark.parametrize("given_", [{}, {"num_shards": 3}, {"num_shards": 3, "pad_last_batch": True}])
-def test_unfinished_epochs_go_on(numbered, batch, given_):
+def test_unfinished_epochs_go_on(numbered, batch, given_, dali):
     ours, theirs = (package.readers.File(files=numbered(10), **given_) for package in (ndd, dali))
     for limit in (1, None, None, None):
         assert epoch_of(ours, batch, limit) == epoch_of(theirs, batch, limit)
 
 
-def test_calls(numbered):
+def test_calls(numbered, dali):
     for given_ in ({}, {"num_shards": 3, "shard_id": 1}, {"num_shards": 3, "shard_id": 1, "pad_last_batch": True}):
         ours, theirs = (package.readers.File(files=numbered(10), **given_) for package in (ndd, dali))
         assert [bytes(memoryview(ours()[0].torch().numpy())) for _ in range(14)] == [
@@ -115,7 +114,7 @@ def listing(package, **given_):
     ],
     ids=str,
 )
-def test_tree(tree, given_):
+def test_tree(tree, given_, dali):
     expected = listing(dali, file_root=str(tree), **given_)
     assert expected
     assert listing(ndd, file_root=str(tree), **given_) == expected
@@ -136,7 +135,7 @@ def test_tree(tree, given_):
     ],
     ids=repr,
 )
-def test_file_list(tree, text):
+def test_file_list(tree, text, dali):
     path = tree / "list.txt"
     path.write_text(text)
     assert listing(ndd, file_list=str(path)) == listing(dali, file_list=str(path))
@@ -158,7 +157,7 @@ def test_file_list(tree, text):
         "a/1.jpg \u0663\n",
     ],
 )
-def test_file_list_mistakes(tree, text):
+def test_file_list_mistakes(tree, text, dali):
     path = tree / "wrong.txt"
     path.write_text(text)
     for package in (ndd, dali):
@@ -166,7 +165,7 @@ def test_file_list_mistakes(tree, text):
             listing(package, file_list=str(path))
 
 
-def test_lists_and_roots(tree):
+def test_lists_and_roots(tree, dali):
     root = str(tree)
     for given_ in (
         {"files": ["1.jpg", root + "/b/z.png"], "file_root": root + "/a"},
@@ -206,7 +205,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("given_", MISTAKES, ids=str)
-def test_same_error_type(numbered, given_):
+def test_same_error_type(numbered, given_, dali):
     given_ = dict(given_)
     if isinstance(given_.get("files"), int):
         given_["files"] = numbered(given_["files"])
@@ -220,7 +219,7 @@ def test_same_error_type(numbered, given_):
     assert errors[0] is errors[1]
 
 
-def test_methods():
+def test_methods(dali):
     import inspect
 
     for method in ("next_epoch", "get_metadata", "get_state", "set_state"):

@@ -5,13 +5,13 @@ import json
 import os
 import struct
 import subprocess
-import sys
 import textwrap
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pytest
+import warm_interpreter
 
 import ndd
 from ndd.readers import MDS, LitData
@@ -287,5 +287,6 @@ def test_the_offsets_of_shards_are_read_when_they_are_needed(tmp_path):
         for _ in range(100): assert len(stream.take()) == 256
         print((peak() - before) // 1024)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, capture_output=True, text=True)
+    done = warm_interpreter.run(textwrap.dedent(program))
+    assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 64

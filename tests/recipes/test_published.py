@@ -124,6 +124,36 @@ def test_segmentation_moves_pictures_and_masks_alike(form):
     assert seen == {0, 1, 2, 3, 255}
 
 
+def test_segmentation_for_training_is_torchvisions():
+    """Mirrored first, made up to the size at the right and at the bottom, then cut: with the numbers that the generator draws."""
+    v2, rng = torchvision().transforms.v2.functional, np.random.default_rng(2)
+    sizes = [(60, 90), (90, 60), (50, 300), (300, 55), (100, 100), (200, 130)] * 4
+    pictures = [smooth(rng, *size) for size in sizes]
+    labels = [rng.integers(0, 20, size, dtype=np.uint8) for size in sizes]
+    made, masks = ndd.recipes.segmentation(96, base=100, ignore=99, rng=ndd.random.RNG(5))(
+        ndd.batch([encoded(p) for p in pictures]), ndd.batch(labels, layout="HW")
+    )
+    told, n = ndd.random.RNG(5), len(sizes)
+    sides = np.floor(ndd.random.uniform(range=[50, 201], batch_size=n, rng=told).numpy()).astype(int)
+    mirrored = ndd.random.coin_flip(batch_size=n, rng=told).numpy()
+    places = np.stack([ndd.random.uniform(range=[0, 1], batch_size=n, rng=told).numpy() for _ in range(2)], 1)
+    padded = 0
+    for k in range(n):
+        picture = Image.open(io.BytesIO(encoded(pictures[k]).tobytes())).convert("RGB")
+        layers = []
+        for layer, fill in ((picture, 0), (torchvision().tv_tensors.Mask(labels[k][None]), 99)):
+            layer = v2.resize(layer, [int(sides[k])])
+            layer = v2.hflip(layer) if mirrored[k] else layer
+            size = np.array(v2.get_size(layer))
+            short = np.maximum(96 - size, 0).tolist()
+            layer = v2.pad(layer, [0, 0, *short[::-1]], fill=fill)
+            layers.append(v2.crop(layer, *np.rint(places[k] * np.maximum(size - 96, 0)).astype(int).tolist(), 96, 96))
+            padded += any(short)
+        assert_same_pixels(in_bytes(made.tensors[k]), v2.pil_to_tensor(layers[0]))
+        assert (masks.tensors[k].numpy() == layers[1][0].numpy()).mean() > 0.999
+    assert 10 < padded < 40
+
+
 def test_segmentation_for_evaluation_is_torchvisions():
     v2 = torchvision().transforms.v2.functional
     rng = np.random.default_rng(0)

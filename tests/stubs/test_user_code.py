@@ -96,14 +96,16 @@ def calls_of(path, op):
     return [*right, *(line + ERROR for line in wrong)]
 
 
-@pytest.fixture(scope="module")
-def checked(tmp_path_factory):
-    """The files, as {name: (lines, {number of a line with errors: what they say})}."""
-    folder = tmp_path_factory.mktemp("user")
+def every_operator():
+    """The lines of the third file."""
     lines = ["import numpy as np", "from typing_extensions import assert_type", "import ndd"]
     lines += ["def calls(t: ndd.Tensor, b: ndd.Batch, a: np.ndarray) -> None:"]
-    lines += [f"    {line}" for path, op in load_every_module().items() for line in calls_of(path, op)]
-    (folder / "every_operator.py").write_text("\n".join(lines) + "\n")
+    return lines + [f"    {line}" for path, op in load_every_module().items() for line in calls_of(path, op)]
+
+
+def checked(folder):
+    """The files, as {name: (lines, {number of a line with errors: what they say})}."""
+    (folder / "every_operator.py").write_text("\n".join(every_operator()) + "\n")
     for name in ("right_code.py", "wrong_code.py"):
         (folder / name).write_text((HERE / name).read_text())
     (folder / "pyrightconfig.json").write_text(
@@ -120,17 +122,19 @@ def checked(tmp_path_factory):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", ["right_code.py", "wrong_code.py", "every_operator.py"])
-def test_errors_are_where_the_code_is_wrong(checked, name):
-    lines, errors = checked[name]
-    expected = {number for number, line in enumerate(lines, 1) if line.endswith(ERROR)}
-    missed = [f"line {n} passes, and is wrong: {lines[n - 1].strip()}" for n in sorted(expected - set(errors))]
-    false = [f"line {n} is right: {lines[n - 1].strip()}{errors[n]}" for n in sorted(set(errors) - expected)]
+def test_errors_are_where_the_code_is_wrong(tmp_path):
+    missed, false = [], []
+    for name, (lines, errors) in checked(tmp_path).items():
+        expected = {number for number, line in enumerate(lines, 1) if line.endswith(ERROR)}
+        wrong = [f"line {n} passes, and is wrong: {lines[n - 1].strip()}" for n in sorted(expected - set(errors))]
+        right = [f"line {n} is right: {lines[n - 1].strip()}{errors[n]}" for n in sorted(set(errors) - expected)]
+        missed += [f"{name}: {text}" for text in wrong]
+        false += [f"{name}: {text}" for text in right]
+        assert len(expected) > 40 or name == "right_code.py"
     assert not missed + false, "\n".join([*missed, *false][:20])
-    assert len(expected) > 40 or name == "right_code.py"
 
 
-def test_every_public_operator_is_called(checked):
-    text = "\n".join(checked["every_operator.py"][0])
+def test_every_public_operator_is_called():
+    text = "\n".join(every_operator())
     missing = [path for path in load_every_module() if f" ndd.{path}(" not in text.replace("(ndd.", "( ndd.")]
     assert not missing

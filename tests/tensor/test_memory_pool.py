@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ndd._tensor import memory
-from ndd._tensor.memory import host_empty, kept
+from ndd._tensor.memory import free_bytes, host_empty
 
 
 def test_a_buffer_comes_again():
@@ -27,20 +27,20 @@ def test_memory_that_is_kept_has_a_limit(monkeypatch):
     monkeypatch.setattr(memory, "_free", {})
     for size in range(1, 80):
         some = [host_empty(size << 14, np.uint8) for _ in range(3)]
-        assert kept() <= (10 << 20)
+        assert free_bytes() <= (10 << 20)
         del some
-    assert kept() > 0
+    assert free_bytes() > 0
 
 
 def test_what_is_kept_makes_room_for_another_size(monkeypatch):
     monkeypatch.setattr(memory, "_free", {})
     kept_ones = [host_empty(1 << 20, np.uint8) for _ in range(3)]
     del kept_ones
-    assert kept() >= 3 << 20
+    assert free_bytes() >= 3 << 20
     wanted, empty = 2 << 20, np.empty
 
     def of_a_small_machine(size, dtype):
-        if size + kept() > 4 << 20:
+        if size + free_bytes() > 4 << 20:
             raise MemoryError
         return empty(size, dtype)
 
@@ -58,12 +58,12 @@ def test_a_larger_buffer_that_waits_is_taken_before_a_new_one(monkeypatch):
     del large
     small = host_empty(1 << 20, np.uint8)
     assert small.ctypes.data == address
-    assert kept() == 0
+    assert free_bytes() == 0
     del small
-    assert kept() == 2 << 20
+    assert free_bytes() == 2 << 20
     tiny = host_empty((1 << 20) - (1 << 18), np.uint8)  # less than half of it would be in use
     assert tiny.ctypes.data != address
-    assert kept() == 2 << 20
+    assert free_bytes() == 2 << 20
     assert host_empty(2 << 20, np.uint8).ctypes.data == address
 
 
@@ -71,14 +71,14 @@ def test_no_step_of_python_runs_where_a_buffer_ends(monkeypatch):
     """There the handler of a signal would run, and what it raises would be lost."""
     monkeypatch.setattr(memory, "_free", {})  # a block of another size might wait there
     some, steps = host_empty((1000, 1000), np.float32), []
-    before = kept()
+    before = free_bytes()
     sys.setprofile(lambda frame, event, _: steps.append((event, frame.f_code.co_name)))
     try:
         some = None
     finally:
         sys.setprofile(None)
     assert some is None
-    assert kept() == before + (4 << 20)
+    assert free_bytes() == before + (4 << 20)
     assert [name for event, name in steps if event == "call"] == []
 
 
@@ -89,7 +89,7 @@ def test_two_large_buffers_come_again(monkeypatch):
     for _ in range(2):
         first, second = host_empty(size, np.uint8), host_empty(size, np.uint8)
         del first, second
-        assert kept() == 2 * size
+        assert free_bytes() == 2 * size
 
 
 def test_a_batch_of_large_buffers_comes_again(monkeypatch):
@@ -106,14 +106,14 @@ def test_a_batch_of_large_buffers_comes_again(monkeypatch):
         clips = [host_empty(size, np.uint8) for _ in range(16)]
         del clips
     assert len(made) == 16
-    assert kept() == 16 * (48 << 20)
+    assert free_bytes() == 16 * (48 << 20)
 
 
 def test_more_than_all_that_may_be_kept_of_one_size(monkeypatch):
     monkeypatch.setattr(memory, "_free", {})
     many = [host_empty(100 << 20, np.uint8) for _ in range(16)]
     del many
-    assert (1 << 30) - (112 << 20) < kept() <= 1 << 30
+    assert (1 << 30) - (112 << 20) < free_bytes() <= 1 << 30
     large = host_empty((1 << 30) + 1, np.uint8)
     del large
-    assert kept() <= 1 << 30
+    assert free_bytes() <= 1 << 30

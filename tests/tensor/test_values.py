@@ -277,10 +277,10 @@ def test_forged_pickles_are_refused():
         (dtype, ndim, layout, [arrays[0][:, ::2]], batched, info), (dtype, ndim, layout, [b"abc"], batched, info),
         (dtype, ndim, layout, arrays, batched, ["one"]), (dtype, ndim, layout, arrays, None, info),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="Batch: what was unpickled is no value of ndd"):
+        with pytest.raises(ValueError, match="Batch: the pickled state is not a value of ndd"):
             ndd.Batch.__new__(ndd.Batch).__setstate__(state)
     swapped = [np.array([1, 2], np.dtype("i4").newbyteorder())]
-    with pytest.raises(ValueError, match="Tensor: what was unpickled is no value of ndd: expected sample 0 "):
+    with pytest.raises(ValueError, match="Tensor: the pickled state is not a value of ndd: expected sample 0 "):
         ndd.Tensor.__new__(ndd.Tensor).__setstate__((one.dtype, 1, None, swapped, False, None))
 
 

@@ -127,6 +127,24 @@ def test_normalising_is_one_pass(first, layout):
         assert torch.allclose(b, c, atol=1e-5)
 
 
+@pytest.mark.parametrize("flipped", [False, True])
+def test_normalising_beside_masks(flipped, monkeypatch):
+    """One pass, unless a flip has to move the masks as well; the masks come out as they are."""
+    images = [torch.randint(0, 256, (3, h, 20), dtype=torch.uint8) for h in (9, 13)]
+    masks = ndd.batch([image[0] for image in images], layout="HW")
+    flip = [v2.RandomHorizontalFlip(1.0)] if flipped else []
+    steps = [*flip, v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
+    passes, call = [], ndd.crop_mirror_normalize
+    monkeypatch.setattr(ndd, "crop_mirror_normalize", lambda *a, **k: passes.append(1) or call(*a, **k))
+    made, labels = v2.Compose(steps)((batch_of(images, "HWC"), masks))
+    assert len(passes) == (not flipped)
+    for image, a, b in zip(images, samples_of(made), labels, strict=True):
+        image = image.flip(2) if flipped else image
+        assert torch.equal(b.torch(), image[0])
+        wanted = theirs.Compose([theirs.ToDtype(torch.float32, scale=True), theirs.Normalize(MEAN, STD)])(image)
+        assert torch.allclose(a, wanted, atol=1e-5)
+
+
 def test_what_looks_at_the_layout_sees_it():
     seen = []
     work = v2.Compose([v2.ToImage(), v2.CenterCrop(8), v2.Lambda(lambda b: seen.append(b.layout) or b, ndd.Batch)])

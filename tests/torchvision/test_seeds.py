@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import PIL.Image
 import pytest
 import torch
 
@@ -53,9 +54,12 @@ def test_an_interrupted_epoch_goes_on():
 
 
 class Pictures:
-    def __init__(self):
+    def __init__(self, kind):
         self.work = recipe()
-        self.picture = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (3, 40, 50), dtype=np.uint8))
+        pixels = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
+        self.picture = (
+            PIL.Image.fromarray(pixels) if kind == "PIL" else torch.from_numpy(pixels.transpose(2, 0, 1).copy())
+        )
 
     def __len__(self):
         return 8
@@ -64,14 +68,14 @@ class Pictures:
         return self.work(self.picture)
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_in_workers_of_a_data_loader(start):
+@pytest.mark.parametrize(("start", "kind"), [("fork", "tensor"), ("spawn", "tensor"), ("fork", "PIL")])
+def test_in_workers_of_a_data_loader(start, kind):
     """As in torchvision, a worker's numbers follow from the loader's seed."""
     found = []
     for _ in range(2):
         made = torch.Generator().manual_seed(5)
         loader = torch.utils.data.DataLoader(
-            Pictures(), batch_size=4, num_workers=2, generator=made, multiprocessing_context=start
+            Pictures(kind), batch_size=4, num_workers=2, generator=made, multiprocessing_context=start
         )
         found.append(torch.cat(list(loader)))
     assert torch.equal(*found)

@@ -68,14 +68,15 @@ def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping, k
 
 
 @kernel
-def _is_made(codes, what, kept, made_of, which):
-    """Whether a table was made of these codes, and of `what` else; if not, it is about to be, and is none until then."""
-    differs = made_of[which] != what
+def _is_made(codes, table, kept, made_of, which):
+    """Whether a table was made of these codes, and of `table` else; if not, it is about to be, and is none until then."""
+    differs = made_of[which] != table
     for k in range(len(codes)):
         differs |= codes[k] != kept[k]
     if differs:
         made_of[which] = 0
-        kept[:] = codes
+        for k in range(len(codes)):  # for `kept[:] = codes` numba compiles the text of an error, which takes a second
+            kept[k] = codes[k]
     return not differs
 
 

@@ -107,8 +107,8 @@ class Decoders:
                     break
                 if status == calls.NOT_MADE:
                     self._give_up(mine)
-                    made = self._made[mine] = self._make()
-                    self._handles[mine] = made.handle  # type: ignore[call-overload]
+                    decoder = self._made[mine] = self._make()
+                    self._handles[mine] = decoder.handle  # type: ignore[call-overload]
                 else:
                     failures += 1
                     self._give_up(mine)

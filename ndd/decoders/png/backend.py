@@ -1,4 +1,4 @@
-"""The backend for the common PNGs of a batch: libpng, called from compiled code."""
+"""The backend for the common PNGs of a batch: libdeflate and libpng, called from compiled code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, PNG, WIDTH
-from ndd.decoders.png import kernels, libpng
+from ndd.decoders.png import kernels, libdeflate, libpng
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
@@ -51,16 +51,14 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     pictures[:, kernels.IS_BGR] = batch.options.output_type == DALIImageType.BGR
     # The large ones first, so that no thread ends with one of them while the others are idle.
     order = samples[np.argsort(-sizes[samples], kind="stable")]
-    room = int((sizes[order] + _converted_bytes(facts[order], pictures[order], batch.windows is not None)).max())
+    room = int((sizes[order] + _filtered_bytes(facts[order])).max())
     seats = min(call.threads, len(order))
     scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
     work = _WORK * int(np.add.reduce(sizes[samples]))
-    arguments = (order, pictures, scratch, taken, decoded.done)
+    arguments = (order, pictures, scratch, taken, libdeflate.available(), decoded.done)
     call.parallel_for(kernels.decode_loop, arguments, len(order), work, (operand, decoded.memory))
 
 
-def _converted_bytes(facts: np.ndarray, pictures: np.ndarray, has_windows: bool) -> np.ndarray:
-    """Bytes of the pixels as stored, of the pictures whose result is a part of them or has other channels."""
-    channels, depth = facts[:, CHANNELS], pictures[:, kernels.DEPTH]
-    same = (channels == depth) | (channels == 1) & (depth == 3)
-    return np.where(same & (not has_windows), 0, facts[:, HEIGHT] * facts[:, WIDTH] * channels)
+def _filtered_bytes(facts: np.ndarray) -> np.ndarray:
+    """Bytes of the pixels as stored, with the filter of each row."""
+    return facts[:, HEIGHT] * (facts[:, WIDTH] * facts[:, CHANNELS] + 1)

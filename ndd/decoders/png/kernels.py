@@ -1,4 +1,5 @@
-"""Kernels for the PNGs of a batch: headers, and pixels by libpng, whose functions `libpng.library` must have connected.
+"""Kernels for the PNGs of a batch: headers, and pixels by libdeflate and libpng, whose functions `libdeflate.available` and
+`libpng.library` must have connected.
 
 Python reads what is unusual: files of 16 bits, turned ones, and all that look damaged.
 """
@@ -13,7 +14,9 @@ from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
 from ndd._cpu.element_copies import copy_bytes
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, PNG, WIDTH
+from ndd.decoders.png.libdeflate import alloc as alloc_decompressor, free as free_decompressor
 from ndd.decoders.png.libpng import begin, finish, free
+from ndd.decoders.png.rows import big_endian, read_rows
 
 # The columns of a picture in `decode_loop`: address and bytes of the file, address and bytes of the result, the size that
 # the header was read to say, the window (first row, first column, rows, columns), channels of the result, blue before red.
@@ -27,16 +30,6 @@ _LARGEST_RATIO = 1040  # of inflated to compressed bytes: a few bytes must not c
 _VERSION, _WIDTH, _HEIGHT, _FORMAT, _FLAGS, _IMAGE = 2, 3, 4, 5, 6, 13
 _ALPHA, _COLOR, _BGR = 1, 2, 0x10  # of its format
 _RED, _GREEN, _BLUE = 9797, 19234, 3737  # libpng's gray of colours, in units of 1 / 32768
-
-
-@kernel(light=True)
-def _u32(data, at):
-    return (
-        (np.int64(data[at]) << 24)
-        | (np.int64(data[at + 1]) << 16)
-        | (np.int64(data[at + 2]) << 8)
-        | np.int64(data[at + 3])
-    )
 
 
 @kernel(light=True)
@@ -61,7 +54,7 @@ def _bytes_needed(data):
     """Bytes of the chunks that pixels need, with the signature; 0 for a file that Python should look at."""
     at, needed, total = np.int64(_SIGNATURE), np.int64(_SIGNATURE), np.int64(len(data))
     while total - at >= _CHUNK:
-        size = _u32(data, at)
+        size = big_endian(data, at)
         if size > total - at - _CHUNK or _is_named(data, at + 4, 0x65, 0x58, 0x49, 0x66):  # "eXIf"
             return np.int64(0)
         if not data[at + 4] & _LOWER_CASE:
@@ -81,7 +74,7 @@ def _looks_common(data, facts):
         return False
     if not _is_named(data, 12, 0x49, 0x48, 0x44, 0x52):
         return False
-    width, height, channels = _u32(data, 16), _u32(data, 20), _channels(data[25])
+    width, height, channels = big_endian(data, 16), big_endian(data, 20), _channels(data[25])
     if data[24] > 8 or not channels or not 0 < width <= _MOST or not 0 < height <= _MOST:
         return False
     bits = np.int64(data[24]) * (1 if data[25] == 3 else channels)
@@ -110,7 +103,7 @@ def _(addresses, sizes, like, facts):
 
 
 @kernel
-def decode_loop(counter, limit, order, pictures, scratch, taken, done):
+def decode_loop(counter, limit, order, pictures, scratch, taken, inflates, done):
     """Decodes up to `limit` of the pictures `order`, taken in turn with other threads. Gives True.
 
     Args:
@@ -118,8 +111,10 @@ def decode_loop(counter, limit, order, pictures, scratch, taken, done):
         scratch: u8 `[S, room]`, with room for each of these files and for its pixels, if they are not as the result has them;
             every thread takes a row.
         taken: int64 `[S]`, zeros: whether a thread has the row.
+        inflates: whether libdeflate is there.
         done: bool `[N]`, becomes whether the picture is decoded.
     """
+    decompressor = alloc_decompressor() if inflates else np.uintp(0)
     seat = acquire_slot(taken)
     own = scratch[seat]
     for _ in range(limit):
@@ -128,8 +123,10 @@ def decode_loop(counter, limit, order, pictures, scratch, taken, done):
             break
         row = pictures[order[turn]]
         data, out = array_at(row[FILE], row[FILE_BYTES], own), array_at(row[OUT], row[OUT_BYTES], own)
-        done[order[turn]] = _decode(data, out, row, own)
+        done[order[turn]] = _decode(data, out, row, own, decompressor)
     atomic_store(taken, seat, 0)
+    if decompressor:
+        free_decompressor(decompressor)
     return True
 
 
@@ -137,39 +134,57 @@ decode_loop.fallback(lambda *args: False)
 
 
 @kernel
-def _decode(data, out, row, scratch):
-    needed = _bytes_needed(data)
-    if len(data) < _IHDR or needed == 0 or needed > len(scratch):
+def _decode(data, out, row, scratch, decompressor):
+    height, width, top, left, high, wide = row[ROWS], row[COLUMNS], row[TOP], row[LEFT], row[HIGH], row[WIDE]
+    needed, depth = _bytes_needed(data), row[DEPTH]
+    if len(data) < _IHDR or needed == 0 or len(data) > len(scratch):
         return False
-    address, free_from = data.ctypes.data, np.int64(0)
-    if needed != len(data):
-        _copy_needed(data, scratch)
-        address, free_from = scratch.ctypes.data, needed
-    channels, depth = _channels(data[25]), row[DEPTH]
-    image = zeros(_IMAGE, np.int64).view(np.int32)
-    image[_VERSION] = 1
-    if begin(image.ctypes.data, address, needed) == 0:
+    # The header may not have changed since the memory for the pixels was made.
+    if height != big_endian(data, 20) or width != big_endian(data, 16):
         return False
-    height, width = np.int64(image[_HEIGHT]), np.int64(image[_WIDTH])
-    top, left, high, wide = row[TOP], row[LEFT], row[HIGH], row[WIDE]
+    inside = top >= 0 and left >= 0 and high <= height - top and wide <= width - left
+    if not inside or high * wide * depth != len(out):
+        return False
+    channels = _channels(data[25])
     whole = top == 0 and left == 0 and high == height and wide == width
+    as_stored = whole and channels == depth and not row[IS_BGR]
+    if decompressor:
+        pixels = out if as_stored else scratch[len(data) :]
+        if read_rows(data, height, width, channels, pixels, scratch, decompressor):
+            if not as_stored:
+                _take_window(pixels, width, channels, out, row)
+            return True
     direct = whole and (channels == depth or (channels == 1 and depth == 3))
     stored = depth if direct else channels
-    image[_FORMAT] = (_ALPHA if stored % 2 == 0 else 0) | (_COLOR if stored > 2 else 0)
-    if direct and row[IS_BGR]:
-        image[_FORMAT] |= _BGR
-    pixels = out if direct else scratch[free_from:]
-    inside = top >= 0 and left >= 0 and high <= height - top and wide <= width - left
-    # The header may not have changed since the memory for the pixels was made.
-    fits = height == row[ROWS] and width == row[COLUMNS] and height * width * stored <= len(pixels)
-    if not (inside and fits and high * wide * depth == len(out)):
-        free(image.ctypes.data)
-        return False
-    if finish(image.ctypes.data, 0, pixels.ctypes.data, 0, 0) == 0:
+    pixels = out if direct else scratch[len(data) :]
+    blue_first = direct and row[IS_BGR] != 0
+    if height * width * stored > len(pixels) or not _by_libpng(
+        data, needed, height, width, stored, blue_first, pixels, scratch
+    ):
         return False
     if not direct:
         _take_window(pixels, width, stored, out, row)
     return True
+
+
+@kernel
+def _by_libpng(data, needed, height, width, stored, blue_first, pixels, scratch):
+    """Writes all pixels of the file, in `stored` channels, to `pixels`; whether they are sound."""
+    address = data.ctypes.data
+    if needed != len(data):
+        _copy_needed(data, scratch)
+        address = scratch.ctypes.data
+    image = zeros(_IMAGE, np.int64).view(np.int32)
+    image[_VERSION] = 1
+    if begin(image.ctypes.data, address, needed) == 0:
+        return False
+    if np.int64(image[_HEIGHT]) != height or np.int64(image[_WIDTH]) != width:
+        free(image.ctypes.data)
+        return False
+    image[_FORMAT] = (_ALPHA if stored % 2 == 0 else 0) | (_COLOR if stored > 2 else 0)
+    if blue_first:
+        image[_FORMAT] |= _BGR
+    return finish(image.ctypes.data, 0, pixels.ctypes.data, 0, 0) != 0
 
 
 @kernel(light=True)
@@ -178,7 +193,7 @@ def _copy_needed(data, scratch):
     copy_bytes(scratch.ctypes.data, data.ctypes.data, _SIGNATURE)
     at, to = np.int64(_SIGNATURE), np.int64(_SIGNATURE)
     while True:
-        size = _u32(data, at) + _CHUNK
+        size = big_endian(data, at) + _CHUNK
         if not data[at + 4] & _LOWER_CASE:
             copy_bytes(scratch.ctypes.data + to, data.ctypes.data + at, size)
             to += size

@@ -39,8 +39,8 @@ def library() -> ctypes.CDLL | None:
 def _copies() -> Iterator[Path]:
     """Where wheels keep libpng: OpenCV's first, whose pixels are DALI's."""
     for module, folder in (("cv2", "opencv*.libs"), ("PIL", "pillow.libs")):
-        found = importlib.util.find_spec(module)
-        if found is not None and found.origin is not None:
-            package = Path(found.origin).parent
+        spec = importlib.util.find_spec(module)
+        if spec is not None and spec.origin is not None:
+            package = Path(spec.origin).parent
             yield from sorted(package.parent.glob(f"{folder}/libpng16*.so*"))
             yield from sorted(package.glob(".dylibs/libpng16*.dylib"))

@@ -157,11 +157,11 @@ def _has_comments(address, nbytes, head):
 @kernel(light=True)
 def vorbis_headers(files, which, facts):
     """Fills the `facts` of those of `which` that are Ogg files of one whole stream of Vorbis."""
-    head, found = np.empty(282, np.uint8), np.zeros(6, np.int64)
+    head, numbers = np.empty(282, np.uint8), np.zeros(6, np.int64)
     for k in range(len(which)):
         i = which[k]
         address, nbytes = files[i, 0], files[i, 1]
-        if nbytes > _WHOLE or not stream(address, nbytes, head, found):
+        if nbytes > _WHOLE or not stream(address, nbytes, head, numbers):
             continue
         # The first page has one packet (`stream`); behind its head of 28 bytes: 1, "vorbis", version, channels, rate, sizes.
         copy_bytes(head.ctypes.data, address, 64)
@@ -177,17 +177,22 @@ def vorbis_headers(files, which, facts):
         known = known and 6 <= short <= long <= 13 and head[57] & 1 != 0
         if (
             not known
-            or found[5] < 16
-            or found[1] < 8
-            or found[3] <= 0
-            or not _has_comments(address + found[4], found[5], head)
+            or numbers[5] < 16
+            or numbers[1] < 8
+            or numbers[3] <= 0
+            or not _has_comments(address + numbers[4], numbers[5], head)
         ):
             continue
-        copy_bytes(head.ctypes.data, address + found[0], 7)
+        copy_bytes(head.ctypes.data, address + numbers[0], 7)
         if big_endian(head, 0, 7) != 0x05766F72626973:
             continue
-        facts[i, KIND], facts[i, FLOATS], facts[i, BEGIN], facts[i, FRAMES] = VORBIS, 1, found[2], found[3]
-        facts[i, RATE], facts[i, CHANNELS], facts[i, SETUP], facts[i, SETUP_BYTES] = rate, channels, found[0], found[1]
+        facts[i, KIND], facts[i, FLOATS], facts[i, BEGIN], facts[i, FRAMES] = VORBIS, 1, numbers[2], numbers[3]
+        facts[i, RATE], facts[i, CHANNELS], facts[i, SETUP], facts[i, SETUP_BYTES] = (
+            rate,
+            channels,
+            numbers[0],
+            numbers[1],
+        )
 
 
 @vorbis_headers.fallback
@@ -230,8 +235,8 @@ def plan_files(files, facts, rates, starts, durations, downmix, floats, block, l
         fine = fine and rates[i] <= rate * most_rise
         exact = not other and (channels == 1 or not downmix) and (floats or facts[i, FLOATS] == 0)
         plan[i, FIRST], plan[i, COUNT] = 0, -1
-        made = count * channels * (rates[i] / rate if other else 1.0)
-        fine = fine and (kind == WAV or made <= max(_LITTLE, _MOST_MADE * files[i, 1]))
+        total = count * channels * (rates[i] / rate if other else 1.0)
+        fine = fine and (kind == WAV or total <= max(_LITTLE, _MOST_MADE * files[i, 1]))
         if fine:
             plan[i, FIRST], plan[i, COUNT] = np.int64(first), np.int64(count)
         kept = max(plan[i, COUNT], 0)

@@ -296,26 +296,26 @@ def _by_libsndfile(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray
     failed = soundfile().LibsndfileError
     with contextlib.ExitStack() as held:
         try:
-            found = held.enter_context(_opened(source))
+            sound = held.enter_context(_opened(source))
         except failed as error:
             raise _LeftError(error.error_string.rstrip(".")) from None
-        rate = float(found.samplerate)
-        if found.format == "MP3" and sound_length(_bytes(source)) > found.frames + TRIMMED:
-            raise _LeftError(f"it has more than the {found.frames} samples that libsndfile finds")
-        first, count = _part(found.frames, rate, wanted)
+        rate = float(sound.samplerate)
+        if sound.format == "MP3" and sound_length(_bytes(source)) > sound.frames + TRIMMED:
+            raise _LeftError(f"it has more than the {sound.frames} samples that libsndfile finds")
+        first, count = _part(sound.frames, rate, wanted)
         _check_stretch(rate, wanted)
-        exact = _exact(found.channels, rate, found.subtype in _FLOATS, wanted)
-        how = NOWHERE if found.format == "PAF" else SEEKABLE[_SUBTYPES.get(found.subtype, 0)]
+        exact = _exact(sound.channels, rate, sound.subtype in _FLOATS, wanted)
+        how = NOWHERE if sound.format == "PAF" else SEEKABLE[_SUBTYPES.get(sound.subtype, 0)]
         try:
-            begin = first and _seekable(how, first, found.frames, source)
+            begin = first and _seekable(how, first, sound.frames, source)
             if begin:
-                found.seek(begin)
-            samples = _read(found, first - begin + count, wanted.dtype.name if exact else "float32")[first - begin :]
+                sound.seek(begin)
+            samples = _read(sound, first - begin + count, wanted.dtype.name if exact else "float32")[first - begin :]
         except failed as error:
-            if found.format == "MP3":  # more than a kilobyte of something else between two frames
+            if sound.format == "MP3":  # more than a kilobyte of something else between two frames
                 raise _LeftError(error.error_string) from None
             raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
-        if found.format == "FLAC" and len(samples) < count and found.frames < _UNKNOWN_LENGTH:
+        if sound.format == "FLAC" and len(samples) < count and sound.frames < _UNKNOWN_LENGTH:
             # Cut off between two blocks, which libsndfile does not notice.
             raise RuntimeError(f"the sound is cut off: expected {count} samples, got {len(samples)}")
         missing = count - len(samples)
@@ -323,7 +323,7 @@ def _by_libsndfile(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray
             samples = samples[:, 0] if wanted.downmix else samples
         else:
             samples = finished(samples, rate, wanted)
-        if found.format == "MP3" and missing > _MPEG_FRAMES:  # as at what looks like a frame of another rate
+        if sound.format == "MP3" and missing > _MPEG_FRAMES:  # as at what looks like a frame of another rate
             raise _LeftError(f"the sound ends {missing} samples early", (samples, rate))
         return samples, rate
 

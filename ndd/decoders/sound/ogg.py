@@ -52,9 +52,9 @@ def _crc(data, first, last):
 
 
 @kernel(light=True)
-def stream(address, nbytes, head, found):
+def stream(address, nbytes, head, numbers):
     """Whether the file of `nbytes` at `address` is one whole stream that begins with three packets, each in one page, the first
-    alone there, the third at its end. `found`: the byte where the third packet begins, its length, the byte of the page behind
+    alone there, the third at its end. `numbers`: the byte where the third packet begins, its length, the byte of the page behind
     it, the last position, the byte where the second packet begins, its length. `head`, uint8 `[282]`, is written to."""
     at, pages, packets, inside, size = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     serial = np.int64(0)
@@ -83,9 +83,9 @@ def stream(address, nbytes, head, found):
                 if packets <= 3 and place - size < at + _HEAD + segments:
                     return False
                 if packets == 2:
-                    found[4], found[5] = place - size, size
+                    numbers[4], numbers[5] = place - size, size
                 elif packets == 3:
-                    found[0], found[1], found[2] = place - size, size, place
+                    numbers[0], numbers[1], numbers[2] = place - size, size, place
                     if s + 1 < segments:
                         return False
                 size = np.int64(0)
@@ -94,7 +94,7 @@ def stream(address, nbytes, head, found):
         at = place
         pages += 1
         if flags & _LAST:
-            found[3] = little_endian(head, 6, 8)
+            numbers[3] = little_endian(head, 6, 8)
             return at == nbytes and inside == 0 and packets > 3 and ends >= 0
     return False
 
@@ -137,7 +137,8 @@ def packets(data, begin, nbytes):
     while at < nbytes:
         segments, position = np.int64(data[at + 26]), little_endian(data, at + 6, 8)
         place, last = at + _HEAD + segments, np.int64(-1)
-        lacing[:segments] = data[at + _HEAD : place]
+        for s in range(segments):
+            lacing[s] = data[at + _HEAD + s]
         for s in range(segments):
             size = np.int64(lacing[s])
             for k in range(size):

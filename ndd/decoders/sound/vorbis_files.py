@@ -37,7 +37,7 @@ def setups(files: Files, which: np.ndarray, facts: np.ndarray) -> list[tuple[Set
     if not len(which):
         return []
     sound_batch.vorbis_headers(files.places, which, facts)
-    found: dict[int, tuple[Setup, list[int]]] = {}
+    by_setup: dict[int, tuple[Setup, list[int]]] = {}
     which = which[facts[which, KIND] == VORBIS]
     for i, row in zip(which.tolist(), facts[which].tolist(), strict=True):
         data, begin = files.array(i), row[SETUP]
@@ -48,8 +48,8 @@ def setups(files: Files, which: np.ndarray, facts: np.ndarray) -> list[tuple[Set
         if setup is None:
             facts[i, KIND] = UNKNOWN
         else:
-            found.setdefault(id(setup), (setup, []))[1].append(i)
-    return [(setup, np.array(those, np.int64)) for setup, those in found.values()]
+            by_setup.setdefault(id(setup), (setup, []))[1].append(i)
+    return [(setup, np.array(those, np.int64)) for setup, those in by_setup.values()]
 
 
 @functools.lru_cache(maxsize=16)

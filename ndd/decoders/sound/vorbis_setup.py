@@ -474,5 +474,5 @@ class NotReadyError(Exception):
 
 
 @read_setup.fallback
-def _(*given):
+def _(*args):
     raise NotReadyError

@@ -44,10 +44,10 @@ def transform_order(half: int) -> np.ndarray:
     """int32 `[half / 4]`: where in the lines of the leaves the last stage finds its numbers; `half / 2 - 1` less that number of
     a leaf finds the others."""
     quarter = half // 2
-    bits, found = quarter.bit_length() - 1, np.zeros(quarter // 2, np.int64)
+    bits, order = quarter.bit_length() - 1, np.zeros(quarter // 2, np.int64)
     for k in range(bits):
-        found |= (np.arange(quarter // 2) >> k & 1) << (bits - 1 - k)
-    return (found % _LEAF * (quarter // _LEAF) + found // _LEAF).astype(np.int32)
+        order |= (np.arange(quarter // 2) >> k & 1) << (bits - 1 - k)
+    return (order % _LEAF * (quarter // _LEAF) + order // _LEAF).astype(np.int32)
 
 
 @kernel

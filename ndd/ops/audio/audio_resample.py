@@ -44,6 +44,7 @@ def audio_resample(
         out_length: `out_n` itself.
         quality: 0 (3 lobes) to 100 (64 lobes); 50 are 16.
         scale: `out_n = ceil(n * scale)`.
+        signal: `(n,)` or `(n, channels)`, integers of up to 32 bits or float32.
 
     Within 1e-6 of DALI, for signals within -1..1, roundings of its places in the table of the sinc included; for a quality
     above 90 the first outputs, as many as there are lobes, may be off by 1e-5. The sum of exact numbers is as far from
@@ -70,9 +71,9 @@ def audio_resample(
         raise RuntimeError("`in_rate` and `out_rate` belong together: give both")
     ways = [name for name, v in (("in_rate", in_rate), ("scale", scale), ("out_length", out_length)) if v is not None]
     if len(ways) != 1:
-        given = " and ".join(ways) or "nothing"
+        listed = " and ".join(ways) or "nothing"
         raise RuntimeError(
-            f"say what comes out in one way: `in_rate` and `out_rate`, or `scale`, or `out_length`; got {given}"
+            f"say what comes out in one way: `in_rate` and `out_rate`, or `scale`, or `out_length`; got {listed}"
         )
     return like(signal, dtype=dtype)
 
@@ -116,16 +117,16 @@ def _check_rise(steps: np.ndarray, n: int) -> None:
 
 def _from_zero(values: Values) -> Any:
     """float64 `[N]`, or the number that goes for all samples."""
-    found = values.numbers
+    number = values.numbers
     if not values.varies:
-        found = float(values.kind.type(found))
-        if not found >= 0:
-            raise values.error(0, f"`{values.name}` is to be positive, got {values.kind.type(found)}")
-        return found
-    if not (found >= 0).all():
-        i = int(np.flatnonzero(~(found >= 0))[0])
-        raise values.error(i, f"`{values.name}` is to be positive, got {found.reshape(-1)[i]}")
-    return found.astype(np.float64)
+        number = float(values.kind.type(number))
+        if not number >= 0:
+            raise values.error(0, f"`{values.name}` is to be positive, got {values.kind.type(number)}")
+        return number
+    if not (number >= 0).all():
+        i = int(np.flatnonzero(~(number >= 0))[0])
+        raise values.error(i, f"`{values.name}` is to be positive, got {number.reshape(-1)[i]}")
+    return number.astype(np.float64)
 
 
 @audio_resample.cpu
@@ -133,9 +134,9 @@ def _(signal, out, step, quality):
     if signal.dtype == out.dtype == np.float32:
         resample(signal, out, step, quality)
         return
-    found = np.empty(out.shape, np.float32)
-    resample(to_units_of(signal, out.dtype), found, step, quality)
-    rounded(found, out)
+    samples = np.empty(out.shape, np.float32)
+    resample(to_units_of(signal, out.dtype), samples, step, quality)
+    rounded(samples, out)
 
 
 def to_units_of(signal: np.ndarray, kind: np.dtype) -> np.ndarray:

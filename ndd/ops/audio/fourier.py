@@ -32,16 +32,16 @@ class Transform:
         import ctypes
 
         self._forward = library.DftiComputeForward
-        made = ctypes.c_void_p()
-        status = library.DftiCreateDescriptor_s_1d(ctypes.byref(made), _REAL, ctypes.c_long(n))
+        plan = ctypes.c_void_p()
+        status = library.DftiCreateDescriptor_s_1d(ctypes.byref(plan), _REAL, ctypes.c_long(n))
         for name, value in ((_STORAGE, _COMPLEX_PAIRS), (_THREADS, 1)):
-            status = status or library.DftiSetValue(made, name, ctypes.c_long(value))
-        status = status or library.DftiCommitDescriptor(made)
+            status = status or library.DftiSetValue(plan, name, ctypes.c_long(value))
+        status = status or library.DftiCommitDescriptor(plan)
         if status:
             raise RuntimeError(f"MKL makes no transform of {n} numbers: its status is {status}")
-        self.handle: int = made.value or 0
+        self.handle: int = plan.value or 0
         # Not when the interpreter ends: a thread may be at work.
-        weakref.finalize(self, library.DftiFreeDescriptor, ctypes.byref(made)).atexit = False
+        weakref.finalize(self, library.DftiFreeDescriptor, ctypes.byref(plan)).atexit = False
 
     def __call__(self, row: np.ndarray) -> None:
         """As `forward`."""
@@ -95,31 +95,32 @@ def _library() -> Callable[..., Any]:
 def rfft_of_rows(rows: np.ndarray) -> np.ndarray:
     """The transform of each row, complex64 `[k, n // 2 + 1]`, to the last bit as `forward` has it where that is."""
     n = rows.shape[1]
-    one = transform(n)
-    if one is None:
+    fft = transform(n)
+    if fft is None:
         return rfft(rows)
-    row, found = empty_row(n), np.empty((len(rows), n // 2 + 1), np.complex64)
-    for own, target in zip(rows, found, strict=True):
+    row, spectra = empty_row(n), np.empty((len(rows), n // 2 + 1), np.complex64)
+    for own, target in zip(rows, spectra, strict=True):
         row[:n] = own
-        one(row)
+        fft(row)
         target[:] = row.view(np.complex64)
-    return found
+    return spectra
 
 
 def powers(rows: np.ndarray, power: int, out: np.ndarray) -> None:
     """`out`, float32 `[k, n // 2 + 1]`, = |transform of each row| ** power; `rows` are float32 `[k, n]`, both C-contiguous."""
-    one = transform(rows.shape[1])
-    if one is None:
+    fft = transform(rows.shape[1])
+    if fft is None:
         power_of(rfft(rows), power, out)
     else:
-        _powers(rows, one.handle, power == 1, empty_row(rows.shape[1]), out)
+        _powers(rows, fft.handle, power == 1, empty_row(rows.shape[1]), out)
 
 
 @kernel
 def _powers(rows, handle, root, row, out):
     n = rows.shape[1]
     for t in range(len(rows)):
-        row[:n] = rows[t]
+        for k in range(n):
+            row[k] = rows[t, k]
         forward(handle, row.ctypes.data)
         power_of_row(row, root, out[t])
 

@@ -42,6 +42,7 @@ def mel_filter_bank(
         nfilter: how many triangles there are.
         normalize: triangles of area 1, `2 / (width in Hz)` high; else they are 1 high.
         sample_rate: that of the signal, in Hz. It cannot be seen in a spectrogram: the default is 44.1 kHz, so give it.
+        spectrogram: float32 of any rank, with the frequencies along one axis.
 
     As `librosa.feature.melspectrogram(S=...)`; there `htk=True` is the second formula and `norm=None` leaves out the
     normalization. A triangle beyond half of `sample_rate` gives 0 (DALI reads past the end of the data there, for frequencies

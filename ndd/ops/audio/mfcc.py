@@ -36,6 +36,7 @@ def mfcc(
         n_mfcc: how many coefficients are kept.
         normalize: makes the transform orthonormal: `sqrt(2 / N)`, and another `sqrt(1 / 2)` for what is constant in
             types 2 and 3. Not for type 1.
+        spectrogram: float32 of any rank: decibels of mel bands.
 
     `librosa.feature.mfcc` has `normalize=True` (`norm="ortho"`) by default, the same `lifter`, and transforms types 2 and 3
     only. `scipy.fft.dct` has twice these numbers.

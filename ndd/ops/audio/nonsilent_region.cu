@@ -1,5 +1,6 @@
 // The power of a moving window, and where it is not below a threshold. Sums of floats in float32, as on the CPU, without fused
 // multiply-add: the region is the same sample for sample.
+#include "block.cuh"
 #include "scalar.cuh"
 
 #if EXACT  // integers of 8 and 16 bits: sums are whole numbers, as on the CPU
@@ -85,7 +86,6 @@ KERNEL_NAME(powers)(const Sample* samples, int count, Shared shared) {
 
 // One block for each sample: the threshold, then the first and the last power that reaches it.
 KERNEL_NAME(region)(const Sample* samples, int count, Shared shared) {
-  __shared__ long long firsts[256], lasts[256];
   const int thread = threadIdx.x;
   if (blockIdx.x) return;
   EACH_SAMPLE(s) {
@@ -105,21 +105,12 @@ KERNEL_NAME(region)(const Sample* samples, int count, Shared shared) {
           break;
         }
     }
-    firsts[thread] = first;
-    lasts[thread] = last;
-    __syncthreads();
-    for (int half = 128; half > 0; half /= 2) {
-      if (thread < half) {
-        if (firsts[thread + half] < firsts[thread]) firsts[thread] = firsts[thread + half];
-        if (lasts[thread + half] > lasts[thread]) lasts[thread] = lasts[thread + half];
-      }
-      __syncthreads();
-    }
+    first = -largest_in_block(-first);
+    last = largest_in_block(last);
     if (thread == 0) {
-      const long long begin = firsts[0] - s.window + 1 > 0 ? firsts[0] - s.window + 1 : 0;
-      *s.out0 = lasts[0] < 0 ? 0 : int(begin);
-      *s.out1 = lasts[0] < 0 ? 0 : int(lasts[0] - begin + 1);
+      const long long begin = first - s.window + 1 > 0 ? first - s.window + 1 : 0;
+      *s.out0 = last < 0 ? 0 : int(begin);
+      *s.out1 = last < 0 ? 0 : int(last - begin + 1);
     }
-    __syncthreads();
   }
 }

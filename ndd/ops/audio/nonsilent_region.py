@@ -50,6 +50,7 @@ def nonsilent_region(
             grow; a multiple of `window_length`, or -1 for never. On a GPU the intervals are worked on at once. Of integers
             it is never formed anew, whatever this is.
         window_length: samples of a window; that of a shorter signal is as long as the signal. Before the signal are zeros.
+        signal: `(n,)`, integers or float32.
 
     As `librosa.effects.trim`, whose windows do not overlap at every sample, and whose `top_db` is `-cutoff_db`. The sums are
     DALI's to the last bit, in float32, exact for integers of 8 and 16 bits, so that the region is the same sample for sample.
@@ -204,17 +205,17 @@ def _regions(start, stop, places, sizes, order, window_length, interval, referen
 def _loud(x, block, before, window, interval, share, threshold, last):
     """The first or the last place in a block whose power is not below the threshold."""
     blocks = (interval + BLOCK - 1) // BLOCK
-    anew, total, found = block // blocks * interval, before[block], np.int64(-1)
+    anew, total, loud = block // blocks * interval, before[block], np.int64(-1)
     begin = anew + block % blocks * BLOCK
     for i in range(begin, min(begin + BLOCK, anew + interval, x.size)):
         if i >= window and i > anew:
             total -= x[i - window] * x[i - window]
         total += x[i] * x[i]
         if total * share >= threshold:
-            found = i
+            loud = i
             if not last:
                 break
-    return found
+    return loud
 
 
 @_exact_regions.fallback

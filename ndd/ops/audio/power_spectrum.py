@@ -30,6 +30,7 @@ def power_spectrum(
         nfft: the length of the transform: what is longer is cut, what is shorter filled up with zeros. Default (also 0 and
             less): the extent of each sample.
         power: 2 for the power, 1 for the magnitude.
+        input: float32 of rank 1 and up.
 
     DALI has it on the CPU only, and not for transforms of 1 and 2 numbers.
 

@@ -33,6 +33,7 @@ def preemphasis_filter(
             none).
         dtype: the element type of the result. To an integer type values round half away from zero and saturate.
         preemph_coeff: how much is taken. 0 copies the signal.
+        signal: integers, float32 or float64 of any rank.
 
     As `librosa.effects.preemphasis`, which extrapolates the value before the first sample. An empty signal comes out empty;
     DALI 2.4.0 dies of it.

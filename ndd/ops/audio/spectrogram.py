@@ -62,6 +62,7 @@ def spectrogram(
         window_fn: `window_length` numbers. Default: a Hann window, `sin(pi * (i + 0.5) / window_length) ** 2`.
         window_length: the length of a window in samples; 25 ms at 16 kHz are 400.
         window_step: how far a window is from the one before, in samples.
+        signal: float32 `(n,)`, or with further extents of 1.
 
     Unlike `librosa.stft`: its Hann window is `sin(pi * i / window_length) ** 2` (give it as `window_fn` for the same
     numbers), a short window lies in the middle of `nfft`, what is outside counts as zeros by default, and it gives complex
@@ -108,13 +109,13 @@ class _Frames:
         self.shapes = np.empty((n, 2), np.int64)
         """Of the spectrograms."""
         along_t = int(layout == "ft")
-        made = self.lengths, self.counts, self.shapes
-        if count_frames(signal.shapes, centred, length, step, self.bins, along_t, *made) >= 0:
+        arrays = self.lengths, self.counts, self.shapes
+        if count_frames(signal.shapes, centred, length, step, self.bins, along_t, *arrays) >= 0:
             _refuse(signal, centred, length, step)
         self.reflect = reflect and centred
         self.first = -(length // 2) if centred else 0
         self.step, self.length, self.nfft = step, length, nfft or length
-        self.window = _hann(length) if window is None else _kept(np.asarray(window, np.float32).tobytes())
+        self.window = _hann(length) if window is None else _cached_window(np.asarray(window, np.float32).tobytes())
 
 
 def _refuse(signal: Any, centred: bool, length: int, step: int) -> None:
@@ -132,7 +133,7 @@ def _hann(length: int) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=16)
-def _kept(window: bytes) -> np.ndarray:
+def _cached_window(window: bytes) -> np.ndarray:
     """The same array for the same numbers."""
     return np.frombuffer(window, np.float32)
 

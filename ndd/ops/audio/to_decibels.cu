@@ -1,23 +1,17 @@
 // factor * log2(max(in / reference, least)); PEAK: the reference is the sample's largest value, if that is positive.
+#include "block.cuh"
+
 #if PEAK
 // The largest value goes to the sample's record, which begins with 0: of positive numbers the larger has the larger bits.
 KERNEL_NAME(peaks)(const Sample* samples, int count, Shared shared) {
-  __shared__ int highest[256];
   EACH_SAMPLE(s) {
     float largest = 0;
     EACH_ITEM(i, s.items) {
       const float value = s.in0[i];
       largest = value > largest ? value : largest;
     }
-    highest[threadIdx.x] = __float_as_int(largest);
-    __syncthreads();
-    for (int half = 128; half > 0; half /= 2) {
-      if (threadIdx.x < half && highest[threadIdx.x + half] > highest[threadIdx.x])
-        highest[threadIdx.x] = highest[threadIdx.x + half];
-      __syncthreads();
-    }
-    if (threadIdx.x == 0 && highest[0] > 0) atomicMax((int*)&s.peak, highest[0]);
-    __syncthreads();
+    const int peak = __float_as_int(largest_in_block(largest));
+    if (threadIdx.x == 0 && peak > 0) atomicMax((int*)&s.peak, peak);
   }
 }
 #endif

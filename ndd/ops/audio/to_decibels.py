@@ -30,6 +30,7 @@ def to_decibels(
         cutoff_db: the least result: silence is `-inf` dB.
         multiplier: 10 for powers (and energies), 20 for magnitudes.
         reference: what has 0 dB. Default: the largest value of the sample, or 1 where that is not positive.
+        magnitude: float32 of any rank: powers or magnitudes.
 
     As `librosa.power_to_db(x, ref=np.max, top_db=200)`. To keep to 80 dB below the peak, take `cutoff_db=-80`.
 
@@ -59,8 +60,9 @@ def _(magnitude, *, cutoff_db, multiplier, reference):
 
 @to_decibels.cpu
 @kernel(fastmath={"contract"})
-def _decibels_of_sample(x, out, relative, inverse, least, factor):
-    """`relative` to its largest value, or to 1 where that is not positive."""
+def _decibels(x, out, relative, inverse, least, factor):
+    """factor * log2(max(x * inverse, least)); `relative` to the largest value, or to 1 where that is not positive. The
+    logarithm is that of Cephes' `logf`, in loops that compile to vectors."""
     words = empty((2, _CHUNK), np.int32)
     # A view of another type takes 0.3 s to compile.
     values, bits = array_at(words.ctypes.data, (2, _CHUNK), x), array_at(x.ctypes.data, x.size, words)
@@ -69,42 +71,29 @@ def _decibels_of_sample(x, out, relative, inverse, least, factor):
         # so the loop compiles to vectors.
         peak = np.int32(0)
         for j in range(bits.size):
-            found = bits[j] if bits[j] <= 0x7F800000 else np.int32(0)
-            peak = found if found > peak else peak
+            peak = max(peak, bits[j] if bits[j] <= 0x7F800000 else np.int32(0))
         words[0, 0] = peak
         inverse = np.float32(1) / (values[0, 0] if peak else np.float32(1))
-    _decibels(x, out, inverse, least, factor, words, values)
-
-
-@kernel(fastmath={"contract"})
-def _decibels(x, out, inverse, least, factor, words, values):
-    """factor * log2(max(x * inverse, least)); the logarithm as in Cephes' `logf`, in loops that compile to vectors."""
     smallest, huge = np.float32(1.1754944e-38), np.float32(np.inf)
     for start in range(0, x.size, _CHUNK):
         part, target = x[start : start + _CHUNK], out[start : start + _CHUNK]
         for j in range(part.size):
             value = part[j] * inverse
-            value = value if value > least else least
-            target[j] = value
+            target[j] = value = value if value > least else least
             values[0, j] = value if value >= smallest else value * np.float32(8388608)
         for j in range(part.size):
-            bits = words[0, j]
-            words[0, j] = (bits >> 23) - 126
-            words[1, j] = (bits & 0x7FFFFF) | 0x3F000000
+            word = words[0, j]
+            words[0, j], words[1, j] = (word >> 23) - 126, (word & 0x7FFFFF) | 0x3F000000
         for j in range(part.size):
             m, e = values[1, j], np.float32(words[0, j])
             low = m < np.float32(0.70710678)
             e = e - np.float32(1) if low else e
             m = m + m - np.float32(1) if low else m - np.float32(1)
             e = e if target[j] >= smallest else e - np.float32(23)
-            y = np.float32(7.0376836292e-2)
-            y = y * m - np.float32(1.1514610310e-1)
-            y = y * m + np.float32(1.1676998740e-1)
-            y = y * m - np.float32(1.2420140846e-1)
-            y = y * m + np.float32(1.4249322787e-1)
-            y = y * m - np.float32(1.6668057665e-1)
-            y = y * m + np.float32(2.0000714765e-1)
-            y = y * m - np.float32(2.4999993993e-1)
+            y = np.float32(7.0376836292e-2) * m - np.float32(1.1514610310e-1)
+            y = (y * m + np.float32(1.1676998740e-1)) * m - np.float32(1.2420140846e-1)
+            y = (y * m + np.float32(1.4249322787e-1)) * m - np.float32(1.6668057665e-1)
+            y = (y * m + np.float32(2.0000714765e-1)) * m - np.float32(2.4999993993e-1)
             y = y * m + np.float32(3.3333331174e-1)
             z = m * m
             y = (y * m - np.float32(0.5)) * z + m

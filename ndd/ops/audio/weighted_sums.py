@@ -26,9 +26,9 @@ class Weights(NamedTuple):
 def without_zeros(matrix: np.ndarray) -> Weights:
     """Of a matrix `[rows out, rows in]`; float32."""
     used = np.pad(matrix != 0, ((0, 0), (0, 1)))  # not empty
-    found = used.any(axis=1)
-    first = np.where(found, used.argmax(axis=1), 0)
-    last = np.where(found, used.shape[1] - used[:, ::-1].argmax(axis=1), 0)
+    in_use = used.any(axis=1)
+    first = np.where(in_use, used.argmax(axis=1), 0)
+    last = np.where(in_use, used.shape[1] - used[:, ::-1].argmax(axis=1), 0)
     values = [row[a:b] for row, a, b in zip(matrix, first, last, strict=True)]
     start = np.concatenate(([0], np.cumsum(last - first)[:-1]))
     flat = np.concatenate([*values, np.zeros(1)]).astype(np.float32)

@@ -98,33 +98,33 @@ def _(
         boxes, counts, sizes, bbox_layout == "xyWH", bool(bbox_normalized), _MODES.index(mode), float(remove_threshold),
         turned, kept, left,
     )  # fmt: skip
-    found = divided(turned[:total], left)
-    return found if labels is None else (found, divided(joined(labels)[kept[:total]], left))
+    result = divided(turned[:total], left)
+    return result if labels is None else (result, divided(joined(labels)[kept[:total]], left))
 
 
 def _heights_and_widths(input_shape, shape_layout: str) -> np.ndarray:
-    found = np.empty((input_shape.n, 2), np.int64)
+    sides = np.empty((input_shape.n, 2), np.int64)
     wanted = [shape_layout.index("H"), shape_layout.index("W")]
     for i, shape in enumerate(input_shape.distinct()):
         if shape.ndim != 1 or len(shape) < len(shape_layout):
             text = f"`input_shape`: expected {len(shape_layout)} numbers, {shape_layout}, got {shape.tolist()}"
             raise input_shape.error(i, text)
-        found[i if input_shape.varies else slice(None)] = shape[wanted]
-    return found
+        sides[i if input_shape.varies else slice(None)] = shape[wanted]
+    return sides
 
 
 @kernel
 def turn_boxes(boxes, counts, sizes, with_extents, normalized, mode, threshold, out, kept, left):
     """Upright boxes about what the boxes of all samples become. How many are kept of all, and in `left` of each sample; their
     numbers go to `kept`. `sizes` is [6, N]: width and height before and after, cosine and sine."""
-    row, found = 0, 0
+    row, n_kept = 0, 0
     for n in range(counts.size):
         width, height, new_width, new_height = sizes[0, n], sizes[1, n], sizes[2, n], sizes[3, n]
         # Of a right angle one of them is 4e-8 for 0: a box without width would get an area, and be kept.
         c = 0.0 if abs(sizes[4, n]) < 1e-6 else sizes[4, n]
         s = 0.0 if abs(sizes[5, n]) < 1e-6 else sizes[5, n]
         right, bottom = (1.0, 1.0) if normalized else (new_width, new_height)
-        before = found
+        before = n_kept
         for _ in range(counts[n]):
             x0, y0, x1, y1 = (
                 np.float64(boxes[row, 0]),
@@ -157,12 +157,12 @@ def turn_boxes(boxes, counts, sizes, with_extents, normalized, mode, threshold, 
             if (x1 - x0) * (y1 - y0) / area >= threshold:
                 if with_extents:
                     x1, y1 = x1 - x0, y1 - y0
-                out[found, 0], out[found, 1], out[found, 2], out[found, 3] = x0, y0, x1, y1
-                kept[found] = row
-                found += 1
+                out[n_kept, 0], out[n_kept, 1], out[n_kept, 2], out[n_kept, 3] = x0, y0, x1, y1
+                kept[n_kept] = row
+                n_kept += 1
             row += 1
-        left[n] = found - before
-    return found
+        left[n] = n_kept - before
+    return n_kept
 
 
 bbox_rotate.cuda(computed_on_host)

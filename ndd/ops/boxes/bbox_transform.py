@@ -42,12 +42,12 @@ def bbox_transform(
     """
     check_labels(labels)
     check_threshold(remove_threshold)
-    found = [output(float32, 2)]
+    outputs = [output(float32, 2)]
     if labels is not None:
-        found.append(output(int32, labels.ndim))
+        outputs.append(output(int32, labels.ndim))
     if output_bbox_indices:
-        found.append(output(int32, 1))
-    return tuple(found) if len(found) > 1 else found[0]
+        outputs.append(output(int32, 1))
+    return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
 
 # A batch: how many boxes are left is known when all have been worked out.
@@ -60,14 +60,14 @@ def _(call, boxes, labels, *, MT, output_bbox_indices, remove_threshold):
     inside, kept = cut_off(moved, 1, remove_threshold)
     kept |= remove_threshold == 0  # the share of a box without an area is no number
     left_over = np.bincount(owner[kept], minlength=call.n)
-    found = [divided(inside[kept].astype(np.float32), left_over)]
+    results = [divided(inside[kept].astype(np.float32), left_over)]
     if labels is not None:
-        found.append(divided(joined(labels)[kept], left_over))
+        results.append(divided(joined(labels)[kept], left_over))
     if output_bbox_indices:
         counts = boxes.shapes[:, 0]
         numbers = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-        found.append(divided(numbers[kept].astype(np.int32), left_over))
-    return found if len(found) > 1 else found[0]
+        results.append(divided(numbers[kept].astype(np.int32), left_over))
+    return results if len(results) > 1 else results[0]
 
 
 bbox_transform.cuda(computed_on_host)

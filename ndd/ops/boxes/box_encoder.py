@@ -73,15 +73,12 @@ def box_encoder(
 def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
     check_boxes(boxes, (4,), labels)
     corners = anchors.reshape(-1, 4)
-    shapes = np.tile(np.array([len(corners)], np.int64), (boxes.n, 1))
     numbers = np.concatenate((means, 1 / stds)).astype(np.float32)
-    shared = {"anchors": corners, "numbers": numbers, "criteria": np.float32(criteria), "scale": np.float32(scale)}
-    shapes = np.insert(shapes, 1, 4, axis=1), shapes
+    shared = {"criteria": np.float32(criteria), "scale": np.float32(scale), "offset": offset}
+    shared |= {"anchors": corners, "anchor_count": len(corners), "numbers": numbers}
+    shapes = [np.tile(np.array(shape), (boxes.n, 1)) for shape in ([len(corners), 4], [len(corners)])]
     work = boxes.sizes * len(corners)  # an anchor and a box take as long as to move some 4 bytes
-    return Plan(shapes, {}, {**shared, "offset": offset}, view={"labels": "flat"}, work=work)
-
-
-_INFINITE = np.int32(np.float32(np.inf).view(np.int32))
+    return Plan(shapes, {}, shared, view={"labels": "flat"}, work=work)
 
 
 @box_encoder.cpu
@@ -92,11 +89,10 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
     for a in range(count):
         for k in range(4):
             sides[k, a] = anchors[a, k]
-    kept, found = empty((2, count), np.float32), empty(count, np.int32)
-    most, overlap = kept[0], kept[1]
+    most, overlap, match = empty(count, np.float32), empty(count, np.float32), empty(count, np.int32)
     bits = overlap.view(np.int32)
     for a in range(count):
-        most[a], found[a] = np.float32(-1), np.int32(-1)
+        most[a], match[a] = np.float32(-1), np.int32(-1)
     zero, two, half = np.float32(0), np.float32(2), np.float32(0.5)
     left, top, right, bottom = sides[0], sides[1], sides[2], sides[3]
     for b in range(len(boxes)):
@@ -108,14 +104,10 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
             shared = w * h if w > zero and h > zero else zero
             union = area + (right[a] - left[a]) * (bottom[a] - top[a]) - shared
             overlap[a] = shared / union if shared > zero else zero
-        # Floats from 0 on are in the order of their bits, whose maximum goes into vector registers. NaN is above all of them.
+        # Floats from 0 on are in the order of their bits, whose maximum goes into vector registers. NaN is above infinity.
         best = np.int32(0)
         for a in range(count):
-            best = max(best, bits[a])
-        if best > _INFINITE:
-            best = np.int32(0)
-            for a in range(count):
-                best = max(best, bits[a] if bits[a] <= _INFINITE else np.int32(0))
+            best = max(best, bits[a] if bits[a] <= 0x7F800000 else np.int32(0))
         at = count - 1
         while at >= 0 and bits[at] != best:
             at -= 1
@@ -123,28 +115,18 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
             overlap[at] = two
         for a in range(count):
             if overlap[a] >= most[a]:
-                most[a], found[a] = overlap[a], b
+                most[a], match[a] = overlap[a], b
     for a in range(count):
-        w, h = right[a] - left[a], bottom[a] - top[a]
-        x, y = (left[a] + right[a]) * half, (top[a] + bottom[a]) * half
-        matched = most[a] > criteria
-        out_labels[a] = labels[found[a]] if matched else 0
-        if not matched:
-            out[a, 0], out[a, 1] = zero if offset else x, zero if offset else y
-            out[a, 2], out[a, 3] = zero if offset else w, zero if offset else h
-            continue
-        b = found[a]
-        l, t, r, d = boxes[b, 0], boxes[b, 1], boxes[b, 2], boxes[b, 3]
-        bx, by, bw, bh = (l + r) * half, (t + d) * half, r - l, d - t
-        if offset:
-            bx = ((bx * scale - x * scale) / (w * scale) - numbers[0]) * numbers[4]
-            by = ((by * scale - y * scale) / (h * scale) - numbers[1]) * numbers[5]
-            bw = (np.log(bw * scale / (w * scale)) - numbers[2]) * numbers[6]
-            bh = (np.log(bh * scale / (h * scale)) - numbers[3]) * numbers[7]
-        out[a, 0], out[a, 1], out[a, 2], out[a, 3] = bx, by, bw, bh
-
-
-_BLOCK = 256
+        matched, b = most[a] > criteria, match[a]
+        out_labels[a] = labels[b] if matched else 0
+        for k in range(2):
+            low, high = (boxes[b, k], boxes[b, k + 2]) if matched else (sides[k, a], sides[k + 2, a])
+            centre, side = (low + high) * half, high - low
+            if offset:
+                own, unit = (sides[k, a] + sides[k + 2, a]) * half * scale, (sides[k + 2, a] - sides[k, a]) * scale
+                centre = ((centre * scale - own) / unit - numbers[k]) * numbers[k + 4] if matched else zero
+                side = (np.log(side * scale / unit) - numbers[k + 2]) * numbers[k + 6] if matched else zero
+            out[a, k], out[a, k + 2] = centre, side
 
 
 @box_encoder.cuda("box_encoder.cu")
@@ -152,6 +134,5 @@ def _(launch, boxes, labels, out, out_labels, *, anchors):
     """First the best anchor of each box, by a block of threads, then the best box of each anchor, by a thread."""
     counts = boxes.shapes[:, 0]
     fields = {"anchors": launch.table(anchors), "best": launch.scratch(counts, np.int32)}
-    shared = {"anchor_count": len(anchors)}
-    launch("best_anchor", counts * _BLOCK, per_sample=fields, shared=shared)
-    launch("box_encoder", len(anchors), per_sample=fields, shared=shared)
+    launch("best_anchor", counts * 256, per_sample=fields)
+    launch("box_encoder", len(anchors), per_sample=fields)

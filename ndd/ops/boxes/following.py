@@ -182,19 +182,19 @@ def _(call, boxes, motion, *, format, normalized, made_format, made_normalized, 
     flat = [a.reshape(-1, 4) for a in boxes.arrays]
     corners = corners_of(np.concatenate(flat).astype(np.float64), format)
     corners *= np.tile(before, 2) if normalized else 1
-    made = least_upright(corners, linear, shift)
-    kept = np.ones(len(made), bool)
+    moved = least_upright(corners, linear, shift)
+    kept = np.ones(len(moved), bool)
     if remove_threshold is not None:
-        touching = ((made[:, :2] <= after) & (made[:, 2:] >= 0)).all(axis=1)
-        made, kept = cut_off(made, np.tile(after, 2), remove_threshold)
+        touching = ((moved[:, :2] <= after) & (moved[:, 2:] >= 0)).all(axis=1)
+        moved, kept = cut_off(moved, np.tile(after, 2), remove_threshold)
         # Of a box without an area there is no share: with a threshold of 0 it stays, if it touches the image.
-        kept = np.where(_has_area(corners), kept & _has_area(made), touching & (remove_threshold == 0))
-    sides = made[:, 2:] - made[:, :2]
+        kept = np.where(_has_area(corners), kept & _has_area(moved), touching & (remove_threshold == 0))
+    sides = moved[:, 2:] - moved[:, :2]
     kept &= (sides >= min_size).all(axis=1) & (sides.prod(axis=1) >= min_area)
-    made = as_format(made / (np.tile(after, 2) if made_normalized else 1), made_format)
+    moved = as_format(moved / (np.tile(after, 2) if made_normalized else 1), made_format)
     left_over = np.bincount(owner[kept], minlength=call.n)
     numbers = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return [divided(made[kept].astype(np.float32), left_over), divided(numbers[kept].astype(np.int32), left_over)]
+    return [divided(moved[kept].astype(np.float32), left_over), divided(numbers[kept].astype(np.int32), left_over)]
 
 
 boxes_moved.cuda(computed_on_host)
@@ -238,16 +238,16 @@ def points_moved(points, motion, /, *, normalized: bool, made_normalized: bool, 
 # A batch: how many points are left is known when all have been worked out.
 @points_moved.batch
 def _(call, points, motion, *, normalized, made_normalized, drop):
-    made, numbers = [], []
+    moved, numbers = [], []
     for values, move in zip(points.arrays, motion.arrays, strict=True):
         flat = values.reshape(-1, 2).astype(np.float64) * (move[:, 3] if normalized else 1)
         flat = flat @ move[:, :2].T + move[:, 2]
         kept = np.flatnonzero(((flat >= 0) & (flat <= move[:, 4])).all(axis=1)) if drop else np.arange(len(values))
         flat = flat[kept] if drop else flat
         flat = flat / move[:, 4] if made_normalized else flat
-        made.append(flat.reshape(-1, *values.shape[1:]).astype(np.float32))
+        moved.append(flat.reshape(-1, *values.shape[1:]).astype(np.float32))
         numbers.append(kept.astype(np.int32))
-    return [made, numbers]
+    return [moved, numbers]
 
 
 points_moved.cuda(computed_on_host)
@@ -300,9 +300,9 @@ def masks_of(masks, images, /, *, axes: list[int], image_axes: list[int], layout
 
 @masks_of.views
 def _(call, masks, images, *, axes, image_axes, layout, name):
-    found, expected = masks.shape_array[:, axes], images.shape_array[:, image_axes]
-    for i in np.flatnonzero((found != expected).any(axis=1))[:1]:
-        sizes = " x ".join(map(str, expected[i])), " x ".join(map(str, found[i]))
+    extents, expected = masks.shape_array[:, axes], images.shape_array[:, image_axes]
+    for i in np.flatnonzero((extents != expected).any(axis=1))[:1]:
+        sizes = " x ".join(map(str, expected[i])), " x ".join(map(str, extents[i]))
         raise bad_sample(
             int(i),
             f"{name}: expected those as large as their image, {sizes[0]}, got {sizes[1]} (shape {masks.shapes[i]}, taken as "

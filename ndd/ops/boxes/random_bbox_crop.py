@@ -79,7 +79,7 @@ def random_bbox_crop(
         bbox_prune_threshold: keep boxes of which at least this share, and something, is inside. Default: those whose middle
             is.
         output_bbox_indices: also give which boxes are kept.
-        quiet: see `total_num_attempts`.
+        quiet: no warning where `total_num_attempts` ends the search.
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
 
     Results: where the window begins and its extents, float32 (x, y[, z]) each, as fractions or with `crop_shape` in
@@ -121,12 +121,12 @@ def random_bbox_crop(
     _check_letters("bbox_layout", bbox_layout, (*_BOX_LAYOUTS[2], *_BOX_LAYOUTS[3]))
     _check_letters("shape_layout", shape_layout, ("WH", "WHD"))
     vector, listed = output(float32, 1), output(float32, 2)
-    found = [vector, vector, listed]
+    outputs = [vector, vector, listed]
     if labels is not None:
-        found.append(output(int32, labels.ndim))
+        outputs.append(output(int32, labels.ndim))
     if output_bbox_indices:
-        found.append(output(int32, 1))
-    return tuple(found)
+        outputs.append(output(int32, 1))
+    return tuple(outputs)
 
 
 def _check_letters(name: str, layout: str | None, known: tuple[str, ...]) -> None:
@@ -137,12 +137,12 @@ def _check_letters(name: str, layout: str | None, known: tuple[str, ...]) -> Non
 
 def _range(name: str, values: Any, sizes: tuple[int, ...]) -> np.ndarray:
     """The ranges, float32 (k, 2)."""
-    found = np.asarray((1, 1) if values is None else values, np.float32).reshape(-1)
-    if found.size not in sizes:
-        raise RuntimeError(f"`{name}`: expected {' or '.join(map(str, sizes))} numbers, got {found.size}")
-    pairs = found.reshape(-1, 2)
+    bounds = np.asarray((1, 1) if values is None else values, np.float32).reshape(-1)
+    if bounds.size not in sizes:
+        raise RuntimeError(f"`{name}`: expected {' or '.join(map(str, sizes))} numbers, got {bounds.size}")
+    pairs = bounds.reshape(-1, 2)
     if not ((pairs[:, 0] >= 0) & (pairs[:, 0] <= pairs[:, 1])).all():
-        raise RuntimeError(f"`{name}`: expected low and high, 0 or more, got {found.tolist()}")
+        raise RuntimeError(f"`{name}`: expected low and high, 0 or more, got {bounds.tolist()}")
     return pairs
 
 
@@ -193,18 +193,18 @@ def _(
     )
     if with_extents:
         cut[:, axes:] -= cut[:, :axes]
-    given = np.empty_like(cut)
-    given[:, columns] = cut
+    rows = np.empty_like(cut)
+    rows[:, columns] = cut
     windows[:, 1] -= windows[:, 0]
     if crop.size:
         windows = np.round(windows * extents[:, None])
-    found = [windows[:, 0].copy(), windows[:, 1].copy(), divided(given, left)]
+    results = [windows[:, 0].copy(), windows[:, 1].copy(), divided(rows, left)]
     if labels is not None:
-        found.append(divided(joined(labels).take(picked, 0), left))
+        results.append(divided(joined(labels).take(picked, 0), left))
     if output_bbox_indices:
         numbers = np.arange(len(kept)) - np.repeat(np.cumsum(counts) - counts, counts)
-        found.append(divided(numbers.take(picked).astype(np.int32), left))
-    return found
+        results.append(divided(numbers.take(picked).astype(np.int32), left))
+    return results
 
 
 def _columns(layout: str | None, axes: int) -> tuple[list[int], bool]:
@@ -316,16 +316,16 @@ def _search(corners, ends, streams, options, limits, pairs, extents, crop, rules
 
 @_search.fallback
 def _(corners, ends, streams, options, limits, pairs, extents, crop, rules, windows, kept, ended, room):
-    given = corners, ends, streams, options, limits, pairs, extents, crop
+    arguments = corners, ends, streams, options, limits, pairs, extents, crop
     total = rules[4]
     if len(ends) <= _FEW:
         _search.interpreted(
-            *given, (*rules[:4], _MANY if total < 0 or total > _MANY else total), windows, kept, ended, room
+            *arguments, (*rules[:4], _MANY if total < 0 or total > _MANY else total), windows, kept, ended, room
         )
         if 0 <= total <= _MANY or not (ended == _BEST).any():
             return
         ended[:], kept[:] = 0, False
-    _search.waited_for(*given, rules, windows, kept, ended, room)
+    _search.waited_for(*arguments, rules, windows, kept, ended, room)
 
 
 @kernel
@@ -393,7 +393,7 @@ def _judged(corners, first, last, window, take_least, is_iou, prune, inside):
     window is as good as can be. The share that is inside of a box without an area is NaN, and what came before it does not
     count: as in DALI."""
     axes = window.shape[1]
-    found = _F(1) if take_least or first == last else _F(0)
+    overlap = _F(1) if take_least or first == last else _F(0)
     area = _F(1)
     for k in range(axes):
         area *= window[1, k] - window[0, k]
@@ -410,10 +410,10 @@ def _judged(corners, first, last, window, take_least, is_iou, prune, inside):
             value = both / (own + area - both if is_iou else own)
         else:
             value = _F(np.nan) if own == 0 and not is_iou else _F(0)
-        if not (found < value if take_least else value < found):  # also if either is NaN
-            found = value
+        if not (overlap < value if take_least else value < overlap):  # also if either is NaN
+            overlap = value
         inside[i] = middle if prune < 0 else both > 0 and both / own >= prune
-    return found
+    return overlap
 
 
 @_judged.fallback

@@ -98,7 +98,7 @@ def _equalize(image, out, tiles, luma, lab):
         return
     size, luma = height * width, luma and channels == 3
     tables = empty((tiles[0], tiles[1], 256), np.uint8)
-    pixels, made = image.reshape(size, channels), out.reshape(size, channels)
+    pixels, leveled = image.reshape(size, channels), out.reshape(size, channels)
     planes = empty((3, size if channels == 3 else 0), np.uint8)
     if luma:
         rgb_to_lab(pixels, planes, lab)
@@ -112,9 +112,9 @@ def _equalize(image, out, tiles, luma, lab):
         _fill_tables(plane, tables, np.int64(tiles[2]), np.int64(tiles[3]), np.int64(tiles[4]))
         _mix(plane, target[k].reshape(height, width), tables, np.int64(tiles[2]), np.int64(tiles[3]))
     if luma:
-        lab_to_rgb(planes, made, lab)
+        lab_to_rgb(planes, leveled, lab)
     elif channels == 3:
-        _to_pixels(planes[0], planes[1], planes[2], made)
+        _to_pixels(planes[0], planes[1], planes[2], leveled)
 
 
 _equalize.fallback()
@@ -185,9 +185,9 @@ def _fill_tables(plane, tables, tile_h, tile_w, limit):
 @_fill_tables.fallback
 def _(plane, tables, tile_h, tile_w, limit):
     (rows, columns), (height, width) = tables.shape[:2], plane.shape
-    one, size = _reflected.function, tile_h * tile_w
-    lines = [y if y < height else one(y, height) for y in range(rows * tile_h)]
-    places = [x if x < width else one(x, width) for x in range(columns * tile_w)]
+    reflect, size = _reflected.function, tile_h * tile_w
+    lines = [y if y < height else reflect(y, height) for y in range(rows * tile_h)]
+    places = [x if x < width else reflect(x, width) for x in range(columns * tile_w)]
     tiles = plane[np.ix_(lines, places)].reshape(rows, tile_h, columns, tile_w).swapaxes(1, 2).reshape(-1, size)
     for tile, table in zip(tiles, tables.reshape(-1, 256), strict=True):
         counts = np.bincount(tile, minlength=256).astype(np.int32)
@@ -271,15 +271,15 @@ def _between(count: int, tile: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kernel
-def _mix_row(four, left, right, upper, lower, made):
+def _mix_row(four, left, right, upper, lower, target):
     byte = np.int32(255)
-    for x in range(made.size):
+    for x in range(target.size):
         quad = four[x]
         # int32: Numba makes 64 bits of what is shifted.
         a, b = np.float32(np.int32(quad & byte)), np.float32(np.int32((quad >> np.int32(8)) & byte))
         c, d = np.float32(np.int32((quad >> np.int32(16)) & byte)), np.float32(np.int32((quad >> np.int32(24)) & byte))
         value = (a * left[x] + b * right[x]) * upper + (c * left[x] + d * right[x]) * lower
-        made[x] = np.uint8(np.int32(np.rint(value)))
+        target[x] = np.uint8(np.int32(np.rint(value)))
 
 
 @kernel
@@ -314,9 +314,9 @@ def _(launch, image, out, *, tiles, luma):
 @functools.cache
 def _lab_macros() -> dict[str, str]:
     """The tables and matrices of Lab as constants of the kernels."""
-    found = {}
+    macros = {}
     tables = lab_tables()._asdict()
     for name in ("linear", "root", "lightness", "gamma", "to_xyz", "to_rgb"):
         table = tables[name]
-        found[f"LAB_{name.upper()}"] = ",".join(map(str, table[:_ROOTS] if name == "root" else table))
-    return found
+        macros[f"LAB_{name.upper()}"] = ",".join(map(str, table[:_ROOTS] if name == "root" else table))
+    return macros

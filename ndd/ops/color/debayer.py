@@ -71,10 +71,10 @@ def debayer(input, /, *, algorithm: str | None = None, blue_position: PerSample[
 
 
 def _kernel(algorithm: str | None) -> str:
-    found = _KERNELS.get("default" if algorithm is None else algorithm.lower())
-    if found is None:
+    kernel = _KERNELS.get("default" if algorithm is None else algorithm.lower())
+    if kernel is None:
         raise RuntimeError(f"debayer: `algorithm`: expected one of {', '.join(_KERNELS)}, got {algorithm!r}")
-    return found
+    return kernel
 
 
 @debayer.plan
@@ -114,7 +114,7 @@ def _bilinear(image, out, blue):
     size = BLOCK_BYTES // image.itemsize
     inside = width - 2
     last = max(inside - size, 0)
-    few, found = empty(3 * (size + 2), image.dtype), empty(3 * size, image.dtype)
+    few, line = empty(3 * (size + 2), image.dtype), empty(3 * size, image.dtype)
     for y in range(1, height - 1):
         blue_row = (y + 1) & 1 == blue >> 1
         green = blue & 1 if blue_row else (blue & 1) ^ 1  # whether the first column inside is green
@@ -124,7 +124,7 @@ def _bilinear(image, out, blue):
         if inside < size:
             for k in range(3):
                 _copy(flat, first + (k - 1) * width - 1, few, k * (size + 2), width)
-            source, own, stride, target, to = few, size + 3, size + 2, found, 0
+            source, own, stride, target, to = few, size + 3, size + 2, line, 0
         for k in range(0, inside, size):
             k = min(k, last)  # what two blocks have in common is made twice
             bayer_block(
@@ -132,7 +132,7 @@ def _bilinear(image, out, blue):
                 np.uint64(blue_row), target, np.uint64(to + 3 * k),
             )  # fmt: skip
         if inside < size:
-            _copy(found, 0, pixels, place, 3 * inside)
+            _copy(line, 0, pixels, place, 3 * inside)
         for c in range(3):
             pixels[place - 3 + c], pixels[place + 3 * inside + c] = (
                 pixels[place + c],

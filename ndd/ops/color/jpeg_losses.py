@@ -59,8 +59,8 @@ def factors_of_qualities() -> np.ndarray:
     divisors = 8 * quanta
     bits = np.ceil(np.log2(divisors)).astype(int) - 1
     parts = [quanta, 4 * quanta, -(-(1 << (16 + bits)) // divisors), 1 << (16 - bits)]
-    found = np.stack(parts, axis=2).astype(np.uint16)
-    return np.concatenate([found, found], axis=-1).reshape(101, 2 * FACTORS)
+    factors = np.stack(parts, axis=2).astype(np.uint16)
+    return np.concatenate([factors, factors], axis=-1).reshape(101, 2 * FACTORS)
 
 
 @kernel

@@ -52,8 +52,8 @@ def lab_tables() -> LabTables:
     lightness = np.rint(_ONE * root_of_y) + 32768 * np.rint(_ONE * y)
     k = np.arange(4096) / 4096
     gamma = 255 * np.where(k <= 0.0031308, k * 12.92, 1.055 * k ** (1 / 2.4) - 0.055)
-    found = [linear, root, lightness, gamma, 4096 * _XYZ / _WHITE[:, None], 4096 * _RGB * _WHITE]
-    flat: list[np.ndarray] = [np.rint(t).astype(np.int32).reshape(-1) for t in found]
+    tables = [linear, root, lightness, gamma, 4096 * _XYZ / _WHITE[:, None], 4096 * _RGB * _WHITE]
+    flat: list[np.ndarray] = [np.rint(t).astype(np.int32).reshape(-1) for t in tables]
     parts = flat[4].reshape(3, 3, 1).astype(np.uint64) * flat[0].astype(np.uint64)
     parts[:, 0] += np.uint64(2048)  # of 12 bits: sums are rounded
     flat += [(parts[0] + (parts[1] << np.uint64(32))).reshape(-1), parts[2].reshape(-1)]
@@ -65,10 +65,10 @@ def lab_tables() -> LabTables:
 
 
 @kernel
-def _look_up(table, at, found, size):
+def _look_up(table, at, values, size):
     """By itself: a processor looks up faster one by one than by its gather instruction."""
     for i in each(size):
-        found[i] = table[np.uint32(at[i])]  # unsigned: no check for indices from the end
+        values[i] = table[np.uint32(at[i])]  # unsigned: no check for indices from the end
 
 
 @kernel
@@ -90,10 +90,10 @@ def _xyz_to_levels(planes, levels, m, size):
     """The matrix `m` by the planes, without 14 fraction bits, from 0 to 4095."""
     a, b, c = planes[0], planes[1], planes[2]
     for k in range(3):
-        one, p, q, r = levels[k], m[3 * k], m[3 * k + 1], m[3 * k + 2]
+        level, p, q, r = levels[k], m[3 * k], m[3 * k + 1], m[3 * k + 2]
         for i in each(size):
             value = np.int32(p * a[i] + q * b[i] + r * c[i] + np.int32(1 << 13)) >> np.int32(14)
-            one[i] = min(max(np.int32(value), np.int32(0)), np.int32(4095))
+            level[i] = min(max(np.int32(value), np.int32(0)), np.int32(4095))
 
 
 @kernel
@@ -161,12 +161,12 @@ def _bytes(levels, table, pixels):
 @kernel
 def lab_to_rgb(lab, image, tables):
     """Planes `[3, n]` to pixels `[n, 3]`."""
-    one, two = empty((3, _CHUNK), np.int32), empty((3, _CHUNK), np.int32)
+    upper, two = empty((3, _CHUNK), np.int32), empty((3, _CHUNK), np.int32)
     for first in range(0, image.shape[0], _CHUNK):
         end = min(first + _CHUNK, image.shape[0])
         _look_up(tables.lightness, lab[0][first:end], two[0], end - first)
-        _lab_to_xyz(two[0], lab[1][first:end], lab[2][first:end], one)
-        _xyz_to_levels(one, two, tables.to_rgb, end - first)
+        _lab_to_xyz(two[0], lab[1][first:end], lab[2][first:end], upper)
+        _xyz_to_levels(upper, two, tables.to_rgb, end - first)
         _bytes(two, tables.gamma, image[first:end])
 
 

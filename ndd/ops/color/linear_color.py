@@ -40,10 +40,10 @@ def mixes_channels(declared: Callable[..., Any]) -> Any:
 
 
 def _linear(declared: Callable[..., Any], plan: Callable[..., Plan], options: dict[str, Any]) -> Any:
-    found = operator(declared, types=_TYPES, dtypes=_TYPES, frames=True, **options)
-    found.plan(plan)
-    found.cuda("linear_color.cu")(launch_linear_color)
-    return found
+    op = operator(declared, types=_TYPES, dtypes=_TYPES, frames=True, **options)
+    op.plan(plan)
+    op.cuda("linear_color.cu")(launch_linear_color)
+    return op
 
 
 def half_range(dtype: DType, whole: bool = False) -> float:
@@ -146,11 +146,10 @@ def _plan(input: Operand, dtype: DType | None, matrix: np.ndarray, kernel: Any) 
 def launch_linear_color(launch, image, out, matrix) -> None:
     """Runs linear_color.cu over all pixels: as many a thread as make wide loads and stores."""
     rows, columns = matrix.shape[-2], matrix.shape[-1] - 1
-    count = min(16 // max(image.dtype.bytes, out.dtype.bytes), 16 if columns == 1 else 8)
-    pixels = image.sizes // columns
     launch(
         "linear_color",
-        -(-pixels // count),
-        per_sample={"matrix": np.broadcast_to(matrix, (launch.n, rows, columns + 1)), "pixels": pixels},
-        macros={"COUNT": count, "ROWS": rows, "COLUMNS": columns},
+        image.sizes // columns,
+        pack=min(16 // max(image.dtype.bytes, out.dtype.bytes), 16 if columns == 1 else 8),
+        per_sample={"matrix": np.broadcast_to(matrix, (launch.n, rows, columns + 1))},
+        macros={"ROWS": rows, "COLUMNS": columns},
     )

@@ -39,6 +39,7 @@ def lookup_table(
         dtype: the element type of the result. Default: float32. Values become integers by rounding half away from
             zero and saturating.
         output_dtype: the old name of `dtype`; warns.
+        input: integers of any size, rank and layout.
 
     Errors: RuntimeError for an input that is not of an integer type, for keys outside the range, and if there are not
     as many values as keys.
@@ -54,12 +55,12 @@ def lookup_table(
         raise RuntimeError(f"lookup_table: Unsupported input type: {input.dtype}. Expected an integer type.")
     if output_dtype is not None:
         warnings.warn("lookup_table: `output_dtype` is deprecated: use `dtype`", DeprecationWarning, stacklevel=5)
-    found = np.asarray(() if keys is None else keys)
-    given = 0 if values is None else len(values)
-    if len(found) != given:
-        raise RuntimeError(f"`keys` size should match `values` size: got {len(found)} keys and {given} values")
-    if given and (found.min() < 0 or found.max() > _LAST_KEY):
-        raise RuntimeError(f"`keys` should be in the range [0, {_LAST_KEY}], got {found.min()} to {found.max()}")
+    listed = np.asarray(() if keys is None else keys)
+    n_values = 0 if values is None else len(values)
+    if len(listed) != n_values:
+        raise RuntimeError(f"`keys` size should match `values` size: got {len(listed)} keys and {n_values} values")
+    if n_values and (listed.min() < 0 or listed.max() > _LAST_KEY):
+        raise RuntimeError(f"`keys` should be in the range [0, {_LAST_KEY}], got {listed.min()} to {listed.max()}")
     return like(input, dtype=dtype or output_dtype or float32)
 
 

@@ -146,12 +146,12 @@ def _(data, filter, fill_value, *, anchor, border, dtype, mode):
         {"view": view, "results": results, "origin": origin},
         {"border": _BORDERS[border.lower()], "axes": axes},
     )
-    made = dtype or data.dtype
-    if axes != 2 or not {data.dtype.name, made.name} <= {"u8", "f32"}:
+    result_type = dtype or data.dtype
+    if axes != 2 or not {data.dtype.name, result_type.name} <= {"u8", "f32"}:
         return Plan(shapes, per_sample, shared, kernel=paint_filtered)
     # With so many weights OpenCV's Fourier transform is faster.
     few = np.broadcast_to(sizes.prod(axis=1) < FOURIER, (data.n,))
-    ours = functools.partial(filter_image, store=_BYTE if made.name == "u8" else None)
+    ours = functools.partial(filter_image, store=_BYTE if result_type.name == "u8" else None)
     planes = {"image": view[:, [0, 2, 3, 4]], "out": np.concatenate([view[:, :1], results[:, 1:], view[:, 4:]], axis=1)}
     return Plan(shapes, per_sample, shared, kernel={ours: few, paint_filtered: ~few}, view={**planes, "fill": "flat"})
 
@@ -160,17 +160,17 @@ def paint_filtered(image, weights, fill, out, view, results, origin, border) -> 
     """Filters one sample on the CPU."""
     if not out.size or not image.size:
         return
-    given = np.float32(0 if fill is None else fill.item())
+    fill_value = np.float32(0 if fill is None else fill.item())
     planes, *extents, channels = view.tolist()
     results, origin = results.tolist(), origin.tolist()
     source, exact = readable(image), room_for(out)
     if weights.ndim == 3 or not filter_planes(
-        source, weights, float(given), exact, (*extents[1:], channels), results[1:], origin[1:], border
+        source, weights, float(fill_value), exact, (*extents[1:], channels), results[1:], origin[1:], border
     ):
         volume = weights.reshape((1,) * (3 - weights.ndim) + weights.shape)
         correlate(
             source.reshape(-1), exact.reshape(-1), planes, tuple(extents), tuple(results), channels, volume,
-            tuple(origin), border, given, _BYTE if out.dtype == np.uint8 else None,
+            tuple(origin), border, fill_value, _BYTE if out.dtype == np.uint8 else None,
         )  # fmt: skip
     if exact is not out and out.dtype.kind in "iu":
         np.rint(exact, out=exact)

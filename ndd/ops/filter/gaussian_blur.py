@@ -63,8 +63,8 @@ def _(input, *, dtype, sigma, window_size):
     sigmas, windows = np.broadcast_arrays(by_axis(sigma, axes), by_axis(window_size, axes))
     _check(sigmas, windows)
     # In float32, as DALI: 3 * 0.33333334 is 1.
-    found = 2 * np.ceil(np.float32(3) * sigmas).astype(np.int64) + 1
-    windows = np.where(windows > 0, windows, found)
+    sizes = 2 * np.ceil(np.float32(3) * sigmas).astype(np.int64) + 1
+    windows = np.where(windows > 0, windows, sizes)
     reach = windows // 2
     most = int(windows.max(initial=1))
     wide = np.where(sigmas > 0, sigmas, ((reach - 1) * 0.3 + 0.8).astype(np.float32)).astype(np.float64)

@@ -106,13 +106,13 @@ def _check(name: str, sizes: np.ndarray, least: int) -> None:
 @functools.cache
 def _windows(most: int) -> np.ndarray:
     """[smoothing or derivative, radius, most]: centred windows."""
-    found = np.zeros((2, most // 2 + 1, most), np.float32)
+    windows = np.zeros((2, most // 2 + 1, most), np.float32)
     for radius in range(most // 2 + 1):
         smoothing = np.ones(1)
         for _ in range(2 * radius):
             smoothing = np.convolve(smoothing, [1, 1])
         inside = slice(most // 2 - radius, most // 2 + radius + 1)
-        found[0, radius, inside] = smoothing
+        windows[0, radius, inside] = smoothing
         if radius:
-            found[1, radius, inside] = np.convolve(found[0, radius - 1, inside][1:-1], [1, -2, 1])
-    return found
+            windows[1, radius, inside] = np.convolve(windows[0, radius - 1, inside][1:-1], [1, -2, 1])
+    return windows

@@ -55,11 +55,11 @@ def filter_planes(
             image = image.astype(np.float32)
         place = target if direct else None
         if lines is not None:
-            found = cv2.sepFilter2D(image, -1, lines[1], lines[0], dst=place, anchor=anchor, borderType=outside)
+            filtered = cv2.sepFilter2D(image, -1, lines[1], lines[0], dst=place, anchor=anchor, borderType=outside)
         else:
-            found = cv2.filter2D(image, -1, weights, dst=place, anchor=anchor, borderType=outside)
+            filtered = cv2.filter2D(image, -1, weights, dst=place, anchor=anchor, borderType=outside)
         if not direct:
-            _put(found[: results[0], : results[1]], target)
+            _put(filtered[: results[0], : results[1]], target)
     return True
 
 
@@ -93,13 +93,13 @@ def _with_border(image: np.ndarray, size: Any, results: Any, origin: Any, border
     )
 
 
-def _put(found: np.ndarray, target: np.ndarray) -> None:
-    if target.dtype == _FLOAT or found.dtype == target.dtype:
-        target[...] = found
+def _put(filtered: np.ndarray, target: np.ndarray) -> None:
+    if target.dtype == _FLOAT or filtered.dtype == target.dtype:
+        target[...] = filtered
         return
-    np.rint(found, out=found)
-    np.clip(found, 0, 255, out=found)
-    np.copyto(target, found, casting="unsafe")
+    np.rint(filtered, out=filtered)
+    np.clip(filtered, 0, 255, out=filtered)
+    np.copyto(target, filtered, casting="unsafe")
 
 
 @functools.cache

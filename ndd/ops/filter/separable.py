@@ -33,10 +33,10 @@ def separable_filter(*types: str) -> Callable[[Callable[..., Any]], Any]:
     """Declares an operator whose plan is made by `separable_plan`, for these element types."""
 
     def declare(declared: Callable[..., Any]) -> Any:
-        found = operator(declared, frames=True, types=types)
-        found.cpu(_filter_array)
-        found.cuda("separable.cu")(_filter_batch)
-        return found
+        op = operator(declared, frames=True, types=types)
+        op.cpu(_filter_array)
+        op.cuda("separable.cu")(_filter_batch)
+        return op
 
     return declare
 

@@ -100,8 +100,8 @@ def _(image, weights, fill, out, origin, border, store):
             for j, k in np.argwhere(weights != 0):
                 start = j * length + k * channels
                 add_slice(padded[start : start + size], weights[j, k], sums[:size])
-        for y, made in enumerate(target):
-            put_row.run_fallback(sums[y * length :][: made.size], made.reshape(-1), store)
+        for y, out_row in enumerate(target):
+            put_row.run_fallback(sums[y * length :][: out_row.size], out_row.reshape(-1), store)
 
 
 @kernel
@@ -123,13 +123,13 @@ def _weights_in_use(weights, as_lines):
     """The row and the column of each weight that is not zero, int64 `[2, N]`: what is infinite stays where it is. Of lines: the
     rows."""
     rows, columns = weights.shape
-    found, n = empty((2, rows * columns), np.int64), 0
+    places, n = empty((2, rows * columns), np.int64), 0
     for j in range(rows):
         for k in range(1 if as_lines else columns):
             if as_lines or weights[j, k] != 0:
-                found[0, n], found[1, n] = j, k
+                places[0, n], places[1, n] = j, k
                 n += 1
-    return found[:, :n]
+    return places[:, :n]
 
 
 @kernel

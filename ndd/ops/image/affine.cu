@@ -1,8 +1,13 @@
-// `affine`: a pixel is read at matrix @ (x, y, 1) of its middle. `affine_volume`: the same of [D, H, W, C] with a 3x4
+// `affine`: a pixel is read at matrix @ (x, y, 1) of its middle; where CENTRED is defined, where `centred_points` of
+// warp_kernels.py says. `affine_volume`: the same of [D, H, W, C] with a 3x4
 // matrix.
 #ifndef VOLUME
 #include "warp.cuh"
 
+#ifdef CENTRED
+#include "centred.cuh"
+typedef Centred Affine;
+#else
 struct Affine {
   inline void operator()(const Sample& s, int x, int y, float* sx, float* sy) const {
     const float u = x + 0.5f, v = y + 0.5f;
@@ -10,6 +15,7 @@ struct Affine {
     *sy = s.matrix[1][0] * u + s.matrix[1][1] * v + s.matrix[1][2];
   }
 };
+#endif
 
 KERNEL_NAME(affine)(const Sample* samples, int count, Shared shared) {
   warp_samples(samples, count, shared, Affine());

@@ -60,6 +60,7 @@ def crop(
         fill_values: one number, or one for each channel.
         dtype: u8, f16, f32 or the input's type (default). Conversion drops fractions and saturates.
         image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
+        crop_h, crop_w, crop_d: height, width and depth of the window in pixels, in place of `crop`.
 
     The anchor is `crop_pos * (extent - size)`, rounded. Position 0.5 is the centre crop of torchvision, with
     `rounding="even"`, and of PIL's `ImageOps.fit` without the scaling. The layout stays. Unlike DALI 2.4.0, layouts with

@@ -109,17 +109,17 @@ def _(call, input, *, mirror, **arguments):
     shapes, per_sample, shared = call.once_for_shapes(
         "mirror", input.shapes, lambda: _without_mirror(input, **arguments)
     )
-    made = arguments["dtype"] or arguments["output_dtype"] or float32
-    out = View("flat", "bits") if made is float16 else "flat"
+    result_type = arguments["dtype"] or arguments["output_dtype"] or float32
+    out = View("flat", "bits") if result_type is float16 else "flat"
     per_sample = {**per_sample, "mirror": mirror.each() != 0}
-    kernel = _kernel(input.dtype.numpy, made, shared["by_pixel"])
+    kernel = _kernel(input.dtype.numpy, result_type, shared["by_pixel"])
     return Plan(shapes, per_sample, shared, kernel=kernel, view={"image": "flat", "out": out})
 
 
-def _kernel(kind: np.dtype, made: DType, by_pixel: bool) -> functools.partial[None]:
-    """What normalises an image of elements of this type, to elements of the type `made`."""
-    half = {float16: True, bfloat16: False}.get(made)
-    numbers = {"limits": _limits(made), "half": half, "by_pixel": by_pixel or None}
+def _kernel(kind: np.dtype, result_type: DType, by_pixel: bool) -> functools.partial[None]:
+    """What normalises an image of elements of this type, to elements of the type `result_type`."""
+    half = {float16: True, bfloat16: False}.get(result_type)
+    numbers = {"limits": _limits(result_type), "half": half, "by_pixel": by_pixel or None}
     return functools.partial(_from_half if kind == np.float16 else normalize, **numbers)
 
 
@@ -135,7 +135,7 @@ def _without_mirror(
     shift, std, **window,
 ):  # fmt: skip
     layout, n, policy = input.layout, input.n, out_of_bounds_policy.lower()
-    if not any([given.varies or np.size(given.constant) for given in (mean, std)]):
+    if not any([values.varies or np.size(values.constant) for values in (mean, std)]):
         mean, std = _NO_MEAN, _NO_STD
     output_layout = output_layout or layout
     # Rows as in _cpu/lines.py; the samples last, so that a row of one axis is one piece.
@@ -183,11 +183,11 @@ def _steps(steps: np.ndarray, extents: np.ndarray, places: list[int]) -> None:
 
 def _by_channel(values: Values, channels: np.ndarray) -> np.ndarray:
     """`mean` or `std` as float32 `[N, channels]`."""
-    found = values.rows()
-    if found.shape[1] != 1:
-        _check_channels(values.name, found.shape[1], channels != found.shape[1], channels)
+    rows = values.rows()
+    if rows.shape[1] != 1:
+        _check_channels(values.name, rows.shape[1], channels != rows.shape[1], channels)
     result = np.empty((len(channels), int(channels.max())), np.float32)
-    result[...] = found
+    result[...] = rows
     return result
 
 

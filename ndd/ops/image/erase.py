@@ -48,6 +48,7 @@ def erase(
         normalized: anchors and shapes are fractions of the extents; `normalized_anchor` and `normalized_shape` say so
             for one of them.
         fill_value: one number, or one for each channel; converted as in C (the fraction is dropped, integers wrap).
+        normalized_anchor, normalized_shape: the same for anchors or shapes alone; both default to False.
 
     In a region, for `start <= i < start + shape` along each of the axes, `out[i] = fill_value`, elsewhere
     `out[i] = in[i]`. Start and end of a region lose their fractions; what lies outside the array is left away.
@@ -126,10 +127,10 @@ def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tu
     for length in sizes[sizes % count != 0 if count else sizes >= 0][:1]:
         text = f"`{values.name}`: expected a multiple of {count} elements, one for each axis, got {length}"
         raise RuntimeError(text)
-    found = np.zeros((len(rows), sizes.max()), np.float32)
-    for own, row in zip(found, rows, strict=True):
+    padded = np.zeros((len(rows), sizes.max()), np.float32)
+    for own, row in zip(padded, rows, strict=True):
         own[: row.size] = row.reshape(-1)
-    regions = found.reshape(len(rows), -1, count) if found.size else np.zeros((1, 0, count), np.float32)
+    regions = padded.reshape(len(rows), -1, count) if padded.size else np.zeros((1, 0, count), np.float32)
     regions = regions * extents.astype(np.float32) if normalized else regions
     return np.broadcast_to(regions, (n, *regions.shape[1:])), np.broadcast_to(sizes, n)
 
@@ -155,14 +156,14 @@ def _erased(image, out, extents, bounds, fill, item, inner):
             lines *= high[axis] > low[axis]
             start, length = low[axis] * step, (high[axis] - low[axis]) * step
         line = empty(length * item if lines else 0, np.uint8)
-        made = -1
+        filled = -1
         index[:] = 0
         for _ in range(lines):
             row = 0
             for k in range(axis):
                 row = row * extents[k] + low[k] + index[k]
             first = start + (row * extents[axis] * step if axis > 0 else 0)
-            made = fill_line(line, fill, item, first, inner, made)
+            filled = fill_line(line, fill, item, first, inner, filled)
             copy_bytes(target + np.uintp(first * item), line.ctypes.data, np.uintp(line.size))
             k = axis - 1
             while k >= 0:
@@ -176,11 +177,11 @@ def _erased(image, out, extents, bounds, fill, item, inner):
 @_erased.fallback
 def _(image, out, extents, bounds, fill, item, inner):
     out[...] = image
-    elements, made = out.reshape(*extents.tolist(), item), filled(out.size // item, fill, item, inner)
-    made = made.reshape(elements.shape)
+    elements, filling = out.reshape(*extents.tolist(), item), filled(out.size // item, fill, item, inner)
+    filling = filling.reshape(elements.shape)
     for low, high in bounds.tolist():
         region = tuple([slice(a, max(a, b)) for a, b in zip(low, high, strict=True)])
-        elements[region] = made[region]
+        elements[region] = filling[region]
 
 
 @erase.cuda("erase.cu")

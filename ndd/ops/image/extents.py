@@ -21,20 +21,20 @@ def _filled(wanted, source, mode, most, filled):
     """Extents of one sample after `mode` and `most` (0: no limit) had their say; negative: mirrored."""
     axes = len(wanted)
     limited = len(most) > 0
-    given, product = 0, 1.0
+    n_sides, product = 0, 1.0
     smallest, largest = np.inf, 0.0
     for k in range(axes):
         if wanted[k] != 0 and source[k] != 0:
             scale = abs(np.float64(np.float32(wanted[k] / source[k])))
-            given += 1
+            n_sides += 1
             product *= scale
             smallest, largest = min(smallest, scale), max(largest, scale)
-    if given == 0:
+    if n_sides == 0:
         for k in range(axes):
             filled[k] = source[k]
         return
-    if given > 1:
-        product = product ** (1.0 / given)
+    if n_sides > 1:
+        product = product ** (1.0 / n_sides)
     shared = smallest if mode == NOT_LARGER else largest
     if mode >= NOT_LARGER and limited:
         for k in range(axes):

@@ -1,4 +1,4 @@
-// One thread CHUNK elements; the extents are [outer, D, H, W, inner], as in flip.py.
+// One thread PACK elements; the extents are [outer, D, H, W, inner], as in flip.py.
 #include "pack.cuh"
 
 inline unsigned long long line_start(const Sample& s, unsigned long long row) {
@@ -13,17 +13,14 @@ inline unsigned long long line_start(const Sample& s, unsigned long long row) {
   return row * s.extents[3] * s.extents[4];
 }
 
-PER_ITEM(flip) {
+PER_PACK(flip) {
   const unsigned int inner = (unsigned int)s.extents[4], line = (unsigned int)s.extents[3] * inner;
-  const unsigned long long total = (unsigned long long)s.extents[0] * s.extents[1] * s.extents[2] * line;
-  const unsigned long long first = i * (unsigned long long)CHUNK;
   unsigned long long row = quotient(first, line), start = line_start(s, row);
   unsigned int x = (unsigned int)(first - row * line), c = x % inner;  // element in its line, and channel in its pixel
-  const int made = total - first < CHUNK ? (int)(total - first) : CHUNK;
-  Pack<OUT, CHUNK> pack;
+  Pack<OUT, PACK> pack;
 #pragma unroll
-  for (int k = 0; k < CHUNK; k++) {
-    if (k < made) {
+  for (int k = 0; k < PACK; k++) {
+    if (k < size) {
       pack.element[k] = s.in0[start + (s.mirror[2] ? line - inner - x + 2 * c : x)];
       if (++c == inner) c = 0;
       if (++x == line) {
@@ -32,5 +29,5 @@ PER_ITEM(flip) {
       }
     }
   }
-  store(s.out0 + first, pack, made);
+  store(s.out0 + first, pack, size);
 }

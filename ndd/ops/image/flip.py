@@ -9,8 +9,6 @@ from ndd._cpu.element_copies import copy_bytes
 from ndd._operator import PerSample, Plan, View, like, operator
 from ndd._tensor.store import grouped
 
-_CHUNK = 8  # elements that a GPU thread makes
-
 
 @operator(layouts=("FDHWC", "FHWC", "DHWC", "HWC", "FCDHW", "FCHW", "CDHW", "CHW", "HW", "FHW"))
 def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] = 1, vertical: PerSample[int] = 0):
@@ -89,4 +87,4 @@ def _reversed(row, out, width, inner):
 
 @flip.cuda("flip.cu")
 def _(launch, image, out):
-    launch("flip", -(-out.sizes // _CHUNK), macros={"CHUNK": _CHUNK})
+    launch("flip", pack=8)

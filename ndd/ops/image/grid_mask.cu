@@ -1,4 +1,4 @@
-// COUNT elements a thread; each pixel that it meets is placed in the grid once. The same rounding as on the CPU: no fused
+// PACK elements a thread; each pixel that it meets is placed in the grid once. The same rounding as on the CPU: no fused
 // multiply-add.
 #include "pack.cuh"
 #include "scalar.cuh"
@@ -6,27 +6,16 @@
 // As on the CPU, a NaN counts as below.
 inline bool below(float value, float ratio) { return !(value - floorf(value) >= ratio); }
 
-PER_ITEM(grid_mask) {
-  typedef Pack<IN0, COUNT> Vector;
-  const unsigned int height = (unsigned int)s.sides[0], width = (unsigned int)s.sides[1], inner = (unsigned int)s.inner;
-  unsigned long long total = 1;
-  for (int axis = 0; axis < int(sizeof(s.out0_shape) / sizeof(long long)); axis++) total *= s.out0_shape[axis];
-  const unsigned long long first = i * (unsigned long long)COUNT;
+PER_PACK(grid_mask) {
+  const unsigned int height = s.extents[1], width = s.extents[2], inner = s.extents[3];
   const unsigned long long pixel = quotient(first, inner), row = quotient(pixel, width);
   unsigned int channel = (unsigned int)(first - pixel * inner), x = (unsigned int)(pixel - row * width);
   unsigned int y = (unsigned int)(row - quotient(row, height) * height);
-  const int made = total - first < COUNT ? int(total - first) : COUNT;
-  const IN0 nothing = {};
-  Vector values;
-  if (made == COUNT && (unsigned long long)(s.in0 + first) % alignof(Vector) == 0) {
-    values = *(const Vector*)(s.in0 + first);
-  } else {
-    for (int k = 0; k < made; k++) values.element[k] = s.in0[first + k];
-  }
+  Pack<IN0, PACK> values = load<PACK>(s.in0 + first, size);
   float u0, v0;
   bool erased = false, fresh = true, line = true;
 #pragma unroll
-  for (int k = 0; k < COUNT; k++) {
+  for (int k = 0; k < PACK; k++) {
     if (line) {
       u0 = __fsub_rn(-s.grid[2], __fmul_rn(float(y), s.grid[1]));
       v0 = __fadd_rn(-s.grid[3], __fmul_rn(float(y), s.grid[0]));
@@ -37,7 +26,7 @@ PER_ITEM(grid_mask) {
                below(__fadd_rn(v0, __fmul_rn(float(x), s.grid[1])), s.grid[4]);
       fresh = false;
     }
-    if (erased) values.element[k] = nothing;
+    if (erased) values.element[k] = {};
     if (++channel == inner) {
       channel = 0;
       fresh = true;
@@ -48,5 +37,5 @@ PER_ITEM(grid_mask) {
       }
     }
   }
-  store(s.out0 + first, values, made);
+  store(s.out0 + first, values, size);
 }

@@ -9,8 +9,6 @@ from ndd._compiled.jit import kernel
 from ndd._operator import PerSample, Plan, View, bad_sample, like, operator
 from ndd._tensor.store import grouped
 
-_BYTES = 16  # that a GPU thread reads and writes
-
 
 @operator(frames=True)
 def grid_mask(
@@ -73,26 +71,22 @@ def _(input, *, angle, ratio, shift_x, shift_y, tile):
     for i in np.flatnonzero(size <= 0)[:1]:
         raise bad_sample(int(i), f"Argument `tile` must be positive, got {size[i]}")
     # DALI's numbers are 32-bit, rounded in this order.
-    turn = angle.each().astype(np.float64)
-    grid = np.empty((input.n, 5), np.float32)
-    grid[:, 0], grid[:, 1] = np.cos(turn), np.sin(turn)
-    grid[:, 2], grid[:, 3] = shift_x.each(), shift_y.each()
+    radians = angle.each().astype(np.float64)
+    grid = np.array([np.cos(radians), np.sin(radians), shift_x.each(), shift_y.each(), ratio.each()], np.float32).T
     grid[:, :4] /= size.astype(np.float32)[:, None]
-    grid[:, 4] = ratio.each()
     rows = _rows_axis(input.layout or "", input.ndim)
-    planes = grouped(input.shapes, rows, rows + 1, rows + 2)
-    return Plan(input.shapes, {"grid": grid}, {"rows": rows}, view=View(planes, "bits"))
+    extents = grouped(input.shapes, rows, rows + 1, rows + 2)
+    return Plan(input.shapes, {"grid": grid, "extents": extents}, view=View(extents, "bits"))
 
 
 @grid_mask.cpu
 @kernel
 def _mask(image, out, grid):
     planes, height, width, channels = image.shape
-    ratio = grid[4]
     along_u, along_v = empty(width, np.float32), empty(width, np.float32)
     for x in range(width):
         along_u[x], along_v[x] = np.float32(x) * grid[0], np.float32(x) * grid[1]
-    kept = empty(width, image.dtype)  # all bits of a pixel, or none
+    mask = empty(width, image.dtype)  # all bits of a pixel, or none
     row = empty((width, channels), image.dtype)
     elements = row.reshape(-1)
     for y in range(height):
@@ -100,30 +94,28 @@ def _mask(image, out, grid):
         v0 = -grid[3] + np.float32(y) * grid[0]
         for x in range(width):
             u, v = u0 + along_u[x], v0 + along_v[x]
-            kept[x] = -np.int64((u - np.floor(u) >= ratio) | (v - np.floor(v) >= ratio))
+            mask[x] = -np.int64((u - np.floor(u) >= grid[4]) | (v - np.floor(v) >= grid[4]))
         if channels == 3:
             for x in range(width):
-                row[x, 0], row[x, 1], row[x, 2] = kept[x], kept[x], kept[x]
+                row[x, 0], row[x, 1], row[x, 2] = mask[x], mask[x], mask[x]
         else:
             for x in range(width):
                 for k in range(channels):
-                    row[x, k] = kept[x]
+                    row[x, k] = mask[x]
         for plane in range(planes):
-            given, made = image[plane, y].reshape(-1), out[plane, y].reshape(-1)
+            source, target = image[plane, y].reshape(-1), out[plane, y].reshape(-1)
             for i in range(elements.size):
-                made[i] = given[i] & elements[i]
+                target[i] = source[i] & elements[i]
 
 
 @_mask.fallback
-def _by_numpy(image, out, grid):
+def _(image, out, grid):
     x, y = np.arange(image.shape[2], dtype=np.float32), np.arange(image.shape[1], dtype=np.float32)[:, None]
     u, v = -grid[2] - y * grid[1] + x * grid[0], -grid[3] + y * grid[0] + x * grid[1]
-    kept = (u - np.floor(u) >= grid[4]) | (v - np.floor(v) >= grid[4])
-    np.multiply(image, kept[..., None], out=out)
+    mask = (u - np.floor(u) >= grid[4]) | (v - np.floor(v) >= grid[4])
+    np.multiply(image, mask[..., None], out=out)
 
 
 @grid_mask.cuda("grid_mask.cu")
-def _(launch, input, out, rows):
-    fields = {"sides": input.shapes[:, rows : rows + 2], "inner": input.shapes[:, rows + 2 :].prod(axis=1)}
-    pack = _BYTES // input.dtype.bytes
-    launch("grid_mask", -(-out.sizes // pack), per_sample=fields, macros={"COUNT": pack})
+def _(launch, input, out):
+    launch("grid_mask", pack=16 // input.dtype.bytes)

@@ -121,8 +121,8 @@ def _(image, out, extents, stream, reach, fill):
     moves = (words * np.uint64(2 * reach + 1) >> np.uint64(32)).astype(np.int64).reshape(2, height, width) - reach
     x, y = moves[0] + np.arange(width), moves[1] + np.arange(height)[:, None]
     inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-    found = image.reshape(extents)[np.where(inside, y, 0), np.where(inside, x, 0)]
-    out.reshape(extents)[...] = np.where(inside[..., None], found, fill)
+    pixels = image.reshape(extents)[np.where(inside, y, 0), np.where(inside, x, 0)]
+    out.reshape(extents)[...] = np.where(inside[..., None], pixels, fill)
 
 
 jitter.cuda("jitter.cu")

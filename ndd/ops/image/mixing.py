@@ -55,10 +55,10 @@ def partners_of(images: Operand, partners: Values | None) -> np.ndarray:
     for i in np.flatnonzero((index < 0) | (index >= n))[:1]:
         raise bad_sample(int(i), f"argument 'partners': expected numbers from 0 to {n - 1}, got {index[i]}")
     for i in np.flatnonzero((images.shapes != images.shapes[index]).any(axis=1))[:1]:
-        one, other = (tuple(images.shapes[k].tolist()) for k in (i, index[i]))
+        shape, other = (tuple(images.shapes[k].tolist()) for k in (i, index[i]))
         raise bad_sample(
             int(i),
-            f"shape {one}: cannot be mixed with sample {index[i]} of shape {other}. Resize the images to one size",
+            f"shape {shape}: cannot be mixed with sample {index[i]} of shape {other}. Resize the images to one size",
         )
     return index
 
@@ -66,10 +66,10 @@ def partners_of(images: Operand, partners: Values | None) -> np.ndarray:
 def weights_of(call: Any, alpha: Values, weight: Values | None) -> np.ndarray:
     """float32 [N]: the share of the sample itself: as given, or drawn from Beta(alpha, alpha)."""
     if weight is not None:
-        found = weight.each().astype(np.float32)
-        for i in np.flatnonzero(~((found >= 0) & (found <= 1)))[:1]:
-            raise bad_sample(int(i), f"argument 'weight': expected a share from 0 to 1, got {found[i]:g}")
-        return found
+        weights = weight.each().astype(np.float32)
+        for i in np.flatnonzero(~((weights >= 0) & (weights <= 1)))[:1]:
+            raise bad_sample(int(i), f"argument 'weight': expected a share from 0 to 1, got {weights[i]:g}")
+        return weights
     shape = alpha.each().astype(np.float32)
     for i in np.flatnonzero(~((shape > 0) & (shape < np.inf)))[:1]:
         raise bad_sample(int(i), f"argument 'alpha': expected a positive finite number, got {shape[i]:g}")

@@ -8,8 +8,6 @@ from ndd._cpu.opencv import single_threaded
 from ndd._operator import PerSample, Plan, like, operator
 from ndd.ops.image.mixing import Partners, label_shapes, launch_labels, mix_labels, partners_of, soft_labels, weights_of
 
-_BYTES = 16  # that a GPU thread reads and writes
-
 
 @operator(random=True, outputs=2, types=("u8", "u16", "i16", "f16", "f32", "f64"))
 def mixup(
@@ -81,8 +79,7 @@ def _(image, label, out, out_label, other, other_label, share):
 
 @mixup.cuda("mixup.cu")
 def _(launch, images, labels, out, out_labels):
-    pack = _BYTES // images.dtype.bytes
-    launch("mixup", -(-out.sizes // pack), macros={"COUNT": pack}, per_sample={"size": out.sizes})
+    launch("mixup", pack=16 // images.dtype.bytes)
     launch_labels(launch, labels)
 
 

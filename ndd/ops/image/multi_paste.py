@@ -65,15 +65,15 @@ def multi_paste(
     >>> ndd.multi_paste(cat, cup, output_size=[320, 520], out_anchors=[[0, 0], [50, 120]]).shape
     (320, 520, 3)
     """
-    for i, one in enumerate(inputs):
-        if one.dtype != input_0.dtype or one.ndim != input_0.ndim:
+    for i, value in enumerate(inputs):
+        if value.dtype != input_0.dtype or value.ndim != input_0.ndim:
             raise RuntimeError(
                 f"all inputs must have the same type and number of axes: input 0 is {input_0.dtype} with {input_0.ndim} "
-                f"axes, input {i + 1} is {one.dtype} with {one.ndim}"
+                f"axes, input {i + 1} is {value.dtype} with {value.ndim}"
             )
     rel = {"in_anchors": in_anchors_rel, "shapes": shapes_rel, "out_anchors": out_anchors_rel}
-    for name, one in (("in_anchors", in_anchors), ("shapes", shapes), ("out_anchors", out_anchors)):
-        if one is not None and rel[name] is not None:
+    for name, value in (("in_anchors", in_anchors), ("shapes", shapes), ("out_anchors", out_anchors)):
+        if value is not None and rel[name] is not None:
             raise RuntimeError(f"`{name}` and `{name}_rel` exclude each other: give one")
     if in_ids is not None and (inputs or input_0.layout == "FHWC"):
         raise RuntimeError(f"`in_ids` is for one input, of images: got {len(inputs) + 1} of layout {input_0.layout}")
@@ -116,17 +116,17 @@ def _canvas(output_size: Values | None, images: np.ndarray, n: int) -> np.ndarra
         if (images[:, :2] != images[0, :2]).any():
             raise RuntimeError("images of different shapes need an `output_size`")
         return images[:n, :2]
-    found = output_size.rows(what="(H, W)")
-    if found.shape[1] == 3 and (found[:, 2] == images[:n, 2]).all():
-        found = found[:, :2]
-    if found.shape[1] != 2:
+    sizes = output_size.rows(what="(H, W)")
+    if sizes.shape[1] == 3 and (sizes[:, 2] == images[:n, 2]).all():
+        sizes = sizes[:, :2]
+    if sizes.shape[1] != 2:
         raise RuntimeError(
             f"argument 'output_size': expected 2 numbers, (H, W), or (H, W, C) with the channels of the images, got "
-            f"{found.shape[1]}: {found[0].tolist()}"
+            f"{sizes.shape[1]}: {sizes[0].tolist()}"
         )
-    if (found < 0).any():
-        raise RuntimeError(f"`output_size` must not be negative, got {found.min()}")
-    return found
+    if (sizes < 0).any():
+        raise RuntimeError(f"`output_size` must not be negative, got {sizes.min()}")
+    return sizes
 
 
 def _pixels(name: str, places: dict[str, Any], counts: np.ndarray, scale: np.ndarray, whole: Any, default: Any) -> Any:
@@ -138,8 +138,8 @@ def _pixels(name: str, places: dict[str, Any], counts: np.ndarray, scale: np.nda
     for i, (row, count) in enumerate(zip(rows, counts.tolist(), strict=True)):
         if row.shape != (count, 2):
             raise bad_sample(i, f"`{name}`: expected shape {(count, 2)}, (regions, 2), got {row.shape}")
-    found = np.concatenate(rows)
-    return found if share is None else whole(found * scale.astype(np.float32)).astype(np.int64)
+    pixels = np.concatenate(rows)
+    return pixels if share is None else whole(pixels * scale.astype(np.float32)).astype(np.int64)
 
 
 # A batch: a canvas takes regions from several samples of several inputs.

@@ -64,13 +64,13 @@ def _(input, *, fill_value, min_canvas_size, n_channels, paste_x, paste_y, ratio
     return window_plan(input, starts, shapes, fill_value[None], input.dtype, input.layout)
 
 
-def _numbers(values: Values, low: float, high: float, what: str) -> np.ndarray:
+def _numbers(values: Values, low: float, high: float, meaning: str) -> np.ndarray:
     """One number for each sample, none beyond the bounds."""
-    found = values.each()
-    for i in np.flatnonzero(~((found >= low) & (found <= high)))[:1]:
-        text = f"`{values.name}`: expected a number {what}, got {found[i]:g}"
+    numbers = values.each()
+    for i in np.flatnonzero(~((numbers >= low) & (numbers <= high)))[:1]:
+        text = f"`{values.name}`: expected a number {meaning}, got {numbers[i]:g}"
         raise values.error(int(i), text)
-    return found
+    return numbers
 
 
 paste.cuda("window.cu")(cut_on_gpu)

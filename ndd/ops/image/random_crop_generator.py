@@ -58,5 +58,5 @@ def _(call, input, *, num_attempts, random_area, random_aspect_ratio):
             text = f"input 0: expected the shape of an image, (H, W) or (H, W, C), got values of shape {shape.shape}"
             raise bad_sample(i, text)
     images = np.array([shape[:2] for shape in shapes], np.int64)
-    found = crop_window(images, call.draws.streams(call.n), random_area, random_aspect_ratio, num_attempts)
-    return [windows.astype(np.int32) for windows in found]
+    drawn = crop_window(images, call.draws.streams(call.n), random_area, random_aspect_ratio, num_attempts)
+    return [windows.astype(np.int32) for windows in drawn]

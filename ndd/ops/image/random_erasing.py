@@ -102,12 +102,12 @@ def _rectangles(
 
 
 def _range(values: Values) -> np.ndarray:
-    found = values.rows(2, what="the least and the largest").astype(np.float64)
-    for i in np.flatnonzero(~(found[:, 0] <= found[:, 1]))[:1]:
+    ranges = values.rows(2, what="the least and the largest").astype(np.float64)
+    for i in np.flatnonzero(~(ranges[:, 0] <= ranges[:, 1]))[:1]:
         raise values.error(
-            int(i), f"argument {values.name!r}: expected the least and the largest, got {found[i].tolist()}"
+            int(i), f"argument {values.name!r}: expected the least and the largest, got {ranges[i].tolist()}"
         )
-    return found
+    return ranges
 
 
 def _with_noise(image, out, bounds, stream, frames, dtype):

@@ -37,13 +37,13 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
     kinds, y = (image.dtype.numpy, out.dtype.numpy), plan.shared["axes"][0]
     if out.n == 1 or len(plan.shared["axes"]) != 2 or y < 0:
         return None
-    shapes, made = image.shape_array, out.shape_array
-    if len(shapes) != len(made):
-        shapes = np.broadcast_to(shapes, made.shape)
+    shapes, result_shapes = image.shape_array, out.shape_array
+    if len(shapes) != len(result_shapes):
+        shapes = np.broadcast_to(shapes, result_shapes.shape)
     start, end, kind, radius = (plan.per_sample[name] for name in ("start", "end", "kind", "radius"))
-    places, sizes = shapes[:, y : y + 2], made[:, y : y + 2]
+    places, sizes = shapes[:, y : y + 2], result_shapes[:, y : y + 2]
     extents = grouped(shapes, y, y + 1, y + 2)
-    counts, all_made = volumes(shapes), volumes(made)
+    counts, all_made = volumes(shapes), volumes(result_shapes)
     near = (kind == NN) | (kind == NN_FUSED) | (kind == NN_CORNER) | (kind == NN_CENTRE)
     picked = near.all(axis=1) & (kinds[0] == kinds[1]) & (all_made > 0) & (counts > 0) & (counts < 1 << 31)
     same = (start == 0) & (end == places) & (places == sizes) & ((kind == CUBIC) | (kind == TRIANGULAR))
@@ -59,7 +59,7 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
     if not image.uniform():
         work = np.abs(end - start).prod(axis=1)
         order = order[np.argsort(-work[order], kind="stable")]
-    sources = np.ascontiguousarray(np.broadcast_to(image.pointers(), (len(made),)))
+    sources = np.ascontiguousarray(np.broadcast_to(image.pointers(), (len(result_shapes),)))
     like = np.empty(0, kinds[1])
     numbers = (
         order, sources, out.pointers(), np.empty(0, kinds[0]), like, extents, np.ascontiguousarray(sizes),

@@ -128,8 +128,8 @@ def check_resize(
 def check_region(roi_start: Any, roi_end: Any) -> None:
     """RuntimeError if only one end of a region is given."""
     if (roi_start is None) != (roi_end is None):
-        given, other = ("roi_start", "roi_end") if roi_end is None else ("roi_end", "roi_start")
-        raise RuntimeError(f"expected `roi_start` and `roi_end` together, got only `{given}`. Give `{other}` too.")
+        present, other = ("roi_start", "roi_end") if roi_end is None else ("roi_end", "roi_start")
+        raise RuntimeError(f"expected `roi_start` and `roi_end` together, got only `{present}`. Give `{other}` too.")
 
 
 def check_dtype(input: Spec, dtype: DType | None) -> None:
@@ -200,9 +200,9 @@ def _whole_sides(
                 small, large = np.where(over, np.trunc(most[0] * small / large), small), np.where(over, most[0], large)
     sides = np.stack([small, large], axis=1)
     sides = np.where(source > 0, sides, 0)
-    made = np.empty_like(sides)
-    np.put_along_axis(made, order, sides, 1)
-    return np.copysign(np.maximum(made, 1), wanted)
+    rounded = np.empty_like(sides)
+    np.put_along_axis(rounded, order, sides, 1)
+    return np.copysign(np.maximum(rounded, 1), wanted)
 
 
 def check_extents(wanted: NDArray[np.float64]) -> None:
@@ -332,13 +332,13 @@ def _filter(values: Values | None) -> NDArray[np.int64]:
 
 
 def _of_torchvision(kinds: NDArray[np.int64], antialias: bool) -> NDArray[np.int64]:
-    made = (_WIDE_KINDS if antialias else _NARROW_KINDS)[kinds]
-    if (made < 0).any():
+    filters = (_WIDE_KINDS if antialias else _NARROW_KINDS)[kinds]
+    if (filters < 0).any():
         raise RuntimeError(
             '`rule="torchvision"` knows INTERP_NN, INTERP_LINEAR, INTERP_TRIANGULAR, INTERP_CUBIC and, with `antialias`, '
-            f"INTERP_LANCZOS3, got InterpType {int(kinds[made < 0][0])} with antialias={antialias}."
+            f"INTERP_LANCZOS3, got InterpType {int(kinds[filters < 0][0])} with antialias={antialias}."
         )
-    return made
+    return filters
 
 
 def _widen(start: NDArray[np.float32], end: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

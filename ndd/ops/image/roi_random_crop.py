@@ -33,6 +33,8 @@ def roi_random_crop(
         roi_start: start of the region, for each axis or one number for all; with it either `roi_end` or `roi_shape`.
         in_shape: the window then stays inside these extents; the region must lie in them, and the window fit.
         rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        roi_end: end of the region, likewise.
+        roi_shape: extents of the region, likewise.
 
     Along each axis every start is equally likely at which a window larger than the region contains it, and a smaller
     one is inside it: from `min(start, end - crop)` to `max(start, end - crop)`, and within `in_shape` from 0 to
@@ -72,9 +74,9 @@ def _(call, input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start):
     if whole is not None:
         _check_inside(crop, start, extent, whole)
         low, high = np.maximum(low, 0), np.minimum(high, whole - crop)
-    found = np.empty((call.n, axes), np.int64)
-    _draw(found, call.draws.streams(call.n), low, high, crop != extent)
-    return found
+    anchors = np.empty((call.n, axes), np.int64)
+    _draw(anchors, call.draws.streams(call.n), low, high, crop != extent)
+    return anchors
 
 
 def _bounds(input: Operand | None, in_shape: Values | None, axes: int) -> np.ndarray | None:

@@ -49,7 +49,7 @@ def rotate(
         size: extents of the output, (H, W) or (D, H, W); fractions are dropped. Default: the least that hold the turned
             image (at least; even or odd as the input's, so that right angles are exact), or with `keep_size` those of
             the input.
-        keep_size: see `size`.
+        keep_size: without `size`: the output is as large as the input.
         interp_type: INTERP_LINEAR or INTERP_NN.
         fill_value: what lies outside the image. Default: its border pixels, repeated.
         dtype: the type of the output: the input's (default) or float32; of float32 images any of the four.
@@ -181,12 +181,12 @@ def _axis_rotations(axis: np.ndarray, c, s) -> np.ndarray:
     x, y, z = axis
     xx, yy, zz, rest = x * x, y * y, z * z, 1 - c
     xy, xz, yz = x * y * rest, x * z * rest, y * z * rest
-    found = np.empty((axis.shape[1], 3, 3), np.float32)
-    found[:, 0, 0], found[:, 1, 1], found[:, 2, 2] = xx + c * (yy + zz), yy + c * (xx + zz), zz + c * (xx + yy)
-    found[:, 0, 1], found[:, 1, 0] = xy - z * s, xy + z * s
-    found[:, 0, 2], found[:, 2, 0] = xz + y * s, xz - y * s
-    found[:, 1, 2], found[:, 2, 1] = yz - x * s, yz + x * s
-    return found
+    matrices = np.empty((axis.shape[1], 3, 3), np.float32)
+    matrices[:, 0, 0], matrices[:, 1, 1], matrices[:, 2, 2] = xx + c * (yy + zz), yy + c * (xx + zz), zz + c * (xx + yy)
+    matrices[:, 0, 1], matrices[:, 1, 0] = xy - z * s, xy + z * s
+    matrices[:, 0, 2], matrices[:, 2, 0] = xz + y * s, xz - y * s
+    matrices[:, 1, 2], matrices[:, 2, 1] = yz - x * s, yz + x * s
+    return matrices
 
 
 rotate.cuda("affine.cu")(launch_affine)

@@ -61,6 +61,8 @@ def slice(
         fill_values: one number, or one for each channel.
         dtype: u8, f16, f32 or the input's type (default). Conversion drops fractions and saturates.
         image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
+        normalized_anchor, normalized_shape: whether the floats of `anchor`, or of `shape_input`, are fractions of the
+            extent.
 
     `out = data[start : end]` along each of the axes, as in NumPy, but negative numbers lie before the array and do not
     count from its end. Fractions of the extent are rounded, halves away from zero, start and end each for itself. The
@@ -96,7 +98,7 @@ def slice(
 
 def check_slice(anchor: Any, shape_input: Any, **named: Any) -> None:
     """RuntimeError unless the window is given in exactly one way; also for region decoders."""
-    given = [name for name, value in named.items() if unless_empty(value) is not None]
+    present = [name for name, value in named.items() if unless_empty(value) is not None]
     if anchor is not None:
         if any(value is not None for value in named.values()):
             raise RuntimeError("give the window by inputs or by name, not both: there are names beside `anchor`")
@@ -109,7 +111,7 @@ def check_slice(anchor: Any, shape_input: Any, **named: Any) -> None:
             raise RuntimeError(f"`anchor` and `shape_input`: expected int32, int64 or float32, got {kind}")
         return
     for names in (("start", "rel_start"), ("end", "rel_end", "shape", "rel_shape")):
-        several = [f"`{name}`" for name in names if name in given]
+        several = [f"`{name}`" for name in names if name in present]
         if len(several) > 1:
             raise RuntimeError(f"{', '.join(several)} exclude each other: give one")
     if all(value is None for value in named.values()):

@@ -6,10 +6,13 @@ from ndd._operator import PerSample, like, operator
 from ndd._operator.deprecated import renamed
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor import DType
+from ndd.ops.image.resize_geometry import RULES, check_choice
 from ndd.ops.image.warping import (
     LINEAR,
+    NEAREST,
     affine_inverse,
     affine_plan,
+    centred_maps,
     check_interpolation,
     check_matrix,
     launch_affine,
@@ -32,6 +35,7 @@ def warp_affine(
     inverse_map: bool = True,
     matrix: PerSample[list[float]] = None,
     output_dtype: DType | None = None,
+    rule: str = "dali",
     size: PerSample[list[float]] = None,
 ):
     """Moves the pixels of images and volumes by an affine map.
@@ -49,6 +53,9 @@ def warp_affine(
         fill_value: what lies outside the image. Default: its border pixels, repeated.
         dtype: the type of the output: the input's (default) or float32; of float32 images any of the four.
         output_dtype: old name of `dtype`.
+        rule: "dali", or for images "torchvision": the matrix is one of pixels about the middle of the image and that of the
+            result, and points are rounded as in `torchvision.transforms.v2.functional.affine` of tensors, so that the nearest
+            pixel is the same.
 
     `out[y, x] = in(M @ (x + 0.5, y + 0.5, 1))`: coordinates start at the corner of the image, as in PIL, whose
     `Image.transform(size, AFFINE, M)` this is, but for the border. In OpenCV (0, 0) is the middle of the first pixel:
@@ -68,18 +75,23 @@ def warp_affine(
     check_interpolation(interp_type)
     warn_of_part_of_pixel("warp_affine", "the output has none along that axis", size=size)
     check_matrix(matrix, mtx)
+    check_choice("rule", rule, RULES)
     wanted = renamed("warp_affine", "output_dtype", output_dtype, "dtype", dtype)
     return like(data, dtype=warped_dtype(data.dtype, wanted))
 
 
 @warp_affine.plan
-def _(data, mtx, *, dtype, fill_value, interp_type, inverse_map, matrix, output_dtype, size):
+def _(data, mtx, *, dtype, fill_value, interp_type, inverse_map, matrix, output_dtype, rule, size):
     extents = data.shapes[:, :-1]
     axes = extents.shape[1]
     maps = matrices(matrix, mtx, axes, axes + 1)
     if not inverse_map:
         maps = affine_inverse(maps)
     targets = output_extents(size, extents)
+    if rule == "torchvision":
+        if axes != 2:
+            raise RuntimeError('`rule="torchvision"` is one for images, got volumes')
+        maps = centred_maps(maps, extents, targets, interp_type == NEAREST)
     return affine_plan(data, maps, targets, dtype or output_dtype, interp_type, fill_value)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._compiled.intrinsics import empty, overlapping
+from ndd._compiled.intrinsics import empty, multiply_add, overlapping
 from ndd._compiled.jit import kernel
 from ndd._compiled.libm import c_cos, c_sin
 from ndd._compiled.simd import prefetch_to_read
@@ -20,6 +20,7 @@ _POINTS = 1 << 15  # that are worked out before they are read: they stay in the 
 _STREAMS = 16  # rows of an image that a processor reads ahead at once
 _NEAR = 1 << 20  # bytes that fit into the cache of one core
 LARGE = 1 << 30  # elements of an image from which on places need more than 32 bits
+CENTRED = 4  # rows of a matrix for `centred_points`, or one more
 _OUTSIDE = np.int64(-(1 << 60))
 NO_MATRIX, NO_WAVE, APPLIED = np.empty((0, 0), np.float32), np.empty(0, np.float32), np.int32(1)
 """What `warp_image` is given where there is no such argument, of the types that arguments have."""
@@ -27,9 +28,9 @@ NO_MATRIX, NO_WAVE, APPLIED = np.empty((0, 0), np.float32), np.empty(0, np.float
 
 @kernel
 def warp_image(image, out, applied, matrix, wave, rgb, large, nearest, border, fill, stored_fill, rounds, low, high):
-    """An image [H, W, C] read at what one of the `..._points` below says: `affine_points` of `matrix`, `water_points` of
-    `wave`, or `sphere_points` where both are empty (`NO_MATRIX`, `NO_WAVE`), so that all are one compilation. Neither image is
-    empty. A copy where not `applied`.
+    """An image [H, W, C] read at what one of the `..._points` below says: `affine_points` of `matrix`, `centred_points` of one of
+    `CENTRED` rows or more, `water_points` of `wave`, or `sphere_points` where both are empty (`NO_MATRIX`, `NO_WAVE`), so that
+    all are one compilation. Neither image is empty. A copy where not `applied`.
 
     `rgb` is None, or something where both are RGB pixels in bytes, `LEAST` of them at least (`rgb_sampling.py`); `large` is
     None for images of less than `LARGE` elements. The rest is that of `sample_rows`.
@@ -57,7 +58,9 @@ def warp_image(image, out, applied, matrix, wave, rgb, large, nearest, border, f
     all_x, all_y = empty((rows, width), np.float32), empty((rows, width), np.float32)
     for first in range(0, height, rows):
         xs, ys = all_x[: height - first], all_y[: height - first]
-        if matrix.size:
+        if matrix.shape[0] >= CENTRED:
+            centred_points(first, xs, ys, matrix)
+        elif matrix.size:
             affine_points(first, xs, ys, matrix)
         elif wave.size:
             water_points(first, xs, ys, wave)
@@ -107,6 +110,42 @@ def _(x, y, across, down, xs, ys):
     xs[0], ys[0] = x, y
     np.add.accumulate(xs, out=xs)
     np.add.accumulate(ys, out=ys)
+
+
+@kernel
+def centred_points(first, xs, ys, m):
+    """Where torch's `grid_sample` reads for the rule "torchvision": the same numbers, rounded as often, in the same order.
+
+    `m` is [a, b, c], [d, e, f], from pixels about the middle of the result to shares of the image from -1 to 1; [x, y, 1 for the
+    nearest pixel], the first pixel of the result about its middle; [half of the width, half of the height, 0] of the image. For a
+    perspective the shares are from 0 to 2 before they are divided by what a fifth row gives.
+    """
+    half, one = np.float32(0.5), np.float32(1)
+    for k in range(len(xs)):
+        v = m[2, 1] + np.float32(first + k)
+        for i in range(xs.shape[1]):
+            u = m[2, 0] + np.float32(i)
+            x = multiply_add(v, m[0, 1], u * m[0, 0]) + m[0, 2]
+            y = multiply_add(v, m[1, 1], u * m[1, 0]) + m[1, 2]
+            if m.shape[0] > CENTRED:
+                z = multiply_add(v, m[4, 1], u * m[4, 0]) + m[4, 2]
+                x, y = x / z - one, y / z - one
+            x, y = (x + one) * m[3, 0] - half, (y + one) * m[3, 1] - half
+            if m[2, 2] != 0:  # halves to even
+                x, y = np.rint(x), np.rint(y)
+            xs[k, i], ys[k, i] = x + half, y + half
+
+
+@centred_points.fallback
+def _(first, xs, ys, m):
+    u, v = m[2, 0] + np.arange(xs.shape[1], dtype=np.float32), m[2, 1] + first + np.arange(len(xs), dtype=np.float32)
+    sums = [(v[:, None].astype(np.float64) * row[1] + u * row[0]).astype(np.float32) + row[2] for row in m]
+    for out, share, extent in ((xs, sums[0], m[3, 0]), (ys, sums[1], m[3, 1])):
+        if len(m) > CENTRED:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = share / sums[4] - np.float32(1)
+        at = (share + np.float32(1)) * extent - np.float32(0.5)
+        out[...] = (np.rint(at) if m[2, 2] else at) + np.float32(0.5)
 
 
 @kernel

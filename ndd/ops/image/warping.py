@@ -13,7 +13,7 @@ from ndd._operator import Operand, Plan, Values
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import volumes
-from ndd.ops.image.warp_kernels import APPLIED, LARGE, NO_MATRIX, NO_WAVE, warp_image, warp_volume
+from ndd.ops.image.warp_kernels import APPLIED, CENTRED, LARGE, NO_MATRIX, NO_WAVE, warp_image, warp_volume
 from ndd.types import DALIInterpType
 
 NEAREST, LINEAR = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR
@@ -52,10 +52,10 @@ def output_extents(size: Values | None, extents: np.ndarray, whole: Any = np.tru
     if size is None:
         return extents
     rows = size.rows(extents.shape[1], repeat=repeat, what="one for each spatial axis")
-    found = whole(rows.astype(np.float64)).astype(np.int64)
-    if (found < 0).any():
-        raise RuntimeError(f"`size` must not be negative, got {found.min()}")
-    return found
+    sizes = whole(rows.astype(np.float64)).astype(np.int64)
+    if (sizes < 0).any():
+        raise RuntimeError(f"`size` must not be negative, got {sizes.min()}")
+    return sizes
 
 
 def matrices(argument: Values | None, data: Operand | None, rows: int, columns: int) -> np.ndarray:
@@ -95,10 +95,10 @@ def affine_inverse(maps: np.ndarray) -> np.ndarray:
 def turned_point(square: np.ndarray, point: np.ndarray) -> np.ndarray:
     """square @ point for each sample, added up from the left in float32, as DALI does it."""
     terms = square.astype(np.float32) * point.astype(np.float32)[:, None, :]
-    found = terms[..., 0]
+    total = terms[..., 0]
     for i in range(1, terms.shape[-1]):
-        found = found + terms[..., i]
-    return found
+        total = total + terms[..., i]
+    return total
 
 
 def fills(values: Any, source: DType, target: DType) -> tuple[np.ndarray, np.ndarray]:
@@ -145,6 +145,20 @@ def affine_plan(
     return plan
 
 
+def centred_maps(maps: np.ndarray, extents: np.ndarray, targets: np.ndarray, nearest: bool) -> np.ndarray:
+    """Maps as the kernels take them, see `centred_points`: affine ones [N, 2, 3] in pixels about the middles of both images, or
+    perspectives [N, 3, 3] in pixels from the corners."""
+    rows = maps.shape[1]
+    made = np.zeros((len(extents), CENTRED + rows - 2, 3), np.float32)
+    half = (extents[:, ::-1] * 0.5).astype(np.float32)
+    made[:, :2] = maps[:, :2].astype(np.float32) / np.where(half, half, 1)[:, :, None]
+    made[:, 2, :2] = (1 - targets[:, ::-1]) * 0.5 if rows == 2 else 0.5
+    made[:, 2, 2] = nearest
+    made[:, 3, :2] = half
+    made[:, CENTRED:] = maps[:, 2:]
+    return made
+
+
 def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
     """How many threads warp.cuh wants for the largest of these images [N, (H, W, ...)]: one for four pixels of RGB bytes
     (unless not `in_runs`), or one for each pixel."""
@@ -154,17 +168,24 @@ def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
     return 256 * int((-(-targets[:, 0] // 8) * -(-targets[:, 1] // 32)).max(initial=0))
 
 
-def launch_warp(launch: Any, kernel: str) -> None:
+def launch_warp(launch: Any, kernel: str, **macros: int) -> None:
     """Starts a kernel made of warp.cuh for a plan with `sampling`."""
-    given = launch.plan.shared
-    value = given["stored"].astype(np.float32) if given["nearest"] else given["fill"]
-    launch(kernel, threads_of(launch, launch.plan.shapes), shared={"fill": value, "fills": 1, "planar": 0})
+    plan = launch.plan.shared
+    value = plan["stored"].astype(np.float32) if plan["nearest"] else plan["fill"]
+    shared = {"fill": value, "fills": 1, "planar": 0}
+    launch(kernel, threads_of(launch, launch.plan.shapes), shared=shared, macros=macros)
+
+
+def is_centred(plan: Plan) -> bool:
+    """Whether the matrices of a plan are those of `centred_maps`."""
+    return plan.per_sample["matrix"].shape[1] >= CENTRED
 
 
 def launch_affine(launch, image, *_) -> None:
     """Starts the kernel of an affine plan."""
     if image.ndim == 3:
-        launch_warp(launch, "affine")
+        centred = is_centred(launch.plan)
+        launch_warp(launch, "affine", **({"CENTRED": 1} if centred else {}))
     else:
         launch("affine_volume", launch.plan.shapes[:, :3].prod(axis=1), macros={"VOLUME": 1})
 
@@ -173,10 +194,12 @@ def warp_kernels(input: Operand, plan: Plan, target: DType) -> dict[Any, np.ndar
     """What computes the images of a plan with `sampling`: compiled code, but for those without pixels and the largest."""
     if input.ndim != 3:
         return {_paint_volume: np.ones(input.n, bool)}
-    sizes, made = (np.broadcast_to(volumes(shapes), (input.n,)) for shapes in (input.shapes, np.asarray(plan.shapes)))
+    sizes, result_sizes = (
+        np.broadcast_to(volumes(shapes), (input.n,)) for shapes in (input.shapes, np.asarray(plan.shapes))
+    )
     rgb = input.dtype.name == target.name == "u8" and bool((input.shapes[:, 2] == 3).all())
     least = LEAST if rgb else 1
-    fits = (sizes >= least) & (sizes < LARGE) & (made >= least)
+    fits = (sizes >= least) & (sizes < LARGE) & (result_sizes >= least)
     of = plan.shared
     how = reading(input.dtype.numpy, target.numpy, of["nearest"], of["border"], of["fill"], of["stored"])
     numbers = dict(zip(_READING, how, strict=True))

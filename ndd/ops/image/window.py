@@ -82,8 +82,8 @@ def crop_sizes(letters: str, *, crop=None, crop_d=None, crop_h=None, crop_w=None
     if count not in (2, 3):
         raise RuntimeError(f"`crop`: expected 2 elements (H, W) or 3 (D, H, W), got {count}")
     sizes = np.zeros((len(rows), len(letters)))
-    given = min(count, len(letters))
-    sizes[:, len(letters) - given :] = rows[:, count - given :]
+    n_sizes = min(count, len(letters))
+    sizes[:, len(letters) - n_sizes :] = rows[:, count - n_sizes :]
     return _possible(sizes)
 
 
@@ -100,11 +100,11 @@ def crop_places(letters: str, *, crop_pos_x=None, crop_pos_y=None, crop_pos_z=No
 
 def _columns(values: list[Values | None]) -> np.ndarray:
     """Numbers of samples side by side as float64 `[N or 1, columns]`; None is 0."""
-    found = np.zeros((next((v.n for v in values if v is not None), 1), len(values)))
+    columns = np.zeros((next((v.n for v in values if v is not None), 1), len(values)))
     for k, value in enumerate(values):
         if value is not None:
-            found[:, k] = value.each()
-    return found
+            columns[:, k] = value.each()
+    return columns
 
 
 def misplaced(wrong: int, letters: str, places: np.ndarray, window: dict[str, Any]) -> Exception:

@@ -17,14 +17,14 @@ def axes_of(axes: Values | np.ndarray | None, names: str | None, layout: str | N
     if names is not None and axes is not None:
         raise RuntimeError("`axes` and `axis_names` exclude each other: give one")
     if names:
-        found = [_axis_named(letter, layout) for letter in names]
-        if len(set(found)) != len(found):
+        named = [_axis_named(letter, layout) for letter in names]
+        if len(set(named)) != len(named):
             raise RuntimeError(f"`axis_names`: an axis occurs more than once in {names!r}")
-        return np.array([found], np.int64)
-    given = axes if not isinstance(axes, Values) else axes.rows() if axes.varies else axes.constant
-    if given is None or given.shape[-1] == 0:
+        return np.array([named], np.int64)
+    numbers = axes if not isinstance(axes, Values) else axes.rows() if axes.varies else axes.constant
+    if numbers is None or numbers.shape[-1] == 0:
         return np.arange(ndim, dtype=np.int64)[None]
-    chosen = np.atleast_2d(given)
+    chosen = np.atleast_2d(numbers)
     if chosen.min() < -ndim or chosen.max() >= ndim:
         wrong = chosen[(chosen < -ndim) | (chosen >= ndim)][0]
         raise RuntimeError(f"`axes`: {wrong} is out of range for {ndim} axes: expected {-ndim} to {ndim - 1}")

@@ -56,8 +56,8 @@ def _permute(order, stream, repeat, derange):
     n = order.size
     if repeat:
         for i in range(n):
-            found = np.int64(below(cursor, np.uint64(n - 1 if derange else n)))
-            order[i] = found + 1 if derange and found >= i else found
+            place = np.int64(below(cursor, np.uint64(n - 1 if derange else n)))
+            order[i] = place + 1 if derange and place >= i else place
     elif derange:
         for i in range(n - 1):
             _swap(order, i, i + 1 + np.int64(below(cursor, np.uint64(n - 1 - i))))

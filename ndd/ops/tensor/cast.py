@@ -33,6 +33,7 @@ def cast(input, /, *, dtype: DType):
 
     Args:
         dtype: the element type of the result, such as `ndd.float32`.
+        input: any element type, rank and layout.
 
     Raises ValueError or TypeError for a `dtype` that names no element type, RuntimeError for
     complex numbers and text.
@@ -52,6 +53,10 @@ def cast_like(input_0, input_1, /):
     layout are those of `input_0`.
 
     Raises ValueError for batches of different sizes, RuntimeError for complex numbers and text.
+
+    Args:
+        input_0: any element type, rank and layout.
+        input_1: anything of the wanted element type; its values and shape do not matter.
 
     >>> import ndd
     >>> ndd.cast_like(ndd.tensor([0.5, 300.0]), ndd.tensor(1, dtype=ndd.uint8)).torch()
@@ -127,8 +132,7 @@ def _(launch, input_0, input_1, out):
 
 def _launch(launch: Any, source: Any, out: Any) -> None:
     """As many elements a thread as fit 16 bytes."""
-    vector = max(1, min(16 // max(source.dtype.bytes, out.dtype.bytes), 8))
-    launch("cast", -(-out.sizes // vector), per_sample={"total": out.sizes}, macros={"VECTOR": vector})
+    launch("cast", pack=min(16 // max(source.dtype.bytes, out.dtype.bytes), 8))
 
 
 bind_operations(cast=cast)

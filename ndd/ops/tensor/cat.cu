@@ -1,11 +1,11 @@
-// One thread CHUNK elements of the output. A row of the output is made of a part of each input; `ends` says where these
+// One thread PACK elements of the output. A row of the output is made of a part of each input; `ends` says where these
 // end.
 #include "pack.cuh"
 
-PER_ITEM(join) {
+PER_PACK(join) {
   constexpr int INPUTS = sizeof(s.ends) / sizeof(s.ends[0]);
   const IN0* const* inputs = &s.in0;  // the pointers in0, in1, ... lie next to each other
-  const long long row = s.ends[INPUTS - 1], first = i * CHUNK;
+  const long long row = s.ends[INPUTS - 1];
   // 64-bit division costs several times as much.
   long long o = first < row ? 0 : first <= 0xffffffffll ? (unsigned int)first / (unsigned int)row : first / row;
   long long at = first - o * row;
@@ -15,11 +15,10 @@ PER_ITEM(join) {
     if (at < s.ends[middle]) high = middle;
     else low = middle + 1;
   }
-  const int made = s.total - first < CHUNK ? (int)(s.total - first) : CHUNK;
-  Pack<OUT, CHUNK> pack;
+  Pack<OUT, PACK> pack;
 #pragma unroll
-  for (int k = 0; k < CHUNK; k++) {
-    if (k < made) {
+  for (int k = 0; k < PACK; k++) {
+    if (k < size) {
       if (at == row) {
         at = 0;
         low = 0;
@@ -31,5 +30,5 @@ PER_ITEM(join) {
       at++;
     }
   }
-  store(s.out0 + first, pack, made);
+  store(s.out0 + first, pack, size);
 }

@@ -13,7 +13,6 @@ from ndd._operator import Plan, View, bad_sample, like, operator
 from ndd._operator.partition import Rows, each_sample
 from ndd._tensor.store import volumes
 
-_CHUNK = 8  # elements that a GPU thread makes
 _NARROW = 32  # elements of a part of a row, about, up to which a loop takes less time than calls of memcpy
 
 
@@ -186,8 +185,8 @@ def _joined(out, places, ends):
             if width and narrow and rows > 1:
                 _place(source[r * width : end * width], out[r * total : end * total], start, width, total)
             elif width:
-                to, given = out[r * total + start :], source[r * width : end * width]
-                copy_bytes(to.ctypes.data, given.ctypes.data, np.uintp(given.nbytes))
+                to, part = out[r * total + start :], source[r * width : end * width]
+                copy_bytes(to.ctypes.data, part.ctypes.data, np.uintp(part.nbytes))
             start = ends[k]
 
 
@@ -226,8 +225,7 @@ stack.batch(_join)
 
 @cat.cuda("cat.cu")
 def _launch_join(launch, *operands):
-    total = operands[-1].sizes  # of the output
-    launch("join", -(-total // _CHUNK), per_sample={"total": total}, macros={"CHUNK": _CHUNK})
+    launch("join", pack=8)
 
 
 stack.cuda("cat.cu")(_launch_join)

@@ -90,27 +90,27 @@ def _matrix(name: str, values: Values | None, columns: int, width: int) -> np.nd
     """The matrices, float32 (n, rows, width), or (1, rows, width) if all are the same; a number means a square one."""
     if values is None:
         return np.eye(columns, width, dtype=np.float32)[None]
-    found = _stacked(values)
-    if found.shape[1:] == (1,):
-        return found[..., None] * np.eye(columns, width, dtype=np.float32)
-    if found.ndim == 2 and not values.varies and found.size and found.size % width == 0:
-        return found.reshape(1, -1, width)
-    if found.ndim != 3 or found.shape[2] != width:
+    matrices = _stacked(values)
+    if matrices.shape[1:] == (1,):
+        return matrices[..., None] * np.eye(columns, width, dtype=np.float32)
+    if matrices.ndim == 2 and not values.varies and matrices.size and matrices.size % width == 0:
+        return matrices.reshape(1, -1, width)
+    if matrices.ndim != 3 or matrices.shape[2] != width:
         raise RuntimeError(
             f"`{name}`: expected a matrix of {width} columns for points of {columns} coordinates, got shape "
-            f"{found.shape[1:]}"
+            f"{matrices.shape[1:]}"
         )
-    return found
+    return matrices
 
 
 def _shift(values: Values | None, rows: int) -> np.ndarray:
     """The shifts, float32 (n, rows), (1, rows) or (n, 1)."""
     if values is None:
         return np.zeros((1, rows), np.float32)
-    found = _stacked(values)
-    if found.ndim != 2 or found.shape[1] not in (1, rows):
-        raise RuntimeError(f"`T`: expected one number or {rows}, got shape {found.shape[1:]}")
-    return found
+    shifts = _stacked(values)
+    if shifts.ndim != 2 or shifts.shape[1] not in (1, rows):
+        raise RuntimeError(f"`T`: expected one number or {rows}, got shape {shifts.shape[1:]}")
+    return shifts
 
 
 def _stacked(values: Values) -> np.ndarray:

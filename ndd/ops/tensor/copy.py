@@ -26,6 +26,9 @@ def copy(input, /):
     Raises RuntimeError for complex numbers and text and where there is no GPU, ValueError for lists of uneven lengths
     and unknown devices, TypeError for other objects.
 
+    Args:
+        input: any element type, rank and layout.
+
     >>> import ndd
     >>> ndd.copy(ndd.tensor([1, 2])).torch()
     tensor([1, 2], dtype=torch.int32)
@@ -51,9 +54,9 @@ def _(call, input):
     flat = store.flat
     if flat is None or len(store.shapes) < 2:
         return _gathered(call, store)
-    made = host_empty(flat.shape, flat.dtype)
-    _copy_flat(call, flat, made)
-    return _like(store, flat=made)
+    copied = host_empty(flat.shape, flat.dtype)
+    _copy_flat(call, flat, copied)
+    return _like(store, flat=copied)
 
 
 @copy.cuda
@@ -62,11 +65,11 @@ def _(launch, input):
 
     store = _samples(launch.call, input)
     if store.on_cpu:
-        found = transfer.to_gpu(store, launch.device, launch.call.spread)
+        moved = transfer.to_gpu(store, launch.device, launch.call.spread)
     else:
-        found = transfer.between_gpus(store, launch.device)
-    found.dropped = store.dropped
-    return found
+        moved = transfer.between_gpus(store, launch.device)
+    moved.dropped = store.dropped
+    return moved
 
 
 def _samples(call: Call, input: Any) -> Store:
@@ -81,14 +84,14 @@ def _gathered(call: Call, store: Store) -> Store:
     if len(arrays) == 1:
         return _like(store, parts=[arrays[0].copy()])
     flat = host_empty(store.element_count(), store.dtype.numpy)
-    made = _like(
+    gathered = _like(
         store, **({"whole": flat.reshape(len(arrays), *arrays[0].shape)} if store.uniform() else {"flat": flat})
     )
     if flat.nbytes < 2 * _WORTH_A_THREAD:
         np.concatenate([a.reshape(-1) for a in arrays], out=flat)
     else:
-        each_sample(call, copied, _BYTES.of(store), _BYTES.of(made))
-    return made
+        each_sample(call, copied, _BYTES.of(store), _BYTES.of(gathered))
+    return gathered
 
 
 def _copy_flat(call: Call, source: np.ndarray, target: np.ndarray) -> None:
@@ -102,9 +105,9 @@ def _copy_flat(call: Call, source: np.ndarray, target: np.ndarray) -> None:
 
 
 def _like(store: Store, **memory: Any) -> Store:
-    found = Store(store.dtype, store.layout, store.device, store.shapes, source_info=store.source_info, **memory)
-    found.dropped = store.dropped
-    return found
+    result = Store(store.dtype, store.layout, store.device, store.shapes, source_info=store.source_info, **memory)
+    result.dropped = store.dropped
+    return result
 
 
 def _fetched(call: Call, store: Store) -> Store:

@@ -4,7 +4,7 @@
 // the operands at element i: p0[i] .. p2[i] for an input, a field of Shared for a constant; INPUTS how many are inputs
 // and INDEX0 .. INDEX2 their numbers; BROADCAST 1 if some input is stretched, and
 // INDEX the type that element numbers fit then; EXACT 1 to compare u64 with a signed type;
-// VECTOR how many elements a thread takes when nothing is stretched.
+// PACK how many elements a thread takes when nothing is stretched.
 #include "pack.cuh"
 #include "scalar.cuh"
 
@@ -134,20 +134,20 @@ template <class A, class B> bool compare(A a, B b) {
 #define AXES int(sizeof(Sample::out0_shape) / sizeof(long long))
 
 #define READ_GROUP(k)                                                                        \
-  const Pack<IN##k, VECTOR> group##k = ((const Pack<IN##k, VECTOR>*)s.in##k)[g];             \
+  const Pack<IN##k, PACK> group##k = ((const Pack<IN##k, PACK>*)s.in##k)[g];             \
   const IN##k* p##k = group##k.element;
 
 KERNEL_NAME(elementwise)(const Sample* samples, int count, Shared shared) {
   EACH_SAMPLE(s) {
     const IN0* p0 = s.in0;
-    bool aligned = packs_at<VECTOR>(s.out0) && packs_at<VECTOR>(s.in0);
+    bool aligned = packs_at<PACK>(s.out0) && packs_at<PACK>(s.in0);
 #if INPUTS > 1
     const IN1* p1 = s.in1;
-    aligned = aligned && packs_at<VECTOR>(s.in1);
+    aligned = aligned && packs_at<PACK>(s.in1);
 #endif
 #if INPUTS > 2
     const IN2* p2 = s.in2;
-    aligned = aligned && packs_at<VECTOR>(s.in2);
+    aligned = aligned && packs_at<PACK>(s.in2);
 #endif
 #if BROADCAST
     EACH_ITEM(i, s.items) {
@@ -161,7 +161,7 @@ KERNEL_NAME(elementwise)(const Sample* samples, int count, Shared shared) {
       s.out0[i] = (OUT0)(APPLY(at[INDEX0], at[INDEX1], at[INDEX2]));
     }
 #else
-    const long long groups = aligned ? s.total / VECTOR : 0;
+    const long long groups = aligned ? s.items / PACK : 0;
     EACH_ITEM(g, groups) {
       READ_GROUP(0)
 #if INPUTS > 1
@@ -170,13 +170,13 @@ KERNEL_NAME(elementwise)(const Sample* samples, int count, Shared shared) {
 #if INPUTS > 2
       READ_GROUP(2)
 #endif
-      Pack<OUT0, VECTOR> result;
+      Pack<OUT0, PACK> result;
 #pragma unroll
-      for (int v = 0; v < VECTOR; v++) result.element[v] = (OUT0)(APPLY(v, v, v));
-      ((Pack<OUT0, VECTOR>*)s.out0)[g] = result;
+      for (int v = 0; v < PACK; v++) result.element[v] = (OUT0)(APPLY(v, v, v));
+      ((Pack<OUT0, PACK>*)s.out0)[g] = result;
     }
-    EACH_ITEM(k, s.total - groups * VECTOR) {
-      const long long i = groups * VECTOR + k;
+    EACH_ITEM(k, s.items - groups * PACK) {
+      const long long i = groups * PACK + k;
       s.out0[i] = (OUT0)(APPLY(i, i, i));
     }
 #endif

@@ -78,9 +78,9 @@ def _declare(name: str) -> Callable[..., Any]:
 
     outcome.__name__ = outcome.__qualname__ = name
     outcome.__doc__ = f"`{name}`, elementwise."
-    found = operator(outcome, register=False, cut="elements")
+    op = operator(outcome, register=False, cut="elements")
 
-    @found.plan
+    @op.plan
     def _(*operands, form):
         shapes, compiled = _broadcast([o.shapes for o in operands]), None
         if all([o.shapes is shapes or np.array_equal(o.shapes, shapes) for o in operands]):
@@ -88,15 +88,15 @@ def _declare(name: str) -> Callable[..., Any]:
             compiled = loop_of(name, result, form.fill([o.dtype.numpy for o in operands]))
         return Plan(shapes, shared={"form": form}, kernel=compiled)
 
-    @found.cpu
+    @op.cpu
     def _(operands, out, form):
         compute(out, *form.fill(operands if len(operands) == 1 else [spread(a, out) for a in operands]))
 
-    @found.cuda("elementwise.cu")
+    @op.cuda("elementwise.cu")
     def _(launch, *operands, form):
         _launch(launch, name, operands[:-1], operands[-1], form)
 
-    return found
+    return op
 
 
 def _broadcast(all_shapes: list[np.ndarray]) -> np.ndarray:
@@ -127,10 +127,9 @@ def _launch(launch: Any, name: str, operands: tuple[Any, ...], out: Any, form: F
     exact = compare and {k.name for k in kinds} >= {"u64"} and any(k.kind is DType.Kind.signed for k in kinds)
     compute = float64 if mixed_remainder else together if compare else out.dtype
     stretched = any([o.shapes is not out.shapes and not np.array_equal(o.shapes, out.shapes) for o in operands])
-    vector = min(8, 16 // max([k.bytes for k in (*kinds, out.dtype)]))
     macros: dict[str, Any] = {
         "OP": f"operation::{_KERNEL_NAMES.get(name, name)}", "ARITY": len(kinds), "INPUTS": len(operands),
-        "COMPUTE": ELEMENT_TYPES[compute.name], "BROADCAST": stretched, "EXACT": exact, "VECTOR": vector,
+        "COMPUTE": ELEMENT_TYPES[compute.name], "BROADCAST": stretched, "EXACT": exact,
         "INDEX": index_type(out.volumes.largest),
     }  # fmt: skip
     shared, number = {}, 0
@@ -143,9 +142,9 @@ def _launch(launch: Any, name: str, operands: tuple[Any, ...], out: Any, form: F
         else:
             macros[f"OPERAND{i}(i)"] = f"number(p{number}[i])"
             number += 1
-    fields = {"strides": _strides([o.shapes for o in operands], out.shapes)} if stretched else {"total": out.sizes}
-    work = None if stretched else -(-out.sizes // vector)
-    launch("elementwise", work, per_sample=fields, shared=shared, macros=macros)
+    fields = {"strides": _strides([o.shapes for o in operands], out.shapes)} if stretched else {}
+    pack = 1 if stretched else min(8, 16 // max([k.bytes for k in (*kinds, out.dtype)]))
+    launch("elementwise", pack=pack, per_sample=fields, shared=shared, macros=macros)
 
 
 def index_type(largest: int) -> str:
@@ -227,12 +226,12 @@ _forms: dict[Any, Form] = {}
 def _form(constants: list[Any]) -> Form:
     """The same object for the same constants, so that calls that agree share what was worked out."""
     key = tuple([None if c is None else (c.dtype.char, c.tobytes()) for c in constants])
-    found = _forms.get(key)
-    if found is None:
+    form = _forms.get(key)
+    if form is None:
         if len(_forms) >= 1024:
             _forms.clear()
-        found = _forms[key] = Form(tuple(constants))
-    return found
+        form = _forms[key] = Form(tuple(constants))
+    return form
 
 
 _HANDLES = (Tensor, Batch)
@@ -246,9 +245,9 @@ def _on_one_device(name: str, inputs: list[Any]) -> list[Any]:
         if value.__class__ not in _HANDLES:
             follows = device is not None and isinstance(value, list | tuple | np.ndarray)
             try:
-                given = from_pipeline(value)
+                unwrapped = from_pipeline(value)
                 place = device if follows else None
-                value = build_tensor(value, None, place, None, copy=False) if given is None else given
+                value = build_tensor(value, None, place, None, copy=False) if unwrapped is None else unwrapped
             except (TypeError, ValueError, RuntimeError) as error:
                 raise type(error)(f"{name}: {error}") from None
         handles.append(value)

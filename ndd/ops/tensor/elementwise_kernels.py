@@ -191,10 +191,10 @@ def _flat_or_one(out: np.ndarray, *operands: np.ndarray) -> bool:
 
 
 def _compiled(loop: Any, out: np.ndarray, *operands: np.ndarray) -> None:
-    given: list[Any] = []
+    arguments: list[Any] = []
     for a in operands:
-        given += [a.reshape(-1), 0 if a.size == 1 else 1]
-    loop(out.reshape(-1), *given)
+        arguments += [a.reshape(-1), 0 if a.size == 1 else 1]
+    loop(out.reshape(-1), *arguments)
 
 
 def _clamp(out: np.ndarray, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:

@@ -87,14 +87,14 @@ def _squeezed(layout: str | None, ndim: int, axes, axis_names: str | None) -> se
         missing = [c for c in axis_names if c not in (layout or "")]
         if missing:
             raise RuntimeError(f"squeeze: `axis_names`: there is no axis {missing[0]!r} in the layout {layout or ''!r}")
-        found = [(layout or "").index(c) for c in axis_names]
+        dropped = [(layout or "").index(c) for c in axis_names]
     else:
-        found = [int(a) + ndim * (a < 0) for a in axes]
-        if any(not 0 <= a < ndim for a in found):
+        dropped = [int(a) + ndim * (a < 0) for a in axes]
+        if any(not 0 <= a < ndim for a in dropped):
             raise RuntimeError(f"squeeze: `axes`: expected numbers from {-ndim} to {ndim - 1}, got {axes.tolist()}")
-    if len(set(found)) != len(found):
-        raise RuntimeError(f"squeeze: an axis is named more than once: {found}")
-    return set(found)
+    if len(set(dropped)) != len(dropped):
+        raise RuntimeError(f"squeeze: an axis is named more than once: {dropped}")
+    return set(dropped)
 
 
 @squeeze.views

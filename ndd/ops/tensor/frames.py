@@ -48,15 +48,15 @@ def _(input, *, new_order):
     rows = new_order.distinct()
     lengths = np.array([len(row) for row in rows])
     order = np.zeros((len(rows), max(1, lengths.max())), np.int64)
-    for row, given in zip(order, rows, strict=True):
-        row[: len(given)] = given
+    for row, numbers in zip(order, rows, strict=True):
+        row[: len(numbers)] = numbers
     if not lengths.all():
         raise bad_sample(int(lengths.argmin()), "`new_order` is empty: a sequence needs a frame")
     wrong = ((order < 0) | (order >= shapes[:, :1])) & (np.arange(order.shape[1]) < lengths[:, None])
     if wrong.any():
         i, k = (int(place[0]) for place in np.nonzero(wrong))
-        found = order[i if len(rows) > 1 else 0, k]
-        raise bad_sample(i, f"`new_order`: expected frames from 0 to {shapes[i, 0] - 1}, got {found}")
+        frame = order[i if len(rows) > 1 else 0, k]
+        raise bad_sample(i, f"`new_order`: expected frames from 0 to {shapes[i, 0] - 1}, got {frame}")
     shapes[:, 0] = lengths
     item = [1, input.dtype.bytes]
     view = {name: View(grouped(s, 1) * item, np.uint8) for name, s in (("frames", input.shapes), ("out", shapes))}
@@ -102,8 +102,8 @@ def element_extract(input, /, *, element_map: list[int]):
             f"element_extract: `element_map`: frames are counted from 0, got {[int(i) for i in element_map]}"
         )
     _check_sequence("element_extract", input)
-    one = like(input, ndim=input.ndim - 1, layout=(input.layout or "")[1:] or None)
-    return one if len(element_map) == 1 else [one] * len(element_map)
+    frame = like(input, ndim=input.ndim - 1, layout=(input.layout or "")[1:] or None)
+    return frame if len(element_map) == 1 else [frame] * len(element_map)
 
 
 @element_extract.views

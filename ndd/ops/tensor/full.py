@@ -49,6 +49,10 @@ def full_like(data_like, fill_value, /):
 
     Raises RuntimeError for a value that does not broadcast and for text, ValueError for batches of different sizes.
 
+    Args:
+        data_like: what has the shape, element type and layout.
+        fill_value: a number, or an array that broadcasts to the shape.
+
     >>> import ndd
     >>> ndd.full_like(ndd.tensor([1, 2]), 5.5).torch()
     tensor([6, 6], dtype=torch.int32)
@@ -81,6 +85,10 @@ def ones_like(data_like, /, *, dtype: DType | None = None):
 
     Raises ValueError or TypeError for a `dtype` that is no type of ndd, RuntimeError for complex numbers and text.
 
+    Args:
+        data_like: what has the shape, layout and element type.
+        dtype: another element type.
+
     >>> import ndd
     >>> ndd.ones_like(ndd.tensor([[5.0, 6.0]])).torch()
     tensor([[1., 1.]])
@@ -112,6 +120,10 @@ def zeros_like(data_like, /, *, dtype: DType | None = None):
     """Zeros of the shape and layout of `data_like`, of its element type or `dtype`: `out[...] = 0`.
 
     Raises ValueError or TypeError for a `dtype` that is no type of ndd, RuntimeError for complex numbers and text.
+
+    Args:
+        data_like: what has the shape, layout and element type.
+        dtype: another element type.
 
     >>> import ndd
     >>> ndd.zeros_like(ndd.tensor([[5, 6]])).torch()
@@ -160,10 +172,10 @@ def _shapes(shape: Values | None, n: int) -> np.ndarray:
     """The argument as int64 `[N, ndim]`."""
     if shape is None:
         return np.zeros((n, 0), np.int64)
-    found = np.ascontiguousarray(shape.rows())
-    for i in np.flatnonzero((found < 0).any(axis=1))[:1].tolist():
-        raise bad_sample(i, f"`shape`: extents must not be negative, got {tuple(found[i].tolist())}")
-    return found
+    shapes = np.ascontiguousarray(shape.rows())
+    for i in np.flatnonzero((shapes < 0).any(axis=1))[:1].tolist():
+        raise bad_sample(i, f"`shape`: extents must not be negative, got {tuple(shapes[i].tolist())}")
+    return shapes
 
 
 def _filled(call: Call, shapes: np.ndarray, value: Any) -> Store:

@@ -63,6 +63,7 @@ def normalize(
             every case, unlike in DALI 2.4.0.
         scale, shift: what the result is multiplied with and moved by.
         stddev: the standard deviation to divide by, likewise; where it is 0, the result is `shift`.
+        input: integers of up to 32 bits or float32, of any rank and layout.
 
     Errors: RuntimeError for other element types, for axes that do not exist or `axes=[]`, for a `mean` or `stddev`
     whose shape does not fit, and for arrays of these with `batch=True`.
@@ -104,16 +105,16 @@ def _(input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shif
         known = (None if g is None else g[0] for g in (centre, factor))
         pool = functools.cache(functools.partial(_moments, input.arrays, chosen, ddof, epsilon, scale, *known))
     numbers = {"axes": chosen, "ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift, "batch": batch}
-    given = {k: v for k, v in (("centre", centre), ("factor", factor)) if v is not None}
-    return Plan(input.shapes, given, {"centre": None, "factor": None, "pool": pool, **numbers})
+    own_numbers = {k: v for k, v in (("centre", centre), ("factor", factor)) if v is not None}
+    return Plan(input.shapes, own_numbers, {"centre": None, "factor": None, "pool": pool, **numbers})
 
 
 def _fitting(values: Values | None, input: Any, convert: Callable[[np.ndarray], np.ndarray]) -> np.ndarray | None:
     """`mean` or `stddev`, converted, as one float32 array for each sample: 0-d, or of the rank of the sample."""
     if values is None:
         return None
-    given = values.distinct()
-    rows = [convert(a.reshape(()) if a.size == 1 and a.ndim <= 1 else a) for a in given]
+    distinct = values.distinct()
+    rows = [convert(a.reshape(()) if a.size == 1 and a.ndim <= 1 else a) for a in distinct]
     rows = rows if values.varies else rows * input.n
     for i, (array, extents) in enumerate(zip(rows, input.shapes.tolist(), strict=True)):
         fits = len(extents) == array.ndim and all([p in (1, e) for p, e in zip(array.shape, extents, strict=True)])
@@ -166,8 +167,8 @@ def _moments(
 
 def _total(kind: str, arrays: list[np.ndarray], axes: tuple[int, ...], mean: np.ndarray | None) -> np.ndarray:
     kept = [1 if d in axes else e for d, e in enumerate(arrays[0].shape)]
-    found = [accumulate(kind, a, axes, np.dtype(np.float32), mean).reshape(kept).astype(np.float64) for a in arrays]
-    return np.sum(found, axis=0)
+    totals = [accumulate(kind, a, axes, np.dtype(np.float32), mean).reshape(kept).astype(np.float64) for a in arrays]
+    return np.sum(totals, axis=0)
 
 
 def _factor(variance: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
@@ -223,18 +224,18 @@ def _in_loop(call: Call, data: Store, out: Store, centre: Any, factor: Any, of: 
     return True
 
 
-def _of_each(given: Any, kept: np.ndarray) -> Rows | None:
-    """Of each sample its numbers for the kept elements, or one, or none; `given` are those of each, or of all. None where they
+def _of_each(numbers: Any, kept: np.ndarray) -> Rows | None:
+    """Of each sample its numbers for the kept elements, or one, or none; `numbers` are those of each, or of all. None where they
     are not equally many."""
     n = len(kept)
-    if given is None:
+    if numbers is None:
         return Rows(np.empty((n, 0), np.float32))
-    if given.dtype == np.float32:
-        return Rows(np.broadcast_to(given.reshape(-1), (n, given.size)))
-    size = given[0].size
-    if not all([v.size == size for v in given]) or (size != 1 and not (kept == size).all()):
+    if numbers.dtype == np.float32:
+        return Rows(np.broadcast_to(numbers.reshape(-1), (n, numbers.size)))
+    size = numbers[0].size
+    if not all([v.size == size for v in numbers]) or (size != 1 and not (kept == size).all()):
         return None
-    return Rows(np.stack([v.reshape(-1) for v in given]))
+    return Rows(np.stack([v.reshape(-1) for v in numbers]))
 
 
 def _normalized(
@@ -253,8 +254,8 @@ def _normalized(
         normalize_run(data, exact, (outer, rows, inner), mean, gain, of["ddof"], of["epsilon"], of["scale"], shift)
     else:
         for i in range(n):
-            x, given = data[i, ...], [None if v is None else v[i] for v in (centre, factor)]
-            mean, gain = _moments([x], axes, of["ddof"], of["epsilon"], of["scale"], *given)
+            x, own_numbers = data[i, ...], [None if v is None else v[i] for v in (centre, factor)]
+            mean, gain = _moments([x], axes, of["ddof"], of["epsilon"], of["scale"], *own_numbers)
             if mean.shape != gain.shape:
                 mean, gain = (np.ascontiguousarray(v) for v in np.broadcast_arrays(mean, gain))
             with np.errstate(all="ignore"):

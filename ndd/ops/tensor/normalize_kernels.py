@@ -161,5 +161,5 @@ def normalize_many(x, out, outer, rows, inner, centre, factor, ddof, epsilon, sc
 
 
 @normalize_many.fallback
-def _(x, out, outer, *given):
-    (normalize_many.interpreted if outer <= _MANY else normalize_many.waited_for)(x, out, outer, *given)
+def _(x, out, outer, *numbers):
+    (normalize_many.interpreted if outer <= _MANY else normalize_many.waited_for)(x, out, outer, *numbers)

@@ -41,6 +41,9 @@ def one_hot(
         num_classes: its extent.
         dtype: the element type of the result. Default: float32. `on_value` and `off_value` become integers as in C:
             the fraction is dropped, then the upper bits.
+        input: class numbers: integers, float32 or float64, of any rank and layout.
+        on_value: what stands at the class.
+        off_value: what stands elsewhere.
 
     Unlike `torch.nn.functional.one_hot`: that gives int64, finds `num_classes` itself and refuses numbers outside.
     Differs from DALI: with `axis_name`, labels of shape `(1,)` that have a layout keep their axis.

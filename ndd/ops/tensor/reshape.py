@@ -128,8 +128,8 @@ def _viewed(
     if axes is not None and not axes.shape[1] and (extents is not None or factors is not None):
         axes = None  # an empty list is as none
     if shape_input is not None:
-        given = _from_input(shape_input)
-        extents = np.broadcast_to(given, (len(old), given.shape[1]))
+        viewed = _from_input(shape_input)
+        extents = np.broadcast_to(viewed, (len(old), viewed.shape[1]))
     if extents is not None:
         wanted = extents.copy()
     elif factors is not None:

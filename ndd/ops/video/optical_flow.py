@@ -146,14 +146,14 @@ def _search(
     beyond = (0, max(_SMALLEST - height, 0)), (0, max(_SMALLEST - width, 0))
     gray = [_gray(cv2, frame, image_type) for frame in input_0]
     if height < _SMALLEST or width < _SMALLEST:
-        gray = [np.pad(one, beyond, "edge") for one in gray]
+        gray = [np.pad(plane, beyond, "edge") for plane in gray]
     flow: Any = None
-    for i, (one, two) in enumerate(pairwise(gray)):
+    for i, (plane, two) in enumerate(pairwise(gray)):
         start = flow.copy() if temporal and flow is not None else None
         if input_1 is not None:
             wide = np.repeat(np.repeat(input_1[i], hint_grid, axis=0), hint_grid, axis=1)
             start = np.pad(wide[:height, :width], (*beyond, (0, 0)), "edge")
-        flow = search.calc(two, one, start)
+        flow = search.calc(two, plane, start)
         seen = flow[:height, :width]
         out[i] = seen if grid == 1 else _means(seen, grid)
 

@@ -11,7 +11,7 @@ _UNCALLED = "Expected a pipeline, got a function that makes one: call it, as in 
 
 
 class IterableSource:
-    """An iterable of batches, or a function that makes one for each epoch, in the place of a pipeline."""
+    """An iterable of batches, or a function that makes one for each epoch, in place of a pipeline."""
 
     def __init__(self, batches: Any, names: Sequence[str]):
         self._make = batches if callable(batches) else lambda: batches
@@ -38,13 +38,13 @@ class IterableSource:
             self._iterator = iter(self._current)  # type: ignore[call-overload]
         try:
             if self._item is None:
-                self._item = self._iterator.__next__()  # next() would be one call more, after which Ctrl-C may come
+                self._item = self._iterator.__next__()  # next() would be one more call, after which Ctrl-C may come
         except StopIteration:
             self._ended, self._iterator = True, None
             raise
-        found = tuple([v if isinstance(v, ndd.Batch) else ndd.as_batch(v) for v in self._ordered(self._item)])
+        batches = tuple([v if isinstance(v, ndd.Batch) else ndd.as_batch(v) for v in self._ordered(self._item)])
         self._item = None
-        return found
+        return batches
 
     def _ordered(self, item: Any) -> list[Any]:
         if isinstance(item, dict):
@@ -60,25 +60,25 @@ class IterableSource:
 def as_sources(pipelines: Any, names: Sequence[str]) -> list[Any]:
     """Pipelines that have not been used, built; or one `IterableSource`."""
     check(pipelines is not None, "Number of provided pipelines has to be at least 1")
-    found = list(pipelines) if isinstance(pipelines, list | tuple) else [pipelines]
-    check(len(found) > 0, "Number of provided pipelines has to be at least 1")
-    if not all(isinstance(p, ndd.Pipeline) for p in found):
-        if isinstance(pipelines, list | tuple) and any(callable(p) for p in found):
+    listed = list(pipelines) if isinstance(pipelines, list | tuple) else [pipelines]
+    check(len(listed) > 0, "Number of provided pipelines has to be at least 1")
+    if not all(isinstance(p, ndd.Pipeline) for p in listed):
+        if isinstance(pipelines, list | tuple) and any(callable(p) for p in listed):
             raise TypeError(_UNCALLED)
         if isinstance(pipelines, Iterable) or callable(pipelines):
             return [IterableSource(pipelines, names)]
         raise TypeError(
             f"Expected a Pipeline, a list of them, or an iterable of batches, got {type(pipelines).__name__}"
         )
-    for pipeline in found:
+    for pipeline in listed:
         pipeline.build()
         pipeline.use_as(ndd.types.PipelineAPIType.ITERATOR)
-    sizes = {p.max_batch_size for p in found}
+    sizes = {p.max_batch_size for p in listed}
     check(len(sizes) == 1, f"All pipelines should have the same batch size, got {sorted(sizes)}")
-    return found
+    return listed
 
 
 def check(condition: bool, text: str) -> None:
-    """DALI reports wrong uses of its iterators as AssertionError; so that callers can catch the same, so do we."""
+    """DALI reports wrong uses of its iterators as AssertionError, and so do we, so that callers can catch the same."""
     if not condition:
         raise AssertionError(text)

@@ -49,14 +49,14 @@ class TorchIterator:
         self._epochs: Any = self._make_epochs(int(size), bool(last_batch_padded), reader_name)
         self._given = 0  # batches of this epoch that the caller has
         self._over = False  # StopIteration was raised
-        self._dry = False  # ... because the pipelines had no more, before `size` samples
+        self._dry = False  # ... because the pipelines had no more data, before `size` samples
         self._epochs_done = 0  # since a source began anew
         self._first: list[dict[str, Any]] | None = None
         self._before_first: list[bytes] = []  # the checkpoints before it
-        # What is on its way to the caller, and stays here if Ctrl-C comes: the outputs of the sources, and after they were
-        # counted whether they belong to the epoch.
+        # The batch on its way to the caller, which stays here if Ctrl-C comes: the outputs of the sources, and after they
+        # were counted whether they belong to the epoch.
         self._outputs: list[tuple[Any, ...]] = []
-        self._kept: bool | None = None
+        self._in_epoch: bool | None = None
         self._checkpointing = all(getattr(source, "enable_checkpointing", False) for source in self._sources)
         place = getattr(first, "restored_iterator", None)
         if place is not None:
@@ -105,7 +105,7 @@ class TorchIterator:
         )
 
     def checkpoints(self) -> list[bytes]:
-        """The position of each pipeline after the last batch returned, with that of this iterator in the epoch.
+        """The position of each pipeline after the last batch returned, with the position of this iterator in the epoch.
 
         A new iterator over pipelines made with `checkpoint=` goes on from there. ValueError unless all were made with
         `enable_checkpointing=True`.
@@ -121,17 +121,17 @@ class TorchIterator:
         return [source.checkpoint(iterator=place) for source in self._sources]
 
     def _take_first(self) -> None:
-        """Takes the coming batch, if it is not here already."""
+        """Takes the next batch, unless it has been taken already."""
         if self._first is not None:
             return
         if self._checkpointing:
             self._before_first = self.checkpoints()
         try:
-            found = self._next_dicts()
+            dicts = self._next_dicts()
         except Exception:
-            self._outputs, self._kept = [], None
+            self._outputs, self._in_epoch = [], None
             raise
-        self._first, self._outputs, self._kept = found, [], None
+        self._first, self._outputs, self._in_epoch = dicts, [], None
 
     def _prepare_first(self) -> None:
         try:
@@ -177,23 +177,23 @@ class TorchIterator:
                 if self._auto_reset and not self._dry:
                     self.reset()
                 raise
-        # Nothing is called from here on: Ctrl-C comes when the batch is here, or when the caller has it.
-        found = self._first
+        # Nothing is called from here on: Ctrl-C comes while the batch is here, or after the caller has it.
+        dicts = self._first
         self._first = None
         self._given += 1
-        return found  # type: ignore[return-value]
+        return dicts  # type: ignore[return-value]
 
     def _next_dicts(self) -> list[dict[str, Any]]:
         epochs = self._epochs
-        if self._kept is None:
+        if self._in_epoch is None:
             if not self._outputs and epochs.finished():
                 raise StopIteration
             self._run()
-            self._kept = epochs.advance()
-        if not self._kept:
+            self._in_epoch = epochs.advance()
+        if not self._in_epoch:
             raise StopIteration
         outputs = self._outputs
-        return [self._to_dict(outputs[k], epochs.rows(k)) for k in range(epochs.kept_pipelines(len(outputs)))]
+        return [self._to_dict(outputs[k], epochs.rows(k)) for k in range(epochs.pipelines_with_rows(len(outputs)))]
 
     def _run(self) -> None:
         try:
@@ -212,7 +212,7 @@ class TorchIterator:
         except StopIteration:
             if self._epochs.size < 0 or not self._epochs_done:
                 raise
-            # `size` is not more than what the source has, so this is the end of a pass over it, not a lack of data
+            # the source has at least `size` samples, so this is the end of a pass over it, not a lack of data
             self._epochs_done = 0
             source.reset()
             return source.iterate()
@@ -222,7 +222,7 @@ class TorchIterator:
             raise KeyError(f"output_map has {len(self.output_map)} names, the pipeline gives {len(outputs)} outputs")
         if len(outputs) > len(self.output_map):
             raise IndexError(f"output_map has {len(self.output_map)} names, the pipeline gives {len(outputs)} outputs")
-        found = {}
+        tensors = {}
         for name, output in zip(self.output_map, outputs, strict=True):
             batch = getattr(output, "batch", output)
             if self._size > 0:
@@ -231,17 +231,17 @@ class TorchIterator:
                     "Variable batch size is not supported by the iterator when reader_name is provided or size is set: "
                     f"got a batch of {batch.batch_size}, expected {self.batch_size}",
                 )
-            found[name] = self._convert(name, batch, rows if self._size > 0 else batch.batch_size)
-        return found
+            tensors[name] = self._convert(name, batch, rows if self._size > 0 else batch.batch_size)
+        return tensors
 
     def reset(self) -> None:
-        """Begins the next epoch. In the middle of one it does nothing but log a warning, as in DALI."""
+        """Begins the next epoch. In the middle of an epoch it only logs a warning, as in DALI."""
         if not self._over:
             self._look_ahead()
         if not (self._over or self._epochs.finished()) or (self._first is not None and self._epochs.size > 0):
             if self._epochs.size > 0:
                 logging.warning(
-                    "%s: reset() in the middle of an epoch is ignored: it goes on where it is", type(self).__name__
+                    "%s: reset() in the middle of an epoch is ignored: the epoch goes on", type(self).__name__
                 )
             return
         if self._dry:
@@ -253,7 +253,7 @@ class TorchIterator:
             source.reset()
 
     def _look_ahead(self) -> None:
-        """Finds out whether the epoch is over where only the coming batch would tell."""
+        """Finds out whether the epoch is over if only the next batch would tell."""
         if self._first is not None:
             return
         try:
@@ -267,7 +267,7 @@ class TorchIterator:
             self._over = True
 
     def _convert(self, name: str, batch: Any, rows: int) -> Any:
-        """The first rows of an output in the form that the loop gets them."""
+        """The first rows of an output in the form that the loop gets."""
         raise NotImplementedError
 
 
@@ -285,7 +285,7 @@ class DALIGenericIterator(TorchIterator):
         fill_last_batch: deprecated, warns: True is `FILL`, False is `PARTIAL`.
         dynamic_shape: has no effect: shapes may always change from batch to batch.
         last_batch_padded: with `size`: whether the reader pads the last batch with its last sample.
-        last_batch_policy: see `LastBatchPolicy`.
+        last_batch_policy: `LastBatchPolicy.FILL`, `DROP` or `PARTIAL`: what becomes of a last batch that is not full.
         prepare_first_batch: run the pipelines once in the constructor, so that errors show there.
 
     The tensors share the memory of the pipeline's outputs and stay valid, and unchanged, as long as they are held.
@@ -315,7 +315,7 @@ def _dense(name: str, batch: Any, rows: int) -> Any:
 
 
 def _warn(text: str) -> None:
-    """A warning at the line that called the iterator's constructor (or that of its subclass)."""
+    """Warns at the line that called the iterator's constructor (or that of a subclass)."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_code.co_filename == __file__:
         frame, level = frame.f_back, level + 1
@@ -334,7 +334,18 @@ def _policy(policy: Any, fill_last_batch: bool | None) -> LastBatchPolicy:
 
 
 class DALIClassificationIterator(DALIGenericIterator):
-    """A `DALIGenericIterator` over two outputs named "data" and "label"."""
+    """A `DALIGenericIterator` over two outputs named "data" and "label".
+
+    Args:
+        pipelines, size, reader_name, auto_reset, fill_last_batch, dynamic_shape, last_batch_padded, last_batch_policy,
+            prepare_first_batch: as for `DALIGenericIterator`.
+
+    >>> import ndd
+    >>> from ndd.plugin.pytorch import DALIClassificationIterator
+    >>> batches = [(ndd.batch([[1], [2]]), ndd.batch([[7], [8]]))]
+    >>> [data["label"].flatten().tolist() for (data,) in DALIClassificationIterator(batches)]
+    [[7, 8]]
+    """
 
     def __init__(
         self,
@@ -368,6 +379,18 @@ class DALIRaggedIterator(TorchIterator):
     `output_types` says for each output what it becomes: `DENSE_TAG` one tensor (the default; ragged samples are an
     error), `SPARSE_LIST_TAG` a list of tensors, `SPARSE_COO_TAG` one sparse tensor with the indices (sample, position)
     of 1-D samples.
+
+    Args:
+        output_types: `DENSE_TAG`, `SPARSE_LIST_TAG` or `SPARSE_COO_TAG` for each output.
+        pipelines, output_map, size, reader_name, auto_reset, fill_last_batch, dynamic_shape, last_batch_padded,
+            last_batch_policy, prepare_first_batch: as for `DALIGenericIterator`.
+
+    >>> import ndd
+    >>> from ndd.plugin.pytorch import DALIRaggedIterator
+    >>> batches = [(ndd.batch([[1, 2], [3]]),)]
+    >>> iterator = DALIRaggedIterator(batches, ["x"], output_types=[DALIRaggedIterator.SPARSE_LIST_TAG])
+    >>> [data["x"] for (data,) in iterator]
+    [[tensor([1, 2], dtype=torch.int32), tensor([3], dtype=torch.int32)]]
     """
 
     DENSE_TAG = "dense"

@@ -28,8 +28,14 @@ def to_torch_tensor(dali_tensor: Any, copy: bool = True) -> Any:
     Args:
         copy: False shares the memory; it stays valid and unchanged for as long as the torch tensor is held. (DALI
             has no default here; the documentation says True.)
+        dali_tensor: one sample of an output, or an `ndd.Tensor`.
 
     TypeError for a list of tensors: take one sample, or `as_tensor()`.
+
+    >>> import ndd
+    >>> from ndd.plugin.pytorch import to_torch_tensor
+    >>> to_torch_tensor(ndd.tensor([1, 2]))
+    tensor([1, 2], dtype=torch.int32)
     """
     tensor = getattr(dali_tensor, "_tensor", dali_tensor)
     if not hasattr(tensor, "torch"):
@@ -48,6 +54,11 @@ def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
         cuda_stream: the stream to copy on (a torch stream or a handle); default torch's current one.
 
     AssertionError for another type, shape or kind of destination, as in DALI.
+
+    >>> import ndd, torch
+    >>> from ndd.plugin.pytorch import feed_ndarray
+    >>> feed_ndarray(ndd.tensor([1, 2]), torch.empty(2, dtype=torch.int32))
+    tensor([1, 2], dtype=torch.int32)
     """
     source = getattr(dali_tensor, "_tensor", None)
     if hasattr(dali_tensor, "as_tensor") or (source is None and not hasattr(dali_tensor, "item")):
@@ -55,12 +66,12 @@ def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
     source = dali_tensor if source is None else source
     if not isinstance(arr, torch.Tensor):
         raise AssertionError(f"The destination must be a torch tensor, got {type(arr).__name__}")
-    found = source.torch()
-    if found.dtype != arr.dtype:
-        raise AssertionError(f"The types differ: the tensor has {found.dtype}, the destination {arr.dtype}")
-    if found.shape != arr.shape:
+    values = source.torch()
+    if values.dtype != arr.dtype:
+        raise AssertionError(f"The types differ: the tensor has {values.dtype}, the destination {arr.dtype}")
+    if values.shape != arr.shape:
         raise AssertionError(
-            f"The shapes differ: the tensor has {tuple(found.shape)}, the destination {tuple(arr.shape)}"
+            f"The shapes differ: the tensor has {tuple(values.shape)}, the destination {tuple(arr.shape)}"
         )
     if (
         cuda_stream not in (None, 0)
@@ -74,8 +85,8 @@ def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
         )
         wrapped.wait_stream(torch.cuda.current_stream(arr.device))
         with torch.cuda.stream(wrapped):
-            arr.copy_(found, non_blocking=True)
-        found.record_stream(wrapped)
+            arr.copy_(values, non_blocking=True)
+        values.record_stream(wrapped)
         return arr
-    arr.copy_(found, non_blocking=True)
+    arr.copy_(values, non_blocking=True)
     return arr

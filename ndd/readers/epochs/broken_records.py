@@ -16,14 +16,17 @@ from ndd.readers.stores.records import Records, RecordStore
 
 
 class Skipped(NamedTuple):
-    """A record that could not be read and was left out, as `reader.skipped` lists them."""
+    """A record that could not be read and was left out, as `reader.skipped` lists them.
+
+    Attributes:
+        number: its number in the data set.
+        source: the file, or the container and the record's place in it; without the secrets of a URL.
+        error: what is wrong with it.
+    """
 
     number: int
-    """Its number in the data set."""
     source: str
-    """The file, or the container and the record's place in it; without the secrets of a URL."""
     error: str
-    """What is wrong with it."""
 
 
 class BrokenRecords:

@@ -98,6 +98,18 @@ class Epoch(_Iterating[Outputs]):
         indices: the numbers of the last samples in the whole data set.
         dropped: the broken records that `on_error="skip"` left out of the last batch: `BadSample`s, whose index is
             the place that the sample would have had.
+
+    Args:
+        reader: the reader.
+        batch: samples in a batch; None: single samples.
+        ctx: the `EvalContext` in which the reader computes; default: the current one.
+        last: "fill", "partial" or "drop", as in `Reader.next_epoch`.
+
+    >>> import ndd
+    >>> reader = ndd.readers.File(files=[ndd.readers.__file__] * 3)
+    >>> epoch = reader.next_epoch(batch_size=2, last_batch="partial")
+    >>> len(epoch), [labels.torch().flatten().tolist() for _, labels in epoch], epoch.indices
+    (2, [[0, 1], [2]], [2])
     """
 
     __slots__ = (
@@ -146,6 +158,9 @@ class Epoch(_Iterating[Outputs]):
         """The reader goes to a saved place; this epoch, or the next loop over it, is the rest of the one interrupted there.
 
         `len()` still counts the whole epoch: frameworks go on counting where they stopped.
+
+        Args:
+            state: a dict of `state_dict`, or a list of those of all ranks.
         """
         self._reader.load_state_dict(state)
         self._whole = True

@@ -1,4 +1,4 @@
-"""`ReaderState`: where a reader stands, as a line of JSON."""
+"""`ReaderState`: the position of a reader, as a line of JSON."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ class ReaderState:
 
     `reader.get_state()` makes it, and `reader.set_state()` takes it or its text. Taking a state costs microseconds and needs no
     preparation.
+
+    Args:
+        text: the line that `str(state)` gives.
 
     >>> import ndd
     >>> reader = ndd.readers.File(files=["a.jpg", "b.jpg"])
@@ -103,7 +106,7 @@ def _check_worker(reader: str, fields: dict[str, Any]) -> None:
         raise ValueError(f"{reader}.set_state: expected a number below that of workers for 'skip', got {skip!r}")
 
 
-def kept_text(reader: str, state: Any) -> str:
+def state_text(reader: str, state: Any) -> str:
     """The text in the dict that `state_dict` returned; TypeError for anything else."""
     text = state.get("state") if isinstance(state, dict) else None
     if not isinstance(text, str):

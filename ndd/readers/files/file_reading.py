@@ -60,11 +60,9 @@ class OpenFiles:
         self._open = False
         if self._remote or not compiled.AVAILABLE:
             return
-        encoded = [os.fsencode(path) + b"\0" for path in paths]
-        starts = few_zeros(len(paths), np.int64)
-        np.cumsum([len(e) for e in encoded[:-1]], out=starts[1:])
-        joined, status = np.frombuffer(b"".join(encoded), np.uint8), np.empty(compiled.STATUS_BYTES, np.uint8)
-        compiled.open_files(joined, starts, compiled.OPEN_FLAGS, status, self.handles, self._sizes)
+        text, starts = _zero_terminated(paths)
+        status = np.empty(compiled.STATUS_BYTES, np.uint8)
+        compiled.open_files(text, starts, compiled.OPEN_FLAGS, status, self.handles, self._sizes)
         self._open = True
 
     @property
@@ -248,16 +246,16 @@ class OpenFiles:
         """The result of `read` for all ranges but these, each of which is tried alone: a file may have grown."""
         inside = np.ones(len(sizes), bool)
         inside[beyond] = False
-        found: list[Any] = [None] * len(sizes)
+        results: list[Any] = [None] * len(sizes)
         if inside.any():
             pieces = read(numbers[inside], offsets[inside], sizes[inside])
             for place, piece in zip(np.flatnonzero(inside).tolist(), pieces, strict=True):
-                found[place] = piece
+                results[place] = piece
         for place in beyond:
             path, offset, size = self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place])
             total = int(self.sizes[numbers[place]])
-            found[place] = _ends_early(path, offset, size, total) if self._remote else read_slowly(path, offset, size)
-        return found
+            results[place] = _ends_early(path, offset, size, total) if self._remote else read_slowly(path, offset, size)
+        return results
 
     def close(self) -> None:
         """Close the files. Nobody may be reading from them."""
@@ -279,6 +277,18 @@ class OpenFiles:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _zero_terminated(paths: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The paths as C wants them, in one u8 array, and where each begins. A path with a zero in it, of which C would see the
+    part before, becomes an empty one, which no file has."""
+    text = np.frombuffer(os.fsencode("\0".join(paths) + "\0"), np.uint8)
+    ends = np.flatnonzero(text == 0)
+    if len(ends) != len(paths):
+        return _zero_terminated(["" if "\0" in path else path for path in paths])
+    starts = few_zeros(len(paths), np.int64)
+    starts[1:] = ends[:-1] + 1
+    return text, starts
 
 
 def statuses(paths: Sequence[str]) -> list[Status | OSError]:
@@ -313,6 +323,8 @@ def _status(path: str) -> Status | OSError:
         return Status(stated.st_size, str(stated.st_mtime_ns))
     except OSError as error:
         return error
+    except ValueError as error:
+        return OSError(errno.EINVAL, str(error), path)
 
 
 def _each(paths: Sequence[str], objects: Any, local: Any) -> list[Any]:
@@ -433,6 +445,8 @@ def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSEr
         return target
     except OSError as error:
         return error
+    except ValueError as error:  # a path with a zero in it
+        return OSError(errno.EINVAL, str(error), path)
 
 
 def _ends_early(path: str, offset: int, size: int, total: int) -> OSError:

@@ -148,7 +148,7 @@ def _scan_objects(reader: str, root: str, choose_dir: Any, choose_file: Any) -> 
     try:
         folders = [name for name in one(list_folders([root])).folders if choose_dir(name)]
         paths = [os.path.join(root, folder) for folder in folders]
-        inside = [[name for name in one([found]).files if choose_file(name)] for found in list_folders(paths)]
+        inside = [[name for name in one([scanned]).files if choose_file(name)] for scanned in list_folders(paths)]
     except OSError as error:
         raise RuntimeError(f"{reader}: Failed to open {error.filename}: {error.strerror or error}") from error
     places = np.repeat(np.arange(len(folders), dtype=np.int32), [len(names) for names in inside])

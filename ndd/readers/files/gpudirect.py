@@ -61,7 +61,7 @@ def usable(reader: str) -> bool:
         return wish == "1" or (
             kvikio.cufile_driver.get("is_gds_available") and not kvikio.defaults.is_compat_mode_preferred()
         )
-    except Exception as error:  # it loads several libraries, and one that is missing is no ImportError
+    except Exception as error:  # it loads several libraries, and a missing one does not raise ImportError
         if wish == "1":
             raise RuntimeError(
                 f"{reader}: NDD_GPUDIRECT=1 wants kvikio, which cannot be used ({type(error).__name__}: {error}): "
@@ -88,7 +88,7 @@ def land(pieces: Sequence[Range | np.ndarray], device: Device) -> tuple[list[Any
             raise MemoryError(str(error)) from error
         slots = [room[:size] for room, size in zip(memory.split(rooms), sizes, strict=True)]
         begun = [_begun(piece, slot) for piece, slot in zip(pieces, slots, strict=True)]
-        landed_pieces = [_ended(*one) for one in zip(pieces, slots, begun, strict=True)]
+        landed_pieces = [_ended(*transfer) for transfer in zip(pieces, slots, begun, strict=True)]
         stream.synchronize()  # for copies of arrays: nothing else is ever queued there
     return landed_pieces, stream
 

@@ -1,4 +1,4 @@
-"""DALI's files of preprocessed COCO annotations: written for it, and read, its own included.
+"""Reads and writes DALI's files of preprocessed COCO annotations.
 
 All numbers are little-endian. Each file but `filenames.dat` (a name a line) begins with a count, i32: of items, but in
 `boxes.dat` of numbers.
@@ -48,10 +48,10 @@ def save(
     outlines: list[Outline] | None,
     sizes: np.ndarray | None,
 ) -> None:
-    """Writes the files of a data set. OSError where that fails; ValueError for what they cannot hold.
+    """Writes the files of a data set. OSError if that fails; ValueError for values that the files cannot hold.
 
     Args:
-        folder: there must be one.
+        folder: an existing folder.
         names: of the image files.
         boxes, labels: of each image.
         ids: of the images, if they are wanted.
@@ -73,9 +73,9 @@ def save(
         _write(folder, "heights", sizes[:, 0])
         _write(folder, "widths", sizes[:, 1])
         runs = [run for outline in outlines for run in outline.runs]
-        found = np.array([len(outline.runs) for outline in outlines], np.int64)
-        _write(folder, "mask_count", found)
-        _write(folder, "masks_offset", _starts(found))
+        counts = np.array([len(outline.runs) for outline in outlines], np.int64)
+        _write(folder, "mask_count", counts)
+        _write(folder, "masks_offset", _starts(counts))
         _write(folder, "masks_rles_idx", np.array([run.place for run in runs], np.int64))
         _replace(folder, "masks_rles", [struct.pack("<i", len(runs)), *map(_packed, runs)])
     _replace(folder, "filenames", [os.fsencode(f"{name}\n") for name in names])
@@ -113,7 +113,7 @@ def _replace(folder: str, name: str, parts: Iterable[bytes]) -> None:
 
 
 class Preprocessed:
-    """A folder of such files. Its parts are read when they are asked for; RuntimeError if one is missing or damaged."""
+    """A folder of such files, read on demand; RuntimeError if one is missing or damaged."""
 
     def __init__(self, reader: str, folder: str):
         self._reader, self._folder = reader, folder
@@ -128,16 +128,16 @@ class Preprocessed:
         """The items of one file; there must be `count` of them, if that is given."""
         kind, width = _KINDS[name]
         data = self._bytes(name)
-        found = np.frombuffer(data[4:], kind) if (len(data) - 4) % np.dtype(kind).itemsize == 0 else None
+        column = np.frombuffer(data[4:], kind) if (len(data) - 4) % np.dtype(kind).itemsize == 0 else None
         items = struct.unpack("<i", data[:4])[0] if len(data) >= 4 else -1
         if name == "boxes" and items % width == 0:
             items //= width
-        if found is None or items * width != len(found):
+        if column is None or items * width != len(column):
             self._refuse(name, f"expected {items} items in {len(data)} bytes")
         if count is not None and items != count:
             self._refuse(name, f"expected {count} items, got {items}")
-        found = found.astype(kind[1:], copy=False)
-        return found.reshape(-1, width) if width > 1 else found
+        column = column.astype(kind[1:], copy=False)
+        return column.reshape(-1, width) if width > 1 else column
 
     def spans(self, name: str, offset: str, count: str, images: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The items of a file, and the first and the end of those of each image."""
@@ -149,18 +149,18 @@ class Preprocessed:
 
     def runs(self) -> list[tuple[int, int, np.ndarray]]:
         """The run lengths: height, width and lengths of each."""
-        data, at, found = self._bytes("masks_rles"), 4, []
+        data, at, masks = self._bytes("masks_rles"), 4, []
         try:
             for _ in range(struct.unpack_from("<i", data)[0]):
                 height, width, count = _RUN_HEAD.unpack_from(data, at)
                 at += _RUN_HEAD.size
-                if count < 0:  # NumPy would take all that there is
+                if count < 0:  # NumPy would take all the rest
                     raise ValueError(f"{count} lengths")
-                found.append((height, width, np.frombuffer(data, "<u4", count, at).astype(np.int64)))
+                masks.append((height, width, np.frombuffer(data, "<u4", count, at).astype(np.int64)))
                 at += 4 * count
         except (struct.error, ValueError):
             self._refuse("masks_rles", f"expected run lengths at byte {at}")
-        return found
+        return masks
 
     def outlines(self, images: int, masks: bool) -> SavedOutlines:
         """The outlines of the objects of so many images; with `masks` also run lengths."""

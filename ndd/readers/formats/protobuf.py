@@ -13,8 +13,8 @@ import numpy as np
 from ndd._compiled.jit import kernel
 from ndd._cpu.byte_order import little_endian
 
-BROKEN = -1  # in place of a count: the bytes are no message
-TEXTS, FIRST, LAST, VARINTS, VALUE, MOST, FACTS = 0, 1, 3, 5, 6, 7, 8  # what `fields` tells of a field
+BROKEN = -1  # in place of a count: the bytes are not a message
+TEXTS, FIRST, LAST, VARINTS, VALUE, MOST, FACTS = 0, 1, 3, 5, 6, 7, 8  # what `fields` tells about a field
 
 
 @kernel
@@ -35,7 +35,7 @@ def varint(data, at, end):
 @kernel
 def next_field(data, at, end):
     """The field that begins at `at`: (number, wire, value, start, next). `value` is the number of wire 0; of the others
-    the bytes are `start` to `next`. `next` is -1 for what is no field."""
+    the bytes are `start` to `next`. `next` is -1 if there is no valid field."""
     tag, start = varint(data, at, end)
     number, wire = (tag >> 3) & 0x1FFFFFFF, tag & 7
     if start < 0 or number == 0 or tag >> 32:
@@ -61,7 +61,7 @@ def next_field(data, at, end):
 
 @kernel
 def _group_end(data, at, end):
-    """Where a group ends that has begun; -1 if it does not."""
+    """The end of a group that has begun; -1 if it has none."""
     depth = 1
     while at < end:
         tag, at = varint(data, at, end)
@@ -87,26 +87,26 @@ def _group_end(data, at, end):
 
 
 @kernel
-def messages(data, starts, ends, wanted, keep_last, found, counts):
+def messages(data, starts, ends, wanted, keep_last, places, counts):
     """The messages (wire 2) of field `wanted` in each message: start and end of the first ones to `found[i, k]`, with
     `keep_last` of the last one to `found[i, -1]`, and how many there are to `counts[i]` (`BROKEN` for what is no
     message)."""
-    room = found.shape[1] - 1 if keep_last else found.shape[1]
+    room = places.shape[1] - 1 if keep_last else places.shape[1]
     for i in range(len(starts)):
         at, count = starts[i], 0
         while 0 <= at < ends[i]:
             number, wire, _, start, at = next_field(data, at, ends[i])
             if at >= 0 and number == wanted and wire == 2:
                 if count < room:
-                    found[i, count, 0], found[i, count, 1] = start, at
+                    places[i, count, 0], places[i, count, 1] = start, at
                 if keep_last:
-                    found[i, -1, 0], found[i, -1, 1] = start, at
+                    places[i, -1, 0], places[i, -1, 1] = start, at
                 count += 1
         counts[i] = count if at >= 0 else BROKEN
 
 
 @kernel
-def fields(data, starts, ends, found):
+def fields(data, starts, ends, places):
     """The fields of each message: `found[i, number]`, as far as there are such rows, is
 
     * `TEXTS`: how often it occurs with a length (wire 2),
@@ -120,9 +120,9 @@ def fields(data, starts, ends, found):
         at = starts[i]
         while 0 <= at < ends[i]:
             number, wire, value, start, at = next_field(data, at, ends[i])
-            if at < 0 or number >= found.shape[1]:
+            if at < 0 or number >= places.shape[1]:
                 continue
-            row = found[i, number]
+            row = places[i, number]
             row[MOST] += at - start if wire == 2 else 1
             if wire == 0:
                 row[VARINTS] += 1
@@ -133,7 +133,7 @@ def fields(data, starts, ends, found):
                 row[TEXTS] += 1
                 row[LAST], row[LAST + 1] = start, at
         if at < 0:
-            found[i, 0, 0] = BROKEN
+            places[i, 0, 0] = BROKEN
 
 
 @kernel
@@ -147,7 +147,7 @@ def numbers(data, starts, ends, wanted, wire_of_one, places, rooms, out, counts)
             number, wire, _, start, at = next_field(data, at, ends[i])
             if at < 0 or number != wanted or (wire != wire_of_one and wire != 2):
                 continue
-            while 0 <= start < at:  # one that is not packed is as packed ones are
+            while 0 <= start < at:  # a number that is not packed looks like packed ones
                 value = np.int64(0)
                 if wire_of_one == 0:
                     value, start = varint(data, start, at)

@@ -87,11 +87,11 @@ class Resharded(Order):
         """In the order of the whole visit: what some processes have given and others have not, then what nobody has."""
         whole, count = self._before[0].whole(visit), len(self._places)
         rounds = -(-len(whole) // count)
-        given = [
+        taken = [
             0 if place < visit else min(offset, rounds) if place == visit else rounds for place, offset in self._places
         ]
-        most = min(max(given) * count, len(whole))
-        between = [np.arange(rank + done * count, most, count) for rank, done in enumerate(given)]
+        most = min(max(taken) * count, len(whole))
+        between = [np.arange(rank + done * count, most, count) for rank, done in enumerate(taken)]
         return joined([whole[np.sort(np.concatenate(between))], whole[most:]])
 
     def whole(self, visit: int) -> Listing:

@@ -29,6 +29,12 @@ class ContainerStore(BatchedStore):
 
     A reader subclasses it; its `parse` makes the outputs of the bytes of a record. Reading releases the GIL; records that
     lie next to each other and are asked for together are read in one piece.
+
+    Args:
+        paths: the containers: files, or addresses of objects.
+        containers: of each record the index of its path, ascending: int64 `[N]`.
+        offsets: of each record where it begins in its container, in bytes: int64 `[N]`.
+        sizes: of each record how long it is, in bytes: int64 `[N]`.
     """
 
     def __init__(self, paths: Sequence[str], containers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray):
@@ -43,6 +49,10 @@ class ContainerStore(BatchedStore):
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).
 
         Raise ValueError with what was expected and what is there; the base adds reader, container and record.
+
+        Args:
+            number: of the record.
+            data: its bytes, u8 `[size]`; not to be written to.
         """
         raise NotImplementedError
 
@@ -50,7 +60,11 @@ class ContainerStore(BatchedStore):
         return len(self.offsets)
 
     def source(self, number: int) -> str:
-        """ "train.rec record 17": the record's place in its container."""
+        """ "train.rec record 17": the record's place in its container.
+
+        Args:
+            number: of the record.
+        """
         return self.sources([number])[0]
 
     def sources(self, numbers: Sequence[int]) -> list[str]:
@@ -86,19 +100,34 @@ class ContainerStore(BatchedStore):
         return Records.joined([Records.of(self.read(container, p)) for p in np.array_split(numbers, pieces)])
 
     def read(self, container: int, numbers: np.ndarray) -> Records | Sequence[Record | BaseException]:
-        """Several records of one container. Override it where `parse` is cheaper for all of them at once."""
+        """Several records of one container. Override it where `parse` is cheaper for all of them at once.
+
+        Args:
+            container: index into `paths`.
+            numbers: of the records, all in this container: int64 array.
+        """
         pieces = self.ranges(container, self.offsets[numbers], self.sizes[numbers])
         return [self._parsed(number, piece) for number, piece in zip(numbers.tolist(), pieces, strict=True)]
 
     def ranges(self, container: int, offsets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray | OSError]:
-        """More bytes of a container, for a `parse` whose records point at them."""
+        """More bytes of a container, for a `parse` whose records point at them.
+
+        Args:
+            container: index into `paths`.
+            offsets, sizes: where each range begins and how long it is, in bytes: int64 arrays.
+        """
         with self._open(container) as file:
             return file.read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def packed(
         self, container: int, offsets: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
-        """Bytes of a container in one array, the offset of each range in it, and the errors of unreadable ranges."""
+        """Bytes of a container in one array, the offset of each range in it, and the errors of unreadable ranges.
+
+        Args:
+            container: index into `paths`.
+            offsets, sizes: where each range begins and how long it is, in bytes: int64 arrays.
+        """
         with self._open(container) as file:
             return file.read_packed(np.zeros(len(offsets), np.int64), offsets, sizes)
 

@@ -220,15 +220,26 @@ class RecordStore:
         array (a text, a dict) reaches the user as it is.
 
         More arrays may follow, for the reader's `_present`.
+
+        Args:
+            number: of the record, from 0 to `len(self) - 1`.
         """
         raise NotImplementedError
 
     def source(self, number: int) -> str:
-        """The origin of the record, for `source_info` and errors: a file, or a container and the record's place in it."""
+        """The origin of the record, for `source_info` and errors: a file, or a container and the record's place in it.
+
+        Args:
+            number: of the record, from 0 to `len(self) - 1`.
+        """
         raise NotImplementedError
 
     def sources(self, numbers: Sequence[int]) -> list[str]:
-        """The sources of several records. Override it if they are cheaper together."""
+        """The sources of several records. Override it if they are cheaper together.
+
+        Args:
+            numbers: of the records.
+        """
         return [self.source(number) for number in numbers]
 
     def records(self, numbers: Sequence[int]) -> Records | Sequence[Record | BaseException]:
@@ -236,6 +247,9 @@ class RecordStore:
 
         Override it if several records are cheaper together than one by one: `Records.found` takes outputs that share a
         buffer.
+
+        Args:
+            numbers: of the records, in any order.
         """
         records: list[Record | BaseException] = []
         for number in numbers:
@@ -246,7 +260,11 @@ class RecordStore:
         return records
 
     def jobs(self, numbers: Sequence[int]) -> Jobs | None:
-        """The division of these records among threads; None: each thread reads some of the records. Raises nothing."""
+        """The division of these records among threads; None: each thread reads some of the records. Raises nothing.
+
+        Args:
+            numbers: of the records, each from 0 to `len(self) - 1`.
+        """
         return None
 
     def close(self) -> None:
@@ -257,7 +275,11 @@ class BatchedStore(RecordStore):
     """A store that reads several records together: it implements `records` in place of `record`."""
 
     def record(self, number: int) -> Record:
-        """One record."""
+        """One record.
+
+        Args:
+            number: of the record.
+        """
         record = self.records([number])[0]
         if isinstance(record, BaseException):
             raise record
@@ -265,7 +287,8 @@ class BatchedStore(RecordStore):
 
 
 def read_now(store: RecordStore, numbers: Sequence[int]) -> Records:
-    """Records that are read on the caller's thread. An exception of a signal handler is raised; it is no fault of a record."""
+    """Records that are read on the caller's thread. An exception of a signal handler is raised; it is not the fault of a
+    record."""
     records = Records.of(store.records(numbers))
     for error in records.faults.values():
         raise_signalled(error)

@@ -229,12 +229,12 @@ class ClipStore(BatchedStore):
 
     def _cuts(self, video: int, frames: list[int], share: float) -> list[int]:
         """Where pieces begin among frames, and the end."""
-        keys, found = self.indices[video]["keys"].tolist(), [0]
+        keys, cuts = self.indices[video]["keys"].tolist(), [0]
         for place in range(1, len(frames)):
             key, before = key_before(keys, frames[place]), frames[place - 1]
-            if (key > before and place - found[-1] >= share) if self.in_turn else key > before + 1:
-                found.append(place)
-        return [*found, len(frames)] if frames else []
+            if (key > before and place - cuts[-1] >= share) if self.in_turn else key > before + 1:
+                cuts.append(place)
+        return [*cuts, len(frames)] if frames else []
 
     def _in_order(self, clips: Sequence[_Clip]) -> list[list[_Clip]]:
         """The sequences of each video. In sequential reading those of the next epoch form a group of their own: the decoder

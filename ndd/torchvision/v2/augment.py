@@ -32,6 +32,11 @@ class RandomErasing(RandomApplyTransform):
         same_on_batch: one patch for all samples of a batch, which then have one size.
 
     Where no patch fits the image stays as it is. Masks, boxes and key points pass through, with a warning.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> (v2.RandomErasing(p=1.0)(torch.ones(3, 20, 20)) == 0).any().item()
+    True
     """
 
     _kinds = COLOURS
@@ -75,7 +80,14 @@ class RandomErasing(RandomApplyTransform):
     def get_params(
         img: Any, scale: Sequence[float], ratio: Sequence[float], value: list[float] | None = None
     ) -> tuple[int, int, int, int, Any]:
-        """Top, left, height, width of a patch and what fills it; the whole image and itself where none fits."""
+        """Top, left, height, width of a patch and what fills it; the whole image and itself where none fits.
+
+        Args:
+            img: the image `[..., C, H, W]`.
+            scale: smallest and largest share of the image's area.
+            ratio: smallest and largest height / width.
+            value: one number, or one for each channel; None: normal noise.
+        """
         chw = query_chw([img])
         drawn = draws.patch(chw, scale, draws.logarithms(ratio), value)
         return (0, 0, chw[1], chw[2], img) if drawn is None else drawn
@@ -120,12 +132,9 @@ class RandomErasing(RandomApplyTransform):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One image with its patch."""
-        fill = params["v"]
-        if fill is None:
+        if params["v"] is None:
             return inpt
-        if isinstance(fill, torch.Tensor) and (kind_of(inpt) == "pil" or getattr(inpt, "dtype", None) is torch.uint8):
-            fill = fill.to(torch.uint8)  # noise below 0 becomes bright, as where torch writes it into bytes
-        return F.erase(inpt, **{**params, "v": fill}, inplace=self.inplace)
+        return F.erase(inpt, **params, inplace=self.inplace)
 
 
 class _Mixing(Transform):
@@ -227,6 +236,11 @@ class MixUp(_Mixing):
 
     Images are torch tensors `[N, C, H, W]`, or an `ndd.Batch` of floats of one size; labels `[N]` or `[N, num_classes]`, or a
     Batch of these. One share is drawn for a batch. Labels come out as floats `[N, num_classes]`.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> [t.shape for t in v2.MixUp(num_classes=5)(torch.zeros(4, 3, 8, 8), torch.tensor([0, 1, 2, 3]))]
+    [torch.Size([4, 3, 8, 8]), torch.Size([4, 5])]
     """
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -248,6 +262,11 @@ class CutMix(_Mixing):
         alpha, num_classes, labels_getter: as for `MixUp`.
 
     Images and labels are those of `MixUp`, of any element type. One window is drawn for a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> [t.shape for t in v2.CutMix(num_classes=5)(torch.zeros(4, 3, 8, 8), torch.tensor([0, 1, 2, 3]))]
+    [torch.Size([4, 3, 8, 8]), torch.Size([4, 5])]
     """
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -287,6 +306,11 @@ class JPEG(Transform):
     Args:
         quality: 1 to 100, or a range of it.
         same_on_batch: one quality for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.JPEG(quality=(50, 90))(torch.zeros(3, 16, 16, dtype=torch.uint8)).shape
+    torch.Size([3, 16, 16])
     """
 
     _kinds = COLOURS

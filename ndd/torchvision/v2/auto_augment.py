@@ -27,7 +27,12 @@ _dirichlet: Any = getattr(torch, "_sample_dirichlet")
 
 
 class AutoAugmentPolicy(enum.Enum):
-    """The data set that a policy of AutoAugment was found on."""
+    """The data set that a policy of AutoAugment was found on.
+
+    >>> from ndd.torchvision import v2
+    >>> v2.AutoAugmentPolicy.IMAGENET.value
+    'imagenet'
+    """
 
     IMAGENET = "imagenet"
     CIFAR10 = "cifar10"
@@ -57,7 +62,7 @@ class _AutoAugment(Transform):
             kind = kind_of(x)
             if kind in ("boxes", "mask", "points") or (kind == "targets" and _has_places(x)):
                 raise TypeError(f"Inputs of type {type(x).__name__} are not supported by {type(self).__name__}()")
-            if needed:
+            if needed and kind:
                 images.append(i)
         if not images:
             raise TypeError("Found no image in the sample.")
@@ -190,6 +195,11 @@ class AutoAugment(_AutoAugment):
         same_on_batch: the same operations for all samples of a batch, which then have one size.
 
     Takes one uint8 image or video, RGB or grey; TypeError for none, several, and for masks, boxes and key points.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.AutoAugment()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+    torch.Size([3, 8, 8])
     """
 
     _AUGMENTATION_SPACE: ClassVar[dict[str, Strengths]] = {
@@ -214,7 +224,11 @@ class AutoAugment(_AutoAugment):
 
     @staticmethod
     def get_params(transform_num: int) -> tuple[int, torch.Tensor, torch.Tensor]:
-        """The number of a pair, and what decides on its operations and their signs."""
+        """The number of a pair, and what decides on its operations and their signs.
+
+        Args:
+            transform_num: how many pairs of operations there are.
+        """
         number = int(torch.randint(transform_num, (1,)).item())
         return number, torch.rand((2,)), torch.randint(2, (2,))
 
@@ -235,6 +249,11 @@ class RandAugment(_AutoAugment):
         magnitude: the bin of the strength.
         num_magnitude_bins: how many bins there are.
         interpolation, fill, same_on_batch: as for `AutoAugment`, and so are the inputs.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandAugment(2, 9)(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+    torch.Size([3, 8, 8])
     """
 
     _AUGMENTATION_SPACE: ClassVar[dict[str, Strengths]] = {
@@ -270,6 +289,11 @@ class TrivialAugmentWide(_AutoAugment):
     Args:
         num_magnitude_bins: how many strengths there are.
         interpolation, fill, same_on_batch: as for `AutoAugment`, and so are the inputs.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.TrivialAugmentWide()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+    torch.Size([3, 8, 8])
     """
 
     _AUGMENTATION_SPACE: ClassVar[dict[str, Strengths]] = {
@@ -305,6 +329,11 @@ class AugMix(_AutoAugment):
         alpha: parameter of the distributions of the shares.
         all_ops: also change brightness, contrast, colour and sharpness.
         interpolation, fill, same_on_batch: as for `AutoAugment`, and so are the inputs.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.AugMix()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+    torch.Size([3, 8, 8])
     """
 
     _PARTIAL_AUGMENTATION_SPACE: ClassVar[dict[str, Strengths]] = {

@@ -27,6 +27,13 @@ class ConvertBoundingBoxFormat(_OfBoxes):
 
     Args:
         format: a member of `tv_tensors.BoundingBoxFormat` or its name: "XYXY", "XYWH", "CXCYWH", and those of turned boxes.
+
+    >>> import ndd
+    >>> from ndd.torchvision import v2
+    >>> image = ndd.zeros(shape=[8, 8, 3], dtype=ndd.uint8)
+    >>> targets = ndd.Targets(image, boxes=[[0.0, 0.0, 0.5, 0.5], [0.5, 0.5, 0.5, 1.0]])
+    >>> v2.ConvertBoundingBoxFormat("XYWH")(targets).format
+    'xywh'
     """
 
     _kinds = ("boxes", "targets")
@@ -63,6 +70,10 @@ class SetClampingMode(_OfBoxes):
 
     Args:
         clamping_mode: "soft", "hard" or None.
+
+    >>> from ndd.torchvision import v2
+    >>> v2.SetClampingMode("hard").clamping_mode
+    'hard'
     """
 
     def __init__(self, clamping_mode: Any) -> None:
@@ -147,6 +158,13 @@ class SanitizeBoundingBoxes(_Sanitize):
 
     Masks [N, H, W], as many as boxes, lose the same rows. Of `ndd.Targets` boxes
     are cut off at the border before.
+
+    >>> import ndd
+    >>> from ndd.torchvision import v2
+    >>> image = ndd.zeros(shape=[8, 8, 3], dtype=ndd.uint8)
+    >>> targets = ndd.Targets(image, boxes=[[0.0, 0.0, 0.5, 0.5], [0.5, 0.5, 0.5, 1.0]])
+    >>> v2.SanitizeBoundingBoxes(labels_getter=None)(targets).boxes.shape
+    (1, 4)
     """
 
     def __init__(self, min_size: float = 1.0, min_area: float = 1.0, labels_getter: Any = "default") -> None:

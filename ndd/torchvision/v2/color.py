@@ -22,6 +22,11 @@ class Grayscale(Transform):
 
     Args:
         num_output_channels: 1, or 3 equal ones.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.Grayscale()(torch.tensor([[[100]], [[200]], [[50]]], dtype=torch.uint8))
+    tensor([[[152]]], dtype=torch.uint8)
     """
 
     _kinds = _GREY
@@ -42,6 +47,11 @@ class RandomGrayscale(RandomApplyTransform):
     Args:
         p: the probability.
         same_on_batch: decide once for a batch, and not for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomGrayscale(p=1.0)(torch.tensor([[[100]], [[200]], [[50]]], dtype=torch.uint8)).flatten()
+    tensor([152, 152, 152], dtype=torch.uint8)
     """
 
     _kinds = _GREY
@@ -60,7 +70,13 @@ class RandomGrayscale(RandomApplyTransform):
 
 
 class RGB(Transform):
-    """Images of three channels: those of one channel get it three times."""
+    """Images of three channels: those of one channel get it three times.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RGB()(torch.tensor([[[7]]])).flatten()
+    tensor([7, 7, 7])
+    """
 
     _kinds = _GREY
     _keeps_size = True
@@ -80,6 +96,11 @@ class ColorJitter(Transform):
         brightness, contrast, saturation: range of the factor; a number x is (max(0, 1 - x), 1 + x); None leaves it out.
         hue: range of the turn of the hue, within -0.5 to 0.5; a number x is (-x, x).
         same_on_batch: the same factors and order for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.ColorJitter(brightness=(0.5, 0.5))(torch.tensor([[[0, 100, 200]]], dtype=torch.uint8)).flatten()
+    tensor([  0,  50, 100], dtype=torch.uint8)
     """
 
     _kinds = COLOURS
@@ -108,7 +129,12 @@ class ColorJitter(Transform):
         saturation: Sequence[float] | None,
         hue: Sequence[float] | None,
     ) -> tuple[torch.Tensor, float | None, float | None, float | None, float | None]:
-        """The order, and the factors of these ranges."""
+        """The order, and the factors of these ranges.
+
+        Args:
+            brightness, contrast, saturation: smallest and largest factor; None: it stays, and its factor is None.
+            hue: smallest and largest turn as a share of the circle, within -0.5 to 0.5; None as before.
+        """
         order = torch.randperm(4)
         ranges = (brightness, contrast, saturation, hue)
         return order, *[None if each is None else draws.uniform(each[0], each[1]) for each in ranges]  # type: ignore[return-value]
@@ -172,6 +198,11 @@ class RandomChannelPermutation(Transform):
 
     Args:
         same_on_batch: one order for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomChannelPermutation()(torch.zeros(3, 4, 5)).shape
+    torch.Size([3, 4, 5])
     """
 
     _kinds = COLOURS
@@ -201,6 +232,11 @@ class RandomPhotometricDistort(Transform):
         hue: range of the turn of the hue, within -0.5 to 0.5.
         p: the probability of each.
         same_on_batch: the same changes for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomPhotometricDistort()(torch.zeros(3, 8, 8, dtype=torch.uint8)).shape
+    torch.Size([3, 8, 8])
     """
 
     _kinds = COLOURS
@@ -300,6 +336,11 @@ class RandomEqualize(_RandomlyChanged):
     Args:
         p: the probability.
         same_on_batch: decide once for a batch, and not for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomEqualize(p=1.0)((torch.arange(1024) % 64).reshape(1, 32, 32).to(torch.uint8)).amax().item()
+    255
     """
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
@@ -313,6 +354,11 @@ class RandomInvert(_RandomlyChanged):
     Args:
         p: the probability.
         same_on_batch: decide once for a batch, and not for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomInvert(p=1.0)(torch.tensor([[[0, 100, 200]]], dtype=torch.uint8)).flatten()
+    tensor([255, 155,  55], dtype=torch.uint8)
     """
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
@@ -327,6 +373,11 @@ class RandomPosterize(_RandomlyChanged):
         bits: how many, 0 to 8.
         p: the probability.
         same_on_batch: decide once for a batch, and not for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomPosterize(2, p=1.0)(torch.tensor([[[0, 100, 255]]], dtype=torch.uint8)).flatten()
+    tensor([  0,  64, 192], dtype=torch.uint8)
     """
 
     def __init__(self, bits: int, p: float = 0.5, *, same_on_batch: bool = False) -> None:
@@ -345,6 +396,11 @@ class RandomSolarize(_RandomlyChanged):
         threshold: in the unit of the pixels.
         p: the probability.
         same_on_batch: decide once for a batch, and not for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomSolarize(threshold=128, p=1.0)(torch.tensor([[[0, 100, 200]]], dtype=torch.uint8)).flatten()
+    tensor([  0, 100,  55], dtype=torch.uint8)
     """
 
     def __init__(self, threshold: float, p: float = 0.5, *, same_on_batch: bool = False) -> None:
@@ -362,6 +418,11 @@ class RandomAutocontrast(_RandomlyChanged):
     Args:
         p: the probability.
         same_on_batch: decide once for a batch, and not for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomAutocontrast(p=1.0)(torch.tensor([[[50, 100, 150]]], dtype=torch.uint8))
+    tensor([[[  0, 127, 254]]], dtype=torch.uint8)
     """
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
@@ -376,6 +437,11 @@ class RandomAdjustSharpness(_RandomlyChanged):
         sharpness_factor: 0 is blurred, 1 leaves the image as it is, more is sharper.
         p: the probability.
         same_on_batch: decide once for a batch, and not for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomAdjustSharpness(0.0, p=1.0)(130 * torch.eye(3, dtype=torch.uint8)[None])[0, 1]
+    tensor([ 0, 70,  0], dtype=torch.uint8)
     """
 
     def __init__(self, sharpness_factor: float, p: float = 0.5, *, same_on_batch: bool = False) -> None:

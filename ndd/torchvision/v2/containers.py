@@ -89,6 +89,11 @@ class RandomApply(_RandomContainer):
         same_on_batch: decide once for a batch, and not for each sample.
 
     The samples of a batch that go through the transforms must come out with the type, rank and layout of the others.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomApply([v2.RandomHorizontalFlip(p=1.0)], p=1.0)(torch.tensor([[[1, 2, 3]]]))
+    tensor([[[3, 2, 1]]])
     """
 
     def __init__(
@@ -119,6 +124,11 @@ class RandomChoice(_RandomContainer):
         transforms: callables.
         p: how likely each is; brought to the sum 1. Default: all equally.
         same_on_batch: choose once for a batch, and not for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomChoice([v2.Resize(8), v2.CenterCrop(8)])(torch.zeros(3, 16, 16)).shape
+    torch.Size([3, 8, 8])
     """
 
     def __init__(
@@ -150,6 +160,11 @@ class RandomOrder(_RandomContainer):
     Args:
         transforms: callables.
         same_on_batch: one order for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomOrder([v2.Resize(8), v2.CenterCrop(8)])(torch.zeros(3, 16, 16)).shape
+    torch.Size([3, 8, 8])
     """
 
     def __init__(self, transforms: Sequence[Callable], *, same_on_batch: bool = False) -> None:

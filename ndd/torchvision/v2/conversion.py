@@ -35,7 +35,13 @@ class _ToChannelsFirst(Transform):
 
 
 class PILToTensor(_ToChannelsFirst):
-    """PIL images as torch tensors CHW, without scaling; batches of ndd that are HWC become CHW."""
+    """PIL images as torch tensors CHW, without scaling; batches of ndd that are HWC become CHW.
+
+    >>> import PIL.Image
+    >>> from ndd.torchvision import v2
+    >>> v2.PILToTensor()(PIL.Image.new("RGB", (5, 3))).shape
+    torch.Size([3, 3, 5])
+    """
 
     _transformed_types = (is_pil_image, *_NDD)
 
@@ -48,6 +54,11 @@ class ToImage(_ToChannelsFirst):
     """Tensors, arrays HWC and PIL images as `tv_tensors.Image`; batches of ndd that are HWC become CHW.
 
     ImportError for all but the latter where torchvision is not installed.
+
+    >>> import numpy as np
+    >>> from ndd.torchvision import v2
+    >>> tuple(v2.ToImage()(np.zeros((3, 5, 3), np.uint8)).shape)
+    (3, 3, 5)
     """
 
     _transformed_types = (is_pure_tensor, is_pil_image, _is_array, *_NDD)
@@ -62,6 +73,11 @@ class ToPILImage(Transform):
 
     Args:
         mode: of the PIL image; default: by type and channels.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.ToPILImage()(torch.zeros(3, 4, 5, dtype=torch.uint8)).size
+    (5, 4)
     """
 
     _transformed_types = (is_pure_tensor, lambda value: kind_of(value) == "image", _is_array, ndd.Batch, ndd.Tensor)
@@ -86,7 +102,13 @@ def _is_tv_tensor(value: Any) -> bool:
 
 
 class ToPureTensor(Transform):
-    """`tv_tensors` as plain torch tensors; anything else, such as batches of ndd, as it is."""
+    """`tv_tensors` as plain torch tensors; anything else, such as batches of ndd, as it is.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.ToPureTensor()(torch.zeros(2))
+    tensor([0., 0.])
+    """
 
     _transformed_types = (_is_tv_tensor,)
 
@@ -99,6 +121,11 @@ class ToTensor(_ToChannelsFirst):
     """Deprecated: `Compose([ToImage(), ToDtype(torch.float32, scale=True)])`.
 
     PIL images and uint8 arrays HWC as float32 tensors CHW from 0 to 1; other arrays without scaling; batches of ndd as the first.
+
+    >>> import numpy as np
+    >>> from ndd.torchvision import v2
+    >>> v2.ToTensor()(np.full((1, 1, 1), 255, np.uint8)).item()
+    1.0
     """
 
     _transformed_types = (is_pil_image, _is_array, *_NDD)
@@ -126,6 +153,11 @@ class ToDtype(Transform):
         dtype: of images and videos; or a dict by the type of the value, with "others" for the rest and None for what stays.
             Batches of ndd count as `tv_tensors.Image`, masks beside them as `tv_tensors.Mask`, unless the dict has `ndd.Batch`.
         scale: scale images and videos from the range of one type to that of the other: 0 to 255 becomes 0 to 1.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.ToDtype(torch.float32, scale=True)(torch.full((1, 1, 1), 255, dtype=torch.uint8)).item()
+    1.0
     """
 
     _transformed_types = (torch.Tensor, *_NDD)
@@ -192,6 +224,11 @@ class ConvertImageDtype(Transform):
 
     Args:
         dtype: of the result.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.ConvertImageDtype(torch.float32)(torch.full((1, 1, 1), 255, dtype=torch.uint8)).item()
+    1.0
     """
 
     _kinds = ("tensor", "image", "video", "mask", "boxes", "points", "ndd", "targets")
@@ -210,6 +247,11 @@ class UniformTemporalSubsample(Transform):
 
     Args:
         num_samples: how many.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.UniformTemporalSubsample(4)(torch.arange(10).reshape(10, 1, 1, 1)).flatten()
+    tensor([0, 3, 6, 9])
     """
 
     _kinds = ("tensor", "video", "ndd")

@@ -38,6 +38,11 @@ class RandomHorizontalFlip(_RandomFlip):
     Args:
         p: the probability.
         same_on_batch: decide once for a batch, and not for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomHorizontalFlip(p=1.0)(torch.tensor([[[1, 2, 3]]]))
+    tensor([[[3, 2, 1]]])
     """
 
 
@@ -47,6 +52,11 @@ class RandomVerticalFlip(_RandomFlip):
     Args:
         p: the probability.
         same_on_batch: decide once for a batch, and not for each sample.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomVerticalFlip(p=1.0)(torch.tensor([[[1], [2], [3]]])).flatten()
+    tensor([3, 2, 1])
     """
 
     _axis = "vertical"
@@ -61,6 +71,11 @@ class Resize(Transform):
         interpolation: an `InterpolationMode`, its word, or a constant of Pillow.
         max_size: the most that the longer side may have, where `size` is one number.
         antialias: widen the filter where an image shrinks. PIL images always are.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.Resize(8)(torch.zeros(3, 16, 20)).shape
+    torch.Size([3, 8, 10])
     """
 
     _kinds = GEOMETRY
@@ -99,6 +114,11 @@ class CenterCrop(Transform):
 
     Args:
         size: (height, width), or one number for both.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.CenterCrop(2)(torch.arange(16).reshape(1, 4, 4)).flatten()
+    tensor([ 5,  6,  9, 10])
     """
 
     _kinds = GEOMETRY
@@ -143,6 +163,11 @@ class FiveCrop(_Crops):
         size: (height, width), or one number for both.
 
     TypeError for masks and boxes; ValueError for an image that is smaller.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> [crop.item() for crop in v2.FiveCrop(1)(torch.arange(9).reshape(1, 3, 3))]
+    [0, 2, 6, 8, 4]
     """
 
     def __init__(self, size: int | Sequence[int]) -> None:
@@ -160,6 +185,11 @@ class TenCrop(_Crops):
     Args:
         size: (height, width), or one number for both.
         vertical_flip: mirror top and bottom instead of left and right.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> [crop.item() for crop in v2.TenCrop(1)(torch.arange(3).reshape(1, 1, 3))]
+    [0, 2, 0, 2, 1, 2, 0, 2, 0, 1]
     """
 
     def __init__(self, size: int | Sequence[int], vertical_flip: bool = False) -> None:
@@ -180,6 +210,13 @@ class Pad(Transform):
         fill: what the border has: a number, one for each channel, None for 0, or a dict of these by the type of the value,
             with "others" for the rest.
         padding_mode: "constant", "edge", "reflect" or "symmetric".
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.Pad(1, fill=7)(torch.zeros(1, 1, 1, dtype=torch.uint8))[0]
+    tensor([[7, 7, 7],
+            [7, 0, 7],
+            [7, 7, 7]], dtype=torch.uint8)
     """
 
     _kinds = GEOMETRY

@@ -79,6 +79,10 @@ def needs_transform(flat: list[Any], types: tuple[Any, ...]) -> list[bool]:
 def check_type(obj: Any, types_or_checks: tuple[type | Callable[[Any], bool], ...]) -> bool:
     """Whether a value is of one of the types, or passes one of the checks.
 
+    Args:
+        obj: any value.
+        types_or_checks: classes, and functions that give True for what passes.
+
     >>> from ndd.torchvision import v2
     >>> v2.check_type(3, (str, lambda x: x > 2))
     True
@@ -87,12 +91,30 @@ def check_type(obj: Any, types_or_checks: tuple[type | Callable[[Any], bool], ..
 
 
 def has_any(flat_inputs: list[Any], *types_or_checks: type | Callable[[Any], bool]) -> bool:
-    """Whether some value is of one of the types, or passes one of the checks."""
+    """Whether some value is of one of the types, or passes one of the checks.
+
+    Args:
+        flat_inputs: the values.
+        *types_or_checks: classes, and functions that give True for what passes.
+
+    >>> from ndd.torchvision import v2
+    >>> v2.has_any([3, "a"], float, str)
+    True
+    """
     return any(check_type(x, types_or_checks) for x in flat_inputs)
 
 
 def has_all(flat_inputs: list[Any], *types_or_checks: type | Callable[[Any], bool]) -> bool:
-    """Whether for each of the types and checks there is a value."""
+    """Whether for each of the types and checks there is a value.
+
+    Args:
+        flat_inputs: the values.
+        *types_or_checks: classes, and functions that give True for what passes.
+
+    >>> from ndd.torchvision import v2
+    >>> v2.has_all([3, "a"], int, str)
+    True
+    """
     return all(any(check_type(x, (each,)) for x in flat_inputs) for each in types_or_checks)
 
 
@@ -102,12 +124,20 @@ def has_kind(flat_inputs: list[Any], *kinds: str) -> bool:
 
 
 def get_bounding_boxes(flat_inputs: list[Any]) -> Any:
-    """The first `tv_tensors.BoundingBoxes`; ValueError if there are none."""
+    """The first `tv_tensors.BoundingBoxes`; ValueError if there are none.
+
+    Args:
+        flat_inputs: the values of a structure.
+    """
     return _first(flat_inputs, "boxes", "No bounding boxes were found in the sample")
 
 
 def get_keypoints(flat_inputs: list[Any]) -> Any:
-    """The first `tv_tensors.KeyPoints`; ValueError if there are none."""
+    """The first `tv_tensors.KeyPoints`; ValueError if there are none.
+
+    Args:
+        flat_inputs: the values of a structure.
+    """
     return _first(flat_inputs, "points", "No keypoints were found in the sample")
 
 
@@ -120,6 +150,9 @@ def _first(flat: list[Any], kind: str, missing: str) -> Any:
 
 def query_chw(flat_inputs: list[Any]) -> tuple[int, int, int]:
     """Channels, height and width of the images, which all have the same.
+
+    Args:
+        flat_inputs: the values of a structure; what is no image is left out.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -135,7 +168,16 @@ def query_chw(flat_inputs: list[Any]) -> tuple[int, int, int]:
 
 
 def query_size(flat_inputs: list[Any]) -> tuple[int, int]:
-    """Height and width of the images, masks, boxes and key points, which all have the same."""
+    """Height and width of the images, masks, boxes and key points, which all have the same.
+
+    Args:
+        flat_inputs: the values of a structure; what has no size is left out.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.query_size([torch.zeros(3, 40, 60)])
+    (40, 60)
+    """
     sizes: set[Any] = set()
     for x in flat_inputs:
         if isinstance(x, SampleOf) or kind_of(x) in ("ndd", "targets"):

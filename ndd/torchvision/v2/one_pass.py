@@ -90,7 +90,9 @@ class _Normalised:
         """Which value is the batch; None where the steps are to go one by one."""
         normalize = self.steps[-1]
         needed = np.flatnonzero(normalize._needs_transform_list(flat)).tolist()
-        if len(needed) != 1 or any(is_masks_batch(x) for x in flat):
+        masks = [i for i in needed if is_masks_batch(flat[i])]  # they stay as they are, but for a flip
+        needed = [i for i in needed if i not in masks]
+        if len(needed) != 1 or (masks and type(self.steps[0]) is RandomHorizontalFlip):
             return None
         images = flat[needed[0]]
         if not isinstance(images, ndd.Batch) or not is_image_batch(images) or images.dtype is not ndd.uint8:

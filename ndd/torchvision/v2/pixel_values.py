@@ -18,7 +18,13 @@ _TENSORS = ("tensor", "image", "video", "ndd", "targets")
 
 
 class Identity(Transform):
-    """Everything as it is."""
+    """Everything as it is.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.Identity()(torch.tensor([1, 2]))
+    tensor([1, 2])
+    """
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """The value."""
@@ -31,6 +37,11 @@ class Lambda(Transform):
     Args:
         lambd: the function. It gets a batch of ndd whole.
         types: of the values. Default: all.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.Lambda(lambda image: image + 1)(torch.zeros(1, 1, 2))
+    tensor([[[1., 1.]]])
     """
 
     _transformed_types = (object,)
@@ -67,6 +78,11 @@ class LinearTransformation(_OfTensors):
         mean_vector: [D].
 
     A batch of ndd is flattened in its layout.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.LinearTransformation(2 * torch.eye(2), torch.tensor([1.0, 1.0]))(torch.tensor([[[3.0, 4.0]]]))
+    tensor([[[4., 6.]]])
     """
 
     _kinds = ("tensor", "image", "video", "ndd")
@@ -118,6 +134,11 @@ class Normalize(_OfTensors):
         mean: one for each channel.
         std: one for each channel.
         inplace: write into the image (torch tensors alone).
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.Normalize(mean=[0.5], std=[0.25])(torch.tensor([[[0.5, 1.0]]]))
+    tensor([[[0., 2.]]])
     """
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False):
@@ -138,6 +159,11 @@ class GaussianBlur(Transform):
         kernel_size: (width, height) of the kernel, odd, or one number for both.
         sigma: range of the standard deviation, or one number.
         same_on_batch: one width for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.GaussianBlur(3, sigma=1.0)(torch.eye(3)[None])[0, 1]
+    tensor([0.3715, 0.3544, 0.3715])
     """
 
     _kinds = COLOURS
@@ -161,7 +187,11 @@ class GaussianBlur(Transform):
 
     @staticmethod
     def get_params(sigma_min: float, sigma_max: float) -> float:
-        """A standard deviation of this range."""
+        """A standard deviation of this range.
+
+        Args:
+            sigma_min, sigma_max: the ends of the range, in pixels.
+        """
         return draws.uniform(sigma_min, sigma_max)
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -181,6 +211,11 @@ class GaussianNoise(_OfTensors):
         mean, sigma: of the noise.
         clip: keep the result from 0 to 1.
         same_on_batch: has no effect: each pixel of each sample has noise of its own.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.GaussianNoise(sigma=0.1)(torch.zeros(3, 4, 5)).shape
+    torch.Size([3, 4, 5])
     """
 
     _kinds = COLOURS

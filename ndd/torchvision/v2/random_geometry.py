@@ -25,6 +25,12 @@ class RandomRotation(Transform):
         center: (x, y) to turn about; default: the middle.
         fill: what comes in, as for `Pad`.
         same_on_batch: one angle for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomRotation((90, 90))(torch.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+    tensor([[[2., 4.],
+             [1., 3.]]])
     """
 
     _kinds = GEOMETRY
@@ -52,7 +58,11 @@ class RandomRotation(Transform):
 
     @staticmethod
     def get_params(degrees: Sequence[float]) -> float:
-        """An angle of this range."""
+        """An angle of this range.
+
+        Args:
+            degrees: smallest and largest angle, in degrees.
+        """
         return draws.uniform(float(degrees[0]), float(degrees[1]))
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -75,6 +85,11 @@ class RandomAffine(Transform):
         shear: range of the angle of shear along x; a number x is (-x, x); four numbers are those along x and y.
         interpolation, fill, center: as for `RandomRotation`.
         same_on_batch: one map for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomAffine(degrees=0, translate=(0.1, 0.1))(torch.zeros(3, 20, 30)).shape
+    torch.Size([3, 20, 30])
     """
 
     _kinds = GEOMETRY
@@ -120,7 +135,15 @@ class RandomAffine(Transform):
         shears: Sequence[float] | None,
         img_size: Sequence[int],
     ) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
-        """Angle, translation, scale and shear for an image of `img_size` (width, height)."""
+        """Angle, translation, scale and shear for an image of `img_size` (width, height).
+
+        Args:
+            degrees: smallest and largest angle, in degrees.
+            translate: largest shift along x and y as shares of width and height; None: no shift.
+            scale_ranges: smallest and largest factor; None: 1.
+            shears: smallest and largest angle along x, in degrees, then those along y; None: no shear.
+            img_size: (width, height) in pixels.
+        """
         angle = draws.uniform(float(degrees[0]), float(degrees[1]))
         moved = (0, 0)
         if translate is not None:
@@ -151,6 +174,11 @@ class RandomPerspective(RandomApplyTransform):
         p: the probability.
         interpolation, fill: as for `RandomRotation`.
         same_on_batch: one perspective for all samples of a batch, which then have one size.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomPerspective(p=1.0)(torch.zeros(3, 20, 30)).shape
+    torch.Size([3, 20, 30])
     """
 
     _kinds = GEOMETRY
@@ -174,7 +202,12 @@ class RandomPerspective(RandomApplyTransform):
 
     @staticmethod
     def get_params(width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
-        """The corners, and where they move."""
+        """The corners, and where they move.
+
+        Args:
+            width, height: of the image, in pixels.
+            distortion_scale: 0 to 1: how far corners move towards the middle, as a share of half the side.
+        """
         return draws.corners((height, width), distortion_scale)
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
@@ -196,6 +229,11 @@ class ElasticTransform(Transform):
         sigma: how smooth: the standard deviation of the Gaussian that the noise is blurred with.
         interpolation, fill: as for `RandomRotation`.
         same_on_batch: the same noise for all samples of a batch, which then have one size.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.ElasticTransform(alpha=20.0, sigma=2.0)(torch.zeros(3, 20, 30)).shape
+    torch.Size([3, 20, 30])
     """
 
     _kinds = GEOMETRY
@@ -219,7 +257,13 @@ class ElasticTransform(Transform):
 
     @staticmethod
     def get_params(alpha: Sequence[float], sigma: Sequence[float], size: Sequence[int]) -> torch.Tensor:
-        """How far each pixel of an image of `size` moves along x and y, in halves of the side: float32 `[1, H, W, 2]`."""
+        """How far each pixel of an image of `size` moves along x and y, in halves of the side: float32 `[1, H, W, 2]`.
+
+        Args:
+            alpha: how far noise of 1 moves along x and y, in halves of a pixel.
+            sigma: standard deviation along x and y of the Gaussian that smooths the noise, in pixels.
+            size: (H, W) in pixels.
+        """
         planes = []
         for axis in (0, 1):
             noise = torch.rand(1, 1, *size) * 2 - 1
@@ -272,6 +316,11 @@ class ScaleJitter(_RandomSize):
         scale_range: range of the scale.
         interpolation, antialias: as for `Resize`.
         same_on_batch: one size for all samples of a batch, which then have one size.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.ScaleJitter(target_size=(8, 8), scale_range=(1.0, 1.0))(torch.zeros(3, 16, 16)).shape
+    torch.Size([3, 8, 8])
     """
 
     def __init__(
@@ -307,6 +356,11 @@ class RandomShortestSize(_RandomSize):
         max_size: the most that the longer side may have.
         interpolation, antialias: as for `Resize`.
         same_on_batch: one size for all samples of a batch, which then have one size.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomShortestSize(min_size=8)(torch.zeros(3, 16, 20)).shape
+    torch.Size([3, 8, 10])
     """
 
     def __init__(
@@ -342,6 +396,11 @@ class RandomResize(_RandomSize):
         max_size: one more than the greatest.
         interpolation, antialias: as for `Resize`.
         same_on_batch: one length for all samples of a batch.
+
+    >>> import torch
+    >>> from ndd.torchvision import v2
+    >>> v2.RandomResize(8, 9)(torch.zeros(3, 16, 20)).shape
+    torch.Size([3, 8, 10])
     """
 
     def __init__(

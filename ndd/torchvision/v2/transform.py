@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 import ndd
 from ndd.torchvision.v2 import draws
 from ndd.torchvision.v2.arguments import check_probability
+from ndd.torchvision.v2.functional.kinds import NoKernelError, is_of_own_class
 from ndd.torchvision.v2.inputs import (
     PIXELS,
     copy_size,
@@ -80,7 +81,11 @@ class Transform(nn.Module):
             cls.takes_batches = cls.__module__.startswith("ndd.torchvision.")
 
     def check_inputs(self, flat_inputs: list[Any]) -> None:
-        """Raises an error for inputs that the transform does not take. To be overridden."""
+        """Raises an error for inputs that the transform does not take. To be overridden.
+
+        Args:
+            flat_inputs: the values of the structure, in order.
+        """
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The parameters of one call, the same for all values of the structure. To be overridden.
@@ -91,11 +96,21 @@ class Transform(nn.Module):
         return {}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
-        """One value with these parameters. To be overridden."""
+        """One value with these parameters. To be overridden.
+
+        Args:
+            inpt: one image, video, mask, set of boxes or of key points; a whole `ndd.Batch` where `takes_batches` is
+                True.
+            params: what `make_params` gave for this call.
+        """
         raise NotImplementedError
 
     def forward(self, *inputs: Any) -> Any:
-        """The structure with its values transformed. Override `transform` instead."""
+        """The structure with its values transformed. Override `transform` instead.
+
+        Args:
+            *inputs: a structure of tuples, lists and dicts, or several values.
+        """
         flat, spec = tree_flatten(inputs[0] if len(inputs) == 1 else inputs)
         self.check_inputs(flat)
         return tree_unflatten(self._over(flat), spec)
@@ -125,9 +140,18 @@ class Transform(nn.Module):
         return self._each(chosen, self._params_of_batch(chosen, n))
 
     def _each(self, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
-        kinds = self._kinds
-        made = [self.transform(x, params) if kinds is None or kind_of(x) in kinds else x for x in chosen]
+        made = [self._one(x, params) for x in chosen]
         return list(map(copy_size, chosen, made)) if self._keeps_size else made
+
+    def _one(self, value: Any, params: dict[str, Any]) -> Any:
+        """A value transformed, if it is of a kind that moves, or of a class with a kernel of the user's."""
+        kinds = self._kinds
+        if is_of_own_class(value) and (kinds is None or "tensor" in kinds):
+            try:
+                return self.transform(value, params)
+            except NoKernelError:
+                return value
+        return self.transform(value, params) if kinds is None or kind_of(value) in kinds else value
 
     def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
         """Parameters with a value for each sample: as `make_params` draws them for one after the other."""

@@ -1,9 +1,11 @@
-"""PNGs of a batch, which compiled code hands to libpng: every kind, in every output type, gives what it gives alone."""
+"""PNGs of a batch, which compiled code decodes with libdeflate and libpng: every kind, in every output type, gives what it
+gives alone."""
 
 from __future__ import annotations
 
 import struct
 import zlib
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from picture_writers.png import CHANNELS, DEPTHS, PALETTE, RGB, RGBA, Chunk
 import ndd
 from ndd._compiled.background import background
 from ndd.decoders import picture_batch
-from ndd.decoders.png import libpng
+from ndd.decoders.png import backend, libdeflate, libpng, rows
 
 COLOURS = np.random.default_rng(1).integers(0, 256, (256, 3), np.uint8)
 AROUND = {
@@ -26,11 +28,15 @@ AROUND = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _compiled(monkeypatch):
+@pytest.fixture(autouse=True, params=["libdeflate", "libpng"])
+def _library(request, monkeypatch):
     monkeypatch.setattr(background, "allowed", False)
     if libpng.library() is None:
         pytest.skip("no wheel here has libpng")
+    if request.param == "libpng":
+        monkeypatch.setattr(backend.libdeflate, "available", lambda: False)
+    elif not libdeflate.available():
+        pytest.skip("no wheel here has libdeflate")
 
 
 def file(colour, depth, interlaced=False, before=(), size=(19, 23)):
@@ -100,6 +106,55 @@ def test_large_ones_among_jpegs():
         np.testing.assert_array_equal(np.asarray(image), alone(one))
 
 
+def filtered(colour, size, seed, chunks=1, more=b"", filters=5, wrong_sum=False):
+    """A file whose rows have any filters, made of noise."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 256, (size[0], size[1] * CHANNELS[colour] + 1), np.uint8)
+    rows[:, 0] = rng.integers(0, filters, size[0])
+    packed = zlib.compress(rows.tobytes(), 1)
+    packed = packed[:-1] + bytes([packed[-1] ^ wrong_sum]) + more
+    cuts = np.linspace(0, len(packed), chunks + 1).astype(int)
+    header = Chunk(b"IHDR", struct.pack(">IIBBBBB", size[1], size[0], 8, colour, 0, 0, 0))
+    body = [Chunk(b"IDAT", packed[a:b]) for a, b in pairwise(cuts)]
+    return np.frombuffer(png.SIGNATURE + b"".join(c.packed() for c in (header, *body, Chunk(b"IEND"))), np.uint8)
+
+
+@pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
+def test_every_filter_in_any_number_of_chunks(kind, monkeypatch):
+    sizes = (1, 1), (9, 1), (1, 17), (40, 33), (64, 5)
+    data = [filtered(c, size, 7 + k, chunks=1 + k) for c in CHANNELS if c != PALETTE for k, size in enumerate(sizes)]
+    given = {"output_type": getattr(ndd.types, kind)}
+    expected, by_python = [alone(one, **given) for one in data], counted(monkeypatch)
+    result: Any = ndd.decoders.image(ndd.batch(data), **given)
+    for image, other in zip(result.tensors, expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(image), other)
+    assert not by_python
+    place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
+    large = [i for i, one in enumerate(expected) if one.shape[0] == 40]
+    windows: Any = ndd.decoders.image_slice(ndd.batch([data[i] for i in large]), [31, 2], [9, 11], **place, **given)
+    for i, window in zip(large, windows.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(window), expected[i][31:40, 2:13])
+
+
+def test_the_plainest_files_need_no_libpng(request):
+    if "libpng" in request.node.callspec.id:
+        pytest.skip("needs libdeflate")
+    decompressor = libdeflate.alloc.in_python()()
+    try:
+        for colour, depth, interlaced in ((c, d, i) for c in CHANNELS for d in DEPTHS[c] for i in (False, True)):
+            data, channels = file(colour, depth, interlaced), 3 if colour == PALETTE else CHANNELS[colour]
+            scratch, out = (
+                np.empty(len(data) + 19 * (23 * channels + 1), np.uint8),
+                np.empty(19 * 23 * channels, np.uint8),
+            )
+            plain = colour != PALETTE and depth == 8 and not interlaced
+            assert rows.read_rows(data, 19, 23, channels, out, scratch, decompressor) == plain
+            assert not plain or not rows.read_rows(data, 19, 23, channels, out[1:], scratch, decompressor)
+            assert not plain or not rows.read_rows(data, 19, 23, channels, out, scratch[1:], decompressor)
+    finally:
+        libdeflate.free.in_python()(decompressor)
+
+
 def damaged_files():
     whole = file(RGB, 8, before=[png.gamma(0.5)])
     text = whole.tobytes()
@@ -111,6 +166,9 @@ def damaged_files():
         yield changed
     for name, body in ((b"ABCD", b"x"), (b"IHDR", text[16:29]), (b"PLTE", b"\1\2\3\4"), (b"IDAT", b"behind the end")):
         yield np.frombuffer(text[: iend - 4] + Chunk(name, body).packed() + text[iend - 4 :], np.uint8)
+    yield filtered(RGB, (9, 7), 1, filters=256)
+    yield filtered(RGB, (9, 7), 1, wrong_sum=True)
+    yield filtered(RGB, (9, 7), 1, more=b"behind the end", chunks=3)
     short = struct.pack(">IIBBBBB", 23, 19, 8, 2, 0, 0, 0), zlib.compress(bytes(300))
     chunks = Chunk(b"IHDR", short[0]), Chunk(b"IDAT", short[1]), Chunk(b"IEND")
     yield np.frombuffer(png.SIGNATURE + b"".join(c.packed() for c in chunks), np.uint8)

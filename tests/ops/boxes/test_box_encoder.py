@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import each_of
-from compare import check_same
+from compare import assert_all_equal, check_same
 
 import ndd
 
@@ -57,9 +57,7 @@ def test_gpu_as_cpu_where_overlaps_are_equal(emulated_gpu):
         anchors, boxes, labels = drawn(rng, True)
         here = ndd.box_encoder(ndd.batch(boxes), ndd.batch(labels), anchors=anchors, criteria=0.4)
         there = ndd.box_encoder(ndd.batch(boxes).gpu(), ndd.batch(labels).gpu(), anchors=anchors, criteria=0.4)
-        for a, b in zip(here, there, strict=True):
-            for x, y in zip(a, b.cpu(), strict=True):
-                np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+        assert_all_equal(here, there)
 
 
 def test_an_array_of_anchors_is_as_good_as_a_list():
@@ -67,9 +65,8 @@ def test_an_array_of_anchors_is_as_good_as_a_list():
     a = ndd.box_encoder(boxes, labels, anchors=ANCHORS.tolist())
     b = ndd.box_encoder(boxes, labels, anchors=ANCHORS.reshape(-1, 4))
     c = ndd.box_encoder(boxes, labels[:, None], anchors=ndd.tensor(ANCHORS))
-    for other in (b, c):
-        for x, y in zip(a, other, strict=True):
-            np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+    assert_all_equal(a, b)
+    assert_all_equal(a, c)
 
 
 def test_misuse():

@@ -10,7 +10,7 @@ from cases import each_of
 from compare import arrays_of, check_same, outcome, value
 from encoded import photograph
 from number_samples import NUMPY, borders, random_array
-from selection import drawn
+from selection import drawn_types
 
 import ndd
 
@@ -67,7 +67,7 @@ def test_every_type_rounds_and_saturates_as_dali(dali, op, source):
     x = x[: len(x) // 3 * 3].reshape(1, -1, 3)
     with np.errstate(invalid="ignore"):
         finite = x[:, (np.abs(x.astype(np.float64)) < 1e20).all(axis=(0, 2))]
-    for target in types_of(op):
+    for target in drawn_types(types_of(op), 3, op):
         taken = finite if target == "i16" else x
         for more in ({}, {"brightness": 1e9} if "brightness" in ARGUMENTS[op] else {}):
             given = {**ARGUMENTS[op], **more}
@@ -102,7 +102,7 @@ def test_defaults_change_nothing(dali, op):
 def test_range_and_centre_follow_the_types(dali, source):
     """The centre of contrast is that of the input, the shift of brightness that of the output."""
     x = np.arange(24).reshape(2, 4, 3).astype(NUMPY[source])
-    for target in ("u8", "i16", "i32", "f32"):
+    for target in drawn_types(("u8", "i16", "i32", "f32"), 3, "linear_color"):
         for op, given in (
             ("brightness_contrast", {"contrast": 0.25, "brightness_shift": 0.125}),
             ("brightness", {"brightness": 0.5, "brightness_shift": 0.4}),
@@ -115,7 +115,8 @@ def test_range_and_centre_follow_the_types(dali, source):
 def random_call(pick, rng, op):
     layout, n = pick.choice(["HWC", "HWC", "FHWC", "DHWC"]), pick.choice([None, 1, 3, 4])
     channels = 3 if op in MATRICES else pick.choice([1, 2, 3, 4])
-    kind = NUMPY[pick.choice(types_of(op))]
+    types = drawn_types(types_of(op), 3, op)
+    kind = NUMPY[pick.choice(types)]
     samples = []
     for _ in range(n or 1):
         extents = {"F": pick.randint(1, 3), "D": pick.randint(1, 3), "H": pick.randint(1, 9), "W": pick.randint(1, 40)}
@@ -132,7 +133,7 @@ def random_call(pick, rng, op):
             constants[name] = pick.uniform(-1, 2) * scale
         else:
             lone[name] = np.float32(pick.uniform(-1, 2) * scale)
-    target = pick.choice([None, *types_of(op)])
+    target = pick.choice([None, *types])
 
     def call(m):
         given = dict(constants)
@@ -162,7 +163,7 @@ def test_arguments_layouts_and_batches_as_dali(dali, op):
 def test_batches_of_one_shape(dali, op, shape):
     """Samples of one shape are computed together: with values for each, for all, and of all types."""
     rng = np.random.default_rng(11)
-    for kind in drawn(types_of(op), 2, op, shape):
+    for kind in drawn_types(types_of(op), 2, op):
         samples = [random_array(rng, shape, NUMPY[kind]) for _ in range(9)]
         values = {k: (rng.uniform(-1, 2, 9) * (360 if k == "hue" else 1)).astype(np.float32) for k in ARGUMENTS[op]}
         for target in {kind, "u8", "f32"}:
@@ -334,11 +335,11 @@ def test_gpu_equals_cpu(emulated_gpu, op):
     """Sizes around a thread's share, samples at any address, every pair of types; one launch."""
     rng = np.random.default_rng(2)
     sizes = [(1, 1), (1, 3), (1, 7), (3, 5), (1, 8), (1, 9), (5, 13), (0, 4), (7, 31)]
-    for source in drawn(TYPES, 2, op):
+    for source in drawn_types(TYPES, 2, op):
         samples = [rng.random((h, w, 3)) * (1 if source[0] == "f" else 255) for h, w in sizes]
         samples = [s.astype(NUMPY[source]) for s in samples]
         each = {k: rng.uniform(0, 2, len(samples)).astype(np.float32) for k in ARGUMENTS[op]}
-        for target in drawn(TYPES, 2, op, source):
+        for target in drawn_types(TYPES, 2, op):
             given = {"dtype": ndd.dtype(target), **{k: ndd.batch(list(v)) for k, v in each.items()}}
             expected = arrays_of(getattr(ndd, op)(ndd.batch(samples, layout="HWC"), **given))
             before = len(emulated_gpu.launches)

@@ -7,6 +7,7 @@ import pytest
 from cases import each_of
 from compare import check_same, value
 from number_samples import random_array
+from selection import drawn_types
 
 import ndd
 
@@ -41,7 +42,7 @@ def random_call(pick, rng):
     letters = layout or pick.choice(["HWC", "DHWC"])
     n = pick.choice([None, 1, 2, 3])
     base = {c: pick.randint(1, m) for c, m in EXTENTS.items()}
-    kind = pick.choice(TYPES)
+    kind = pick.choice(drawn_types(TYPES, 3, "crop"))
     samples = []
     for _ in range(n or 1):
         extents = dict(base)
@@ -82,7 +83,9 @@ def random_call(pick, rng):
                 for _ in range(n - 1)
             ]
             per_sample[name] = np.array([first, *rest], np.float32)
-    dtype = pick.choice(["uint8", "float16", "float32", "int32"]) if pick.random() < 0.3 else None
+    dtype = (
+        pick.choice(drawn_types(["uint8", "float16", "float32", "int32"], 3, "crop")) if pick.random() < 0.3 else None
+    )
 
     def call(module):
         given = dict(arguments)

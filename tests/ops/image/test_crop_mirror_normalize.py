@@ -8,6 +8,7 @@ import torch
 from cases import F16, each_of
 from compare import check_same, value
 from number_samples import random_array
+from selection import drawn_types
 
 import ndd
 
@@ -29,7 +30,7 @@ def random_call(pick, rng):
     """(call, note): random arguments, as a function of the module."""
     layout = pick.choice(LAYOUTS)
     letters = layout or pick.choice(["HWC", "DHWC"])
-    n, kind = pick.choice([None, 1, 2, 3]), pick.choice([*TYPES, "uint8", "uint8"])
+    n, kind = pick.choice([None, 1, 2, 3]), pick.choice([*drawn_types(TYPES, 3, "crop_mirror_normalize"), "uint8"])
     channels = pick.choice([1, 2, 3, 3, 3, 4, 5])
     base = {"F": pick.randint(1, 3), "D": pick.randint(1, 3), "H": pick.randint(1, 9), "W": pick.randint(1, 20)}
     base["C"] = channels
@@ -64,7 +65,11 @@ def random_call(pick, rng):
             first = arguments.pop(name)
             kind_of = np.int32 if name == "mirror" else np.float32
             per_sample[name] = np.array([pick.choice([first, np.asarray(first) + 1]) for _ in range(n)], kind_of)
-    dtype = pick.choice(["uint8", "float16", "float32", "int8", "int32"]) if pick.random() < 0.5 else None
+    dtype = (
+        pick.choice(drawn_types(["uint8", "float16", "float32", "int8", "int32"], 3, "crop_mirror_normalize"))
+        if pick.random() < 0.5
+        else None
+    )
 
     def call(module):
         given = dict(arguments)

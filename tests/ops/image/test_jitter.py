@@ -7,7 +7,6 @@ import functools
 import numpy as np
 import pytest
 from cases import each_of
-from scipy import stats
 
 import ndd
 from ndd._compiled.background import background
@@ -26,7 +25,7 @@ def numbered(height, width):
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 7])
-def test_pixels_move_by_what_is_allowed(degree):
+def test_pixels_move_by_what_is_allowed(degree, stats):
     image = numbered(120, 150)
     moved = np.array(ndd.jitter(ndd.tensor(image, layout="HWC"), nDegree=degree, fill_value=-1000, rng=RNG(5)))
     offset = (moved - image)[moved[..., 0] >= 0]

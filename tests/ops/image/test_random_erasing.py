@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import Case, EachSample
-from scipy import stats
 from torchvision_rule import torchvision
 
 import ndd
@@ -35,7 +34,7 @@ def rectangles(made):
 
 
 @pytest.mark.parametrize("how", [{}, {"scale": (0.1, 0.2), "ratio": (0.5, 1.0)}, {"scale": (0.5, 1.0)}])
-def test_rectangles_are_those_of_torchvision(how):
+def test_rectangles_are_those_of_torchvision(how, stats):
     import torch
 
     images = ndd.batch(np.ones((3000, 37, 61), np.uint8), layout="HW")
@@ -64,7 +63,7 @@ def test_a_value_for_each_channel_and_the_same_rectangle_in_all_frames(layout):
             assert set(np.unique(frame)) == {1.0, value}
 
 
-def test_noise_is_normal_and_the_same_in_all_frames():
+def test_noise_is_normal_and_the_same_in_all_frames(stats):
     video = ndd.tensor(np.ones((2, 90, 100, 3), np.float32), layout="FHWC")
     made = ndd.random_erasing(video, p=1, scale=[0.4, 0.5], value="random", rng=RNG(3)).numpy()
     np.testing.assert_array_equal(made[0], made[1])

@@ -18,7 +18,7 @@ class Call:
 
     def __init__(self, inputs: dict[str, Any]):
         self.inputs = inputs
-        self.outputs: Any = None  # its samples, where a custom collation left notes of single calls
+        self.outputs: Any = None  # its samples, if a custom collation left notes of single calls
 
 
 class BatchCall:
@@ -36,6 +36,10 @@ class DALIOutputSampleRef:
 
     Attributes:
         sample_idx: the place of the sample in its batch: how many calls of the transform there were since the last batch.
+
+    Args:
+        call: the call of the transform.
+        output_idx: the number of the pipeline's output.
     """
 
     __slots__ = ("call", "output_idx", "sample_idx")
@@ -50,7 +54,12 @@ class DALIOutputSampleRef:
 
 
 class DALIOutputBatchRef:
-    """A batch of notes: replaced by the tensor of output `output_idx` in the main process."""
+    """A batch of notes: replaced by the tensor of output `output_idx` in the main process.
+
+    Args:
+        batch: the calls of the transform that make the batch.
+        output_idx: the number of the pipeline's output.
+    """
 
     __slots__ = ("batch", "output_idx")
 
@@ -78,7 +87,7 @@ def _collate(notes: list[DALIOutputSampleRef], *, collate_fn_map: Any = None) ->
     for i, note in enumerate(notes):
         if note.sample_idx != first.sample_idx + i or note.output_idx != first.output_idx:
             raise RuntimeError(
-                f"Unexpected sample order: sample {i} of the batch has {note}, after {first} of sample 0. The transform is to be "
+                f"Unexpected sample order: sample {i} of the batch has {note}, after {first} of sample 0. The transform must be "
                 "called once for each sample. A pipeline with several external sources takes several inputs in one call, "
                 "`proxy(a=..., b=...)`, and may give several outputs"
             )
@@ -96,6 +105,10 @@ class Proxy:
 
     Returns a note for the pipeline's output, or a tuple of notes, one for each output. Picklable: it knows the names
     of the inputs and the number of outputs, not the pipeline.
+
+    Args:
+        names: of the pipeline's external sources.
+        outputs: how many outputs the pipeline has.
     """
 
     def __init__(self, names: list[str], outputs: int):
@@ -104,22 +117,22 @@ class Proxy:
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Notes the inputs of one sample."""
-        given = dict(named)
+        values = dict(named)
         if len(self.names) == len(inputs) == 1 and not named:
-            given = {self.names[0]: inputs[0]}
-        elif inputs or set(given) != set(self.names):
+            values = {self.names[0]: inputs[0]}
+        elif inputs or set(values) != set(self.names):
             raise ValueError(
                 f"Expected signature is ({', '.join(self.names)}), got {len(inputs)} positional inputs "
                 f"and {sorted(named)}"
             )
-        call, place = Call(given), _local.count
+        call, place = Call(values), _local.count
         _local.count += 1
         notes = tuple(DALIOutputSampleRef(call, i, place) for i in range(self.outputs))
         return notes[0] if self.outputs == 1 else notes
 
 
 def replaced(obj: Any, replace: Callable[[Any], Any]) -> Any:
-    """`obj` with every note in it replaced; lists, dicts and objects with attributes in place."""
+    """`obj` with every note in it replaced; lists, dicts and objects with attributes are changed in place."""
     if isinstance(obj, DALIOutputBatchRef | DALIOutputSampleRef):
         return replace(obj)
     if isinstance(obj, torch.Tensor | str | bytes | int | float | type) or obj is None:

@@ -1,9 +1,9 @@
 """A pipeline as a transform in `Dataset.__getitem__`, run on whole batches in the main process.
 
 In a worker the transform only notes its input; torch's collation turns the notes of a batch into one, which travels
-to the main process inside the batch itself. There the pipeline runs on it. So data cannot get lost or mixed up: it
-takes the same way, in the same order, as everything else a DataLoader delivers, with any number of workers, however
-they are started, and after a `break`. A thread takes batches from the workers and runs the pipeline ahead of the loop.
+to the main process inside the batch itself. There the pipeline runs on it. So data cannot get lost or mixed up: it goes the
+same way, in the same order, as everything else that a DataLoader delivers, with any number of workers, however they are
+started, and after a `break`. A thread takes batches from the workers and runs the pipeline ahead of the loop.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DALIServer:
         pipeline: an `ndd.Pipeline` with at least one external source that is fed (no `source=`).
         deterministic: accepted; results always come in the loader's order.
 
-    Use it in a `with` statement, or not at all: nothing needs to be started. Leaving the block ends the loops that run.
+    A `with` statement is optional, since nothing needs to be started. Leaving the block ends the running loops.
     """
 
     def __init__(self, pipeline: Any, deterministic: bool = False):
@@ -66,7 +66,7 @@ class DALIServer:
         self.stop_thread()
 
     def start_thread(self) -> None:
-        """Nothing to do: each loop has its own thread, for as long as it runs."""
+        """Does nothing: each loop has its own thread while it runs."""
 
     def stop_thread(self) -> None:
         """Ends the loops that are running."""
@@ -77,21 +77,29 @@ class DALIServer:
 
     def produce_data(self, obj: Any) -> Any:
         """Replaces the notes in a batch by data: in lists and dicts (in place), tuples, named tuples and objects with
-        attributes. A note that stands in several places is computed once."""
+        attributes. A note that stands in several places is computed once.
+
+        Args:
+            obj: the batch.
+        """
         self.compute(obj)
         return replaced(obj, _as_tensor)
 
     def compute(self, obj: Any) -> None:
-        """Runs the pipeline for the notes in a batch; the notes stay, and keep the outputs."""
+        """Runs the pipeline for the notes in a batch; the notes stay in the batch and hold the outputs.
+
+        Args:
+            obj: the batch: notes in lists, tuples, dicts and objects with attributes.
+        """
         batches: list[BatchCall] = []
         single: dict[int, Call] = {}
 
-        def note(found: Any) -> Any:
-            if isinstance(found, DALIOutputBatchRef):
-                batches.append(found.batch)
+        def note(value: Any) -> Any:
+            if isinstance(value, DALIOutputBatchRef):
+                batches.append(value.batch)
             else:
-                single[id(found.call)] = found.call
-            return found
+                single[id(value.call)] = value.call
+            return value
 
         replaced(obj, note)
         for batch in batches:
@@ -100,7 +108,7 @@ class DALIServer:
         self._compute_single([c for c in single.values() if c.outputs is None])
 
     def _compute_single(self, calls: list[Call]) -> None:
-        """Calls that a custom collation (or none) left apart: run together."""
+        """Runs calls together that a custom collation (or none) left apart."""
         limit = self._pipeline.max_batch_size
         for start in range(0, len(calls), limit):
             part = calls[start : start + limit]
@@ -125,8 +133,8 @@ def _as_tensor(note: Any) -> Any:
         output = note.batch.outputs[note.output_idx]
         if not output.is_dense_tensor():
             raise RuntimeError(
-                f"Output {note.output_idx} of the pipeline has samples of different shapes, {output.shape()[:4]}..., so they make "
-                "no tensor: resize or pad them in the pipeline (fn.pad), or pass a collate_fn that keeps the samples apart"
+                f"Output {note.output_idx} of the pipeline has samples of different shapes, {output.shape()[:4]}..., which cannot "
+                "be one tensor: resize or pad them in the pipeline (fn.pad), or pass a collate_fn that keeps the samples apart"
             )
         return output.torch()
     return note.call.outputs[note.output_idx].torch()
@@ -145,7 +153,7 @@ class DataLoader(torch_data.DataLoader):
 
     Args:
         dali_server: the `DALIServer`.
-        args, kwargs: torch's own; `batch_size` may be at most the pipeline's.
+        args, kwargs: those of torch; `batch_size` may be at most the pipeline's.
 
     >>> import ndd, torch, ndd.plugin.pytorch.experimental.proxy as dali_proxy
     >>> @ndd.pipeline_def(batch_size=2, prefetch_queue_depth=1)
@@ -186,7 +194,7 @@ class _WorkerLost(RuntimeError):
 
 
 class _Loop:
-    """The iterator that a loop holds; when nobody holds it any more, its pass ends."""
+    """The iterator that a loop holds; when nobody holds it any longer, its pass ends."""
 
     def __init__(self, running: _Pass, server: DALIServer):
         self._pass = running
@@ -200,12 +208,12 @@ class _Loop:
         batch, error = self._pass.next()
         if error is not None:
             if isinstance(error, _WorkerLost):
-                time.sleep(1.0)  # torch's own error, with the exit code, comes by a signal: let it come here
+                time.sleep(1.0)  # torch's own error, with the exit code, comes by a signal: wait for it
             try:
                 raise error
             finally:
                 del error
-        return self._server.produce_data(batch)  # here, so that this thread's CUDA stream waits for the data
+        return self._server.produce_data(batch)  # on this thread, so that its CUDA stream waits for the data
 
 
 class _Pass:
@@ -237,11 +245,11 @@ class _Pass:
             return batch, error
 
     def stop(self) -> None:
-        """Lets the thread end. Takes no lock: a finaliser calls it, on any thread and in the middle of anything."""
+        """Lets the thread end. Takes no lock: a finaliser calls it on any thread at any time."""
         self._stopped = True
 
     def close(self, reason: str) -> None:
-        """Ends the pass and waits for its thread; what was prepared is dropped."""
+        """Ends the pass and waits for its thread; prepared batches are dropped."""
         if not self._over:
             self._closed = reason
         self.stop()
@@ -268,13 +276,13 @@ class _Pass:
 
 
 def _taken(server: DALIServer, batches: Iterator[Any]) -> tuple[Any, BaseException | None]:
-    """The next batch with its outputs computed, or what went wrong."""
+    """The next batch with its outputs computed, or the error."""
     try:
         batch = next(batches)
     except StopIteration:
         return None, StopIteration()  # without the frames that the first one holds
     except (ConnectionError, EOFError, FileNotFoundError) as error:
-        if "DataLoader worker process" in str(error):  # raised in a worker, by the data set
+        if "DataLoader worker process" in str(error):  # the data set raised it in a worker
             return None, error
         lost = _WorkerLost("A DataLoader worker exited unexpectedly: its batch could not be received")
         lost.__cause__ = error

@@ -6,7 +6,8 @@ or CHW (with an F before for video); its layout stays.
 
 **Parameters for each sample.** For an `ndd.Batch` (or `ndd.Targets` of batches) of N samples every number and every list of
 numbers may differ from sample to sample: given as an `ndd.Batch` of N values, or as a NumPy array or torch tensor whose first
-axis is N. Lists and tuples are one value for all samples, as in torchvision.
+axis is N. Lists and tuples are one value for all samples, as in torchvision. What is a vector by its nature (`mean` and `std`,
+`translate`, `coefficients`) differs only as an array of two axes, `[N, ...]`: one of one axis is for all samples.
 
 The names that end in `_image`, `_mask`, `_video`, `_bounding_boxes` and `_keypoints` take plain tensors and treat them as
 that.
@@ -19,6 +20,7 @@ that.
 """
 
 from ndd.torchvision.interpolation import InterpolationMode
+from ndd.torchvision.v2.functional import pillow as pillow  # registers its kernels
 from ndd.torchvision.v2.functional.colors import (
     adjust_brightness,
     adjust_contrast,

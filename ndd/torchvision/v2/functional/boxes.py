@@ -1,6 +1,6 @@
 """Boxes of torchvision's formats: conversion, clamping, and what geometry does to them.
 
-`format` is a word: XYXY, XYWH, CXCYWH. Rotated boxes (XYWHR, CXCYWHR, XYXYXYXY) are not served.
+`format` is a word: XYXY, XYWH, CXCYWH; or XYWHR, CXCYWHR, XYXYXYXY for rotated boxes, see `rotated`.
 """
 
 from __future__ import annotations
@@ -10,19 +10,23 @@ from typing import Any
 
 import torch
 
+from ndd.torchvision.v2.functional import rotated
+
 Size = tuple[int, int]
 FORMATS = ("XYXY", "XYWH", "CXCYWH")
-ROTATED = ("XYWHR", "CXCYWHR", "XYXYXYXY")
 
 
 def format_name(format: Any) -> str:
-    """The word for a member of torchvision's enum, or for the word in any case; NotImplementedError for rotated boxes."""
+    """The word for a member of torchvision's enum, or for the word in any case; KeyError for others."""
     name = str(getattr(format, "value", format)).upper()
-    if name in ROTATED:
-        raise NotImplementedError(f"boxes {name}: ndd has no rotated boxes yet; expected one of {', '.join(FORMATS)}")
-    if name not in FORMATS:
+    if name not in (*FORMATS, *rotated.FORMATS):
         raise KeyError(name)
     return name
+
+
+def is_rotated(format: Any) -> bool:
+    """Whether boxes of a format are rotated ones."""
+    return format_name(format) in rotated.FORMATS
 
 
 def converted(boxes: torch.Tensor, old: Any, new: Any) -> torch.Tensor:
@@ -30,6 +34,10 @@ def converted(boxes: torch.Tensor, old: Any, new: Any) -> torch.Tensor:
     old, new = format_name(old), format_name(new)
     if old == new:
         return boxes
+    if is_rotated(old) != is_rotated(new):
+        raise ValueError("Cannot convert between rotated and unrotated bounding boxes.")
+    if is_rotated(old):
+        return rotated.converted(boxes, old, new)
     first, second = boxes[..., :2], boxes[..., 2:]
     half = (lambda v: v / 2) if boxes.is_floating_point() else (lambda v: v.div(2, rounding_mode="floor"))
     if old == "XYWH" and new == "CXCYWH":
@@ -53,6 +61,8 @@ def converted(boxes: torch.Tensor, old: Any, new: Any) -> torch.Tensor:
 def clamped(boxes: torch.Tensor, format: Any, size: Size, mode: str | None) -> torch.Tensor:
     """Boxes cut off at the border of images of `size` (H, W); `mode` None leaves them."""
     name = format_name(format)
+    if is_rotated(name):
+        return rotated.clamped(boxes, name, size, mode)
     if mode is None:
         return boxes.clone()
     corners = converted(boxes if boxes.is_floating_point() else boxes.float(), name, "XYXY")
@@ -62,13 +72,17 @@ def clamped(boxes: torch.Tensor, format: Any, size: Size, mode: str | None) -> t
 
 def shifted(boxes: torch.Tensor, format: Any, x: int, y: int) -> torch.Tensor:
     """Boxes moved by x and y."""
-    by = [x, y, x, y] if format_name(format) == "XYXY" else [x, y, 0, 0]
+    name = format_name(format)
+    if is_rotated(name):
+        return rotated.shifted(boxes, name, x, y)
+    by = [x, y, x, y] if name == "XYXY" else [x, y, 0, 0]
     return boxes + boxes.new_tensor(by)
 
 
 def scaled(boxes: torch.Tensor, format: Any, old: Size, new: Size, mode: str | None) -> torch.Tensor:
     """Boxes of images that were resized."""
-    format_name(format)
+    if is_rotated(format):
+        return rotated.scaled(boxes, format_name(format), old, new, mode)
     ratios = torch.tensor([new[1] / old[1], new[0] / old[0]] * 2, device=boxes.device)
     return boxes.mul(ratios).to(boxes.dtype)
 
@@ -76,6 +90,8 @@ def scaled(boxes: torch.Tensor, format: Any, old: Size, new: Size, mode: str | N
 def mirrored(boxes: torch.Tensor, format: Any, size: Size, axis: int) -> torch.Tensor:
     """Boxes of images of `size` (H, W), mirrored along x (axis 0) or y (axis 1)."""
     name, extent, moved = format_name(format), size[1 - axis], boxes.clone()
+    if is_rotated(name):
+        return rotated.mirrored(boxes, name, size, axis)
     if name == "XYXY":
         moved[..., axis], moved[..., axis + 2] = extent - boxes[..., axis + 2], extent - boxes[..., axis]
     elif name == "XYWH":
@@ -92,20 +108,30 @@ def enclosing(
     mode: str | None,
     move: Callable[[torch.Tensor], torch.Tensor],
     *,
+    corner: tuple[float, float] = (0.0, 0.0),
     cut_before: bool = False,
     cut_behind: bool = False,
 ) -> torch.Tensor:
-    """The least upright boxes that hold the corners after `move`, which takes points `[N, 2]`, cut off at the border.
+    """The least upright boxes that hold the corners after `move`, which takes points `[N, 2]`, cut off at the border; rotated
+    boxes as rectangles of the moved corners.
 
-    Boxes of whole numbers are moved as fractions; `cut_before` and `cut_behind` say whether their corners are whole numbers
-    before that and behind it: torchvision does not do the same everywhere.
+    `corner` (x, y) is where the picture begins after `move`. Boxes of whole numbers are moved as fractions; `cut_before` and
+    `cut_behind` say whether their corners are whole numbers before that and behind it: torchvision does not do the same
+    everywhere.
     """
     name = format_name(format)
+    between = "XYXYXYXY" if is_rotated(name) else "XYXY"
     whole = boxes if boxes.is_floating_point() or cut_before else boxes.float()
-    x0, y0, x1, y1 = converted(whole, name, "XYXY").reshape(-1, 4).unbind(-1)
-    corners = torch.stack([x0, y0, x1, y0, x1, y1, x0, y1], dim=-1).reshape(-1, 2)
-    corners = move(corners if corners.is_floating_point() else corners.float()).reshape(-1, 4, 2)
-    ends = torch.cat([corners.amin(1), corners.amax(1)], dim=1)
+    corners = converted(whole, name, between)
+    if between == "XYXY":
+        x0, y0, x1, y1 = corners.reshape(-1, 4).unbind(-1)
+        corners = torch.stack([x0, y0, x1, y0, x1, y1, x0, y1], dim=-1)
+    corners = corners.reshape(-1, 2)
+    moved = move(corners if corners.is_floating_point() else corners.float()).reshape(-1, 4, 2)
+    ends = (
+        rotated.rectangles(moved.flatten(1)) if is_rotated(name) else torch.cat([moved.amin(1), moved.amax(1)], dim=1)
+    )
+    ends = ends - ends.new_tensor(corner * (ends.shape[1] // 2))
     ends = ends.to(boxes.dtype) if cut_behind else ends
-    made = converted(clamped(ends, "XYXY", size, mode), "XYXY", name)
+    made = converted(clamped(ends, between, size, mode), between, name)
     return made.reshape(boxes.shape).to(boxes.dtype)

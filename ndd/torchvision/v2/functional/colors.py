@@ -20,7 +20,7 @@ from ndd.torchvision.v2.functional.arithmetic import (
     with_channels,
 )
 from ndd.torchvision.v2.functional.conversions import scaled_to
-from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, rows_of, varies
 
 
@@ -48,8 +48,13 @@ def _step(step: str, inpt: Any, factor: Any) -> Any:
     return on_images(f"adjust_{step}", inpt, images)
 
 
+@functional
 def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
     """Multiplies by a factor, within the range of the type: 0 is black, 1 the image itself.
+
+    Args:
+        inpt: images `[..., C, H, W]`, video, a PIL image, an `ndd.Batch`, or `ndd.Targets`, whose images change.
+        brightness_factor: 0 or more. ValueError for less.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -59,8 +64,13 @@ def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
     return _step("brightness", inpt, brightness_factor)
 
 
+@functional
 def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
     """Moves pixels away from the mean luminance of the image: 0 is grey, 1 the image itself.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        contrast_factor: 0 or more. ValueError for less.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -70,8 +80,13 @@ def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
     return _step("contrast", inpt, contrast_factor)
 
 
+@functional
 def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
     """Moves colours away from their grey: 0 is a grey image, 1 the image itself. One channel stays as it is.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        saturation_factor: 0 or more. ValueError for less.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -81,8 +96,13 @@ def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
     return _step("saturation", inpt, saturation_factor)
 
 
+@functional
 def adjust_hue(inpt: Any, hue_factor: float) -> Any:
     """Turns the hue, in the space HSV, by a share of the full circle, -0.5 to 0.5. One channel stays as it is.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        hue_factor: -0.5 to 0.5 of the circle. ValueError for others.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -109,8 +129,14 @@ def _jittered(value: Any, count: int | None, name: str, factor: Any) -> Any:
     return ndd.cast(ndd.math.floor(share * largest(value.dtype)), dtype=value.dtype)
 
 
+@functional
 def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
     """`gain * image ** gamma`, for values from 0 to 1; whole numbers are scaled to these and back.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        gamma: the power, 0 or more; above 1 makes shadows darker.
+        gain: the factor.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -130,8 +156,13 @@ def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
     return on_images("adjust_gamma", inpt, images)
 
 
+@functional
 def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
     """Luminance, `0.2989 R + 0.587 G + 0.114 B`, in one channel or in three equal ones.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        num_output_channels: 1 or 3.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -155,8 +186,12 @@ def _grey_of(value: Any, channels: int) -> Any:
     return joined([with_channels(value)] * 3) if channels == 3 else value
 
 
+@functional
 def grayscale_to_rgb(inpt: Any) -> Any:
     """One channel three times; images of three channels or more stay as they are.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -168,8 +203,13 @@ def grayscale_to_rgb(inpt: Any) -> Any:
     )  # fmt: skip
 
 
+@functional
 def permute_channels(inpt: Any, permutation: list[int]) -> Any:
     """Channels in another order: channel `permutation[i]` of the image becomes channel i.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        permutation: a number for each channel. ValueError if there are more or fewer.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

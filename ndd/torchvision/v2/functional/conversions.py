@@ -12,7 +12,7 @@ import torch
 
 import ndd
 from ndd.torchvision.v2.functional.arithmetic import in_type_of, is_float, largest, value_bits
-from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, is_pil, kind_of, layout_of, per_sample, plain, tv_tensors, wrapped
 
 _FLOATS = ("f16", "bfloat16", "f32", "f64")
@@ -65,6 +65,7 @@ def _converted(value: Any, dtype: Any) -> Any:
     return ndd.cast(value, dtype=dtype)
 
 
+@functional
 def to_dtype(inpt: Any, dtype: torch.dtype = torch.float32, scale: bool = False) -> Any:
     """Another element type.
 
@@ -100,6 +101,10 @@ def _with_images(targets: ndd.Targets, images: Any) -> ndd.Targets:
 def convert_image_dtype(image: Any, dtype: torch.dtype = torch.float32) -> Any:
     """`to_dtype(image, dtype, scale=True)`, its old name.
 
+    Args:
+        image: images or video.
+        dtype: a type of torch or ndd.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.convert_image_dtype(torch.tensor([[[1.0]]]), torch.uint8)
@@ -108,12 +113,13 @@ def convert_image_dtype(image: Any, dtype: torch.dtype = torch.float32) -> Any:
     return to_dtype(image, dtype, scale=True)
 
 
+@functional
 def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = False) -> Any:
     """`(image - mean) / std`, for each channel.
 
     Args:
         inpt: images or video of floating-point numbers.
-        mean, std: one number, or one for each channel.
+        mean, std: one number, or one for each channel; for each sample of a batch of N its own as an array `[N, C]`.
         inplace: write into the tensor that came.
 
     >>> import torch
@@ -136,9 +142,9 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
         shape = [-1 if letter == "C" else 1 for letter in layout]
 
         def operand(numbers: Any) -> Any:
-            numbers = per_sample(numbers, count)
+            numbers = per_sample(numbers, count, axes=1)
             if isinstance(numbers, ndd.Batch):
-                return ndd.as_batch(numbers.torch().to(torch.float32).reshape(len(numbers), *shape))
+                return ndd.as_batch(numbers.torch().to(torch.float32).reshape(numbers.batch_size, *shape))
             array = np.asarray(numbers, np.float32)
             return float(array) if array.ndim == 0 else ndd.as_tensor(array.reshape(shape), layout=layout)
 
@@ -160,6 +166,9 @@ def _on(operand: Any, value: Any) -> Any:
 
 def pil_to_tensor(pic: Any) -> torch.Tensor:
     """A PIL image as a tensor [C, H, W] of the same type.
+
+    Args:
+        pic: a PIL image. TypeError for anything else.
 
     >>> import PIL.Image
     >>> from ndd.torchvision.v2 import functional as F
@@ -205,6 +214,9 @@ def to_image(inpt: Any) -> Any:
 
 def to_tensor(inpt: Any) -> torch.Tensor:
     """A PIL image or a NumPy array HWC as a tensor [C, H, W]; bytes are divided by 255. torchvision advises against it.
+
+    Args:
+        inpt: a PIL image, or an array HWC or HW.
 
     >>> import warnings, numpy as np
     >>> from ndd.torchvision.v2 import functional as F

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 import ndd
-from ndd.torchvision.v2.functional import boxes as box
+from ndd.torchvision.v2.functional import boxes as box, rotated
 from ndd.torchvision.v2.functional.followers import followed
-from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, per_sample, rows_of, sizes_of, varies
 
 
@@ -24,8 +24,14 @@ def pairs(first: Any, second: Any, count: int | None) -> Any:
     return ndd.as_batch(np.stack(columns, axis=1).astype(np.int32))
 
 
+@functional
 def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
     """Takes the window `height` x `width` whose corner is at row `top` and column `left`; what lies outside is 0.
+
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
+        top, left: row and column of the corner in pixels; below 0 lies outside.
+        height, width: of the window, in pixels.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -73,10 +79,11 @@ def _cropped_boxes(
     boxes: torch.Tensor, format: str, mode: str | None, top: int, left: int, height: int, width: int
 ) -> tuple[torch.Tensor, tuple[int, int]]:
     moved = box.shifted(boxes, format, -left, -top)
+    moved = rotated.rectangles(moved) if box.format_name(format) == "XYXYXYXY" else moved
     return box.clamped(moved, format, (height, width), mode), (height, width)
 
 
-def _sizes(size: Any, name: str) -> tuple[Any, Any]:
+def two_sides(size: Any, name: str) -> tuple[Any, Any]:
     """Height and width from one number or two."""
     if isinstance(size, numbers.Number):
         return int(size), int(size)  # type: ignore[call-overload]
@@ -96,17 +103,22 @@ def centre_of(extent: int, window: int) -> int:
     return round(free / 2.0) if free >= 0 else -((-free) // 2)
 
 
+@functional
 def center_crop(inpt: Any, output_size: list[int]) -> Any:
     """Takes the window of `output_size` (H, W), or one number for both, in the middle; what lies outside is 0.
 
     Where the free space is odd, the corner is rounded to even: a window of 2 of 5 pixels begins at 2, of 7 at 2.
+
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
+        output_size: (H, W) of the window in pixels, or one number for both.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.center_crop(torch.arange(5).reshape(1, 1, 5), [1, 2])
     tensor([[[2, 3]]])
     """
-    height, width = _sizes(output_size, f"center_crop: expected one number or two, got {output_size!r}")
+    height, width = two_sides(output_size, f"center_crop: expected one number or two, got {output_size!r}")
 
     def cut(value: Any) -> Any:
         return ndd.crop(value, crop_h=height, crop_w=width, rounding="even", out_of_bounds_policy="pad")
@@ -131,15 +143,20 @@ def center_crop(inpt: Any, output_size: list[int]) -> Any:
     )  # fmt: skip
 
 
+@functional
 def five_crop(inpt: Any, size: list[int]) -> tuple[Any, Any, Any, Any, Any]:
     """The windows of `size` in the four corners and in the middle: top left, top right, bottom left, bottom right, centre.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        size: (H, W) of each window in pixels, or one number for both. ValueError if it is larger than the image.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> [window.flatten().tolist() for window in F.five_crop(torch.arange(9).reshape(1, 3, 3), [1, 1])]
     [[0], [2], [6], [8], [4]]
     """
-    height, width = _sizes(size, "Please provide only two dimensions (h, w) for size.")
+    height, width = two_sides(size, "Please provide only two dimensions (h, w) for size.")
 
     def corner(y: float, x: float) -> Callable[[Any], Any]:
         def cut(value: Any) -> Any:
@@ -158,8 +175,14 @@ def _fits(value: Any, height: int, width: int, size: Any) -> None:
             raise ValueError(f"Requested crop size {size} is bigger than input size {(int(h), int(w))}")
 
 
+@functional
 def ten_crop(inpt: Any, size: list[int], vertical_flip: bool = False) -> tuple[Any, ...]:
     """The windows of `five_crop`, and those of the picture mirrored, left and right or (`vertical_flip`) top and bottom.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        size: (H, W) of each window in pixels, or one number for both. ValueError if it is larger than the image.
+        vertical_flip: mirror top and bottom instead of left and right.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -174,6 +197,7 @@ def ten_crop(inpt: Any, size: list[int], vertical_flip: bool = False) -> tuple[A
 _MODES = ("constant", "edge", "reflect", "symmetric")
 
 
+@functional
 def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "constant") -> Any:
     """Adds a border.
 
@@ -191,12 +215,8 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
     tensor([[[3, 2, 1, 2, 3, 2, 1]]])
     """
     count = count_of(inpt)
-    if padding_mode not in _MODES:
-        raise ValueError(
-            "`padding_mode` should be either `'constant'`, `'edge'`, `'reflect'` or `'symmetric'`, "
-            f"but got `'{padding_mode}'`."
-        )
-    sides = _sides(padding, count)  # [N or 1, (left, top, right, bottom)]
+    check_padding_mode(padding_mode)
+    sides = sides_of_padding(padding, count)  # [N or 1, (left, top, right, bottom)]
     fills: list[float] = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
     if len(fills) > 1 and padding_mode != "constant":
         raise ValueError(f"Padding mode '{padding_mode}' is not supported if fill is not scalar")
@@ -252,7 +272,15 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
     )
 
 
-def _sides(padding: Any, count: int | None) -> np.ndarray:
+def check_padding_mode(mode: Any) -> None:
+    """One of torchvision's four; ValueError for others."""
+    if mode not in _MODES:
+        raise ValueError(
+            f"`padding_mode` should be either `'constant'`, `'edge'`, `'reflect'` or `'symmetric'`, but got `'{mode}'`."
+        )
+
+
+def sides_of_padding(padding: Any, count: int | None) -> np.ndarray:
     """Left, top, right and bottom, int64 `[N or 1, 4]`."""
     if not isinstance(padding, int | list | tuple | ndd.Batch | np.ndarray | torch.Tensor):
         raise TypeError(f"`padding` should be an integer or tuple or list of integers, but got {padding}")

@@ -8,13 +8,17 @@ import torch
 
 import ndd
 from ndd.torchvision.v2.functional import boxes as box
-from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.v2.functional.kinds import functional, through
 
 
+@functional
 def horizontal_flip(inpt: Any) -> Any:
     """Mirrors left and right.
 
     Takes images `[..., C, H, W]`, `tv_tensors`, PIL images, ndd's batches and `ndd.Targets`, and gives the same kind.
+
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -31,8 +35,12 @@ def horizontal_flip(inpt: Any) -> Any:
     )
 
 
+@functional
 def vertical_flip(inpt: Any) -> Any:
     """Mirrors top and bottom; takes and gives what `horizontal_flip` does.
+
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from ndd.torchvision.v2.functional.colors import (
     adjust_brightness,
     adjust_contrast,
@@ -75,6 +77,7 @@ _ORDERS = {
     "resize_bounding_boxes": ("bounding_boxes", "canvas_size", "size", "max_size", "format", "clamping_mode"),
     "resize_keypoints": ("keypoints", "size", "canvas_size", "max_size"),
 }
+_OF_PLACES = ("bounding_boxes", "keypoints")
 _Parameter = inspect.Parameter
 
 
@@ -95,7 +98,19 @@ def _made(function: Callable[..., Any], kind: str, parameters: list[_Parameter],
     kernel.__name__ = kernel.__qualname__ = name
     kernel.__module__ = __name__
     kernel.__signature__ = signature  # type: ignore[attr-defined]
-    kernel.__doc__ = f"`{function.__name__}` of {_TEXTS[kind]}."
+    gives = (
+        " It gives them and the new size, if that can change."
+        if kind in _OF_PLACES and function is not get_size
+        else ""
+    )
+    value = next(iter(signature.parameters)) if kind != "bounding_boxes" or function is get_size else kind
+    meanings = {value: f"{_TEXTS[kind]}, a plain tensor.", **_ARGUMENTS}
+    lines = [f"    {name}: {text}" for name, text in meanings.items() if name in signature.parameters]
+    others = (
+        f"\n\nThe other arguments are those of `{function.__name__}`." if len(signature.parameters) > len(lines) else ""
+    )
+    head = f"`{function.__name__}` of {_TEXTS[kind]}.{gives}"
+    kernel.__doc__ = "\n".join([head, "", "Args:", *lines]) + others
     return kernel
 
 
@@ -103,13 +118,19 @@ _TEXTS = {
     "image": "images `[..., C, H, W]`",
     "video": "video `[..., F, C, H, W]`",
     "mask": "masks `[..., H, W]`, whose pixels are not mixed",
-    "bounding_boxes": "boxes `[..., 4]` of a picture of size `canvas_size` (H, W); gives them and the new size, if that can change",
-    "keypoints": "points `[..., 2]` of a picture of size `canvas_size` (H, W); gives them and the new size, if that can change",
+    "bounding_boxes": "boxes `[..., 4]`",
+    "keypoints": "points `[..., 2]`, x before y",
+}
+_ARGUMENTS = {
+    "format": 'the format of the boxes: "XYXY", "XYWH", "CXCYWH", or a rotated one.',
+    "canvas_size": "(H, W) of the picture in pixels.",
+    "clamping_mode": '"soft", "hard" or None: how boxes are cut off at the border.',
 }
 
 
 def _named(name: str, default: Any = _Parameter.empty) -> _Parameter:
-    return _Parameter(name, _Parameter.POSITIONAL_OR_KEYWORD, default=default)
+    kind = {"canvas_size": tuple[int, int], "format": str, "clamping_mode": str | None}.get(name, torch.Tensor)
+    return _Parameter(name, _Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
 
 
 def _own(function: Callable[..., Any], without: tuple[str, ...] = ()) -> list[_Parameter]:

@@ -2,12 +2,73 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-from ndd.torchvision.values import Treated, kind_of, pixels_of, plain, wrapped
+import torch
 
-_PIXELS = ("ndd", "tensor", "image", "video", "pil")
+import ndd
+from ndd.torchvision.values import Treated, is_pil, is_pure_tensor, kind_of, pixels_of, plain, wrapped
+
+_PIXELS = ("ndd", "tensor", "image", "video")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_kernels: dict[str, dict[Any, Callable[..., Any]]] = {}  # by the name of the function, for "pil" and for classes
+
+
+class NoKernelError(TypeError):
+    """A function has no kernel for a class of `tv_tensors` that is the user's own."""
+
+
+def is_of_own_class(value: Any) -> bool:
+    """Whether a value is of a class of `tv_tensors` that is the user's own, and none of torchvision's."""
+    return isinstance(value, torch.Tensor) and kind_of(value) == ""
+
+
+def functional(function: _Function) -> _Function:
+    """A public function, in whose place a kernel serves what it is registered for."""
+    kernels = _kernels.setdefault(function.__name__, {})
+    signature = inspect.signature(function)
+    first = next(iter(signature.parameters))
+
+    @functools.wraps(function)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        inpt = args[0] if args else kwargs.get(first)
+        kernel = _kernel_for(inpt, kernels)
+        if kernel is None:
+            return function(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        del bound.arguments[first]
+        return kernel(inpt, **bound.arguments)
+
+    return chosen  # type: ignore[return-value]
+
+
+def _kernel_for(inpt: Any, kernels: dict[Any, Callable[..., Any]]) -> Callable[..., Any] | None:
+    if isinstance(inpt, ndd.Batch | ndd.Tensor | Treated | ndd.Targets) or is_pure_tensor(inpt):
+        return None
+    if is_pil(inpt):
+        return kernels.get("pil")
+    return next((kernels[each] for each in type(inpt).__mro__ if each in kernels), None)
+
+
+def kernel_of(function: Callable[..., Any], served: Any) -> Callable[[_Function], _Function]:
+    """A decorator: a kernel takes what `function` takes, if the value is `served`: "pil", or of this class."""
+    kernels = _kernels.get(function.__name__)
+    if kernels is None:
+        raise ValueError(
+            f"Functional {function.__name__} takes no kernels: it does not depend on the class of its input."
+        )
+    if served in kernels:
+        raise ValueError(f"Functional {function} already has a kernel registered for type {served}.")
+
+    def register(kernel: _Function) -> _Function:
+        kernels[served] = kernel
+        return kernel
+
+    return register
 
 
 def through(
@@ -44,9 +105,13 @@ def through(
     if kind == "targets" and targets is not None:
         return targets(inpt)
     served = {"images": images, "masks": masks or boxes, "boxes": boxes, "key points": points, "ndd.Targets": targets}
-    raise TypeError(
-        f"Functional F.{name} supports inputs of type {', '.join(k for k, v in served.items() if v)}, "
-        f"but got {type(inpt)} instead."
+    raise unserved(name, inpt, ", ".join(k for k, v in served.items() if v))
+
+
+def unserved(name: str, inpt: Any, served: str) -> TypeError:
+    """The error for a value that a function does not take."""
+    return (NoKernelError if is_of_own_class(inpt) else TypeError)(
+        f"Functional F.{name} supports inputs of type {served}, but got {type(inpt)} instead."
     )
 
 

@@ -17,6 +17,7 @@ from ndd.torchvision.v2.functional.arithmetic import (
 )
 from ndd.torchvision.v2.functional.colors import on_images
 from ndd.torchvision.v2.functional.conversions import scaled_to, wide
+from ndd.torchvision.v2.functional.kinds import functional
 from ndd.torchvision.values import count_of, layout_of, rows_of, varies
 
 
@@ -26,8 +27,12 @@ def _inverted(value: Any) -> Any:
     return in_type_of(value ^ int(largest(value.dtype)), value)
 
 
+@functional
 def invert(inpt: Any) -> Any:
     """White less the image.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -37,8 +42,13 @@ def invert(inpt: Any) -> Any:
     return on_images("invert", inpt, _inverted)
 
 
+@functional
 def posterize(inpt: Any, bits: int) -> Any:
     """Keeps the highest `bits`, 0 to 8, of each number.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        bits: how many bits of each number stay, 0 to 8.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -70,8 +80,13 @@ def posterize(inpt: Any, bits: int) -> Any:
     return on_images("posterize", inpt, images)
 
 
+@functional
 def solarize(inpt: Any, threshold: float) -> Any:
     """Inverts what is at least `threshold`.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        threshold: in the units of the pixels: 0 to 255 for uint8, 0 to 1 for floats.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -94,8 +109,12 @@ def solarize(inpt: Any, threshold: float) -> Any:
     return on_images("solarize", inpt, images)
 
 
+@functional
 def autocontrast(inpt: Any) -> Any:
     """Stretches each channel so that its darkest value becomes black and its brightest white.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -117,8 +136,12 @@ def autocontrast(inpt: Any) -> Any:
     return on_images("autocontrast", inpt, images)
 
 
+@functional
 def equalize(inpt: Any) -> Any:
     """Spreads the values of each channel over the whole range, as Pillow does; other types than uint8 go through it.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
 import torch
 
 import ndd
-from ndd.torchvision.v2.functional import boxes as box
-from ndd.torchvision.v2.functional.kinds import clamping_of, format_of
-from ndd.torchvision.values import is_pure_tensor, kind_of, layout_of, plain, wrapped
+from ndd.torchvision.v2.functional import boxes as box, rotated
+from ndd.torchvision.v2.functional.kinds import clamping_of, format_of, functional, kernel_of
+from ndd.torchvision.values import is_pure_tensor, kind_of, layout_of, plain, tv_tensors, wrapped
 
 Size = tuple[int, int]
 
@@ -40,8 +41,12 @@ def _extents(inpt: Any, letters: str, name: str, served: tuple[str, ...]) -> lis
     raise TypeError(f"Functional F.{name} does not support inputs of type {type(inpt)}.")
 
 
+@functional
 def get_dimensions(inpt: Any) -> list[int]:
     """Channels, height and width. Of an `ndd.Batch` those that all its pictures have.
+
+    Args:
+        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -51,8 +56,12 @@ def get_dimensions(inpt: Any) -> list[int]:
     return _extents(inpt, "CHW", "get_dimensions", ())
 
 
+@functional
 def get_num_channels(inpt: Any) -> int:
     """How many channels a picture has.
+
+    Args:
+        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -65,8 +74,12 @@ def get_num_channels(inpt: Any) -> int:
 get_image_num_channels = get_num_channels
 
 
+@functional
 def get_size(inpt: Any) -> list[int]:
     """Height and width of a picture, or of the picture that boxes and points belong to.
+
+    Args:
+        inpt: images, video, masks, boxes, points, a PIL image, an `ndd.Batch` or `ndd.Targets`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -78,6 +91,9 @@ def get_size(inpt: Any) -> list[int]:
 
 def get_image_size(inpt: Any) -> list[int]:
     """Width and height. torchvision advises `get_size`, which has the height first.
+
+    Args:
+        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
 
     >>> import torch, warnings
     >>> from ndd.torchvision.v2 import functional as F
@@ -94,8 +110,12 @@ def get_image_size(inpt: Any) -> list[int]:
     return _extents(inpt, "WH", "get_image_size", ())
 
 
+@functional
 def get_num_frames(inpt: Any) -> int:
     """How many frames a video has.
+
+    Args:
+        inpt: video `[..., F, C, H, W]`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -112,12 +132,13 @@ def get_num_frames(inpt: Any) -> int:
 def convert_bounding_box_format(
     inpt: torch.Tensor, old_format: Any = None, new_format: Any = None, inplace: bool = False
 ) -> torch.Tensor:
-    """Boxes in another format: XYXY, XYWH or CXCYWH, a word or a member of torchvision's enum.
+    """Boxes in another format, a word or a member of torchvision's enum: XYXY, XYWH or CXCYWH; XYWHR, CXCYWHR or XYXYXYXY if
+    they are rotated.
 
     Args:
         inpt: a tensor, whose format is `old_format`, or `tv_tensors.BoundingBoxes`, which know theirs.
         old_format, new_format: the formats.
-        inplace: write into the tensor that came.
+        inplace: write into the tensor that came, if the formats have as many numbers.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -137,7 +158,7 @@ def convert_bounding_box_format(
         raise ValueError("For bounding box tv_tensor inputs, `old_format` must not be passed.")
     old = old_format if pure else format_of(inpt)
     made = box.converted(plain(inpt), old, new_format)
-    if inplace:
+    if inplace and made.shape == inpt.shape:
         made = plain(inpt).copy_(made)
     return made if pure else wrapped(made, inpt, format=_member(inpt, new_format))
 
@@ -157,9 +178,10 @@ def clamp_bounding_boxes(
 
     Args:
         inpt: a tensor with the other arguments, or `tv_tensors.BoundingBoxes`, which know them.
-        format: XYXY, XYWH or CXCYWH.
+        format: XYXY, XYWH or CXCYWH, or of rotated boxes XYWHR, CXCYWHR or XYXYXYXY.
         canvas_size: height and width of the picture.
-        clamping_mode: "soft" or "hard", which are the same for upright boxes; None leaves them; "auto": what the
+        clamping_mode: "soft" or "hard", which are the same for upright boxes; of a rotated box "hard" keeps the largest part
+            that is inside, "soft" the smallest one that holds all that is inside; None leaves them; "auto": what the
             `tv_tensors` say.
 
     >>> import torch
@@ -186,6 +208,10 @@ def clamp_bounding_boxes(
 
 def clamp_keypoints(inpt: torch.Tensor, canvas_size: Size | None = None) -> torch.Tensor:
     """Moves points that lie outside onto the outermost pixels of their picture.
+
+    Args:
+        inpt: a tensor `[..., 2]`, x before y, with `canvas_size`, or `tv_tensors.KeyPoints`, which know it.
+        canvas_size: (H, W) of the picture in pixels.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -242,12 +268,12 @@ def sanitize_bounding_boxes(
     else:
         format, canvas_size = format_of(bounding_boxes), bounding_boxes.canvas_size  # type: ignore[attr-defined]
     boxes = plain(bounding_boxes)
-    corners = box.converted(boxes, format, "XYXY")
-    x0, y0, x1, y1 = corners.unbind(-1)
-    widths, heights = x1 - x0, y1 - y0
+    turned = box.is_rotated(format)
+    corners = box.converted(boxes, format, "XYXYXYXY" if turned else "XYXY")
+    widths, heights = rotated.sides(corners) if turned else (corners[..., 2:] - corners[..., :2]).unbind(-1)
     height, width = canvas_size  # type: ignore[misc]
     valid = (widths >= min_size) & (heights >= min_size) & (widths * heights >= min_area) & (corners >= 0).all(-1)
-    valid &= (x0 <= width) & (x1 <= width) & (y0 <= height) & (y1 <= height)
+    valid &= (corners[..., 0::2] <= width).all(-1) & (corners[..., 1::2] <= height).all(-1)
     return wrapped(boxes[valid], bounding_boxes), valid
 
 
@@ -285,8 +311,40 @@ def sanitize_keypoints(key_points: torch.Tensor, canvas_size: Size | None = None
 
 
 def register_kernel(functional: Any, tv_tensor_cls: Any) -> Any:
-    """Not here: ndd's functions take no kernels of others. Raises NotImplementedError, which says what to do instead."""
-    raise NotImplementedError(
-        "register_kernel: ndd's functions are operators on whole batches and take no kernels for classes of tv_tensors; "
-        "declare an operator with `ndd.operator`, or register the kernel with torchvision and use its functions for it"
-    )
+    """A decorator: the function for values of a class of `tv_tensors` that is your own.
+
+    Transforms call it too. Values of such a class for which nothing is registered pass through transforms as they are.
+
+    Args:
+        functional: one of these functions, or its name.
+        tv_tensor_cls: a subclass of `torchvision.tv_tensors.TVTensor` that is none of torchvision's.
+
+    The kernel gets the value, and the arguments of the function by name; what it returns comes out. Raises ValueError for other
+    functions and classes, and for a second kernel.
+
+    >>> from ndd.torchvision.installed import import_torchvision
+    >>> tv_tensors = import_torchvision().tv_tensors
+    >>> from ndd.torchvision.v2 import functional as F
+    >>> class Angles(tv_tensors.TVTensor):
+    ...     pass
+    >>> @F.register_kernel(F.rotate, Angles)
+    ... def turned(angles, angle, **others):
+    ...     return tv_tensors.wrap(angles + angle, like=angles)
+    >>> F.rotate(torch.tensor([10.0]).as_subclass(Angles), 45)
+    Angles([55.])
+    """
+    public = sys.modules[__package__ or ""]
+    if isinstance(functional, str):
+        functional = getattr(public, functional, None) or functional
+    if not callable(functional) or getattr(public, getattr(functional, "__name__", ""), None) is not functional:
+        raise ValueError(f"Kernels can only be registered on the functions of {__package__}, but got {functional}.")
+    module = tv_tensors()
+    base = () if module is None else module.TVTensor
+    if not (isinstance(tv_tensor_cls, type) and issubclass(tv_tensor_cls, base)):
+        raise ValueError(
+            "Kernels can only be registered for subclasses of torchvision.tv_tensors.TVTensor, "
+            f"but got {tv_tensor_cls}."
+        )
+    if tv_tensor_cls in vars(module).values():
+        raise ValueError(f"Kernels cannot be registered for the builtin tv_tensor classes, but got {tv_tensor_cls}")
+    return kernel_of(functional, tv_tensor_cls)

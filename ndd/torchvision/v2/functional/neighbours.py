@@ -19,12 +19,13 @@ from ndd.torchvision.v2.functional.arithmetic import (
 from ndd.torchvision.v2.functional.colors import on_images
 from ndd.torchvision.v2.functional.conversions import wide
 from ndd.torchvision.v2.functional.crops import pairs
-from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.v2.functional.kinds import functional, through, unserved
 from ndd.torchvision.values import count_of, kind_of, layout_of, per_sample, plain, rows_of, sizes_of, varies, wrapped
 
 _BLURRED = (ndd.uint8, ndd.float32)
 
 
+@functional
 def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None = None) -> Any:
     """Blurs by a Gaussian; the picture goes on mirrored at its edges.
 
@@ -71,8 +72,13 @@ def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None =
     return on_images("gaussian_blur", inpt, images)
 
 
+@functional
 def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
     """Moves pixels away from their smoothed neighbourhood: 0 is smooth, 1 the image itself. Its border stays as it is.
+
+    Args:
+        inpt: what `adjust_brightness` takes.
+        sharpness_factor: 0 or more. ValueError for less.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -110,6 +116,7 @@ def _like(rows: np.ndarray, value: Any) -> Any:
     return ndd.as_batch(rows.astype(np.int32)) if isinstance(value, ndd.Batch) else rows[0].tolist()
 
 
+@functional
 def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
     """Adds noise of a normal distribution.
 
@@ -127,8 +134,6 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
     tensor([[[0.7500, 0.7500]]])
     """
     count, kind = count_of(inpt), kind_of(inpt)
-    if kind == "pil":
-        raise ValueError("Gaussian Noise is not implemented for PIL images.")
     spread = factor_of(sigma, count, lambda rows: rows >= 0, f"sigma shouldn't be negative. Got {sigma}")
     middle = factor_of(mean, count, lambda rows: rows == rows, "mean is not a number")
     drawn = _drawn_by_torch(inpt) if kind in ("tensor", "image", "video") else None
@@ -162,6 +167,7 @@ def _drawn_by_torch(inpt: Any) -> Any:
     return ndd.as_batch(drawn.float().reshape(-1, *tensor.shape[-3:]), layout="CHW") if tensor.numel() else None
 
 
+@functional
 def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
     """Puts `v` in the place of the window `h` x `w` at row `i` and column `j`.
 
@@ -181,10 +187,13 @@ def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = Fal
 
     def images(value: Any) -> Any:
         where = {"anchor": pairs(i, j, count), "shape": pairs(h, w, count), "axis_names": "HW"}
-        fill = _fill_of(v, count)
+        patch = v
+        if isinstance(patch, torch.Tensor) and value.dtype is ndd.uint8:
+            patch = patch.to(torch.uint8)  # what is below 0 becomes bright, as where torch writes it into bytes
+        fill = _fill_of(patch, count)
         if fill is not None:
             return ndd.erase(value, fill_value=fill, **where)
-        layout, patch = layout_of(value), v
+        layout = layout_of(value)
         if not isinstance(patch, ndd.Batch):
             patch = torch.as_tensor(patch)
             patch = ndd.as_tensor(
@@ -231,11 +240,16 @@ def _on_canvas(patch: Any, corner: Any, sizes: np.ndarray, value: Any) -> Any:
     )  # fmt: skip
 
 
+@functional
 def jpeg(image: Any, quality: int) -> Any:
     """The picture as JPEG of a quality from 1 to 100 leaves it.
 
     ndd computes what JPEG loses, at the usual halved resolution of colours, without coding it: a few numbers differ by a few
     from what libjpeg makes.
+
+    Args:
+        image: what `adjust_brightness` takes, of uint8.
+        quality: 1 to 100.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -264,8 +278,13 @@ def jpeg(image: Any, quality: int) -> Any:
     return on_images("jpeg", image, images)
 
 
+@functional
 def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
     """`num_samples` frames of a video, evenly spread from the first to the last.
+
+    Args:
+        inpt: video `[..., F, C, H, W]`, or an `ndd.Batch` of it.
+        num_samples: how many frames come out; frames come twice where the video has fewer.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -278,7 +297,7 @@ def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
         frames = torch.linspace(0, video.shape[-4] - 1, num_samples, device=video.device).long()
         return wrapped(video.index_select(-4, frames), inpt)
     if kind != "ndd" or "F" not in layout_of(inpt):
-        raise TypeError(f"Functional F.uniform_temporal_subsample supports video, but got {type(inpt)} instead.")
+        raise unserved("uniform_temporal_subsample", inpt, "video")
     axis = layout_of(inpt).index("F")
     lengths = [s[axis] for s in (inpt.shape if isinstance(inpt, ndd.Batch) else [inpt.shape])]
     orders = [torch.linspace(0, n - 1, num_samples).long().to(torch.int32) for n in lengths]

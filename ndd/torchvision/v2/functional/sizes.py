@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ndd.torchvision.interpolation import InterpolationMode, interpolation_mode
 from ndd.torchvision.v2.functional import boxes as box
 from ndd.torchvision.v2.functional.crops import crop, pairs
 from ndd.torchvision.v2.functional.followers import followed
-from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, kind_of, per_sample, rows_of, sizes_of, varies
 
 _FILTERS = {
@@ -65,16 +64,16 @@ def _checked_size(size: Any, max_size: int | None) -> list[int]:
     return size
 
 
-def _how(interpolation: Any, antialias: bool | None, kind: str) -> dict[str, Any]:
+def _how(interpolation: Any, antialias: bool | None) -> dict[str, Any]:
     """The filter, as arguments of `ndd.resize`."""
     mode = interpolation_mode(interpolation)
     if mode not in _FILTERS:
         raise NotImplementedError(f"resize: interpolation {mode.value!r} is Pillow's alone, ndd has no such filter")
-    smooth = bool(antialias) or kind == "pil"
+    smooth = bool(antialias)
     if mode is InterpolationMode.LANCZOS and not smooth:
         raise ValueError("InterpolationMode.LANCZOS requires antialias=True")
     if mode in (InterpolationMode.NEAREST, InterpolationMode.NEAREST_EXACT):
-        smooth = mode is InterpolationMode.NEAREST_EXACT or kind == "pil"  # Pillow takes the pixel at the centre
+        smooth = mode is InterpolationMode.NEAREST_EXACT
     return {"interp_type": _FILTERS[mode], "antialias": smooth, "rule": "torchvision"}
 
 
@@ -102,6 +101,7 @@ def _target(size: Any, max_size: int | None, count: int | None) -> dict[str, Any
     return {"resize_shorter": int(sides[0]), **({} if max_size is None else {"max_size": [max_size]})}
 
 
+@functional
 def resize(
     inpt: Any,
     size: list[int] | None,
@@ -125,13 +125,9 @@ def resize(
     torch.Size([3, 256, 342])
     """
     count, kind = count_of(inpt), kind_of(inpt)
-    if kind == "pil" and antialias is False:
-        warnings.warn(
-            "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.", stacklevel=2
-        )
     mode = interpolation_mode(interpolation)
     exact = mode in (InterpolationMode.NEAREST, InterpolationMode.NEAREST_EXACT)
-    of_masks = _how(mode if exact else InterpolationMode.NEAREST, False, "mask")
+    of_masks = _how(mode if exact else InterpolationMode.NEAREST, False)
     target = _target(size, max_size, count)
 
     def moved(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -139,7 +135,7 @@ def resize(
         return _scale(made / np.maximum(sizes, 1)), made
 
     def images(value: Any) -> Any:
-        return _resampled(value, **target, **_how(mode, antialias, kind))
+        return _resampled(value, **target, **_how(mode, antialias))
 
     followed_images = inpt.images if kind == "targets" else None
 
@@ -173,6 +169,7 @@ def _scale(ratios: np.ndarray) -> np.ndarray:
     return made
 
 
+@functional
 def resized_crop(
     inpt: Any,
     top: int,
@@ -185,6 +182,13 @@ def resized_crop(
 ) -> Any:
     """The window `height` x `width` at row `top` and column `left` (`crop`), resized to `size` (`resize`), in one step.
 
+    Args:
+        inpt: images, masks, boxes, points or `ndd.Targets`.
+        top, left: row and column of the window's corner, in pixels.
+        height, width: of the window, in pixels.
+        size: (H, W) of the result; or one number, to which the shorter side is brought.
+        interpolation, antialias: as for `resize`.
+
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
     >>> F.resized_crop(torch.arange(16.0).reshape(1, 4, 4), 0, 2, 2, 2, [1, 1])
@@ -193,7 +197,7 @@ def resized_crop(
     count, kind = count_of(inpt), kind_of(inpt)
     if kind in ("boxes", "points", "targets"):
         return resize(crop(inpt, top, left, height, width), size, interpolation, None, antialias)
-    how = _how(InterpolationMode.NEAREST if kind == "mask" else interpolation, antialias, kind)
+    how = _how(InterpolationMode.NEAREST if kind == "mask" else interpolation, antialias)
     target = _target(size, None, count)
 
     def images(value: Any) -> Any:

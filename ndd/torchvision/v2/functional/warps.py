@@ -1,8 +1,8 @@
 """Pictures through maps: affine, turned, in perspective, elastic.
 
-One way for all of them: where in the source each pixel of the result comes from is worked out as torch does it, in float32
-(so that the nearest pixel is the same one), and `ndd.experimental.remap` takes it from there, out of a picture with a border
-of one pixel of the fill.
+Where in the source each pixel of the result comes from is worked out as torch does it, in float32, so that the nearest pixel is
+the same one: by `ndd.warp_affine` and `ndd.experimental.warp_perspective`; for an elastic map here, for `ndd.experimental.remap`,
+which takes it out of a picture with a border of one pixel of the fill.
 """
 
 from __future__ import annotations
@@ -18,23 +18,61 @@ import torch
 import ndd
 from ndd.torchvision.interpolation import InterpolationMode, interpolation_mode
 from ndd.torchvision.v2.functional import boxes as box
-from ndd.torchvision.v2.functional.arithmetic import channels_of
+from ndd.torchvision.v2.functional.arithmetic import channels_of, with_channels
 from ndd.torchvision.v2.functional.followers import followed
-from ndd.torchvision.v2.functional.kinds import through
+from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, layout_of, rows_of, sizes_of
 
 NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
+_WARPED = (ndd.uint8, ndd.int16, ndd.float32)
 _REMAPPED = (ndd.uint8, ndd.uint16, ndd.int16, ndd.float32)
 Size = tuple[int, int]
 Maps = Callable[[int, Size, torch.device], torch.Tensor]  # of sample i: places `[H, W, 2]`, x and y, from -1 to 1
 
 
-def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -> Any:
-    """Pictures of which each pixel comes from where `maps` say; `alike`: pictures of one size have one map."""
+def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpolation: Any, fill: Any) -> Any:
+    """Pictures through `ndd.warp_affine` or `ndd.experimental.warp_perspective`, whose `matrix` and `size` of the results are given
+    as the rule "torchvision" has them."""
+    mode, fills = _checked_mode(interpolation), _fills(fill, value)
+    kind = value.dtype
+    value = value if kind in _WARPED else ndd.cast(value, dtype=ndd.float32)
+    frames, back = _as_frames(with_channels(value), "HWC" if layout_of(value) == "HW" else layout_of(value))
+    how = {"matrix": matrix, "size": size, "rule": "torchvision"}
+    how["interp_type"] = ndd.types.INTERP_NN if mode is NEAREST else ndd.types.INTERP_LINEAR
+    if fill is None or (mode is NEAREST and len(fills) == 1):
+        made = warp(frames, fill_value=fills[0], **how)
+    else:  # as in torchvision, where the picture fades towards its border twice
+        inside = warp(_plane_of_ones(frames), fill_value=0.0, **how)
+        made = warp(ndd.cast(frames, dtype=ndd.float32), fill_value=0.0, **how)
+        fill = _fill_operand(fills, frames)
+        made = made * inside + (1.0 - inside) * fill
+    made = back(made)
+    made = ndd.squeeze(made, axis_names="C") if layout_of(value) == "HW" else made
+    return _as_it_was(made, value.layout, kind)
+
+
+def _plane_of_ones(frames: Any) -> Any:
+    """Ones in float32, for each picture one plane of its size."""
+    axes = "FC" if frames.layout == "FHWC" else "C"
+    plane = ndd.slice(frames, start=[0] * len(axes), shape=[1] * len(axes), axis_names=axes)
+    return ndd.full_like(ndd.cast(plane, dtype=ndd.float32), 1.0)
+
+
+def _checked_mode(interpolation: Any) -> InterpolationMode:
     mode = interpolation_mode(interpolation)
     if mode not in (NEAREST, BILINEAR):
         raise ValueError(f"Interpolation mode '{mode.value}' is unsupported with Tensor input")
-    fills = _fills(fill, value)
+    return mode
+
+
+def _as_it_was(made: Any, layout: Any, kind: Any) -> Any:
+    made = made if layout in (None, made.layout) else ndd.reshape(made, layout=layout)
+    return made if kind == made.dtype else ndd.cast(made, dtype=kind)
+
+
+def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -> Any:
+    """Pictures of which each pixel comes from where `maps` say; `alike`: pictures of one size have one map."""
+    mode, fills = _checked_mode(interpolation), _fills(fill, value)
     kind, layout = value.dtype, value.layout
     shaded = mode is BILINEAR and fill is not None
     real = shaded or kind not in _REMAPPED
@@ -46,9 +84,7 @@ def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -
     if shaded:  # as in torchvision, where the picture fades towards its border twice
         fill = _fill_operand(fills, frames)
         made = (made - fill) * ndd.reshape(weight, src_dims=_AROUND[frames.layout]) + fill
-    made = back(made)
-    made = made if layout in (None, made.layout) else ndd.reshape(made, layout=layout)
-    return made if kind == made.dtype else ndd.cast(made, dtype=kind)
+    return _as_it_was(back(made), layout, kind)
 
 
 _AROUND = {"HW": [0, 1], "HWC": [0, 1, -1], "FHWC": [-1, 0, 1, -1]}  # a weight [H, W] beside pictures
@@ -163,17 +199,6 @@ def affine_matrix(
     return [a, b, moved_x - a * cx - b * cy, c, d, moved_y - c * cx - d * cy]
 
 
-def _affine_grid(matrix: list[float], size: Size, made: Size, device: torch.device) -> torch.Tensor:
-    """Places `[H, W, 2]` for a matrix about the middle of the picture."""
-    (height, width), (rows, columns) = size, made
-    base = torch.ones(1, rows, columns, 3, device=device)
-    base[..., 0] = torch.linspace((1.0 - columns) * 0.5, (columns - 1.0) * 0.5, steps=columns, device=device)
-    base[..., 1] = torch.linspace((1.0 - rows) * 0.5, (rows - 1.0) * 0.5, steps=rows, device=device)[:, None]
-    theta = torch.tensor(matrix, device=device).reshape(1, 2, 3).transpose(1, 2)
-    theta = theta / torch.tensor([0.5 * width, 0.5 * height], device=device)
-    return base.view(1, rows * columns, 3).bmm(theta).view(rows, columns, 2)
-
-
 def _expanded(matrix: list[float], size: Size) -> Size:
     """The least size that holds the whole picture; what is less than 1e-4 of a pixel does not count."""
     height, width = size
@@ -185,6 +210,7 @@ def _expanded(matrix: list[float], size: Size) -> Size:
     return int(extent[1]), int(extent[0])
 
 
+@functional
 def affine(
     inpt: Any,
     angle: float,
@@ -212,8 +238,9 @@ def affine(
     tensor([[[0, 1, 2]]])
     """
     count = count_of(inpt)
-    _check_affine(angle, translate, scale, shear, center)
-    numbers_of = [_rows(v, count, n) for v, n in ((angle, 1), (translate, 2), (scale, 1), (shear, 2))]
+    check_affine(angle, translate, scale, shear, center)
+    rows = ((angle, 1, 0), (translate, 2, 1), (scale, 1, 0), (shear, 2, 0))
+    numbers_of = [_rows(value, count, length, axes) for value, length, axes in rows]
     if (numbers_of[2] <= 0).any():
         raise ValueError("Argument scale should be positive")
 
@@ -225,7 +252,8 @@ def affine(
     return _moved("affine", inpt, row, alike, interpolation, fill, center, False)
 
 
-def _check_affine(angle: Any, translate: Any, scale: Any, shear: Any, center: Any) -> None:
+def check_affine(angle: Any, translate: Any, scale: Any, shear: Any, center: Any) -> None:
+    """TypeError or ValueError for arguments that `affine` does not take, as torchvision raises them."""
     arrays = ndd.Batch | np.ndarray | torch.Tensor
     if not isinstance(angle, int | float | arrays):
         raise TypeError("Argument angle should be int or float")
@@ -241,15 +269,16 @@ def _check_affine(angle: Any, translate: Any, scale: Any, shear: Any, center: An
         raise TypeError("Argument center should be a sequence")
 
 
-def _rows(value: Any, count: int | None, length: int) -> np.ndarray:
+def _rows(value: Any, count: int | None, length: int, axes: int = 0) -> np.ndarray:
     """Numbers, float64 `[N or 1, length]`; a single number for a shear is that along x."""
     if length == 2 and isinstance(value, int | float):
         value = [value, 0.0]
-    rows = rows_of(value, count)
+    rows = rows_of(value, count, axes)
     rows = rows.reshape(len(rows), -1)
     return np.repeat(rows, length, axis=1) if rows.shape[1] < length else rows
 
 
+@functional
 def rotate(
     inpt: Any,
     angle: float,
@@ -289,47 +318,60 @@ def _moved(
         middle = [0.0, 0.0] if center is None else [center[0] - size[1] * 0.5, center[1] - size[0] * 0.5]
         return affine_matrix(middle, *row(i))
 
-    def maps(i: int, size: Size, device: torch.device) -> torch.Tensor:
-        matrix = inverse(i, size)
-        return _affine_grid(matrix, size, _expanded(matrix, size) if expand else size, device)
+    def maps(value: Any) -> tuple[Any, Any]:
+        """The matrices for `turned`, and the sizes. Where no size is needed, nobody waits for the pictures."""
+        several = isinstance(value, ndd.Batch)
+        of_size = expand or center is not None
+        sizes = sizes_of(value).tolist() if of_size else [(0, 0)] * (value.batch_size if several else 1)
+        if not several or (alike and not of_size):
+            sizes = sizes[:1]
+        matrices = [inverse(i, (h, w)) for i, (h, w) in enumerate(sizes)]
+        made = [_expanded(m, (h, w)) for m, (h, w) in zip(matrices, sizes, strict=True)] if expand else None
+        if len(sizes) < 2:
+            return (matrices or [[1.0, 0.0, 0.0, 0.0, 1.0, 0.0]])[0], made and made[0]
+        rows = ndd.as_batch(np.array(matrices, np.float32).reshape(-1, 2, 3))
+        return rows, None if made is None else ndd.as_batch(np.array(made, np.float32))
 
-    def direct(i: int, size: Size) -> tuple[list[float], Size]:
-        """The map of points, and the size of the result."""
+    def direct(i: int, size: Size, dtype: torch.dtype = torch.float32) -> tuple[list[float], tuple[float, float], Size]:
+        """The map of points, the corner of the result (x, y), and its size."""
         middle = [size[1] * 0.5, size[0] * 0.5] if center is None else [float(c) for c in center]
         matrix = affine_matrix(middle, *row(i), inverted=False)
         if not expand:
-            return matrix, size
+            return matrix, (0.0, 0.0), size
         # As in torchvision: the whole is moved to the corner, also where the middle was another one.
-        corners = torch.tensor([[0.0, 0, 1], [0, size[0], 1], [size[1], size[0], 1], [size[1], 0, 1]])
-        low = (corners @ torch.tensor(matrix).reshape(2, 3).T).amin(0).tolist()
-        matrix[2], matrix[5] = matrix[2] - low[0], matrix[5] - low[1]
-        return matrix, _expanded(affine_matrix(middle, *row(i)), size)
+        corners = torch.tensor([[0.0, 0, 1], [0, size[0], 1], [size[1], size[0], 1], [size[1], 0, 1]], dtype=dtype)
+        x, y = (corners @ torch.tensor(matrix, dtype=dtype).reshape(2, 3).T).amin(0).tolist()
+        return matrix, (x, y), _expanded(affine_matrix(middle, *row(i)), size)
 
-    def moved_points(points: torch.Tensor, size: Size) -> torch.Tensor:
-        theta = torch.tensor(direct(0, size)[0], dtype=points.dtype, device=points.device).reshape(2, 3)
+    def moved_points(points: torch.Tensor, matrix: list[float]) -> torch.Tensor:
+        theta = torch.tensor(matrix, dtype=points.dtype, device=points.device).reshape(2, 3)
         return torch.cat([points, torch.ones_like(points[:, :1])], dim=-1) @ theta.T
 
     def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
         if not b.numel():
             return b, size
-        made = direct(0, size)[1]
-        return box.enclosing(b, kind, made, mode, lambda p: moved_points(p, size)), made
+        matrix, corner, made = direct(0, size, b.dtype if b.is_floating_point() else torch.float32)
+        return box.enclosing(b, kind, made, mode, lambda p: moved_points(p, matrix), corner=corner), made
 
     def points(p: torch.Tensor, size: Size) -> Any:
         if not p.numel():
             return p, size
         whole = p if p.is_floating_point() else p.float()
-        return moved_points(whole.reshape(-1, 2), size).reshape(p.shape).to(p.dtype), direct(0, size)[1]
+        matrix, corner, made = direct(0, size, whole.dtype)
+        moved = moved_points(whole.reshape(-1, 2), matrix) - whole.new_tensor(corner)
+        return moved.reshape(p.shape).to(p.dtype), made
 
     def of_targets(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         moves = [direct(i, (int(h), int(w))) for i, (h, w) in enumerate(sizes)]
-        return np.array([m for m, _ in moves]).reshape(-1, 2, 3), np.array([s for _, s in moves])
+        matrices = np.array([m for m, _, _ in moves]).reshape(-1, 2, 3)
+        matrices[:, :, 2] -= np.array([corner for _, corner, _ in moves]).reshape(-1, 2)
+        return matrices, np.array([made for _, _, made in moves])
 
     def images(value: Any) -> Any:
-        return warped(value, maps, alike, interpolation, fill)
+        return turned(value, ndd.warp_affine, *maps(value), interpolation, fill)
 
     def masks(value: Any, fill: Any = fill) -> Any:
-        return warped(value, maps, alike, NEAREST, fill)
+        return turned(value, ndd.warp_affine, *maps(value), NEAREST, fill)
 
     return through(
         name,
@@ -368,6 +410,7 @@ def perspective_coefficients(startpoints: Any, endpoints: Any, coefficients: Any
     return torch.linalg.lstsq(matrix, known, driver="gels").solution.to(torch.float32).tolist()
 
 
+@functional
 def perspective(
     inpt: Any,
     startpoints: list[list[int]] | None,
@@ -396,8 +439,10 @@ def perspective(
     def of(i: int) -> list[float]:
         return several[i if len(several) > 1 else 0]
 
-    def maps(i: int, size: Size, device: torch.device) -> torch.Tensor:
-        return _perspective_grid(of(i), size, device)
+    def move(value: Any, interpolation: Any, fill: Any) -> Any:
+        rows = np.append(np.array(several, np.float32), np.ones((len(several), 1), np.float32), axis=1)
+        matrix = ndd.as_batch(rows.reshape(-1, 3, 3)) if len(rows) > 1 else rows[0].tolist()
+        return turned(value, ndd.experimental.warp_perspective, matrix, None, interpolation, fill)
 
     def moved(points: torch.Tensor) -> torch.Tensor:
         a, b, c, d, e, f, g, h = of(0)
@@ -425,13 +470,13 @@ def perspective(
         whole = p if p.is_floating_point() else p.float()
         return moved(whole.reshape(-1, 2)).reshape(p.shape).to(p.dtype)
 
-    return _bent("perspective", inpt, maps, len(several) == 1, interpolation, fill, boxes, points)
+    return _bent("perspective", inpt, move, interpolation, fill, boxes, points)
 
 
 def _per_sample_coefficients(start: Any, end: Any, coefficients: Any, count: int | None) -> list[list[float]]:
     arrays = ndd.Batch | np.ndarray | torch.Tensor
     if isinstance(coefficients, arrays):
-        return [perspective_coefficients(start, end, row.tolist()) for row in rows_of(coefficients, count)]
+        return [perspective_coefficients(start, end, row.tolist()) for row in rows_of(coefficients, count, axes=1)]
     if isinstance(start, arrays) or isinstance(end, arrays):
         both = [rows_of(v, count) for v in (start, end)]
         both = [rows if rows.ndim == 3 else rows[None] for rows in both]
@@ -440,29 +485,16 @@ def _per_sample_coefficients(start: Any, end: Any, coefficients: Any, count: int
     return [perspective_coefficients(start, end, coefficients)]
 
 
-def _perspective_grid(numbers_: list[float], size: Size, device: torch.device) -> torch.Tensor:
-    a, b, c, d, e, f, g, h = numbers_
-    rows, columns = size
-    base = torch.ones(1, rows, columns, 3, device=device)
-    base[..., 0] = torch.linspace(0.5, columns - 0.5, steps=columns, device=device)
-    base[..., 1] = torch.linspace(0.5, rows - 0.5, steps=rows, device=device)[:, None]
-    above = torch.tensor([[[a, b, c], [d, e, f]]], device=device).transpose(1, 2)
-    above = above / torch.tensor([0.5 * columns, 0.5 * rows], device=device)
-    below = torch.tensor([[[g, h, 1.0], [g, h, 1.0]]], device=device).transpose(1, 2)
-    flat = base.view(1, rows * columns, 3)
-    return (flat.bmm(above) / flat.bmm(below) - 1.0).view(rows, columns, 2)
-
-
 def _bent(
-    name: str, inpt: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any, boxes: Any, points: Any
+    name: str, inpt: Any, move: Callable[[Any, Any, Any], Any], interpolation: Any, fill: Any, boxes: Any, points: Any
 ) -> Any:  # fmt: skip
     """`perspective` and `elastic`, which are no linear maps."""
 
     def images(value: Any) -> Any:
-        return warped(value, maps, alike, interpolation, fill)
+        return move(value, interpolation, fill)
 
     def masks(value: Any, fill: Any = fill) -> Any:
-        return warped(value, maps, alike, NEAREST, fill)
+        return move(value, NEAREST, fill)
 
     def targets(t: ndd.Targets) -> ndd.Targets:
         if t.boxes is not None or t.points is not None:
@@ -477,6 +509,7 @@ def _bent(
 # ---- elastic
 
 
+@functional
 def elastic(
     inpt: Any, displacement: torch.Tensor, interpolation: Any = InterpolationMode.BILINEAR, fill: Any = None
 ) -> Any:
@@ -516,7 +549,11 @@ def elastic(
         way(0, size)
         if not b.numel():
             return b
-        return box.enclosing(b, kind, size, mode, lambda p: moved(p.ceil(), size), cut_before=True, cut_behind=True)
+        if not box.is_rotated(kind):
+            return box.enclosing(b, kind, size, mode, lambda p: moved(p.ceil(), size), cut_before=True, cut_behind=True)
+        centred = box.converted(b, kind, "CXCYWHR").reshape(-1, 5)  # as in torchvision, the centre alone is moved
+        centred = torch.cat([moved(centred[:, :2].ceil(), size), centred[:, 2:]], dim=1).to(b.dtype)
+        return box.converted(box.clamped(centred, "CXCYWHR", size, mode), "CXCYWHR", kind).reshape(b.shape)
 
     def points(p: torch.Tensor, size: Size) -> Any:
         way(0, size)
@@ -524,7 +561,10 @@ def elastic(
             return p
         return moved(p.reshape(-1, 2).float(), size).reshape(p.shape).to(p.dtype)
 
-    return _bent("elastic", inpt, maps, len(displacement) == 1, interpolation, fill, boxes, points)
+    def move(value: Any, interpolation: Any, fill: Any) -> Any:
+        return warped(value, maps, len(displacement) == 1, interpolation, fill)
+
+    return _bent("elastic", inpt, move, interpolation, fill, boxes, points)
 
 
 elastic_transform = elastic

@@ -1,0 +1,50 @@
+"""libdeflate, of which the wheel `deflate` has a copy: loaded once, its functions known to compiled code.
+
+It inflates a photograph of 500 x 375 in 1.7 ms, where zlib takes 4.5 ms: decoded with libpng that picture takes 6.9 ms.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+from ndd._compiled.jit import External
+
+alloc: External = External("libdeflate_alloc_decompressor", "uintp()")
+"""`alloc()` makes a decompressor, for one thread at a time; 0 where memory is short."""
+free: External = External("libdeflate_free_decompressor", "uintp(uintp)")
+"""`free(decompressor)` lets go of it. Its result means nothing."""
+inflate: External = External("libdeflate_zlib_decompress", "int32(uintp, uintp, uintp, uintp, uintp, uintp)")
+"""`inflate(decompressor, source, source_bytes, out, out_bytes, 0)` fills all of `out`; 0 if the data is sound and as long."""
+crc32: External = External("libdeflate_crc32", "uint32(uint32, uintp, uintp)")
+"""`crc32(0, data, size)`: the checksum of a chunk."""
+
+
+@functools.cache
+def available() -> bool:
+    """Whether a wheel has the library. The functions are connected then; else to others of their place, which nobody may
+    call, since code that names them could not be linked."""
+    externals = (alloc, free, inflate, crc32)
+    for path in _copies():
+        try:
+            loaded = ctypes.CDLL(str(path))
+            functions = [getattr(loaded, external.name) for external in externals]
+        except (OSError, AttributeError):
+            continue
+        for external, function in zip(externals, functions, strict=True):
+            external.connect(function)
+        return True
+    for external in externals:
+        external.connect(ctypes.pythonapi.Py_IsInitialized)
+    return False
+
+
+def _copies() -> Iterator[Path]:
+    """Where the wheel keeps it: within its extension module."""
+    found = importlib.util.find_spec("deflate")
+    if found is not None and found.origin is not None:
+        for pattern in ("_deflate*.so", "_deflate*.pyd"):
+            yield from sorted(Path(found.origin).parent.glob(pattern))
