@@ -161,13 +161,14 @@ class _Shards(BatchedStore):
             counts = self._counts[[shards[k] for k in missing]].tolist()
             said = beginnings(paths, [4 * (count + 2) for count in counts])
             for k, beginning, count in zip(missing, said, counts, strict=True):
+                status: Any = beginning
                 try:
                     if isinstance(beginning, BaseException):
                         raise beginning
                     status, piece = beginning
                     heads[k].status, heads[k].offsets = status, offsets_in(piece, count, status.size)
                 except (OSError, ValueError) as error:  # of these records only: the file may exist the next time
-                    heads[k] = _Head(shards[k], error, error if isinstance(error, OSError) else beginning[0])
+                    heads[k] = _Head(shards[k], error, status)
         return heads
 
     def close(self) -> None:
