@@ -14,6 +14,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import zipfile
@@ -93,6 +94,23 @@ def _zip(folder: Path, pictures: Sequence[bytes]) -> None:
             archive.writestr(f"class/{i:06}.jpg", data)
 
 
+def _tars(folder: Path, pictures: Sequence[bytes]) -> None:
+    """A tar for each core: the library's workers take whole archives."""
+    cores = os.cpu_count() or 1
+    for shard in range(cores):
+        with tarfile.open(folder / f"{shard}.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
+            for i in range(shard, len(pictures), cores):
+                for ending, content in (("jpg", pictures[i]), ("cls", b"%d" % (i % 1000))):
+                    member = tarfile.TarInfo(f"{i:06}.{ending}")
+                    member.size = len(content)
+                    tar.addfile(member, io.BytesIO(content))
+
+
+def _own_tars(folder: Path) -> Any:
+    paths = sorted(str(path) for path in folder.glob("*.tar"))
+    return _library("webdataset", "WebDataset")(paths, shardshuffle=len(paths)).shuffle(1000).rename(image="jpg")
+
+
 def _files(folder: Path, pictures: Sequence[bytes]) -> None:
     for i, data in enumerate(pictures):
         (folder / f"{i:06}.jpg").write_bytes(data)
@@ -146,6 +164,9 @@ LOADERS = {
     "LitData": Loader(
         _litdata, lambda f: {"path": str(f), "columns": _BOTH},
         lambda f: _library("litdata", "StreamingDataset")(str(f)), "litdata",
+    ),
+    "Webdataset": Loader(
+        _tars, lambda f: {"paths": sorted(map(str, f.glob("*.tar"))), "ext": ["jpg", "cls"]}, _own_tars, "webdataset",
     ),
     "Zip": Loader(
         _zip, lambda f: {"path": str(f)}, lambda f: _OfPaths(_zip_rows(str(f / "a.zip")), str(f / "a.zip")), "zipfile",
@@ -219,7 +240,10 @@ def _collated(samples: list[dict[str, Any]]) -> Any:
     crops = []
     for sample in samples:
         picture = sample["image"]
-        picture = image.open(io.BytesIO(picture)) if isinstance(picture, bytes) else picture
+        picture = (
+            picture["bytes"] if isinstance(picture, dict) else picture
+        )  # a Parquet file that does not say: a picture
+        picture = image.open(io.BytesIO(picture)) if isinstance(picture, bytes | memoryview) else picture
         picture = picture.convert("RGB")
         width, height = (max(1, int(extent * draws.uniform(0.3, 1))) for extent in picture.size)
         left, top = int(draws.integers(picture.size[0] - width + 1)), int(draws.integers(picture.size[1] - height + 1))

@@ -34,6 +34,9 @@ from ndd.io.object_cache import ObjectCache
 
 _URL = re.compile(r"(s3|s3a|gs|az|azure|abfs|abfss|adl|https?)://([^/]+)/?(.*)", re.DOTALL)
 _STRONG = re.compile(r'"[^"]*"')  # an ETag that stands for these very bytes; others (W/"...") never match
+_BEYOND = (
+    "(?i)416|wanted range|out of range|satisfiable"  # in the error for a range that begins after the end of the object
+)
 _VARIABLE = "NDD_OBJECT_STORE"
 _DEFAULTS: dict[str, Any] = {
     "cache_dir": None,
@@ -173,6 +176,12 @@ def read_object_ranges(
     return _asked(_cached_range, list(zip(urls, map(int, offsets), map(int, sizes), said, places, strict=True)))
 
 
+def object_beginnings(urls: Sequence[str], sizes: Sequence[int]) -> list[Any]:
+    """A `Status` and the first bytes (u8; `sizes[i]`, or all that there are) of each object, or the `OSError` that it cost. One
+    request for both where a store is asked; nothing of it comes from the cache."""
+    return _asked(_beginning, list(zip(urls, map(int, sizes), strict=True)))
+
+
 def object_statuses(urls: Sequence[str]) -> list[Any]:
     """A `Status`, or an `OSError`, for each object."""
     return _asked(_status, [(url,) for url in urls])
@@ -240,7 +249,7 @@ def _read_store(environment: Environment, url: str, offset: int, size: int, vers
         try:
             return _client().get(store, key, options=options).bytes()
         except Exception as error:
-            if size < 0 or not re.search(r"(?i)416|wanted range|out of range|satisfiable", str(error)):
+            if size < 0 or not re.search(_BEYOND, str(error)):
                 raise
             return b""  # the object ends before the range begins
 
@@ -269,7 +278,24 @@ def _status(environment: Environment, url: str) -> Status:
         return Status(*web_server.status(url, _web_settings(environment)))
     store, key = _store_of(environment, url)
     with _named(url):
-        head = _client().head(store, key)
+        return _status_of(_client().head(store, key))
+
+
+def _beginning(environment: Environment, url: str, size: int) -> tuple[Status, np.ndarray]:
+    if not _is_web(url) and size > 0:
+        store, key = _store_of(environment, url)
+        with _named(url):
+            try:
+                got = _client().get(store, key, options={"range": (0, size)})
+                return _status_of(got.meta), np.frombuffer(got.bytes(), np.uint8)
+            except Exception as error:
+                if not re.search(_BEYOND, str(error)):
+                    raise  # else the object is empty
+    status = _status(environment, url)
+    return status, _read(environment, url, 0, min(size, status.size), status.version, None)
+
+
+def _status_of(head: Any) -> Status:
     return Status(int(head["size"]), str(head.get("e_tag") or head.get("last_modified")))
 
 

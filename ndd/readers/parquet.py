@@ -75,8 +75,7 @@ class Parquet(Reader):
         names = column_names(self._display, columns)
         conditions = _checked(self._display, predicate or ())
         paths = container_files(self._display, "path", path, "*.parquet")
-        groups: list[tuple[int, int]] = []
-        counts: list[int] = []
+        groups: list[tuple[int, int, int]] = []  # file, row group, rows
         largest = 0
         kept: list[Footer] = []
         for place, footer in enumerate(_all_footers(paths)):
@@ -88,12 +87,11 @@ class Parquet(Reader):
             kept += [footer] if place < _KEPT_FOOTERS else []
             for number, group in enumerate(footer.groups):
                 if group.rows and may_hold(footer, number, conditions):
-                    groups.append((place, number))
-                    counts.append(group.rows)
+                    groups.append((place, number, group.rows))
                     largest = max(largest, bytes_of(group, names))
         if not groups:
             raise RuntimeError(f"{self._display}: no rows in {', '.join(map(without_secrets, paths[:3]))}")
-        return _RowGroups(paths, np.array(groups, np.int32), np.array(counts, np.int64), names, largest, kept)
+        return _RowGroups(paths, np.array(groups, np.int64), names, largest, kept)
 
 
 def _all_footers(paths: Sequence[str]) -> Any:
@@ -113,23 +111,15 @@ def _checked(reader: str, predicate: Any) -> list[tuple[str, str, Any]]:
 
 
 class _RowGroups(ChunkStore):
-    def __init__(
-        self,
-        paths: list[str],
-        groups: np.ndarray,
-        counts: np.ndarray,
-        columns: list[str],
-        largest: int,
-        footers_there: Sequence[Footer],
-    ):
-        super().__init__(counts, largest, any(map(is_remote, paths)))
+    def __init__(self, paths: list[str], groups: np.ndarray, columns: list[str], largest: int, known: list[Footer]):
+        super().__init__(groups[:, 2], largest, any(map(is_remote, paths)))
         self._paths, self._groups, self._columns = paths, groups, columns
         self._footers = Memoized(Slot, limit=_KEPT_FOOTERS)
-        for place, footer in enumerate(footers_there):
-            self._footers(place).filled(lambda _, known=footer: known, place)
+        for place, footer in enumerate(known):
+            self._footers(place).filled(lambda _, kept=footer: kept, place)
 
     def load(self, chunk: int) -> tuple[Any, str]:
-        place, group = self._groups[chunk].tolist()
+        place, group, _ = self._groups[chunk].tolist()
         path = self._paths[place]
         with self._footers.using(place) as slot:
             footer = slot.filled(lambda _: _footer(path), place)
@@ -140,7 +130,7 @@ class _RowGroups(ChunkStore):
 
     def source_in(self, chunk: int, row: int) -> str:
         """ "a.parquet row group 3 row 17": the row's place in its row group."""
-        place, group = self._groups[chunk].tolist()
+        place, group, _ = self._groups[chunk].tolist()
         return f"{self._paths[place]} row group {group} row {row}"
 
 

@@ -1,5 +1,6 @@
 """Shards in a bucket that answers 50 ms late: the rate of a plain client with as many connections, and the local cache."""
 
+import importlib
 import json
 import signal
 import struct
@@ -16,7 +17,7 @@ from readers.datasets import write_mds, write_tar
 
 obstore = pytest.importorskip("obstore")
 pytestmark = pytest.mark.slow
-COUNT, SIZE, SHARDS = 640, 100_000, 4
+COUNT, SIZE, SHARDS = 1280, 100_000, 4
 OPTIONS = {"skip_signature": True, "region": "us-east-1"}
 
 
@@ -26,7 +27,7 @@ def picture(number):
 
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory):
-    """The URL of the store, and its folder: 640 pictures of 100 kB in each format."""
+    """The URL of the store, and its folder: 1280 pictures of 100 kB in each format."""
     root = tmp_path_factory.mktemp("store")
     folder = root / "pictures"
     shards = np.array_split(np.arange(COUNT), SHARDS)
@@ -61,13 +62,14 @@ def readers(kind):
     return ndd.readers.MDS(path="s3://pictures/mds", columns=["image", "label"], **order)
 
 
-def plain_client(url, folder):
-    """Pictures a second over 32 connections that each ask for one picture after the other."""
+def plain_client(url, folder, kind, size, connections):
+    """Pictures a second of so many connections that each ask for one range of `size` bytes of the same files after the other."""
     store = obstore.store.from_url(
         "s3://pictures", config={"endpoint": url, **OPTIONS}, client_options={"allow_http": True}
     )
-    total = (folder / "mds" / "shard.00000.mds").stat().st_size
-    jobs = iter([(f"mds/shard.{k:05}.mds", n * SIZE) for k in range(SHARDS) for n in range(total // SIZE)])
+    pattern = {"Parquet": "*.parquet", "Webdataset": "*.tar"}.get(kind, "mds/*.mds")
+    files = [(str(path.relative_to(folder)), path.stat().st_size) for path in sorted(folder.glob(pattern))]
+    jobs = iter([(name, at, min(at + size, total)) for name, total in files for at in range(0, total, size)])
     lock = threading.Lock()
 
     def work():
@@ -76,24 +78,28 @@ def plain_client(url, folder):
                 job = next(jobs, None)
             if job is None:
                 return
-            obstore.get_range(store, job[0], start=job[1], end=job[1] + SIZE)
+            obstore.get_range(store, job[0], start=job[1], end=job[2])
 
     begun = time.perf_counter()
-    threads = [threading.Thread(target=work) for _ in range(32)]
+    threads = [threading.Thread(target=work) for _ in range(connections)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return SHARDS * (total // SIZE) / (time.perf_counter() - begun)
+    return COUNT / (time.perf_counter() - begun)
 
 
-@pytest.mark.parametrize("kind", ["Parquet", "MDS", "MDS shuffled", "Webdataset"])
-def test_the_rate_of_a_plain_client(bucket, kind):
-    """With a shuffle of all samples each is a request of its own; in stored order a request brings twenty."""
+@pytest.mark.parametrize(
+    ("kind", "size", "connections"),
+    [("Parquet", 2 << 20, 2), ("MDS", 2 << 20, 2), ("Webdataset", 2 << 20, 2), ("MDS shuffled", SIZE, 32)],
+)
+def test_the_rate_of_a_plain_client(bucket, kind, size, connections):
+    """The client asks for ranges as large, over as many connections: in stored order a request brings twenty pictures, with a
+    shuffle of all samples one. Two connections: of more, the server and the cores are the limit and not the latency."""
     url, folder = bucket
     ratios = []
     for _ in range(4):  # the best of some: other programs take the cores
-        with ndd.io.object_store(endpoint=url, connections=32, **OPTIONS):
+        with ndd.io.object_store(endpoint=url, connections=connections, **OPTIONS):
             reader = readers(kind)
             len(reader)
             begun, seen = time.perf_counter(), []
@@ -104,10 +110,46 @@ def test_the_rate_of_a_plain_client(bucket, kind):
             rate = COUNT / (time.perf_counter() - begun)
             reader.close()
         assert len(set(seen)) == COUNT // 32
-        ratios.append(rate / plain_client(url, folder))
+        ratios.append(rate / plain_client(url, folder, kind, size, connections))
         if ratios[-1] > 0.9:
             return
     assert max(ratios) > 0.9, ratios
+
+
+@pytest.mark.parametrize("kind", ["Parquet", "MDS", "Webdataset"])
+def test_as_many_requests_in_flight_as_connections(bucket, kind, monkeypatch):
+    """Each of 2 to 4 MB; no more is read ahead than the limit."""
+    running, sizes, lock = [0], [], threading.Lock()
+    most = []
+    module = importlib.import_module("ndd.io.object_store")
+    read = module._read
+
+    def counted(*arguments):
+        with lock:
+            running[0] += 1
+            most.append(running[0])
+            sizes.append(arguments[3])
+        try:
+            return read(*arguments)
+        finally:
+            with lock:
+                running[0] -= 1
+
+    monkeypatch.setattr(module, "_read", counted)
+    with ndd.io.object_store(endpoint=bucket[0], connections=16, **OPTIONS):
+        reader = readers(kind)
+        len(reader)
+        sizes.clear()  # an index of tars is made of all their headers
+        epoch = reader.next_epoch(32)
+        next(epoch)
+        time.sleep(1)  # what is read ahead, and no more
+        assert sum(sizes) < 150_000_000
+        assert sum(map(len, (images.tensors for images, _ in epoch))) == COUNT - 32
+        reader.close()
+    assert max(most) == 16
+    large = [size for size in sizes if size > 400_000]
+    assert 2_000_000 < np.median(large) < 4_200_000
+    assert sum(sizes) < COUNT * SIZE + 150_000_000  # nothing is asked for twice; the next epoch is read ahead
 
 
 PROGRAM = """

@@ -254,6 +254,10 @@ class RecordReadAhead(ReadAhead[Any]):
             self._prepared(*groups)
         del failure, groups  # the exception holds this frame
 
+    def _is_measured(self) -> bool:
+        """Whether the size of a record is known."""
+        return self._bytes != _BYTES_AT_ONCE
+
     def _cuts_per_group(self) -> int:
         """How many batches are read together, or samples: enough for the store, but not too many bytes."""
         together = max(self._store.at_once, self._store.bytes_together // max(self._bytes, 1))
@@ -265,7 +269,12 @@ class RecordReadAhead(ReadAhead[Any]):
         if jobs is not None:
             return group.parts_of_jobs(jobs)
         if self._store.at_once > 1:
-            return group.parts(min(max(len(group.numbers) // self._store.at_once, 1), len(self._threads)))
+            wanted = len(group.numbers) // self._store.at_once
+            if (
+                self._store.bytes_together
+            ):  # neighbours come in one request: a part is not less than is requested together
+                wanted = len(group.numbers) * self._bytes // self._store.bytes_together if self._is_measured() else 1
+            return group.parts(min(max(wanted, 1), len(self._threads)))
         parts = min(max(int(len(group.numbers) * self._seconds / _SECONDS_OF_A_PART), 1), len(self._threads))
         # Halves and quarters, no thirds: buffers of few sizes, which the pool of host memory gives to each other's parts.
         return group.parts(1 << parts.bit_length() - 1)
@@ -293,7 +302,7 @@ class RecordReadAhead(ReadAhead[Any]):
             if self._store.at_once > 1 and (records is not None or not group.left):
                 whole = group.records() if records is None else records
                 size = whole.nbytes // len(whole)
-                self._bytes = size if self._bytes == _BYTES_AT_ONCE else max(size, self._bytes)
+                self._bytes = max(size, self._bytes) if self._is_measured() else size
             if not group.left:
                 self._ready.notify_all()
                 if self._store.in_turn:

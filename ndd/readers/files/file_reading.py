@@ -21,12 +21,20 @@ from ndd._cpu import files as compiled
 from ndd._tensor import Packed
 from ndd._tensor.memory import host_empty
 from ndd._tensor.small_arrays import few_zeros
-from ndd.io.object_store import Status, is_remote, object_statuses, one, read_object_ranges, read_objects
+from ndd.io.object_store import (
+    Status,
+    is_remote,
+    object_beginnings,
+    object_statuses,
+    one,
+    read_object_ranges,
+    read_objects,
+)
 
 _ALIGNMENT = 64
 _GAP = 1 << 16  # bytes between two ranges that are read as one: a read call costs as much as 64 kB
 _RUN = 1 << 20  # the longest read that joins ranges: 100 kB cost 18 us in reads of 1 MB, 30 us in reads of 16 MB
-_REQUEST = 1 << 21  # the longest request that joins ranges of an object; several run at once
+_REQUEST = 1 << 21  # bytes: more of an object is read by several requests at once, each of at least so many
 
 
 class OpenFiles:
@@ -123,7 +131,7 @@ class OpenFiles:
             if isinstance(said, OSError):
                 pieces[k] = said
                 continue
-            count = max(-(-size // _REQUEST), 1)
+            count = max(size // _REQUEST, 1)
             cuts = [size * part // count for part in range(count + 1)]
             parts += [(k, begin, end) for begin, end in pairwise(cuts)]
             paths += [self.paths[number]] * count
@@ -191,7 +199,7 @@ class OpenFiles:
         self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, dict[int, OSError]]:
         """As `read_packed`, of ranges within their objects: each response goes to its place in the array at once."""
-        first, run_of, run_sizes = _runs(numbers, offsets, sizes, _REQUEST)
+        first, run_of, run_sizes = _runs(numbers, offsets, sizes, np.iinfo(np.int64).max)
         pieces, buffer, places = self._requested(numbers[first], offsets[first], run_sizes)
         starts = places[run_of] + offsets - offsets[first][run_of]
         errors: dict[int, OSError] = {}
@@ -286,6 +294,22 @@ def _zero_terminated(paths: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
 def statuses(paths: Sequence[str]) -> list[Status | OSError]:
     """Size and state of each file, or the error of asking for it."""
     return _each(paths, object_statuses, _status)
+
+
+def beginnings(paths: Sequence[str], sizes: Sequence[int]) -> list[tuple[Status, np.ndarray] | OSError]:
+    """Size, state and first bytes (`sizes[i]`, or all that there are) of each file, or the error of asking for it."""
+    remote = [place for place, path in enumerate(paths) if is_remote(path)]
+    asked = object_beginnings([paths[place] for place in remote], [sizes[place] for place in remote]) if remote else []
+    said = dict(zip(remote, asked, strict=True))
+    return [said[k] if k in said else _beginning(*both) for k, both in enumerate(zip(paths, sizes, strict=True))]
+
+
+def _beginning(path: str, size: int) -> tuple[Status, np.ndarray] | OSError:
+    stated = _status(path)
+    if isinstance(stated, OSError):
+        return stated
+    data = read_slowly(path, 0, min(size, stated.size))
+    return data if isinstance(data, OSError) else (stated, data)
 
 
 def status(path: str) -> Status:

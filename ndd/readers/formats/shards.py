@@ -15,7 +15,7 @@ from ndd._tensor.memory import host_empty
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
 from ndd.readers.files.columns import cannot_open
-from ndd.readers.files.file_reading import OpenFiles, read_slowly, whole_file
+from ndd.readers.files.file_reading import OpenFiles, beginnings, read_slowly, whole_file
 from ndd.readers.files.file_tree import listed_names
 from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.encoded_fields import Layout
@@ -146,7 +146,7 @@ class _Shards(BatchedStore):
         return heads
 
     def _asked(self, shards: list[int], heads: list[_Head]) -> list[_Head]:
-        """`heads`, filled. In a store those of some shards that follow are requested as well: each costs two responses."""
+        """`heads`, filled. In a store those of some shards that follow are requested as well."""
         heads = list(heads)
         missing = [k for k, head in enumerate(heads) if head.offsets is None]
         if missing and self._remote:
@@ -158,21 +158,16 @@ class _Shards(BatchedStore):
             shards, heads = [*shards, *more], [*heads, *map(self._heads, more)]
         if missing:
             paths = [self._paths[shards[k]] for k in missing]
-            counts = self._counts[[shards[k] for k in missing]]
-            with OpenFiles(paths) as files:
-                totals = files.sizes.tolist()
-                wanted = np.where(files.sizes < 0, -1, np.minimum(4 * (counts + 2), files.sizes))
-                pieces = files.read(range(len(paths)), np.zeros(len(paths), np.int64), wanted)
-                said: Any = files.statuses or [None] * len(paths)
-            for k, piece, count, total, status in zip(missing, pieces, counts.tolist(), totals, said, strict=True):
+            counts = self._counts[[shards[k] for k in missing]].tolist()
+            said = beginnings(paths, [4 * (count + 2) for count in counts])
+            for k, beginning, count in zip(missing, said, counts, strict=True):
+                status: Any = beginning
                 try:
-                    if isinstance(piece, Exception):
-                        raise piece
-                    heads[k].status, heads[k].offsets = status, offsets_in(piece, count, total)
-                except (
-                    OSError,
-                    ValueError,
-                ) as error:  # an error of these records only: the file may exist the next time
+                    if isinstance(beginning, BaseException):
+                        raise beginning
+                    status, piece = beginning
+                    heads[k].status, heads[k].offsets = status, offsets_in(piece, count, status.size)
+                except (OSError, ValueError) as error:  # of these records only: the file may exist the next time
                     heads[k] = _Head(shards[k], error, status)
         return heads
 

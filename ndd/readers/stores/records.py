@@ -88,11 +88,12 @@ class Records(Sequence[Any]):
 
     @property
     def nbytes(self) -> int:
-        """The approximate memory of the records in bytes."""
-        buffers = chain.from_iterable(
-            c.buffers if isinstance(c, Packed) else [c] if isinstance(c, np.ndarray) else c for c in self.columns
-        )
-        return sum(getattr(buffer, "nbytes", _OF_AN_OBJECT) for buffer in buffers)
+        """The approximate memory of the records in bytes. Outputs may share a buffer."""
+        packed = [buffer for column in self.columns if isinstance(column, Packed) for buffer in column.buffers]
+        shared = {buffer.__array_interface__["data"][0]: buffer.nbytes for buffer in packed}
+        others = [c for c in self.columns if not isinstance(c, Packed)]
+        samples = chain.from_iterable([c] if isinstance(c, np.ndarray) else c for c in others)
+        return sum(shared.values()) + sum(getattr(sample, "nbytes", _OF_AN_OBJECT) for sample in samples)
 
     def __len__(self) -> int:
         return self._count
