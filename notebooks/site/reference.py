@@ -5,6 +5,7 @@ Generators that read the source (mkdocstrings) do not see what `@operator` adds 
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import importlib
 import inspect
@@ -56,7 +57,8 @@ class Reference:
         for name in sorted(set(ndd.__all__)):
             self._add_top(name, getattr(ndd, name))
         for path in (*_modules(), *_DEEPER):
-            self._add_module(path)
+            with contextlib.suppress(ImportError):  # of torchdata, which the extra `docs` brings
+                self._add_module(path)
 
     def _add_top(self, name: str, thing: Any) -> None:
         if isinstance(thing, types.ModuleType) or name == "__version__":
