@@ -19,6 +19,7 @@ LONG = (
     "test_bench.py::test_soak[abandoned]",
     "test_forged_indexes.py::test_changed_indexes_are_built_anew[video]",
     "test_other_stores.py::test_readers[az]",
+    "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds1]",
     "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds3]",
     "test_published.py::test_speech_is_the_logarithm_of_librosas_mel_bands",
     "test_notebooks.py::test_notebook_runs[from_torchvision]",

@@ -67,13 +67,13 @@ def rows():
 
 
 def test_the_command(capsys, monkeypatch, rows):
+    monkeypatch.setattr(command, "table", lambda: rows)
     assert main(["coverage"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(rows) + 4
     assert "\n".join(lines[-3:]) == summary(rows)
     flip = next(line for line in lines if line.startswith("flip "))
     assert re.fullmatch(r"flip +DALI: cpu gpu +ndd: cpu gpu +signature: equal  tested: with DALI, \d+ cases?", flip)
-    monkeypatch.setattr(command, "table", lambda: rows)
     assert main(["coverage", "--missing"]) == 0
     missing = capsys.readouterr().out.splitlines()
     assert missing[-3:] == lines[-3:]

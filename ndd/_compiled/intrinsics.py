@@ -141,6 +141,7 @@ def _array_at() -> Any:
 
         return kind(types.int64, given, like), generate
 
+    looked_at.owns_nothing = True
     return looked_at
 
 
@@ -168,6 +169,7 @@ def _overlapping() -> Any:
 
         return kind(flat, dtype), generate
 
+    words.owns_nothing = True
     return words
 
 

@@ -154,7 +154,10 @@ class KernelCache:
         return f"{self._name}.{self._source}.{key}{kernel_file.SUFFIX}"
 
     def _delete_old(self, folder: Path) -> None:
-        for path in folder.glob(f"{self._name}.*{kernel_file.SUFFIX}"):
+        own = [
+            name for name in os.listdir(folder) if name.startswith(f"{self._name}.")
+        ]  # `glob` takes ten times as long
+        for path in [folder / name for name in own if name.endswith(kernel_file.SUFFIX)]:
             if f".{self._source}." not in path.name and time.time() - path.stat().st_mtime > _OLD_SECONDS:
                 path.unlink(missing_ok=True)
 

@@ -89,9 +89,8 @@ that move, `ops/image/mixup.py` for two outputs, `ops/color/brightness.py` for a
 for elementwise work, `reductions/max.py`, `random/coin_flip.py`, `ops/boxes/bbox_transform.py` where shapes follow from data.
 
 The rest of the package: `structural.py` picks samples, indexes inside them and stacks them without an operator.
-    `registry.py`
-lists the operators for tests, stubs, benchmarks and tables. `empty_batch.py` gives results without samples. `name_hints.py` and
-`unit_warnings.py` suggest what the user may have meant. `deprecated.py` has old names.
+`registry.py` lists the operators for tests, stubs, benchmarks and tables. `empty_batch.py` gives results without samples.
+`name_hints.py` and `unit_warnings.py` suggest what the user may have meant. `deprecated.py` has old names.
 """
 
 from ndd._operator import structural as _structural  # noqa: F401  (binds the methods of values) # pyright: ignore[reportUnusedImport]

@@ -66,7 +66,7 @@ class Samples(NamedTuple):
     """Describes the outputs of an operator whose samples differ in number from those of its inputs.
 
     `fewer`: some may be left out, so that the size of the batch is known only after the operator has run. `batch_only`: the
-        operator makes only batches; a call without a batch size is an error.
+    operator makes only batches; a call without a batch size is an error.
     """
 
     spec: Spec | tuple[Spec, ...]

@@ -1,8 +1,9 @@
 """Conversion of element types on the CPU: DALI's `cast` rule and the truncating rule of crop and slice.
 
 `cast`: a float becomes an integer by rounding half away from zero and saturating; integers saturate; a float is true when
-    its rounded value is nonzero; a number too large for a float type becomes infinite. NaN gives 0 in integers of up to 32
-    bits except int32; int32 and int64 get their minimum, and uint64 gets 2**63.
+its rounded value is nonzero; a number too large for a float type becomes infinite. NaN gives 0 in integers of up to 32 bits
+except int32; int32 and int64 get their minimum, and uint64 gets 2**63.
+
 `truncate`: the same, but the fraction is dropped. A bfloat16 array is held as its bits, in uint16.
 """
 

@@ -61,12 +61,12 @@ def audio(
     libvorbis decodes unusual files: damaged or chained ones, those of more than 4 MB or 16 channels or with floors of type 0;
     and on a new machine all of them, for the 12 s until the kernels are compiled.
 
-    A file that is cut off behind its header, or has damaged packets, gives the samples of the packets that can be decoded, one
-    behind the other. FLAC gives an error instead, as in DALI. MP3 may have other data between its frames.
+    A file that is cut off behind its header, or has damaged packets, gives the samples of the packets that can be decoded,
+    one after the other. FLAC gives an error instead, as in DALI. MP3 may have other data between its frames.
 
-    Raises RuntimeError for data that is no sound or is cut off in its header, for a `start` beyond the end, a `quality` outside
-    of its range, other element types, and for a file of less than 256 Hz that is to be resampled to more than 1024 times its
-    rate; ImportError where soundfile is not installed. The error names sample and file.
+    Raises RuntimeError for data that is not sound or is cut off in its header, for a `start` beyond the end, a `quality`
+    outside of its range, other element types, and for a file of less than 256 Hz that is to be resampled to more than 1024
+    times its rate; ImportError where soundfile is not installed. The error names sample and file.
 
     A notebook shows the samples as a player with their waveform.
 

@@ -105,8 +105,8 @@ def image(
     500 scans, or of more than 2^33 pixels over all scans, counts as damaged: a scan
     can be ten bytes long, but costs the time to go over all pixels.
 
-    Raises RuntimeError for data that is no image, damaged, cut off or too large, and for other element types; MemoryError
-    if memory is short, whatever `on_error` says.
+    Raises RuntimeError for data that is not an image, is damaged, cut off or too large, and for other element types;
+    MemoryError if memory is short, whatever `on_error` says.
 
     >>> import ndd, numpy as np
     >>> pgm = np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)

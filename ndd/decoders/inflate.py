@@ -37,7 +37,7 @@ def inflate(
         shape: the shape of the result, or of each chunk: all chunks of a sample have the same shape. Elements beyond the data
             are zeros.
         chunk_offsets: where each chunk begins, in bytes; without `chunk_sizes` a chunk ends where the next one begins.
-        chunk_sizes: the bytes of each chunk; without `chunk_offsets` chunks lie one behind the other.
+        chunk_sizes: the bytes of each chunk; without `chunk_offsets` chunks lie one after the other.
         dtype: the element type of the result.
         layout: the layout of the result, or of each chunk.
         sequence_axis_name: the name of the axis of chunks, in front of `layout`.
@@ -118,7 +118,7 @@ def _chunks(
 
 
 def _flat(values: Values) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of all samples behind each other, and how many each has."""
+    """The numbers of all samples, concatenated, and how many each sample has."""
     rows = [row.reshape(-1) for row in values.arrays()]
     return np.concatenate(rows).astype(np.int64), np.array([row.size for row in rows], np.int64)
 

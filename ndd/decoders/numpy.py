@@ -34,7 +34,7 @@ def numpy(data, /, *, dtype: DType | None = None):
     of axes; DALI reads version 1 and the machine's byte order only. DALI's operator also refuses an element type, or an
     empty array, after another one in an earlier call; here calls are independent.
 
-    Raises RuntimeError for other input than bytes, for bytes that are no such file, for batches of several element types
+    Raises RuntimeError for other input than bytes, for bytes that are not such a file, for batches of several element types
     (without `dtype`) or numbers of axes, and for a file that is longer or shorter than its header says. The error names
     sample and file.
 

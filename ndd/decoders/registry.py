@@ -102,8 +102,8 @@ def format_of(data: np.ndarray) -> str:
 
 
 def read_header(data: np.ndarray) -> Header:
-    """The header of an encoded picture, u8: the one entrance for all formats. RuntimeError if the data is no picture, or its
-    header is damaged."""
+    """The header of an encoded picture, u8: the one entrance for all formats. RuntimeError if the data is not a picture, or
+    its header is damaged."""
     data = data.reshape(-1)
     name = format_of(data)
     header = header_as(data, name)

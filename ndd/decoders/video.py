@@ -39,7 +39,7 @@ def video(
     Args:
         encoded: the bytes of files, 1-D u8 on the CPU, as `readers.File` and `io.file.read` give them.
         start_frame: the first frame; default 0.
-        end_frame: the frame behind the last; default: the end of the video.
+        end_frame: the frame after the last; default: the end of the video.
         stride: take every `stride`-th frame.
         sequence_length: how many frames come out, instead of `end_frame`.
         frames: numbers of frames, in any order and with repetitions, instead of the four arguments above.
@@ -60,8 +60,8 @@ def video(
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
-    Raises RuntimeError for bytes that are no video, have no video stream, or are damaged at a frame that is asked for; for
-    arguments that exclude each other, a start beyond the end, and a stride below 1.
+    Raises RuntimeError for bytes that are not a video, have no video stream, or are damaged at a frame that is asked for;
+    for arguments that exclude each other, a start beyond the end, and a stride below 1.
 
     >>> import ndd, numpy as np
     >>> clip = ndd.io.video.encode(np.full((10, 32, 48, 3), 128, np.uint8), rate=5)

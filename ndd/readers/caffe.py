@@ -16,7 +16,7 @@ from ndd.readers.output import Column, Output
 from ndd.readers.reader import Reader
 from ndd.readers.stores.records import Records, numbers_of
 
-_DATA, _LABEL = 4, 5  # fields of a Datum; others (size, encoded, float_data) say nothing here
+_DATA, _LABEL = 4, 5  # fields of a Datum; the others (size, encoded, float_data) are not needed
 
 
 class Caffe(Reader):
@@ -29,12 +29,12 @@ class Caffe(Reader):
         path: the folder of an LMDB, or its `data.mdb`; a list of them is read one after the other.
         image_available, label_available: False leaves out that output.
 
-    Differences from DALI: `path` may be the file; a record that was written anew while the reader had the LMDB open is an
-    error at its batch.
+    Differences from DALI: `path` may be the file; a record that was rewritten while the reader had the LMDB open is an error
+    at its batch.
 
-    Raises: IndexError if neither output is left. When the first sample is asked for: RuntimeError for what is no LMDB,
-    or an empty or damaged one, more shards than records; at its batch for a record that is cut off or is no Datum, and
-    for a label of more than 32 bits.
+    Raises: IndexError if neither output is left. When the first sample is asked for: RuntimeError for a path that is not an
+    LMDB, an empty or damaged LMDB, more shards than records; at its batch for a record that is cut off or is not a
+    Datum, and for a label of more than 32 bits.
 
     >>> import ndd
     >>> [(output.name, str(output.dtype)) for output in ndd.readers.Caffe.outputs()]
@@ -71,7 +71,7 @@ class _Datums(LmdbStore):
             first, last = facts[:, _DATA, protobuf.LAST], facts[:, _DATA, protobuf.LAST + 1]
             columns.append(Packed.of(data, first, last - first))
         faults = {
-            place: f"expected a Datum of Caffe, the {ends[place] - starts[place]} bytes of the record are none"
+            place: f"expected a Datum of Caffe, got a record of {ends[place] - starts[place]} bytes that is not one"
             for place in np.flatnonzero(facts[:, 0, 0]).tolist()
         }
         if self._label:

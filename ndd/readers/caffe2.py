@@ -44,9 +44,9 @@ class Caffe2(Reader):
     asked for, or of another kind, is an error and never ends the process; `path` may be the file.
 
     Raises: IndexError if no output is left. When the first sample is asked for: RuntimeError for another label type, a
-    negative number of inputs, what is no LMDB, or an empty or damaged one, more shards than records; at its batch for a
-    record that is cut off, is no TensorProtos or has other tensors or integers of more than 32 bits, and for a label from
-    `num_labels` on.
+    negative number of inputs, a path that is not an LMDB, an empty or damaged LMDB, more shards than records; at its batch
+    for a record that is cut off, is not a TensorProtos, or has other tensors or integers of more than 32 bits, and for a
+    label that is not below `num_labels`.
 
     >>> import ndd
     >>> [output.name for output in ndd.readers.Caffe2.outputs(additional_inputs=2, bbox=True)]
@@ -116,7 +116,7 @@ class _Tensors(LmdbStore):
         return Records.found(columns, {place: ValueError(text) for place, text in tensors.wrong.items()})
 
     def _active(self, tensors: _Batch, first: int) -> list[np.ndarray]:
-        """Labels that are given by their indices, and perhaps weights: one number for each label that there is."""
+        """Labels given by their indices, and perhaps weights, as one number for each possible label."""
         weighted = self._label == _WEIGHTED
         indices = tensors.numbers(first, "the label", None, _INT32)
         weights = tensors.numbers(first + 1, "the labels' weights", None, _FLOAT) if weighted else indices
@@ -138,8 +138,8 @@ class _Batch:
     """The first `wanted` tensors of several records, and with `last` the last one of each, which then is tensor -1.
 
     Attributes:
-        facts: of tensor `k` what `protobuf.fields` tells is `facts[:, k]`.
-        wrong: what is wrong with a record, by its place.
+        facts: `facts[:, k]` has what `protobuf.fields` tells about tensor `k`.
+        wrong: the error of each bad record, by its position.
     """
 
     def __init__(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray, wanted: int, last: bool):
@@ -159,16 +159,16 @@ class _Batch:
             size, count = ends[place] - starts[place], counts[place]
             self.refuse(
                 place,
-                f"expected a TensorProtos of Caffe2, the {size} bytes of the record are none"
+                f"expected a TensorProtos of Caffe2, got a record of {size} bytes that is not one"
                 if broken[place] else f"expected {wanted} tensor(s) in the record, got {count}",
             )  # fmt: skip
 
     def refuse(self, place: int, text: str) -> None:
-        """Notes what is wrong with a record, if nothing was before."""
+        """Notes the error of a record, unless it has one already."""
         self.wrong.setdefault(place, text)
 
     def images(self, tensor: int) -> Column:
-        """The images that tensor `tensor` of each record is."""
+        """Tensor `tensor` of each record as an image."""
         kinds, facts = self._types[:, tensor], self.facts[:, tensor]
         texts = kinds == _STRING
         fields = facts[:, _STRINGS, protobuf.FIRST : protobuf.FIRST + 2]
@@ -196,8 +196,8 @@ class _Batch:
         return arrays
 
     def numbers(self, tensor: int, label: str, count: int | None = None, kind: int | None = None) -> Column:
-        """The numbers that tensor `tensor` of each record holds, FLOAT as f32 and INT32 as i32; `count` of them, if that
-        is given."""
+        """The numbers in tensor `tensor` of each record, FLOAT as f32 and INT32 as i32; exactly `count` of them, if it is
+        given."""
         kinds = self._types[:, tensor]
         columns: list[Any] = [np.empty(0, np.int32)] * len(kinds)
         for wire, field in ((_FLOAT, _FLOATS), (_INT32, _INTEGERS)):
@@ -225,7 +225,9 @@ class _Batch:
         starts, ends = self._starts[places, tensor], self._ends[places, tensor]
         protobuf.numbers(self._data, starts, ends, field, 5 if field == _FLOATS else 0, begins, room, out, counts)
         for place in places[counts < 0].tolist():
-            self.refuse(place, f"expected whole numbers in field {field} of tensor {tensor}, they are cut off")
+            self.refuse(
+                place, f"expected complete numbers in field {field} of tensor {tensor}, the last one is cut off"
+            )
         counts = np.maximum(counts, 0)
         if field == _INTEGERS:
             whole, out = out, out.astype(np.int32)

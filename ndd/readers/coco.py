@@ -43,7 +43,7 @@ class COCO(Reader):
     * `image_ids`: the image's id as i32 `[1]`.
 
     Samples come in ascending order of image ids, the objects of each in the order of the file. Boxes are x, y, width,
-    height in pixels, as they stand there. Labels are 1 for the first of the listed categories, 2 for the next, 0 for a
+    height in pixels, as in the file. Labels are 1 for the first of the listed categories, 2 for the next, 0 for a
     category that is not listed. Objects without `bbox` are left out, a missing `iscrowd` is 0, and a file without
     `annotations` or `categories` (such as those of the test images) has none.
 
@@ -69,8 +69,8 @@ class COCO(Reader):
         save_preprocessed_annotations: write what is read, as small binary files, to the existing folder
             `save_preprocessed_annotations_dir`. They are DALI's: either library reads them.
         save_preprocessed_annotations_dir: the folder for these; one argument needs the other.
-        preprocessed_annotations: the folder of such files, to read instead of an annotations file. The options that
-            choose and change objects were settled when they were saved.
+        preprocessed_annotations: the folder of such files, to read instead of an annotations file. The options that choose
+            and change objects had their effect when the files were saved.
         masks: deprecated: `polygon_masks` with places of coordinates, twice those of vertices.
         dump_meta_files, dump_meta_files_path: old names of `save_preprocessed_annotations` and `..._dir`.
         meta_files_path: old name of `preprocessed_annotations`.
@@ -78,15 +78,15 @@ class COCO(Reader):
 
     Differences from DALI: run lengths of one label are all painted, where DALI 2.4.0 paints the last ones only; an object
     without a segmentation takes nothing away from the masks of others in its image, where DALI 2.4.0 may paint none; the
-    vertices behind an odd number of coordinates are found; image ids of more than 32 bits are read, if `image_ids` does
-    not ask for them; names in `images` that the file does not have are skipped with a warning; what DALI reads as
-    something else, hangs on or dies of (broken and truncated JSON, missing keys, texts for numbers, run lengths of another size
-    than the image, or too few or too many of them) is an error.
+    vertices after an odd number of coordinates are right; image ids of more than 32 bits are read, if `image_ids` does not
+    ask for them; names in `images` that the file does not have are skipped with a warning; files that DALI misreads, hangs
+    on or crashes on (broken and truncated JSON, missing keys, texts for numbers, run lengths of another size than the image,
+    or too few or too many of them) are errors.
 
     Raises (when the first sample is asked for): RuntimeError for a missing or broken file, no file_root, no images,
     options that exclude each other, missing or damaged preprocessed files; ValueError for a `bbox` that is not 4
     numbers; at its batch for an image that cannot be read, for an image without a size where `ratio` or
-    `pixelwise_masks` needs it, and for a segmentation that is none.
+    `pixelwise_masks` needs it, and for an invalid segmentation.
 
     >>> import json, ndd, pathlib, tempfile
     >>> root = pathlib.Path(tempfile.mkdtemp())
@@ -179,7 +179,7 @@ class COCO(Reader):
 
 @dataclass
 class _Form:
-    """What is given of each image. Preprocessed boxes and vertices already are in the form that was asked for."""
+    """The outputs of each image. Preprocessed boxes and vertices have the requested form already."""
 
     masks: bool
     polygons: bool
@@ -242,7 +242,7 @@ class _Images(FileStore):
             raise outline
         form = self._form
         if form.masks:
-            if form.ratio:  # as DALI, which rasterises what it gives as vertices
+            if form.ratio:  # as DALI, which rasterises the vertices that it outputs
                 scale = self._scale(number)
                 outline = outline._replace(vertices=outline.vertices / scale * scale)
             (labels,) = self._labels_of(np.array([number])).arrays()
@@ -322,7 +322,7 @@ class _Images(FileStore):
 
 
 def _objects(reader: str, index: Index, threshold: float, crowds: bool, plain: bool) -> Index:
-    """The index with the objects that are wanted only, and their labels as they are given."""
+    """The index with only the chosen objects, and their labels in the form of the output."""
     sides = index["boxes"][:, 2:]
     wanted = np.asarray((sides >= np.float32(threshold)).all(1))
     if not crowds:
@@ -332,7 +332,10 @@ def _objects(reader: str, index: Index, threshold: float, crowds: bool, plain: b
     labels = kept["labels"]
     if not plain:
         listed, places = np.unique(index["categories"], return_index=True)
-        listed, places = np.append(listed, 0), np.append(places, -1)  # one to find where none is listed
+        listed, places = (
+            np.append(listed, 0),
+            np.append(places, -1),
+        )  # a sentinel for an empty list
         positions = np.searchsorted(listed[:-1], labels)
         labels = np.where(listed[positions] == labels, places[positions] + 1, 0)
     kept["labels"] = _as_i32(reader, "category ids", labels)
@@ -344,12 +347,12 @@ _OF_OBJECTS = ("owners", "boxes", "labels", "crowds", "numbers", "starts", "leng
 
 def _as_i32(reader: str, label: str, values: np.ndarray) -> np.ndarray:
     if len(values) and not (_I32.min <= values.min() and values.max() <= _I32.max):
-        raise RuntimeError(f"{reader}: expected {label} of 32 bits to give, got {values.min()} to {values.max()}")
+        raise RuntimeError(f"{reader}: expected {label} of 32 bits, got {values.min()} to {values.max()}")
     return values.astype(np.int32)
 
 
 def _selected(reader: str, root: str, path: str, index: Index, images: Any, skip_empty: bool, form: _Form) -> _Images:
-    """The images of an annotations file that are wanted, in order."""
+    """The chosen images of an annotations file, in order."""
     names = _split(index["names"], index["name_ends"])
     if images is None or len(images) == 0:
         chosen = np.argsort(index["image_ids"], kind="stable")

@@ -33,7 +33,7 @@ class File(Reader):
       and empty ones; those that `dir_filters` leaves out are not counted), files are sorted by name within them.
       Deeper directories and files in the root itself are ignored; symbolic links are followed.
     * `file_list`: a text file with a line `name label` for each file; names may hold spaces and are relative to
-      `file_root`, or to the list's own directory. ASCII blanks part them, others (U+00A0) belong to the name.
+      `file_root`, or to the list's own directory. ASCII spaces and tabs separate them; others (U+00A0) belong to the name.
     * `files`, with `labels` or labels 0, 1, 2, ...; relative to `file_root` if that is given.
 
     Any of these paths may be the URL of an object or a folder in a store, `s3://bucket/key` and the like
@@ -54,7 +54,7 @@ class File(Reader):
 
     Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, a missing directory
     or list, a malformed line, more shards than samples; at its batch for a file that cannot be read. ValueError for
-    labels that are no integers (DALI cuts 0.5 to 0). Labels of more than 32 bits are refused (DALI keeps the lower ones).
+    labels that are not integers (DALI cuts 0.5 to 0). Labels of more than 32 bits are refused (DALI keeps the lower ones).
 
     `classes` and `class_to_idx` are those of torchvision's `ImageFolder`: the names of the classes of a `file_root`.
 
@@ -132,7 +132,7 @@ class File(Reader):
             if loose:
                 lie = "file lies" if loose == 1 else "files lie"
                 advice = (
-                    f"{loose} {lie} in it directly: put them into one folder for each class (the folder's place in "
+                    f"{loose} {lie} in it directly: put them into one folder for each class (the folder's position in "
                     "the alphabet is the label), or name them with files=[...], and labels=[...]"
                 )
             raise RuntimeError(f"{self._display}: No files found in {root or file_list}. {advice}")

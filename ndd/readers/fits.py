@@ -19,12 +19,12 @@ class Fits(Reader):
     """Reads FITS files and gives the image in each chosen HDU, with its element type and shape.
 
     An image has the shape of its header, the slowest axis first (NAXIS2 is rows, NAXIS1 columns), in the machine's byte
-    order. Numbers are those that are meant, stored * BSCALE + BZERO: of the stored type without scaling; i8, u16, u32
-    or u64 for the BZERO by which FITS stores these; otherwise f32 (of 8 and 16 bits) or f64. Integers whose header has BLANK
-    are f32 or f64 too, with NaN for the pixels without a value. Images that are compressed by tiles (Rice, gzip, HCOMPRESS,
-    PLIO) are decoded by astropy (`pip install astropy`); tiles that are not whole are refused. Files that gzip has compressed
-    (`.fits.gz`) are unpacked whole, whatever they are called. Images of one shape lie in one array `[N, ...]`, if it is
-    of up to 256 MB: `torch()` copies nothing then.
+    order. Numbers are the physical values, stored * BSCALE + BZERO: of the stored type without scaling; i8, u16, u32 or u64
+    for the BZERO by which FITS stores these; otherwise f32 (from 8 and 16 bits) or f64. Integers whose header has BLANK are
+    f32 or f64 too, with NaN for the pixels without a value. Images that are compressed by tiles (Rice, gzip, HCOMPRESS,
+    PLIO) are decoded by astropy (`pip install astropy`); incomplete tiles are refused. Files that gzip has
+    compressed (`.fits.gz`) are unpacked as a whole, whatever their names. Images of one shape lie in one array `[N, ...]`,
+    if it is of up to 256 MB: `torch()` copies nothing then.
 
     The files come from `files`; from `file_list`, a text file with one path a line; or from `file_root`: the files of
     that folder whose names match `file_filter`, sorted, then those of each of its sub-folders (one level).
@@ -35,14 +35,14 @@ class Fits(Reader):
         file_root: the folder of the files, or what the other paths are relative to.
         file_filter: glob pattern, with case.
         hdu_indices: the HDUs to read, from 1 (the primary one), one output each; an HDU may be given several times.
-        dtypes: element types that the outputs must have, one for each. Default: whatever the file holds.
+        dtypes: element types that the outputs must have, one for each. Default: those of the file.
 
     Differences from DALI: without `dtypes` the type is the file's; with device "gpu" files are read and decoded on the
     CPU and copied from pinned memory. DALI 2.4.0 reads no FITS file without a GPU, so the scaling rule is astropy's.
 
     Raises: IndexError if `hdu_indices` is empty. When the first sample is asked for: RuntimeError for no, conflicting or
-    empty sources, an index below 1, another number of `dtypes`; at its batch for a file that is cut off or is no FITS
-    file, an HDU that is not there, is no image or has no pixels, or one of another type than `dtypes` says.
+    empty sources, an index below 1, another number of `dtypes`; at its batch for a file that is cut off or is not a FITS
+    file, for an HDU that is missing, is not an image or has no pixels, and for an image of another type than `dtypes` says.
 
     >>> import ndd, pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.fits"

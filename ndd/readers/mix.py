@@ -84,9 +84,9 @@ class Mix(Reader):
             sample once.
         epoch_size: the samples of an epoch, at most as many as all readers have together. Default: as many.
 
-    Raises: TypeError for weights that are no numbers; ValueError for no readers, not as many weights as readers, weights that
-    are not positive, readers with other outputs, or whose outputs are computed from records (`Numpy`, videos); what the readers
-    raise.
+    Raises: TypeError for weights that are not numbers; ValueError for no readers, not as many weights as readers, weights
+    that are not positive, readers with other outputs, or whose outputs are computed from records (`Numpy`, videos); what the
+    readers raise.
 
     >>> import ndd, pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())

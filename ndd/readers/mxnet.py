@@ -42,7 +42,7 @@ class MXNet(Reader):
     reads the same shard in stored order).
 
     Raises (when the first sample is asked for): RuntimeError for a missing file, not exactly one index, a broken or
-    empty index, more shards than records; at its batch for a record that is cut off or is none, as with the index of
+    empty index, more shards than records; at its batch for a record that is cut off or invalid, as with the index of
     another file.
 
     >>> import ndd, pathlib, struct, tempfile

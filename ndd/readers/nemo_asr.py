@@ -52,8 +52,8 @@ class NemoAsr(Reader):
             case, unlike that of `decoders.audio`.
         normalize_text: taken for DALI's sake, without effect.
 
-    Lines that cannot be read (broken JSON, no `audio_filepath`, a duration that is no number, a text that is no string: of
-    those DALI dies or makes empty signals) are left out, and a warning says how many.
+    Lines that cannot be read (broken JSON, no `audio_filepath`, a duration that is not a number, a text that is not a
+    string: of those DALI dies or makes empty signals) are left out, and a warning says how many.
 
     Differences from DALI: MP3 and what FFmpeg decodes are read as well; seconds are read to their last bit (DALI 2.4.0 reads
     some of them one bit too small, and gives a sample less). An `offset` also holds in files in which libsndfile cannot seek

@@ -59,7 +59,7 @@ class Numpy(Reader):
     GPUDirect, `NDD_GPUDIRECT=1` has kvikio read also without its driver.
 
     Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, or two arguments for
-    one end of the region, or `labels` that are not one for each of `files`; ValueError for labels that are no integers of
+    one end of the region, or `labels` that are not one for each of `files`; ValueError for labels that are not integers of
     32 bits; at its batch RuntimeError for a file that is cut off, is no `.npy` file or holds other types than bool,
     integers and floats, for a region that does not fit, and for a batch of different types or numbers of dimensions.
 

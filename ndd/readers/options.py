@@ -231,7 +231,7 @@ def listed_numbers(reader: str, indices: Any) -> list[Any]:
 
 
 def check_batch_size(reader: str, batch_size: Any, name: str = "batch_size") -> int | None:
-    """A batch size as an int, or None. RuntimeError, as in DALI, for anything that is no positive integer."""
+    """A batch size as an int, or None. RuntimeError, as in DALI, for anything but a positive integer."""
     size = plain(batch_size)
     if size is None or (type(size) is int and size > 0):
         return size and check_sample_count(reader, size, RuntimeError)
@@ -239,7 +239,7 @@ def check_batch_size(reader: str, batch_size: Any, name: str = "batch_size") -> 
 
 
 def check_device(reader: str, device: Any, allowed: tuple[str, ...]) -> str:
-    """ "cpu" or "gpu"; ValueError for what is no device or one the reader does not run on."""
+    """ "cpu" or "gpu"; ValueError for other values, and for a device that the reader does not run on."""
     kind = str(device).partition(":")[0]
     kind = "gpu" if kind == "cuda" else kind
     if kind not in ("cpu", "gpu"):

@@ -17,7 +17,7 @@ Column = (
 
 
 def holds_objects(column: Column) -> bool:
-    """Whether a column holds Python objects that are no arrays."""
+    """Whether a column holds Python objects other than arrays."""
     return isinstance(column, list) and bool(column) and not is_sample(column[0])
 
 

@@ -102,7 +102,7 @@ def _all_footers(paths: Sequence[str]) -> Any:
 
 
 def _checked(reader: str, predicate: Any) -> list[tuple[str, str, Any]]:
-    """The conditions; ValueError for what is none."""
+    """The conditions; ValueError for other values."""
     for condition in predicate:
         if not isinstance(condition, tuple | list) or len(condition) != 3 or condition[1] not in COMPARISONS:
             raise ValueError(

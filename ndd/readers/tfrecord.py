@@ -58,7 +58,7 @@ class TFRecord(Reader):
     where the record cannot be understood: to say which of the two is wrong. `shuffle_after_epoch` shuffles (in DALI 2.4.0
     it reads the same shard in stored order).
 
-    Raises: TypeError for features that are none. When the first sample is asked for, RuntimeError for no features or
+    Raises: TypeError for values that are not features. When the first sample is asked for, RuntimeError for no features or
     files, a missing, broken or empty index, not as many indices as files, more shards than records; without an index
     also for a file that is cut off or no TFRecord file. At its batch for a record that is cut off, none (as with the
     index of another file), or does not fit a feature.
@@ -190,7 +190,7 @@ def _check_count(path: str, count: int, packed_size: int) -> None:
 
 
 def are_compressed(paths: Sequence[str]) -> list[bool]:
-    """Which files gzip or zlib has compressed as a whole. One that cannot be read is none of them."""
+    """Which files gzip or zlib has compressed as a whole. A file that cannot be read is not one of them."""
     compressed: list[bool] = []
     for start in range(0, len(paths), _OPEN_AT_ONCE):
         part = paths[start : start + _OPEN_AT_ONCE]
@@ -258,7 +258,7 @@ class _Examples(ContainerStore):
         return Records.found(self._columns(features, faults), faults)
 
     def _strangers(self, features: _ParsedFeatures, offsets: np.ndarray) -> dict[int, Exception]:
-        """The records that are none, by their place."""
+        """The errors of bytes that are not records, by their position."""
         faults: dict[int, Exception] = {}
         for place in np.flatnonzero(features.states != GOOD).tolist():
             state, size, length = int(features.states[place]), int(features.sizes[place]), int(features.lengths[place])
@@ -387,7 +387,7 @@ def _output(name: str, feature: Feature) -> Output:
 
 
 def _checked(reader: str, features: Any) -> dict[str, Feature]:
-    """The features; TypeError if these are none."""
+    """The features; TypeError for other values."""
     if features is None:
         return {}
     if not isinstance(features, Mapping):

@@ -125,8 +125,8 @@ class Video(Reader):
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
     Raises (when the first sample is asked for): RuntimeError for no or several sources, a missing or malformed list, a
-    file that is no video (with `on_error="skip"` it is left out), no sequence in any of them; at its batch for a frame that
-    cannot be decoded (with `on_error="skip"` its sequence is left out).
+    file that is not a video (with `on_error="skip"` it is left out), no sequence in any of them; at its batch for a frame
+    that cannot be decoded (with `on_error="skip"` its sequence is left out).
 
     >>> import ndd, numpy as np, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "gray.mp4")

@@ -41,7 +41,7 @@ class Video(PlainVideo):
         file_list_format: start and end in a list are "timestamps" in seconds or "frames". Seconds are 32-bit numbers, cut
             off to whole ticks of the video's time base: 0.9 is a little less and means, rounded down, the frame before the
             one that is shown at 0.9; 0.9001 means that one.
-        file_list_rounding: what a moment between two frames means, or a number that is no whole one:
+        file_list_rounding: what a moment between two frames means, or a number that is not whole:
             "start_down_end_up", "start_up_end_down", "all_up" or "all_down". The end does not belong to the part.
         file_list_include_end: accepted, without effect, as in DALI 2.4.0.
         enable_frame_num: "scalar" (or True) gives the number of the first frame, i32 `[1]`, "sequence" those of all, i32
@@ -50,7 +50,7 @@ class Video(PlainVideo):
         image_type: RGB, or YCbCr: the numbers of the stream, chroma spread over the pixels.
 
     Differences from DALI: a line with a start and no end goes to the end of the video, a negative or too large moment in
-    seconds is taken for what it says, and a label that is no number is an error.
+    seconds is taken for what it says, and a label that is not a number is an error.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 

@@ -228,7 +228,7 @@ def _column(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, kind: np.dt
 
 
 def _types(reader: str, dtypes: Any) -> list[DType]:
-    """The element types that `dtypes` names; RuntimeError for one that is no number."""
+    """The element types that `dtypes` names; RuntimeError for a type that is not numeric."""
     listed = [] if dtypes is None else dtypes if isinstance(dtypes, list | tuple) else [dtypes]
     types = []
     for kind in listed:

@@ -267,7 +267,7 @@ def test_a_tree_that_leads_to_a_page_twice(tmp_path):
         struct.pack_into("<H", content, meta + 94, 32)
         struct.pack_into("<Q", content, meta + 136, 2**44)
     path.write_bytes(content)
-    with pytest.raises(RuntimeError, match="its tree leads to others, or to one twice"):
+    with pytest.raises(RuntimeError, match="its tree leads to other pages, or to one page twice"):
         len(Caffe(path=path))
 
 
@@ -300,7 +300,7 @@ def test_tables_and_lists_are_refused(tmp_path):
         table = environment.open_db(b"images")
         with environment.begin(write=True) as transaction:
             transaction.put(b"1", datum(b"a", 1), db=table)
-    with pytest.raises(RuntimeError, match="records in its main table, it has tables with names"):
+    with pytest.raises(RuntimeError, match="records in its main table, got one with named tables"):
         len(Caffe(path=tmp_path / "named"))
 
 

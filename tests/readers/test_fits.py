@@ -324,7 +324,7 @@ def test_files_compressed_by_gzip(tmp_path, fits):
     for wrong in (packed[:-9], packed[:5000], packed[:200] + b"?" * 50 + packed[250:]):
         (tmp_path / "a.fits.gz").write_bytes(wrong)
         with pytest.raises(
-            RuntimeError, match=r"sample 0 \(.*a\.fits\.gz\): .* file of gzip, it is cut off or damaged"
+            RuntimeError, match=r"sample 0 \(.*a\.fits\.gz\): .* complete gzip file, it is cut off or damaged"
         ):
             read(tmp_path / "a.fits.gz", 1)
 

@@ -1,17 +1,14 @@
 """Shards in a bucket that answers 50 ms late: the rate of a plain client with as many connections, and the local cache."""
 
-import os
+import json
 import signal
 import struct
-import subprocess
-import sys
-import textwrap
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+import warm_interpreter
 from slow_store import slow_store
 
 import ndd
@@ -114,11 +111,34 @@ def test_the_rate_of_a_plain_client(bucket, kind):
 
 
 PROGRAM = """
-    import sys, ndd
-    with ndd.io.object_store(endpoint={url!r}, cache_dir={cache!r}, cache_size=12_000_000, **{options!r}):
-        reader = ndd.readers.MDS(path="s3://pictures/mds", columns=["image", "label"], shuffle="global", seed={seed})
+import json, os, signal, sys, traceback
+url, cache, options = json.loads(sys.argv[1])
+
+def loop(seed, out):
+    import ndd
+    with ndd.io.object_store(endpoint=url, cache_dir=cache, cache_size=12_000_000, **options):
+        reader = ndd.readers.MDS(path="s3://pictures/mds", columns=["image", "label"], shuffle="global", seed=seed)
         for images, labels in reader.next_epoch(16):
-            print(*labels.torch().flatten().tolist(), flush=True)
+            print(*labels.torch().flatten().tolist(), file=out, flush=True)
+
+def start(seed):
+    read, write = os.pipe()
+    if child := os.fork():
+        os.close(write)
+        return child, os.fdopen(read)
+    try:
+        loop(seed, os.fdopen(write, "w"))
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+children = [start(seed) for seed in (1, 2, 2)]
+(killed, said), *others = children
+assert said.readline()
+os.kill(killed, signal.SIGKILL)
+labels = [[int(label) for label in said.read().split()] for _, said in others]
+print(json.dumps([labels, [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child, _ in children]]))
 """
 
 
@@ -127,22 +147,14 @@ def test_processes_share_a_cache_with_a_limit(bucket, tmp_path):
     url, _ = bucket
     cache = tmp_path / "cache"
 
-    def start(seed):
-        text = textwrap.dedent(PROGRAM.format(url=url, cache=str(cache), options=OPTIONS, seed=seed))
-        environment = {**os.environ, "PYTHONPATH": str(Path(ndd.__file__).parents[1])}
-        return subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True, env=environment)
-
     def size():
         return sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
 
-    processes = [start(seed) for seed in (1, 2, 2)]
-    assert processes[0].stdout.readline()
-    processes[0].send_signal(signal.SIGKILL)
-    for process in processes[1:]:
-        labels = process.communicate(timeout=200)[0].split()
-        assert process.returncode == 0
-        assert sorted(map(int, labels)) == list(range(COUNT))
-    assert processes[0].wait() == -signal.SIGKILL
+    done = warm_interpreter.run(PROGRAM, json.dumps([url, str(cache), OPTIONS]))
+    assert done.returncode == 0, done.stderr
+    labels, ends = json.loads(done.stdout)
+    assert ends == [-signal.SIGKILL, 0, 0], done.stderr
+    assert [sorted(of_process) for of_process in labels] == [list(range(COUNT))] * 2
     assert 4_000_000 < size() < 16_000_000
     with ndd.io.object_store(endpoint=url, cache_dir=cache, cache_size=12_000_000, **OPTIONS):
         for images, labels in ndd.readers.MDS(path="s3://pictures/mds", columns=["image", "label"]).next_epoch(32):

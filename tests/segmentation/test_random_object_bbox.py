@@ -9,7 +9,7 @@ from cases import each_of
 from compare import check_same
 
 import ndd
-from ndd.segmentation.random_object_bbox import _kept
+from ndd.segmentation.random_object_bbox import _cached
 
 REGISTRY_CASES = {
     "segmentation.random_object_bbox": each_of(
@@ -62,7 +62,7 @@ def test_objects_are_those_of_opencv():
     for density in (0.3, 0.6, 0.9):
         mask = (rng.random((60, 45)) < density).astype(np.int32)
         ndd.segmentation.random_object_bbox(mask, cache_objects=True)[0].evaluate()
-        found, labels = next(reversed(_kept.values()))
+        found, labels = next(reversed(_cached.values()))
         _, _, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
         x, y, w, h = stats[1:, :4].T
         expected = np.stack([y, x, y + h, x + w], axis=1)

@@ -51,7 +51,7 @@ class Header(NamedTuple):
 
 
 def header_length(beginning: bytes) -> int:
-    """The bytes of the header, from the first 12 of a file. ValueError if it is no `.npy` file."""
+    """The bytes of the header, from the first 12 of a file. ValueError if it is not a `.npy` file."""
     if beginning[:6] != _MAGIC or len(beginning) < 12:
         raise ValueError(f"expected a .npy file, which begins with {_MAGIC!r}, got {beginning[:6]!r}")
     if beginning[6] not in (1, 2, 3):

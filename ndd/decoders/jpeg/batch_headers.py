@@ -13,8 +13,9 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
 from ndd._tensor.memory import memory_at
 
-# The facts of a picture: as what it may be decoded as it is (JPEG, PNG; 0: Python decides), size as stored, channels, EXIF
-# orientation, and 1 if it is a JPEG whose first scan has all components (decoders stop behind it, whatever follows), else 0.
+# The facts of a picture: the format as which it may be decoded as it is (JPEG, PNG; 0: Python decides), size as stored,
+# channels, EXIF orientation, and 1 if it is a JPEG whose first scan has all components (decoders stop behind it, whatever
+# follows), else 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
 JPEG, PNG = 1, 2
 FIRST_SWAPPED = 5  # orientations from here on swap height and width
@@ -98,7 +99,7 @@ def _u16(data, at):
 @kernel(light=True)
 def _walk(data, first, end, facts, copied):
     """Reads the segments up to the pixels; gives whether this is a plain picture of YCbCr or gray. Makes the EXIF of a copy
-    plain. Of a file that is no copy, one with application segments behind the frame header is left to Python."""
+    plain. A file that is not a copy and has application segments after the frame header is left to Python."""
     if end - first < _LEAST or data[first] != 0xFF or data[first + 1] != 0xD8:
         return False
     at, exif, exif_end = first + 2, np.int64(0), np.int64(0)

@@ -22,7 +22,7 @@ _RGB_NAMES = (82, 71, 66)  # components that are called "R", "G" and "B"
 
 
 def read_header(data: memoryview) -> Header | None:
-    """The header, from the segments up to the first scan. None for a damaged file, or one that is no JPEG."""
+    """The header, from the segments up to the first scan. None for a damaged file, or one that is not a JPEG."""
     if len(data) < _FRAME_BYTES or data[0] != 0xFF or data[1] != 0xD8:
         return None
     frame: tuple[int, memoryview] | None = None

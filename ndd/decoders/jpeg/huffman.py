@@ -75,7 +75,8 @@ def _is_made(codes, table, kept, made_of, which):
         differs |= codes[k] != kept[k]
     if differs:
         made_of[which] = 0
-        kept[:] = codes
+        for k in range(len(codes)):  # for `kept[:] = codes` numba compiles the text of an error, which takes a second
+            kept[k] = codes[k]
     return not differs
 
 

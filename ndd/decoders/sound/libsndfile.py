@@ -41,7 +41,7 @@ def connect(address_of: Callable[[str], int]) -> None:
 
 @kernel
 def opened(address, nbytes, name, info):
-    """Opens the bytes at `address`: gives (handle, file), handle 0 for data that is no sound; fills `info`, int32 `[8]`."""
+    """Opens the bytes at `address`: gives (handle, file), handle 0 for data that is not sound; fills `info`, int32 `[8]`."""
     file = _memory_file(name.ctypes.data, _CLOSED_BY_EXEC)
     done = np.int64(0)
     while file >= 0 and done < nbytes:

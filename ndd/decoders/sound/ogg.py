@@ -137,7 +137,8 @@ def packets(data, begin, nbytes):
     while at < nbytes:
         segments, position = np.int64(data[at + 26]), little_endian(data, at + 6, 8)
         place, last = at + _HEAD + segments, np.int64(-1)
-        lacing[:segments] = data[at + _HEAD : place]
+        for s in range(segments):
+            lacing[s] = data[at + _HEAD + s]
         for s in range(segments):
             size = np.int64(lacing[s])
             for k in range(size):

@@ -222,6 +222,13 @@ def _spectra(words, at, end, table, values, mapping, half, lines, stride, height
 
 
 @kernel
+def _copy(source, out):
+    """`out[:] = source[: len(out)]`, for which numba compiles the text of an error, which takes a second."""
+    for k in range(min(len(out), len(source))):
+        out[k] = source[k]
+
+
+@kernel
 def _overlap(before, half_before, now, half, window):
     """Adds the first half of a block to the second half of the one before."""
     short = min(half_before, half)
@@ -230,7 +237,7 @@ def _overlap(before, half_before, now, half, window):
     for k in range(short):
         faded[k] = faded[k] * window[short - 1 - k] + risen[k] * window[k]
     if half > short:
-        before[left + short : total] = risen[short : total - left]
+        _copy(risen[short:], before[left + short : total])
 
 
 @kernel
@@ -291,11 +298,11 @@ def samples(address, words, begin, nbytes, length, table, values, factors, order
                     _overlap(before, half_before, now, half, slope)
                     target = position - first
                     if channels == 1:
-                        flat[target + skipped : target + kept] = before[skipped:kept]
+                        _copy(before[skipped:], flat[target + skipped : target + kept])
                     else:
                         for i in range(skipped, kept):
                             out[target + i, c] = before[i]
-                before[:half] = line
+                _copy(line, before[:half])
         position, half_before, at = after, half, end
         if positions[k] >= 0 and positions[k] != position and (k + 1 < count or position < length):
             return False

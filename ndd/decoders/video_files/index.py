@@ -29,7 +29,7 @@ _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is
 
 
 def scan(source: str | np.ndarray) -> Index:
-    """Makes the index of a video. RuntimeError for a file that is no video.
+    """Makes the index of a video. RuntimeError for a file that is not a video.
 
     The index has, as arrays: `times` of the frames in ticks of the `time_base` (a fraction), ascending; `decode_times`, for
     seeking; `keys`, the numbers of frames where decoding may begin; `marks`, to recognise the packet of a frame; `size`, height

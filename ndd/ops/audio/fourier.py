@@ -119,7 +119,8 @@ def powers(rows: np.ndarray, power: int, out: np.ndarray) -> None:
 def _powers(rows, handle, root, row, out):
     n = rows.shape[1]
     for t in range(len(rows)):
-        row[:n] = rows[t]
+        for k in range(n):
+            row[k] = rows[t, k]
         forward(handle, row.ctypes.data)
         power_of_row(row, root, out[t])
 

@@ -1,4 +1,4 @@
-"""Captured loops over a reader, `next_epoch(batch_size, capture=True)`: which of them there may be."""
+"""Captured loops over a reader, `next_epoch(batch_size, capture=True)`, and the rules for them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class CapturedLoops:
-    """What a reader keeps of its captured loops.
+    """The captured loops of a reader.
 
     Attributes:
-        loop: what the first iteration of all of them did.
+        loop: the recorded first iteration, common to all of them.
         checkpointing: the reader belongs to a checkpoint.
     """
 

@@ -1,4 +1,4 @@
-"""`Progress`: how far a reader has come. Bookkeeping only; it reads nothing and holds no thread."""
+"""`Progress`: the position of a reader. Bookkeeping only: it reads nothing and has no thread."""
 
 from __future__ import annotations
 

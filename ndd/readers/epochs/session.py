@@ -1,4 +1,4 @@
-"""`Session`: a reader at work. `Reader` and `Epoch` are thin: they call it."""
+"""`Session`: the work of a reader, which `Reader` and `Epoch` call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
 
 
 class Session(BatchMaker):
-    """What a reader has open and where it stands: its data, its place, what is read ahead, and the lock for all of these.
+    """The open data of a reader, its position, the batches read ahead, and the lock for all of these.
 
     Attributes:
         progress: the place.
@@ -60,7 +60,7 @@ class Session(BatchMaker):
         self.in_flight = StepsInFlight(self.progress)
         self._taking = False  # a step is being taken from what is read ahead
         self.peeked = PeekedBatches()
-        self._last: LastBatch = "fill"  # how what is read ahead was cut into batches
+        self._last: LastBatch = "fill"  # how the batches read ahead were cut
         self.recordings: dict[Any, Any] = {}  # of each output: what loops do with its batches, see `_lookahead`
 
     def entered(self) -> threading.RLock:

@@ -1,4 +1,4 @@
-"""`ReaderState`: where a reader stands, as a line of JSON."""
+"""`ReaderState`: the position of a reader, as a line of JSON."""
 
 from __future__ import annotations
 

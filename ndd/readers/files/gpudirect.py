@@ -61,7 +61,7 @@ def usable(reader: str) -> bool:
         return wish == "1" or (
             kvikio.cufile_driver.get("is_gds_available") and not kvikio.defaults.is_compat_mode_preferred()
         )
-    except Exception as error:  # it loads several libraries, and one that is missing is no ImportError
+    except Exception as error:  # it loads several libraries, and a missing one does not raise ImportError
         if wish == "1":
             raise RuntimeError(
                 f"{reader}: NDD_GPUDIRECT=1 wants kvikio, which cannot be used ({type(error).__name__}: {error}): "

@@ -37,9 +37,9 @@ from ndd.readers.files.file_reading import status
 
 Index = dict[str, np.ndarray]
 Check = Callable[[Index, int], bool]
-"""Whether something can be the index of a container of so many bytes. What it raises means that it cannot."""
+"""Whether a value can be the index of a container of this many bytes. An exception means that it cannot."""
 
-_FORMAT = 3  # of the files written here
+_FORMAT = 3  # the version of the files written here
 _INDEXES = "indexes"
 _LEAST = 1 << 20  # bytes: a smaller container is indexed in less time than a file takes to find and check
 LEAST_TEXT = 1 << 16  # the same for a list of records as text, whose lines take at least 4 us each
@@ -77,7 +77,7 @@ def cached(
         if known is not None and _fits(check, known, size):
             return known
     index = build()
-    if _state(container, kind, version) == before:  # else it changed while it was indexed
+    if _state(container, kind, version) == before:  # otherwise it changed while it was indexed
         folder = folder_to_write(chosen, others, _INDEXES)
         if folder is not None:
             _save(folder / name, before, index)

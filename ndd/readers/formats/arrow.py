@@ -136,7 +136,7 @@ def _lists(name: str, taken: Any, inner: Any, empty: tuple[int, ...]) -> Found:
             listed = row.as_py()
             try:
                 values = np.array(listed, kind)
-                if not values.size:  # its inner lists do not say how many numbers they would hold
+                if not values.size:  # the inner lists of an empty list do not say how many numbers they would hold
                     values = values.reshape(*values.shape, *empty[values.ndim :])
                 values = values if values.ndim == depth else listed
             except (ValueError, TypeError):
@@ -150,7 +150,7 @@ def _nulls(array: Any) -> np.ndarray:
 
 
 def _bytes(name: str, column: Any, rows: np.ndarray) -> Found:
-    """Bytes of some rows, in pooled memory: rows of a batch must not keep all of their row group."""
+    """The bytes of some rows in pooled memory: rows of a batch must not hold the memory of their whole row group."""
     views = _views(column, rows)
     wrong: dict[int, Exception] = {place: _null(name) for place, view in enumerate(views) if view is None}
     return _packed(views), wrong
@@ -235,7 +235,7 @@ def _child(chunk: Any, field: str) -> Any:
 
 
 def check_columns(reader: str, path: str, columns: Sequence[str], there: Sequence[str]) -> None:
-    """RuntimeError for a column that is not there."""
+    """Raises RuntimeError for a missing column."""
     missing = [name for name in columns if name not in there]
     if missing:
         raise RuntimeError(f"{reader}: columns: {path} has no column {missing[0]!r}; it has {', '.join(there)}")
@@ -246,7 +246,7 @@ _MOST_SAVED = 1 << 13  # times that data may grow: a size in a damaged index mus
 
 
 def inflated(codec: str, data: np.ndarray, size: int) -> np.ndarray:
-    """Data that a codec has compressed from `size` bytes. ValueError if it is not that."""
+    """Decompresses data to `size` bytes. ValueError if it has another size."""
     if codec not in _CODECS:
         raise ValueError(f"expected one of the compressions {', '.join(_CODECS)}, got {codec!r}")
     if not 0 <= size <= _MOST_SAVED * (len(data) + 8):
@@ -270,7 +270,7 @@ def inflated(codec: str, data: np.ndarray, size: int) -> np.ndarray:
 
 
 def _snappy_size(data: np.ndarray) -> int:
-    """The size that snappy data say their content has: a number of up to five bytes, 7 bits each, at the beginning."""
+    """The size of the content that snappy data state: a number of up to five bytes, 7 bits each, at the beginning."""
     size = 0
     for place, byte in enumerate(data[:5].tolist()):
         size |= (byte & 127) << 7 * place
@@ -280,11 +280,11 @@ def _snappy_size(data: np.ndarray) -> int:
 
 
 def frame_size(frame: np.ndarray) -> int:
-    """The size that the header of a frame of zstd says its content has. ValueError if it does not say it."""
+    """The size of the content that the header of a zstd frame states. ValueError if it does not state it."""
     described = int(frame[4]) if len(frame) > 4 else 0
     single, form = described >> 5 & 1, described >> 6
     at = 5 + (not single) + (0, 1, 2, 4)[described & 3]
     width = (single, 2, 4, 8)[form]
     if not width or len(frame) < at + width:
-        raise ValueError("expected a frame of zstd that says its size")
+        raise ValueError("expected a zstd frame that states the size of its content")
     return int.from_bytes(frame[at : at + width].tobytes(), "little") + (256 if width == 2 else 0)

@@ -20,7 +20,7 @@ _LARGEST = 1 << 28  # bytes of a message's description
 def record_batches(path: str) -> Index:
     """`offset`, `size` (of message and data, in bytes) and `rows` of each record batch, and the offset and size of the schema.
 
-    OSError for a file that cannot be read, ValueError for one that is no Arrow file.
+    OSError for a file that cannot be read, ValueError for one that is not an Arrow file.
     """
     return cached(path, "arrow", 1, lambda: _scanned(path), check=_fits)
 
@@ -67,7 +67,7 @@ def _scanned(path: str) -> Index:
 
 
 def _described(path: str, at: int, text: bytes) -> tuple[int, int, int]:
-    """The type of a message, the size of its data, and the rows of a record batch, of its flatbuffer."""
+    """The type of a message, the size of its data, and the rows of a record batch, from its flatbuffer."""
     try:
         message = struct.unpack_from("<I", text)[0]
         kind = _field(text, message, 1, "<B")
@@ -84,7 +84,7 @@ def _described(path: str, at: int, text: bytes) -> tuple[int, int, int]:
 
 
 def _place(text: bytes, table: int, number: int) -> int:
-    """Where a field of a table lies; 0 where it has the default. struct.error outside of the text."""
+    """The position of a table's field; 0 if it has the default. struct.error for a position outside of the text."""
     vtable = table - struct.unpack_from("<i", text, table)[0]
     if not 0 <= vtable < len(text):
         raise struct.error("outside")

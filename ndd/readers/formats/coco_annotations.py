@@ -1,7 +1,8 @@
 """COCO annotation files: a JSON text as arrays, in one pass over the wanted keys; segmentations as places in the text.
 
-Segmentations are most of the text. A first pass notes where each stands; it is decoded when its sample is read. What is
-left is decoded by msgspec, which skips what nobody asked for and keeps no dicts: of 500 MB a third, in a third of the time.
+Segmentations are most of the text. A first pass notes where each one is; it is decoded when its sample is read. msgspec
+decodes the rest. It skips the keys that are not needed and makes no dicts, which takes a third of the memory (of 500 MB) and
+a third of the time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ndd.readers.formats.coco_masks import Outline, Run, counts_of_text
 _VERSION = 1  # of the index
 _LIST, _KEY = (np.frombuffer(word, np.uint8) for word in (b"annotations", b"segmentation"))
 _SPACE, _END = b" \t\r\n", ord("}")
-_LEAST = 64  # bytes that an annotation has; there may be shorter ones
+_LEAST = 64  # bytes of a typical annotation; there may be shorter ones
 _PLACE = re.compile(r"\$\.(images|annotations|categories)\[(\d+)\]")
 
 
@@ -52,12 +53,12 @@ _PLACES = {"numbers": "int64 a", "starts": "int64 a", "lengths": "int64 a"}
 
 
 def _is_of(index: Index, size: int) -> bool:
-    """Whether an index can be that of a text."""
+    """Whether an index may belong to a text."""
     return has_columns(index, **_COLUMNS) and _is_ordered(index)
 
 
 def _is_of_with_places(index: Index, size: int) -> bool:
-    """The same of one with places in a text of this size."""
+    """The same for an index with positions in a text of this size."""
     return (
         has_columns(index, **_COLUMNS, **_PLACES)
         and _is_ordered(index)
@@ -107,14 +108,15 @@ def _built(reader: str, path: str, places: bool) -> Index:
 
 
 def _divided(text: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The text without its segmentations, and where these are in it."""
+    """The text without its segmentations, and their positions."""
     starts, lengths = _segmentations(text)
     left = np.empty(len(text) - int(lengths.sum()) + int((lengths > 0).sum()), np.uint8)
     return left[: json_places.without(text, starts, lengths, left)], starts, lengths
 
 
 def _segmentations(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the segmentation of each annotation begins, and its length; something for a text that is no JSON."""
+    """Where the segmentation of each annotation begins, and its length. For a text that is not JSON the numbers mean
+    nothing."""
     end = len(text)
     while end and text[end - 1] in _SPACE:
         end -= 1
@@ -134,7 +136,7 @@ def _integers(items: list[Any], name: str) -> np.ndarray:
 
 
 def _decoded(reader: str, path: str, text: np.ndarray) -> Any:
-    """The file, of its text without segmentations. What is wrong is said of the whole text."""
+    """The decoded file, from its text without segmentations. Errors refer to the whole text."""
     kinds = _kinds()
     try:
         return kinds.decode(text.data, type=kinds.File)
@@ -255,7 +257,7 @@ def _kinds() -> Any:
         plain = struct("Annotation", [*annotation, ("iscrowd", integer | bool, 0)], gc=False)
         return struct("File", [images, ("annotations", list[plain], []), categories])
 
-    # No tuples, which the garbage collector would walk through again and again: a third of the time.
+    # Not tuples: the garbage collector would walk through them again and again, for a third of the time.
     sides = [(name, float) for name in ("x", "y", "width", "height")]
     box = struct("Box", sides, array_like=True, forbid_unknown_fields=True, gc=False)
     counted = struct("RunLengths", [("size", tuple[integer, integer]), ("counts", str | list[integer])], gc=False)

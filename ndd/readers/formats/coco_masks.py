@@ -34,7 +34,7 @@ class Outline(NamedTuple):
     Attributes:
         rows: i32 [P, 3], for each polygon: which box it belongs to, its first vertex and the one after its last.
         vertices: f32 [V, 2], x and y in pixels.
-        runs: masks of objects that are told as run lengths.
+        runs: masks of objects that are given as run lengths.
     """
 
     rows: np.ndarray
@@ -46,7 +46,7 @@ def painted(outline: Outline, labels: np.ndarray, height: int, width: int) -> np
     """The labels of the pixels, i32 [height, width, 1], 0 where there is no object.
 
     Higher labels cover lower ones. A label is painted where one of its polygons is, or, if it has none, where one of
-    its run lengths is (DALI takes the last of them only). ValueError for sizes, outlines or runs that cannot be.
+    its run lengths is (DALI takes the last of them only). ValueError for impossible sizes, outlines or runs.
     """
     if not (height > 0 and width > 0 and height * width < _LARGEST):
         raise ValueError(f"expected the height and width of the image, got height {height} and width {width}")
@@ -56,7 +56,7 @@ def painted(outline: Outline, labels: np.ndarray, height: int, width: int) -> np
     try:
         flat, turned = np.zeros(height * width, np.int32), np.empty((height, width), np.int32)
     except MemoryError:
-        raise ValueError(f"expected a mask that there is memory for, got height {height} and width {width}") from None
+        raise ValueError(f"expected a mask that fits into memory, got height {height} and width {width}") from None
     shapes = labels[outline.rows[:, 0]].tolist()
     parts = list(zip(shapes, rasterised(outline, height, width), strict=True))
     outlined = set(shapes)
@@ -80,7 +80,7 @@ def rasterised(outline: Outline, height: int, width: int) -> list[np.ndarray]:
         length = np.abs(np.diff(points, axis=0, append=points[:1])).sum()
         if not (length < _LONGEST and np.abs(points).max(initial=0) < _LONGEST):
             raise ValueError(f"polygon of object {place}: expected coordinates in pixels, got an outline of {length:g}")
-        if len(points) < 3:  # the tools take two corners for a box, and read on where there is none
+        if len(points) < 3:  # the tools take two corners for a box, and read beyond the end if there are none
             points = np.concatenate([points, np.repeat(points[-1:] if len(points) else np.zeros((1, 2)), 3, 0)])
         polygons.append(points.ravel())
     if not polygons:

@@ -1,4 +1,4 @@
-"""DALI's files of preprocessed COCO annotations: written for it, and read, its own included.
+"""Reads and writes DALI's files of preprocessed COCO annotations.
 
 All numbers are little-endian. Each file but `filenames.dat` (a name a line) begins with a count, i32: of items, but in
 `boxes.dat` of numbers.
@@ -48,10 +48,10 @@ def save(
     outlines: list[Outline] | None,
     sizes: np.ndarray | None,
 ) -> None:
-    """Writes the files of a data set. OSError where that fails; ValueError for what they cannot hold.
+    """Writes the files of a data set. OSError if that fails; ValueError for values that the files cannot hold.
 
     Args:
-        folder: there must be one.
+        folder: an existing folder.
         names: of the image files.
         boxes, labels: of each image.
         ids: of the images, if they are wanted.
@@ -113,7 +113,7 @@ def _replace(folder: str, name: str, parts: Iterable[bytes]) -> None:
 
 
 class Preprocessed:
-    """A folder of such files. Its parts are read when they are asked for; RuntimeError if one is missing or damaged."""
+    """A folder of such files, read on demand; RuntimeError if one is missing or damaged."""
 
     def __init__(self, reader: str, folder: str):
         self._reader, self._folder = reader, folder
@@ -154,7 +154,7 @@ class Preprocessed:
             for _ in range(struct.unpack_from("<i", data)[0]):
                 height, width, count = _RUN_HEAD.unpack_from(data, at)
                 at += _RUN_HEAD.size
-                if count < 0:  # NumPy would take all that there is
+                if count < 0:  # NumPy would take all the rest
                     raise ValueError(f"{count} lengths")
                 masks.append((height, width, np.frombuffer(data, "<u4", count, at).astype(np.int64)))
                 at += 4 * count

@@ -21,13 +21,13 @@ class Field(NamedTuple):
 
     name: str
     size: int | None
-    """In bytes; None if each sample says it."""
+    """The size in bytes; None if each sample states it."""
     decode: np.dtype[Any] | Callable[[np.ndarray], Any] | None
     """The type of a number; a function of the bytes (u8), which raises ValueError; None: the bytes themselves."""
 
 
 class Layout:
-    """How samples are divided into fields, and which of these are wanted, in order."""
+    """How samples are divided into fields, and the wanted fields, in order."""
 
     def __init__(self, fields: Sequence[Field], wanted: Sequence[str]):
         names = [field.name for field in fields]
@@ -104,7 +104,7 @@ def array_of(data: np.ndarray, kind: Any, shape: Sequence[int] | None = None) ->
 
 
 def uint32s(data: np.ndarray, start: int, count: int) -> list[int]:
-    """Numbers at a place of the data. ValueError where these end before."""
+    """Numbers at a position of the data. ValueError if the data ends before them."""
     if start < 0 or count > (len(data) - start) // 4:
         raise ValueError(f"expected {count} numbers at byte {start}, got {len(data)} bytes")
     return np.frombuffer(data[start : start + 4 * count].tobytes(), "<u4").tolist()
@@ -122,7 +122,7 @@ def raw_picture(data: np.ndarray) -> np.ndarray:
 
 
 def listed(decode: Callable[[np.ndarray], Any], start: int) -> Callable[[np.ndarray], list[Any]]:
-    """Several values: after `start` bytes their number, their sizes, and they themselves."""
+    """Several values: after `start` bytes come their number, their sizes, and the values."""
 
     def values(data: np.ndarray) -> list[Any]:
         (count,) = uint32s(data, start, 1)

@@ -23,8 +23,8 @@ from ndd.readers.stores.records import MOST_THREADS, Records
 
 AVAILABLE = compiled.AVAILABLE and sys.byteorder == "little"
 
-_SECONDS_OF_A_SHARE = 1e-3  # the least: another thread is awake after 50 us
-# Bytes: of more no single array is made, for the pool of memory keeps 1 GB of a size, and several batches are under way.
+_SECONDS_OF_A_SHARE = 1e-3  # the least for one more thread, which takes 50 us to wake
+# Bytes: a larger batch is not one array, since the memory pool keeps 1 GB of a size and several batches are under way.
 _ONE_ARRAY = 1 << 28
 _OPEN_AT_ONCE = 32  # by Python
 _WIDEST = 8  # bytes of an element
@@ -33,7 +33,7 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", 0)
 
 
 class FitsNames:
-    """The files of a data set, and what was learned of those read so far: it serves the next ones.
+    """The files of a data set, and facts about those read so far, which help with the next ones.
 
     Args:
         folder: which `names` are relative to; "" is the current one.
@@ -56,7 +56,7 @@ class FitsNames:
 
     @classmethod
     def of(cls, folder: str, names: Sequence[str], indices: Sequence[int]) -> FitsNames | None:
-        """None where compiled code cannot open files, or files of these names."""
+        """None if compiled code cannot open files, or files of these names."""
         try:
             return cls(folder, names, indices) if AVAILABLE else None
         except ValueError:
@@ -81,7 +81,7 @@ class FitsNames:
         return facts
 
     def learn(self, nbytes: np.ndarray) -> None:
-        """Takes in how many bytes the images of some files had, `[files, outputs]`."""
+        """Notes how many bytes the images of some files had, `[files, outputs]`."""
         middle = np.sort(nbytes, axis=0)[len(nbytes) // 2]
         equal = (nbytes == middle).sum(axis=0) * 2 > len(nbytes)
         mean = nbytes.sum(axis=0) // len(nbytes)
@@ -155,7 +155,7 @@ class FitsBatch:
             self._others[job].update(zip(places, read_images(paths, self._names.indices.tolist()), strict=True))
 
     def _read_again(self, places: np.ndarray, nbytes: np.ndarray) -> np.ndarray:
-        """Reads files that there was no room for; now it is known how much they need, `[files, outputs]`."""
+        """Reads the files that lacked room; their sizes, `[files, outputs]`, are known now."""
         new = [_room(int(total)) for total in (nbytes + _WIDEST).sum(axis=0)]
         rooms = np.array([(buffer.ctypes.data, 0, buffer.nbytes) for buffer in new], np.int64)
         facts = self._names.read(self._numbers[places], rooms)
@@ -208,5 +208,5 @@ def _room(nbytes: int) -> np.ndarray:
 
 
 def _lately(before: float, seconds: float) -> float:
-    """Of what a file took: a thread that was held up says little."""
+    """Notes the time that a file took. A thread that was held up says little."""
     return seconds if not before else min(seconds, (3 * before + seconds) / 4)

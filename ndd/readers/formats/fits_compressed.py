@@ -1,8 +1,8 @@
 """FITS images that are compressed tile by tile: a table with a row for each tile, which astropy decodes.
 
-Astropy believes what a header says: it looks for 300,000,000 columns if there are to be so many, and its decoders read on behind
-the end of a tile. So what the header counts is held against the data before, tiles too, and astropy is given a header made anew
-of what was looked at. (FITS Standard 4.0, sections 7.3 and 10.)
+Astropy trusts the header: it looks for 300,000,000 columns if the header claims so many, and its decoders read beyond the
+end of a tile. So the numbers in the header are compared with the data and its tiles first, and astropy gets a new header
+made of the checked values. (FITS Standard 4.0, sections 7.3 and 10.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BLOCK, _CARD = 2880, 80
 _WIDTHS = {"L": 1, "B": 1, "A": 1, "I": 2, "J": 4, "E": 4, "K": 8, "D": 8, "P": 8, "C": 8, "M": 16, "Q": 16}
 _FORM = re.compile(r"'(\d{0,9})([A-Z])([A-Z]?)")
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
-# What decoding needs; astropy takes what else a header may hold from other cards.
+# The cards that decoding needs.
 _NEEDED = re.compile(
     r"XTENSION|BITPIX|NAXIS[12]?|PCOUNT|GCOUNT|TFIELDS|THEAP|T(TYPE|FORM)\d{1,3}|ZIMAGE|ZCMPTYPE|ZBITPIX|ZNAXIS\d{0,3}|"
     r"ZTILE\d{1,3}|ZNAME\d{1,3}|ZVAL\d{1,3}|ZQUANTIZ|ZDITHER0|ZBLANK|BLANK|BSCALE|BZERO"
@@ -34,11 +34,11 @@ _CHECKED = (
     "GZIP_2",
     "PLIO_1",
     "HCOMPRESS_1",
-)  # the decoder of Rice's code stops at the end of a tile by itself
+)  # the decoder of Rice codes stops at the end of a tile by itself
 _OF_TILES = ("COMPRESSED_DATA", "GZIP_COMPRESSED_DATA", "UNCOMPRESSED_DATA")
 _MOST = 2**31 - 1
 _LARGE_TILE = 1 << 28  # pixels: the bytes of more do not fit the 32 bits in which astropy's decoders count
-# An image of more bytes than the first needs at least a byte of data for so many of its own: what is left is a bomb.
+# An image of more bytes than the first number needs a byte of data for every so many of its own: anything else is a bomb.
 _LARGE, _RATIO = 1 << 28, 4096
 _EMPTY_PRIMARY = b"".join(
     card.ljust(_CARD)
@@ -55,7 +55,7 @@ class _Column(NamedTuple):
 
 
 def decompressed(header: np.ndarray, data: np.ndarray) -> np.ndarray:
-    """The image in a table of compressed tiles. ValueError for one that is damaged, or claims more than its data can hold."""
+    """The image in a table of compressed tiles. ValueError if it is damaged, or claims more than its data can hold."""
     try:
         from astropy.io import fits
     except ImportError as error:
@@ -75,7 +75,7 @@ def decompressed(header: np.ndarray, data: np.ndarray) -> np.ndarray:
 
 
 def _cards(text: bytes) -> dict[str, str]:
-    """What the cards that are needed say."""
+    """The values of the cards that are needed."""
     cards: dict[str, str] = {}
     for start in range(0, len(text), _CARD):
         card = text[start : start + _CARD].decode("latin-1")
@@ -95,10 +95,10 @@ def _cards(text: bytes) -> dict[str, str]:
 
 
 class _Table:
-    """What a header says of the table and of its image; ValueError for what cannot be.
+    """A header's facts about the table and its image; ValueError for impossible ones.
 
     Attributes:
-        gap: bytes between the rows and what their places point into.
+        gap: bytes between the rows and the heap that they point into.
     """
 
     def __init__(self, cards: dict[str, str], data: np.ndarray):
@@ -149,7 +149,7 @@ class _Table:
             )
 
     def header(self) -> bytes:
-        """A header of the cards that were looked at."""
+        """A header made of the checked cards."""
         cards = [f"{keyword:<8}= {value:>20}".ljust(_CARD).encode("latin-1") for keyword, value in self._ordered()]
         text = b"".join([*cards, b"END".ljust(_CARD)])
         return text.ljust(-(-len(text) // _BLOCK) * _BLOCK)
@@ -160,7 +160,7 @@ class _Table:
         return list(values.items())
 
     def check(self) -> None:
-        """ValueError for an image that the data cannot hold, and for tiles that are not whole."""
+        """Raises ValueError for an image that the data cannot hold, and for incomplete tiles."""
         if self._method not in _METHODS:
             raise ValueError(
                 f"expected ZCMPTYPE {', '.join(_METHODS)} of a compressed FITS image, got {self._method!r}"
@@ -193,14 +193,17 @@ class _Table:
         """Numbers that astropy hands to decoders in C."""
         if self._text("ZQUANTIZ").startswith("SUBTRACTIVE"):
             self._number("ZDITHER0", 1, 10000)
-        limits = {"BLOCKSIZE": (1, 1 << 16), "BYTEPIX": (1, 8)}  # others are in the tiles too, or lead to no memory
+        limits = {
+            "BLOCKSIZE": (1, 1 << 16),
+            "BYTEPIX": (1, 8),
+        }  # the others are in the tiles too, or do not address memory
         for k in range(1, 1000):
             name = self._text(f"ZNAME{k}").upper()
             if name in limits and self._method in ("RICE_1", "RICE_ONE"):
                 self._number(f"ZVAL{k}", *limits[name])
 
     def _places(self, name: str) -> np.ndarray:
-        """Bytes and place of the data of each tile, int64 `[rows, 2]`."""
+        """The size and the position of each tile's data, int64 `[rows, 2]`."""
         column = self._columns[name]
         if column.form not in ("P", "Q"):
             raise ValueError(
@@ -243,7 +246,7 @@ class _Table:
 
 
 def _unpacked_size(tile: np.ndarray, most: int) -> int:
-    """How many bytes gzip has packed; more than `most` for damaged data too."""
+    """The number of bytes that gzip has packed; more than `most` if the data is damaged."""
     try:
         return len(zlib.decompressobj(31).decompress(tile.tobytes(), most + 1))
     except zlib.error:

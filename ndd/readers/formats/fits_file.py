@@ -22,10 +22,10 @@ from ndd.readers.files.file_reading import OpenFiles
 from ndd.readers.formats.fits_compressed import decompressed
 
 _BLOCK, _CARD = 2880, 80
-_GZIP = b"\x1f\x8b"  # how a file begins that was compressed as a whole
+_GZIP = b"\x1f\x8b"  # the first bytes of a file that was compressed as a whole
 _WHOLE = 1 << 20  # bytes: files up to this size are read in one piece
-_PREFIX = 1 << 16  # of larger files: holds the headers of most
-_LONGEST = 4096  # blocks of a header: 12 MB; what has no end after that is no header
+_PREFIX = 1 << 16  # of larger files: enough for most headers
+_LONGEST = 4096  # blocks of a header: 12 MB; a longer one is not a header
 _TYPES = {8: "u1", 16: ">i2", 32: ">i4", 64: ">i8", -32: ">f4", -64: ">f8"}
 _UNSIGNED = {(8, -128.0): "i1", (16, 2.0**15): "u2", (32, 2.0**31): "u4", (64, 2.0**63): "u8"}  # (BITPIX, BZERO)
 _KEPT = {b"XTENSION", b"BITPIX", b"NAXIS", b"PCOUNT", b"GCOUNT", b"GROUPS", b"BSCALE", b"BZERO", b"BLANK", b"ZIMAGE"}
@@ -34,7 +34,8 @@ Read = Callable[[int, int], np.ndarray]  # bytes of a file: (offset, size)
 
 
 class Hdu(NamedTuple):
-    """A header, as far as it says what the data are; `header`, `data` and `end` are offsets in the file, `size` is bytes."""
+    """The part of a header that describes the data; `header`, `data` and `end` are offsets in the file, `size` is in
+    bytes."""
 
     text: bytes
     cards: dict[str, str]
@@ -50,7 +51,7 @@ class Hdu(NamedTuple):
         return self.data + -(-self.size // _BLOCK) * _BLOCK
 
     def number(self, keyword: str, default: float | None = None) -> Any:
-        """A number: an int where there is no default or an int one. ValueError if it is missing or none."""
+        """A number: an int if there is no default or the default is an int. ValueError if it is missing or not a number."""
         text = self.cards.get(keyword)
         if text is None and default is not None:
             return default
@@ -79,7 +80,7 @@ class Hdu(NamedTuple):
 
 
 def read_images(paths: Sequence[str], indices: Sequence[int]) -> list[tuple[np.ndarray, ...] | Exception]:
-    """The images in HDUs `indices` (from 1) of some files, or what is wrong with a file. Small files are read together."""
+    """The images in HDUs `indices` (from 1) of some files, or the error of a file. Small files are read together."""
     with OpenFiles(paths) as files:
         sizes = np.where(files.sizes > _WHOLE, _PREFIX, files.sizes)
         beginnings = files.read(np.arange(len(paths)), np.zeros(len(paths)), sizes)
@@ -123,16 +124,16 @@ def _range(files: OpenFiles, place: int, offset: int, size: int) -> np.ndarray:
 
 
 def _unpacked(packed: np.ndarray) -> np.ndarray:
-    """A whole file that gzip has compressed, as it was before."""
+    """The content of a file that gzip has compressed as a whole."""
     try:
         return np.frombuffer(gzip.decompress(packed.data), np.uint8)
     except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"expected a whole file of gzip, it is cut off or damaged: {error}") from error
+        raise ValueError(f"expected a complete gzip file, it is cut off or damaged: {error}") from error
 
 
 def _hdus(read: Read, count: int, before: Sequence[Hdu] = ()) -> list[Hdu]:
-    """The first HDUs of a file, at most `count`; `before` are those of another one, which most often begins in the same way.
-    ValueError if it is no FITS file."""
+    """The first HDUs of a file, at most `count`; `before` are those of another file, which most often begins in the same
+    way. ValueError if it is not a FITS file."""
     hdus: list[Hdu] = []
     for hdu in before:
         try:
@@ -148,7 +149,7 @@ def _hdus(read: Read, count: int, before: Sequence[Hdu] = ()) -> list[Hdu]:
         except ValueError:
             if not hdus:
                 raise
-            break  # the end of the file, or what is no block any more
+            break  # the end of the file, or bytes that are not a block
         if start[:9] != (b"XTENSION=" if hdus else b"SIMPLE  ="):
             if not hdus:
                 raise ValueError(f"expected a FITS file, which begins with 'SIMPLE  =', got {start!r}")
@@ -161,7 +162,7 @@ def _header(read: Read, offset: int) -> Hdu:
     text = b""
     while not _ends(text):
         if len(text) >= _LONGEST * _BLOCK:
-            raise ValueError(f"expected a FITS header of at most {_LONGEST} blocks, it goes on")
+            raise ValueError(f"expected a FITS header of at most {_LONGEST} blocks, got a longer one")
         text += read(offset + len(text), _BLOCK).tobytes()
     return _parsed(text)._replace(header=offset, data=offset + len(text))
 
@@ -174,9 +175,9 @@ def _ends(text: bytes) -> bool:
     return at >= 0
 
 
-@functools.lru_cache(256)  # of the primary headers of a data set many are equal
+@functools.lru_cache(256)  # many primary headers of a data set are equal
 def _parsed(text: bytes) -> Hdu:
-    """What a header says; it begins at 0."""
+    """The facts in a header that begins at 0."""
     cards: dict[str, str] = {}
     for start in range(0, len(text), _CARD):
         keyword = text[start : start + 8].rstrip()
@@ -214,7 +215,7 @@ class _Form(NamedTuple):
 
 @functools.lru_cache(256)
 def _form(text: bytes, index: int) -> _Form | None:
-    """What the header of HDU `index` says of its image; None for one that is compressed."""
+    """How the image of HDU `index` is stored, by its header; None if it is compressed."""
     hdu = _parsed(text)
     if hdu.compressed:
         return None
@@ -222,7 +223,7 @@ def _form(text: bytes, index: int) -> _Form | None:
         kind = hdu.cards.get("XTENSION", "random groups")
         raise ValueError(f"expected an image in HDU {index} (hdu_indices), got {kind}")
     if not hdu.shape:
-        raise ValueError(f"expected an image in HDU {index} (hdu_indices), it has no data: NAXIS is 0")
+        raise ValueError(f"expected an image in HDU {index} (hdu_indices), got one without data: NAXIS is 0")
     dtype, scale, zero = np.dtype(_TYPES[hdu.bits]), hdu.number("BSCALE", 1.0), hdu.number("BZERO", 0.0)
     unsigned = _UNSIGNED.get((hdu.bits, zero)) if scale == 1.0 else None
     blank = _blank(hdu) if unsigned is None and dtype.kind != "f" else None
@@ -230,7 +231,8 @@ def _form(text: bytes, index: int) -> _Form | None:
 
 
 def _blank(hdu: Hdu) -> int | None:
-    """The stored number of pixels without a value; None where a header names none, or what is no whole number."""
+    """The stored number that marks pixels without a value; None if the header has none, or one that is not a whole
+    number."""
     try:
         return hdu.number("BLANK")
     except ValueError:
@@ -248,11 +250,11 @@ def _image(read: Read, hdus: list[Hdu], index: int) -> np.ndarray:
 
 
 def _scaled(stored: np.ndarray, form: _Form) -> np.ndarray:
-    """The numbers that are meant: stored * BSCALE + BZERO, in the machine's byte order."""
+    """The physical values: stored * BSCALE + BZERO, in the machine's byte order."""
     native = form.dtype.newbyteorder("=")
     if (form.scale, form.zero, form.blank) == (1.0, 0.0, None):
         return stored.astype(native, copy=False)
-    if form.unsigned is not None:  # the convention for types that FITS lacks: the highest bit is the other way round
+    if form.unsigned is not None:  # the convention for types that FITS lacks: the highest bit is inverted
         bits = stored.astype(f"u{stored.itemsize}")
         bits ^= bits.dtype.type(1 << (8 * stored.itemsize - 1))
         return bits.view(form.unsigned)

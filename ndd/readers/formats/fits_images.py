@@ -6,8 +6,8 @@ an image costs 20 us of CPU instead of 9.5 (1 kB, two threads; 60 instead of 39 
 and an H200 the reader gave 0.9 times as many images as DALI; with this 3.8 times as many.
 
 It knows the plain case: images without compression and scaling (but for the BZERO of types that FITS lacks), cards as the
-standard writes them. Whatever else there is, mistakes too, is left to `fits_file.py`, which says of every file the same as this
-does, or why it cannot be read.
+standard writes them. Everything else, errors included, is left to `fits_file.py`, which gives the same result for every
+file, or says why it cannot be read.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ MOST_AXES = 8
 STATE, KIND, NDIM, PLACE, BYTES, SHAPE = range(6)
 FACTS = SHAPE + MOST_AXES
 LEFT, DONE, CROWDED = range(3)
-"""What became of it: it is left to Python; it was read; or there was no room, and the other facts say how much it needs."""
+"""The outcome: the image is left to Python; it was read; or there was no room, and the other facts say how much it needs."""
 # What a row of `rooms` says of a buffer: its address, where in it the next image may begin, and where the last must end.
 ADDRESS, USED, LIMIT = range(3)
 
 _BLOCK, _CARD = 2880, 80
-_HEAD = 12 * _BLOCK  # bytes: what lies in so many, header or pixels, is read at once
-_FIRST = 3 * _BLOCK  # read of the first file; of others as much as the one before had need of
+_HEAD = 12 * _BLOCK  # bytes: a header or pixels up to this size are read at once
+_FIRST = 3 * _BLOCK  # read of the first file; of later files as much as the one before needed
 _MORE = 4 * _BLOCK  # read of a header that goes on, or stands behind other data
 _LONGEST = 4096  # blocks of a header
 _LINE = 64  # bytes: a block of 2880 is 45 of them
-_LARGE = 1 << 40  # bytes or elements: more is no image
-_PIECE = 1 << 16  # bytes of pixels that are read at once, and turned while they are near the processor
+_LARGE = 1 << 40  # bytes or elements: more cannot be an image
+_PIECE = 1 << 16  # bytes of pixels that are read at once, and byte-swapped while they are in the cache
 
-# What a header says, by the cards seen so far: `said`, int64. UNLIKE: whether it is no plain image; SEEN: a bit for each card.
+# The facts in the cards seen so far: `said`, int64. UNLIKE: whether it is not a plain image; SEEN: a bit for each card.
 _BITPIX, _NAXIS, _PCOUNT, _GCOUNT, _BSCALE, _BZERO, _UNLIKE, _SEEN, _AXES = range(9)
 _SAID = _AXES + MOST_AXES
 _HAS_BITPIX, _HAS_NAXIS, _HAS_AXES = 1, 2, 4
@@ -67,7 +67,7 @@ _pread = External("pread", "int64(int32, uintp, int64, int64)")
 
 @kernel
 def _value(head, at):
-    """Where the value of the card at `at` begins, and the end of the card."""
+    """The begin of the value of the card at `at`, and the end of the card."""
     first, end = at + 10, at + _CARD
     while first < end and head[first] == _SPACE:
         first += 1
@@ -84,7 +84,8 @@ def _ends(head, place, end):
 
 @kernel
 def _integer(head, at, point):
-    """The value of a card, and whether it is an integer of up to 18 digits; with `point` there may be one, and zeros."""
+    """The value of a card, and whether it is an integer of up to 18 digits; with `point` it may have a decimal point and
+    zeros."""
     place, end = _value(head, at)
     negative = place < end and head[place] == 45
     if place < end and (negative or head[place] == 43):
@@ -103,9 +104,9 @@ def _integer(head, at, point):
 
 @kernel
 def _card(head, at, said):
-    """Takes one card in. 0: the header goes on; 1: it ends; -1: it is one for Python."""
+    """Takes in one card. Returns 0 if the header goes on, 1 if it ends, -1 if Python must read it."""
     first = head[at]
-    # B, E, G, N, P, X, Z: the others say nothing of how the data lie.
+    # B, E, G, N, P, X, Z: the other cards do not describe the layout of the data.
     if first != 66 and first != 69 and first != 71 and first != 78 and first != 80 and first != 88 and first != 90:
         return 0
     name = big_endian(head, at, 8)
@@ -115,7 +116,7 @@ def _card(head, at, said):
                 return -1
         return 1
     for k in range(8):
-        if head[at + k] < _SPACE:  # Python takes tabs for spaces
+        if head[at + k] < _SPACE:  # a tab counts as a space in Python
             return -1
     if head[at + 8] != _EQUALS or head[at + 9] != _SPACE:
         return 0
@@ -154,7 +155,7 @@ def _card(head, at, said):
 
 @kernel
 def _points(said):
-    """The elements of the data that a header tells; -1 where it is one for Python."""
+    """The number of elements by the header; -1 if Python must read it."""
     bits, axes = said[_BITPIX], said[_NAXIS]
     if said[_SEEN] & 3 != 3 or axes < 0 or axes > MOST_AXES:
         return np.int64(-1)
@@ -180,7 +181,7 @@ def _points(said):
 
 @kernel
 def _kind(said):
-    """The place in `KINDS` of what the stored numbers mean; -1 for those to be scaled."""
+    """The index in `KINDS` of the type that the stored numbers mean; -1 for numbers that must be scaled."""
     bits, zero = said[_BITPIX], said[_BZERO]
     if said[_BSCALE] != 1 or (bits < 0 and zero != 0):
         return -1
@@ -243,7 +244,7 @@ def _pixels(handle, head, begin, have, offset, target, points, kind, said, scrat
 @kernel
 def _image(handle, head, begin, have, offset, said, scratch, room, facts):
     """Reads the image whose header was taken in, and whose data begin at `offset` of the file; `head` has `have` bytes from
-    `begin` on. False where that is for Python."""
+    `begin` on. False if Python must read it."""
     axes, points = said[_NAXIS], _points(said)
     if said[_UNLIKE] != 0 or points < 1 or said[_PCOUNT] != 0 or said[_GCOUNT] != 1:
         return False
@@ -310,7 +311,8 @@ def _images(handle, indices, rooms, facts, head, said, scratch, ahead):
 
 @kernel
 def _aligned(nbytes):
-    """Memory that begins as blocks of files do: an AMD EPYC copies from a file to 16 bytes behind that 2 to 7 times slower."""
+    """Memory aligned like blocks of files: an AMD EPYC copies from a file to 16 bytes after such an address 2 to 7 times
+    slower."""
     memory = np.empty(nbytes + _LINE, np.uint8)
     shift = -memory.ctypes.data & (_LINE - 1)
     return memory[shift : shift + nbytes]
@@ -343,4 +345,4 @@ def read_images(folder, flags, names, starts, indices, rooms, facts):
 
 @read_images.fallback
 def _(*args):
-    """Python reads them all."""
+    """Python reads all files."""

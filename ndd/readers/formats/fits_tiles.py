@@ -1,5 +1,5 @@
-"""Whether the compressed tiles of FITS images are whole: libraries that decode them read on behind the end of those that are not,
-and give what is there as pixels.
+"""Whether the compressed tiles of FITS images are complete: libraries that decode them read beyond the end of incomplete
+ones, and give whatever is there as pixels.
 
 HCOMPRESS (R. White): a head of 25 bytes (0xDD99; height, width and scale of 4 bytes, the sum of 8; a number of bit planes for
 each kind of quadrant), then the bit planes of four quadrants, each a nybble 0 and its bits, or a nybble 15 and a quadtree in a
@@ -22,7 +22,7 @@ _SET_HIGH = 1  # the instruction of PLIO that has a second word
 
 @kernel
 def _bits(data, at, count):
-    """`count` bits from bit `at` on; -1 if they are not there."""
+    """`count` bits from bit `at` on; -1 if they are missing."""
     if at < 0 or count > 8 * data.size - at:
         return -1
     value = 0
@@ -33,7 +33,7 @@ def _bits(data, at, count):
 
 @kernel
 def _code(data, at):
-    """The four bits that a code of 3 to 6 bits means, and the bit behind it; -1 there if it is not whole."""
+    """The four bits that a code of 3 to 6 bits means, and the bit after it; -1 for that bit if the code is incomplete."""
     code = _bits(data, at, 3)
     if code < 0:
         return 0, -1
@@ -114,7 +114,7 @@ def _quadrant(data, at, codes, known, planes):
 
 @kernel
 def is_whole_hcompress(data, height, width):
-    """Whether bytes are all of a tile of this size, compressed by HCOMPRESS."""
+    """Whether the bytes are a complete tile of this size, compressed by HCOMPRESS."""
     if data.size < _HEAD or data[0] != 0xDD or data[1] != 0x99:
         return False
     if big_endian(data, 2, 4) != height or big_endian(data, 6, 4) != width:
@@ -143,7 +143,7 @@ def is_whole_hcompress(data, height, width):
 
 @kernel
 def is_whole_plio(words):
-    """Whether numbers of 16 bits are all that a tile compressed by PLIO says it has."""
+    """Whether numbers of 16 bits are a complete tile compressed by PLIO, as its head says."""
     if words.size < 4:
         return False
     count, first = np.int64(words[2]), np.int64(3)

@@ -31,7 +31,7 @@ def leaves_of(config: dict[str, Any]) -> dict[str, str]:
 
 
 def _names(spec: dict[str, Any], before: str, depth: int) -> list[str]:
-    """Of the leaves below a node of the tree that torch's `treespec_dumps` describes."""
+    """The leaves below a node of the tree that torch's `treespec_dumps` describes."""
     if depth > _DEEPEST:
         raise ValueError("samples of too many levels")
     children = spec["children_spec"]
@@ -44,7 +44,7 @@ def _names(spec: dict[str, Any], before: str, depth: int) -> list[str]:
 
 
 def chunk_of(folder: str, chunk: dict[str, Any], config: dict[str, Any]) -> Shard:
-    """A chunk that an index describes. ValueError for numbers that no chunk has."""
+    """A chunk that an index describes. ValueError for impossible numbers."""
     count, size, name = chunk["chunk_size"], chunk["chunk_bytes"], chunk["filename"]
     if type(count) is not int or not 0 <= count < _MOST_SAMPLES or type(size) is not int or size < 0:
         raise ValueError(f"a chunk of {count!r} samples and {size!r} bytes")
@@ -54,7 +54,8 @@ def chunk_of(folder: str, chunk: dict[str, Any], config: dict[str, Any]) -> Shar
 
 
 def unpacked(data: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The samples of a chunk whose frames, or single samples, are compressed. LitData compresses only what gets smaller by it."""
+    """The samples of a chunk whose frames, or single samples, are compressed. LitData compresses only data that becomes
+    smaller."""
     if data[:6].tobytes() != b"LDFZ01":
         offsets = offsets_in(data, count, len(data)).astype(np.int64)
         samples = [_inflated(data[a:b]) for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]

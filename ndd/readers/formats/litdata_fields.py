@@ -19,7 +19,7 @@ _MOST_AXES = 32
 
 
 def litdata_field(name: str, kind: str) -> Field:
-    """A leaf of the samples. ValueError for a type that is not known."""
+    """A leaf of the samples. ValueError for an unknown type."""
     family, _, rest = kind.partition(":")
     if family in _BYTES:
         return Field(name, None, None)
@@ -78,7 +78,7 @@ def nested(data: np.ndarray) -> Any:
 
 
 class _Nested:
-    """Reads the compact form: a tag, and what it says. All numbers are little-endian."""
+    """Reads the compact form: a tag and its content. All numbers are little-endian."""
 
     def __init__(self, data: bytes):
         self._data, self._at = data, 0

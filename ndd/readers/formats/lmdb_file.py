@@ -1,8 +1,8 @@
 """LMDB: where in `data.mdb` the records are, and a store of them.
 
-The file is read as it is: no LMDB library (whose map a file that is cut off turns into the end of the process), no lock
-file, and nothing that a fork or several threads could break. It consists of pages; page numbers and sizes are in the
-byte order of a 64-bit little-endian machine:
+The file is read directly: without an LMDB library (whose memory map ends the process if the file is cut off), without a lock
+file, and without anything that a fork or several threads could break. It consists of pages; page numbers and sizes are in
+the byte order of a 64-bit little-endian machine:
 
 * a page begins with 16 bytes: its number (8), 2 unused, its kind (2: 1 branch, 2 leaf, 4 overflow, 8 meta), and for
   branches and leaves the end of a table of 2-byte node addresses that follows;
@@ -56,7 +56,7 @@ class LmdbStore(ContainerStore):
         super().__init__(files, np.repeat(np.arange(len(files)), counts), joined["offsets"], joined["sizes"])
 
     def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Records:
-        """The outputs of several records: bytes `starts[i]` to `ends[i]` of `data`. A ValueError for one that is not
+        """The outputs of several records: bytes `starts[i]` to `ends[i]` of `data`. A ValueError for a record that is not
         what it should be."""
         raise NotImplementedError
 
@@ -73,8 +73,8 @@ class LmdbStore(ContainerStore):
         listed = list(contents)
         for place in np.flatnonzero(~good).tolist():
             listed[place] = failed.get(place) or ValueError(
-                f"expected a record of {sizes[place] - heads[place]} bytes at byte {offsets[place]}, and something else "
-                "is there: was the LMDB written to after it was opened? Make the reader anew"
+                f"expected a record of {sizes[place] - heads[place]} bytes at byte {offsets[place]}, but something else "
+                "is there: was the LMDB written to after it was opened? Make a new reader"
             )
         return Records.of(listed)
 
@@ -93,7 +93,7 @@ def _index(reader: str, path: str) -> Index:
 
 
 def _is_of(path: str, index: Index, size: int) -> bool:
-    """Whether an index can be that of an LMDB, which counts its records."""
+    """Whether an index may belong to an LMDB, which counts its records."""
     if not has_columns(index, offsets="int64 n", sizes="int64 n", heads="int64 n", marks="int64 n"):
         return False
     offsets, sizes, heads, _ = index.values()
@@ -105,13 +105,15 @@ def _is_of(path: str, index: Index, size: int) -> bool:
 
 def _indexed(path: str) -> Index:
     """Where the records of an LMDB are: of each, where the head of its node or of its overflow page begins; the bytes of
-    head and record; those of the head alone; and the head's first 8. ValueError for a file that is no LMDB."""
+    head and record; those of the head alone; and the head's first 8. ValueError for a file that is not an LMDB."""
     with OpenFiles([path]) as file:
         page_size, root, depth, last, expected = _tree(file)
         pages = np.array([root] if depth else [], np.int64)
         for level in range(depth):
             if not len(pages) or np.any((pages < 2) | (pages > last)) or len(np.unique(pages)) < len(pages):
-                raise ValueError(f"expected an LMDB of {last + 1} pages, its tree leads to others, or to one twice")
+                raise ValueError(
+                    f"expected an LMDB of {last + 1} pages, but its tree leads to other pages, or to one page twice"
+                )
             gives = _children if level < depth - 1 else _records
             parts = [gives(*_nodes(file, pages[i : i + _AT_ONCE], page_size)) for i in range(0, len(pages), _AT_ONCE)]
             pages = np.concatenate(parts) if level < depth - 1 else pages
@@ -119,7 +121,7 @@ def _indexed(path: str) -> Index:
     if len(rows) != expected:
         raise ValueError(f"expected the {expected} records that the LMDB counts, found {len(rows)}")
     if np.any((rows[:, 0] < 2 * page_size) | (rows[:, 0] + rows[:, 1] > (last + 1) * page_size)):
-        raise ValueError(f"expected an LMDB of {last + 1} pages, some of its records are outside")
+        raise ValueError(f"expected an LMDB of {last + 1} pages, but some of its records lie outside")
     return {name: np.ascontiguousarray(rows[:, k]) for k, name in enumerate(("offsets", "sizes", "heads", "marks"))}
 
 
@@ -131,7 +133,7 @@ def _tree(file: OpenFiles) -> tuple[int, int, int, int, int]:
     if depth > _DEEPEST or last > _MOST_PAGES:
         raise ValueError(f"expected an LMDB whose tree has at most {_DEEPEST} levels, got {depth} on {last + 1} pages")
     if flags & _DUPLICATES:
-        raise ValueError("expected an LMDB with one record for each key, it may hold several")
+        raise ValueError("expected an LMDB with one record for each key, got one that may hold several")
     return page_size, root, depth, last, records
 
 
@@ -168,7 +170,7 @@ def _nodes(file: OpenFiles, numbers: np.ndarray, page_size: int) -> tuple[np.nda
     if np.any(wrong):
         number = numbers[np.argmax(wrong)]
         raise ValueError(
-            f"expected page {number} of the LMDB's tree at byte {number * page_size}, something else is there"
+            f"expected page {number} of the LMDB's tree at byte {number * page_size}, but something else is there"
         )
     places = places.astype(np.int64)
     heads = [words[rows, places // 2 + k].astype(np.int64) for k in range(4)]
@@ -194,7 +196,7 @@ def _records(
     if kind[0] != _LEAF:
         raise ValueError(f"expected page {numbers[0]} to be a leaf of the LMDB's tree")
     if np.any(flags & ~_OUTSIDE):
-        raise ValueError("expected an LMDB with records in its main table, it has tables with names")
+        raise ValueError("expected an LMDB with records in its main table, got one with named tables")
     sizes, starts, outside = low | high << 16, places + _NODE + key, flags == _OUTSIDE
     if np.any(starts + np.where(outside, 8, sizes) > page_size):
         raise ValueError(f"expected records that end within their pages, from page {numbers[0]} on")

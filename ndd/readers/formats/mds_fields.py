@@ -40,7 +40,7 @@ _OBJECTS: dict[str, Any] = {
 
 
 def mds_field(name: str, encoding: str) -> Field:
-    """A column. ValueError for an encoding that is not known."""
+    """A column. ValueError for an unknown encoding."""
     if encoding in _BYTES:
         return Field(name, None, None)
     kind = "int64" if encoding == "int" else encoding

@@ -25,7 +25,7 @@ _MOST_PADDING = 1 << 28  # bytes of a region around an array without elements
 
 
 class _Span(NamedTuple):
-    """What is to be read of a file."""
+    """The range to read of a file."""
 
     place: int
     header: Header
@@ -63,8 +63,8 @@ def _whole_arrays(paths: Sequence[str]) -> Records:
 
 
 def _alike(files: Packed) -> Packed | None:
-    """The arrays in files that all have the header of the first, where they lie; None if there are others, or if their
-    elements must be moved."""
+    """The arrays in files that all have the header of the first, as views; None if headers differ or elements must be
+    moved."""
     (buffer,), starts, sizes = files.buffers, files.starts, files.shapes[:, 0]
     try:
         length = header_length(buffer[starts[0] : starts[0] + 12].tobytes())
@@ -81,7 +81,7 @@ def _alike(files: Packed) -> Packed | None:
 
 
 def _regions(paths: Sequence[str], region: Region, fill: float) -> list[Record | Exception]:
-    """The beginnings of all files are read together, then of each the bytes from the region's first element to its last."""
+    """Reads the beginnings of all files together, then the bytes of each from the region's first element to its last."""
     with OpenFiles(paths) as files:
         spans, arrays = _spans(files, region)
         for span, array in zip(spans, _arrays(files, spans, fill), strict=True):
@@ -90,7 +90,8 @@ def _regions(paths: Sequence[str], region: Region, fill: float) -> list[Record |
 
 
 def _landed(paths: Sequence[str], region: Region | None, fill: float, gpu: Device) -> Records:
-    """As `_regions`, to a GPU: straight from the file what lies there as it is wanted, the rest by way of the CPU."""
+    """As `_regions`, to a GPU: directly from the file if the bytes lie there in the right form, otherwise through the
+    CPU."""
     with OpenFiles(paths) as files:
         spans, arrays = _spans(files, region)
         straight = [_lies_as_wanted(span) for span in spans]
@@ -129,7 +130,7 @@ def _lies_as_wanted(span: _Span) -> bool:
 
 
 def _spans(files: OpenFiles, region: Region | None) -> tuple[list[_Span], list[Any]]:
-    """What is to be read of each file; and a list of all of them, with the errors of those without."""
+    """The range to read of each file, and a list of results with the errors of files without a range."""
     arrays: list[Any] = [None] * len(files.paths)
     spans: list[_Span] = []
     sizes = np.minimum(files.sizes, _PREFIX)

@@ -1,4 +1,4 @@
-"""Row groups of a Parquet file: where their columns lie, what their statistics say, and their rows."""
+"""Row groups of a Parquet file: the positions of their columns, their statistics and their rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMPARISONS = tuple(_TESTS)
 
 
 class Footer(NamedTuple):
-    """What a Parquet file says of itself, and the store of the file."""
+    """The metadata of a Parquet file, and the store of the file."""
 
     metadata: Any
     groups: list[RowGroup]
@@ -70,7 +70,7 @@ def _footer(tail: np.ndarray, status: Status | None) -> Footer | Exception:
 
 
 def may_hold(footer: Footer, group: int, predicate: Sequence[tuple[str, str, Any]]) -> bool:
-    """Whether the statistics of a row group leave it open that some row fulfils all of the conditions."""
+    """Whether some row of a row group may fulfil all conditions, by its statistics."""
     leaves = {leaf.path: leaf for leaf in footer.groups[group].leaves}
     for name, comparison, value in predicate:
         if name not in leaves or footer.schema.get_field_index(name) < 0:
@@ -86,7 +86,7 @@ def may_hold(footer: Footer, group: int, predicate: Sequence[tuple[str, str, Any
 
 
 def _bound(kind: Any, encoded: bytes | None) -> Any:
-    """The least or greatest value of a column of integers, floats or texts; None of others, and where it is not known."""
+    """The least or greatest value of a column of integers, floats or texts; None for other columns, and if it is unknown."""
     types = arrow().types
     if not isinstance(encoded, bytes):
         return None
@@ -100,7 +100,7 @@ def _bound(kind: Any, encoded: bytes | None) -> Any:
 
 
 def kind_width(kind: Any) -> int:
-    """The bytes of a float; 0 of what has no width."""
+    """The bytes of a float type; 0 for types without a width."""
     return kind.bit_width // 8 if arrow().types.is_floating(kind) else 0
 
 
@@ -118,7 +118,7 @@ def read_group(path: str, footer: Footer, group: int, columns: Sequence[str]) ->
 
 
 def bytes_of(group: RowGroup, columns: Sequence[str]) -> int:
-    """The bytes of some columns of a row group, decoded; about."""
+    """The approximate bytes of some columns of a row group when decoded."""
     return sum(leaf.plain_size for leaf in group.leaves if _is_of(leaf.path, columns))
 
 

@@ -1,7 +1,7 @@
 """The footer of a Parquet file: its row groups and where their columns lie, in Thrift's compact protocol.
 
-pyarrow 26 ends the process where the description of a column in a damaged footer contradicts itself (`RowGroupMetaData.column`), so
-it is asked for the data only.
+pyarrow 26 ends the process if the description of a column in a damaged footer contradicts itself
+(`RowGroupMetaData.column`), so it only reads the data.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RowGroup(NamedTuple):
 
 
 def row_groups(footer: bytes) -> list[RowGroup]:
-    """The row groups of a footer, without the length and magic at its end. ValueError if it is none."""
+    """The row groups of a footer, without the length and magic at its end. ValueError for a damaged footer."""
     try:
         described = _Compact(footer).struct(0)
         return [_row_group(group) for group in described.get(4, [])]

@@ -13,8 +13,8 @@ import numpy as np
 from ndd._compiled.jit import kernel
 from ndd._cpu.byte_order import little_endian
 
-BROKEN = -1  # in place of a count: the bytes are no message
-TEXTS, FIRST, LAST, VARINTS, VALUE, MOST, FACTS = 0, 1, 3, 5, 6, 7, 8  # what `fields` tells of a field
+BROKEN = -1  # in place of a count: the bytes are not a message
+TEXTS, FIRST, LAST, VARINTS, VALUE, MOST, FACTS = 0, 1, 3, 5, 6, 7, 8  # what `fields` tells about a field
 
 
 @kernel
@@ -35,7 +35,7 @@ def varint(data, at, end):
 @kernel
 def next_field(data, at, end):
     """The field that begins at `at`: (number, wire, value, start, next). `value` is the number of wire 0; of the others
-    the bytes are `start` to `next`. `next` is -1 for what is no field."""
+    the bytes are `start` to `next`. `next` is -1 if there is no valid field."""
     tag, start = varint(data, at, end)
     number, wire = (tag >> 3) & 0x1FFFFFFF, tag & 7
     if start < 0 or number == 0 or tag >> 32:
@@ -61,7 +61,7 @@ def next_field(data, at, end):
 
 @kernel
 def _group_end(data, at, end):
-    """Where a group ends that has begun; -1 if it does not."""
+    """The end of a group that has begun; -1 if it has none."""
     depth = 1
     while at < end:
         tag, at = varint(data, at, end)
@@ -147,7 +147,7 @@ def numbers(data, starts, ends, wanted, wire_of_one, places, rooms, out, counts)
             number, wire, _, start, at = next_field(data, at, ends[i])
             if at < 0 or number != wanted or (wire != wire_of_one and wire != 2):
                 continue
-            while 0 <= start < at:  # one that is not packed is as packed ones are
+            while 0 <= start < at:  # a number that is not packed looks like packed ones
                 value = np.int64(0)
                 if wire_of_one == 0:
                     value, start = varint(data, start, at)

@@ -104,7 +104,7 @@ def chosen_region(reader: str, arguments: dict[str, Any]) -> Region | None:
 
 
 def _chosen(reader: str, arguments: dict[str, Any], names: tuple[str, ...]) -> tuple[str, tuple[float, ...]] | None:
-    """The one of several arguments that was given, as numbers. RuntimeError if there are two."""
+    """The one of several arguments that the user gave, as numbers. RuntimeError if there are two."""
     chosen = [
         (
             name,
@@ -124,7 +124,7 @@ def _chosen(reader: str, arguments: dict[str, Any], names: tuple[str, ...]) -> t
 
 
 def _number(name: str, value: Any) -> float:
-    """Relative numbers are 32-bit, as DALI's."""
+    """Relative numbers have 32 bits, as in DALI."""
     return float(np.float32(value)) if name.startswith("rel_") else float(value)
 
 

@@ -33,15 +33,16 @@ class Shard(NamedTuple):
     count: int
     """The number of its samples."""
     codec: str
-    """What has compressed it as a whole; "" for nothing."""
+    """The codec that compressed the whole shard; "" for none."""
     size: int
-    """In bytes, once it is decompressed; about, if nothing has compressed it."""
+    """Its size in bytes when decompressed; approximate if it is not compressed."""
 
 
 def read_indexes(reader: str, kind: str, path: Any, take: Callable[[str, Any], None]) -> None:
     """Calls `take` with each folder and the content of its `index.json`.
 
-    RuntimeError for an index that cannot be read, or where `take` raises ValueError, KeyError, TypeError or AttributeError.
+    RuntimeError for an index that cannot be read, or for which `take` raises ValueError, KeyError, TypeError or
+    AttributeError.
     """
     for folder in listed_names(reader, "path", path):
         folder = folder.removesuffix("index.json")
@@ -65,7 +66,8 @@ def shard_store(shards: Sequence[Shard], layout: Layout, unpack: Unpack | None =
 
 
 def offsets_in(head: np.ndarray, count: int, size: int) -> np.ndarray:
-    """Where the samples of a shard begin, and the end of the last, of its first bytes. ValueError for offsets that no shard has."""
+    """The offsets of the samples of a shard and the end of the last, from its first bytes. ValueError for impossible
+    offsets."""
     if len(head) < 4 * (count + 2):
         raise ValueError(f"expected a shard of {count} samples, got {size} bytes")
     numbers = np.frombuffer(head[: 4 * (count + 2)].tobytes(), "<u4")
@@ -78,7 +80,7 @@ def offsets_in(head: np.ndarray, count: int, size: int) -> np.ndarray:
 
 
 class _Shards(BatchedStore):
-    """Samples are read one by one; the offsets of the shards that were used last are kept."""
+    """Samples are read one by one; the offsets of the most recently used shards are cached."""
 
     def __init__(self, shards: Sequence[Shard], layout: Layout):
         self._paths = [shard.path for shard in shards]
@@ -167,7 +169,10 @@ class _Shards(BatchedStore):
                     if isinstance(piece, Exception):
                         raise piece
                     heads[k].status, heads[k].offsets = status, offsets_in(piece, count, total)
-                except (OSError, ValueError) as error:  # of these records only: the file may be there the next time
+                except (
+                    OSError,
+                    ValueError,
+                ) as error:  # an error of these records only: the file may exist the next time
                     heads[k] = _Head(shards[k], error, status)
         return heads
 
@@ -177,7 +182,7 @@ class _Shards(BatchedStore):
 
 
 class _Head:
-    """The offsets of a shard, once they have been read, or the error of that; and what its store says of it."""
+    """The offsets of a shard, or the error of reading them, and what its store says about it."""
 
     __slots__ = ("offsets", "status")
 
@@ -186,7 +191,7 @@ class _Head:
 
 
 def _with_faults(records: Records, places: np.ndarray, faults: dict[int, Exception], count: int) -> Records:
-    """Records that stand at some of `count` places; the others are faults."""
+    """Records for some of `count` positions; the others are errors."""
     if not faults:
         return records
     every: dict[int, BaseException] = {**faults, **{int(places[k]): error for k, error in records.faults.items()}}
@@ -223,7 +228,7 @@ class _WholeShards(ChunkStore):
         return self._unpack(data, shard.count)
 
     def rows(self, loaded: tuple[np.ndarray, np.ndarray], rows: np.ndarray) -> Records:
-        """Copies: samples of a batch must not keep all of their shard."""
+        """Copies: samples of a batch must not hold the memory of their whole shard."""
         data, offsets = loaded
         begins = offsets[rows].astype(np.int64)
         sizes = offsets[rows + 1] - begins

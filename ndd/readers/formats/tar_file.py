@@ -16,7 +16,7 @@ _HEADER = struct.Struct("100s24s12s12s8ss100s6s82s155s12x")  # name, ..., size, 
 
 
 class Member(NamedTuple):
-    """A regular file in an archive: its name, and where its bytes are."""
+    """A regular file in an archive: its name and the position of its bytes."""
 
     name: str
     offset: int
@@ -26,10 +26,10 @@ class Member(NamedTuple):
 def members(path: str, report: Callable[[int, int], None] = lambda done, total: None) -> list[Member]:
     """The regular files of an archive, in order; links, folders, devices and the like are left out.
 
-    As for other tools the archive ends at two blocks of zeros; what is behind them does not count. `report(done, total)`
+    As in other tools, the archive ends at two blocks of zeros; the rest is ignored. `report(done, total)`
     is called now and then, in bytes. OSError for a file that cannot be read; ValueError, with the path and the byte,
-    for one that is no tar (compressed, say), damaged (as by a single block of zeros before other members), cut off, or holds
-    sparse members, whose bytes are not as they lie.
+    for one that is not a tar archive (a compressed one, for example), is damaged (such as by a single block of zeros before
+    other members), is cut off, or holds sparse members, whose bytes are not stored as they are.
     """
     with RegularFile(path) as file:
         return _Scan(path, file, report).members()
@@ -114,7 +114,7 @@ class _Scan:
         raise ValueError(f"{self._path} member {number}: expected a tar header at byte {at}, got none: {question}")
 
     def _bytes(self, at: int, size: int) -> bytes:
-        """Bytes of the file, through a window that is read ahead as long as that pays."""
+        """Bytes of the file, through a window that is read ahead while that pays off."""
         place = at - self._start
         if place < 0 or place + size > len(self._window):
             near = 0 <= place <= len(self._window) + _WINDOW // 4

@@ -23,7 +23,8 @@ NOTHING = -1  # the type of a feature without values; else 0, 1, 2 as in `ndd.tf
 
 @kernel
 def _field(data, at, end):
-    """A field's number, wire type, the range of its contents, and the place behind it or -1; a group is none here."""
+    """A field's number, wire type, the range of its contents, and the position after it, or -1. A group is not a field
+    here."""
     number, wire, _, start, after = next_field(data, at, end)
     if wire == 3:
         after = -1
@@ -82,9 +83,9 @@ def _features(data, start, end, keys, key_ends, entries):
 
 @kernel
 def _values(data, start, end, wanted, ints, floats):
-    """Walks through the entry of a feature: its type (`NOTHING` if it holds no values), how many values, the range of
-    the first string; type -2 if it is broken. Numbers of type `wanted` go to `ints` or (as bits) `floats`, as many as
-    have room there: a list of another type may follow, and then one of the first type anew."""
+    """Walks through the entry of a feature. Returns its type (`NOTHING` if it holds no values, -2 if it is broken), the
+    number of values, and the range of the first string. Numbers of type `wanted` go to `ints` or (as bits) `floats`, as many
+    as have room there: a list of another type may follow, and then one of the first type anew."""
     kind, count, first, last = np.int64(NOTHING), np.int64(0), np.int64(0), np.int64(0)
     broken = (np.int64(-2), count, first, last)
     at = start

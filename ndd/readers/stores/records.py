@@ -286,7 +286,8 @@ class BatchedStore(RecordStore):
 
 
 def read_now(store: RecordStore, numbers: Sequence[int]) -> Records:
-    """Records that are read on the caller's thread. An exception of a signal handler is raised; it is no fault of a record."""
+    """Records that are read on the caller's thread. An exception of a signal handler is raised; it is not the fault of a
+    record."""
     records = Records.of(store.records(numbers))
     for error in records.faults.values():
         raise_signalled(error)

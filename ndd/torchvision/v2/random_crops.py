@@ -29,7 +29,6 @@ from ndd.torchvision.v2.inputs import (
     has_kind,
     query_size,
     remember_size,
-    samples_at,
     sizes_of,
 )
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
@@ -319,34 +318,36 @@ class RandomIoUCrop(Transform):
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The window, and which boxes have their middle in it; nothing where the image stays as it is."""
-        height, width = query_size(flat_inputs)
-        boxes = _corners_of_boxes(flat_inputs)
+        return self._drawn(query_size(flat_inputs), _corners_of_boxes(flat_inputs)[0])
+
+    def _drawn(self, size: tuple[int, int], boxes: np.ndarray) -> dict[str, Any]:
         while True:
             overlap = self.options[draws.integer(0, len(self.options))]
             if overlap >= 1.0:
                 return {}
             for _ in range(self.trials):
-                drawn = self._window(height, width, boxes, overlap)
+                drawn = self._window(*size, boxes, overlap)
                 if drawn is not None:
                     return drawn
 
-    def _window(self, height: int, width: int, boxes: torch.Tensor, overlap: float) -> dict[str, Any] | None:
-        sides = self.min_scale + (self.max_scale - self.min_scale) * torch.rand(2)
+    def _window(self, height: int, width: int, boxes: np.ndarray, overlap: float) -> dict[str, Any] | None:
+        # Single numbers are NumPy's float32, rounded as torch's but much faster.
+        sides = self.min_scale + (self.max_scale - self.min_scale) * torch.rand(2).numpy()
         w, h = int(width * sides[0]), int(height * sides[1])
         if not h or not self.min_aspect_ratio <= w / h <= self.max_aspect_ratio:
             return None
-        place = torch.rand(2)
+        place = torch.rand(2).numpy()
         left, top = int((width - w) * place[0]), int((height - h) * place[1])
         if not w:
             return None
         inside = _middles_inside(boxes, left, top, w, h)
         if not inside.any() or _overlaps(boxes[inside], (left, top, left + w, top + h)).max() < overlap:
             return None
-        return {"top": top, "left": left, "height": h, "width": w, "is_within_crop_area": inside}
+        return {"top": top, "left": left, "height": h, "width": w, "is_within_crop_area": torch.from_numpy(inside)}
 
     def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
-        drawn = [self.make_params(each) for each in samples_at(chosen, n)]
-        sizes = batch_sizes(chosen)
+        corners, sizes = _corners_of_boxes(chosen), batch_sizes(chosen)
+        drawn = [self._drawn((h, w), corners[i % len(corners)]) for i, (h, w) in enumerate(sizes.tolist())]
         whole = [{"top": 0, "left": 0, "height": h, "width": w, "is_within_crop_area": None} for h, w in sizes.tolist()]
         rows = [each or everything for each, everything in zip(drawn, whole, strict=True)]
         params: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in _WINDOW}
@@ -368,7 +369,7 @@ class RandomIoUCrop(Transform):
 _WINDOW = ("top", "left", "height", "width")
 
 
-def _middles_inside(boxes: torch.Tensor, left: int, top: int, width: int, height: int) -> torch.Tensor:
+def _middles_inside(boxes: Any, left: int, top: int, width: int, height: int) -> Any:
     """Which boxes (left, top, right, bottom) have their middle in a window."""
     x, y = 0.5 * (boxes[..., 0] + boxes[..., 2]), 0.5 * (boxes[..., 1] + boxes[..., 3])
     return (left < x) & (x < left + width) & (top < y) & (y < top + height)
@@ -402,24 +403,27 @@ def _with_boxes(targets: ndd.Targets, kept: list[torch.Tensor | None]) -> ndd.Ta
     return dataclasses.replace(targets, extra=extra, **parts)
 
 
-def _overlaps(boxes: torch.Tensor, window: tuple[int, int, int, int]) -> torch.Tensor:
+def _overlaps(boxes: np.ndarray, window: tuple[int, int, int, int]) -> np.ndarray:
     """Intersection over union of each box with a window."""
-    other = torch.tensor(window, dtype=boxes.dtype, device=boxes.device)
-    shared = (torch.minimum(boxes[:, 2:], other[2:]) - torch.maximum(boxes[:, :2], other[:2])).clamp(min=0).prod(1)
-    areas = (boxes[:, 2:] - boxes[:, :2]).prod(1)
-    return shared / (areas + (other[2:] - other[:2]).prod() - shared)
+    left, top, right, bottom = window
+    across = np.minimum(boxes[:, 2], right) - np.maximum(boxes[:, 0], left)
+    down = np.minimum(boxes[:, 3], bottom) - np.maximum(boxes[:, 1], top)
+    shared = np.maximum(across, 0) * np.maximum(down, 0)
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    return shared / (areas + (right - left) * (bottom - top) - shared)
 
 
-def _corners_of_boxes(flat: list[Any]) -> torch.Tensor:
-    """Left, top, right, bottom of the boxes among these values, in pixels."""
+def _corners_of_boxes(flat: list[Any]) -> list[np.ndarray]:
+    """Left, top, right, bottom of the boxes among these values, in pixels: of each sample, or once without a batch of boxes."""
     for x in flat:
         targets = x.batch if isinstance(x, SampleOf) else x
         if kind_of(targets) == "targets":
             boxes = targets.convert(format="xyxy", normalized=False).boxes
-            rows = boxes.select(x.number if isinstance(x, SampleOf) else 0) if isinstance(boxes, ndd.Batch) else boxes
-            return rows.torch().cpu()
+            rows = [boxes.select(x.number)] if isinstance(x, SampleOf) and isinstance(boxes, ndd.Batch) else boxes
+            each = rows if isinstance(rows, list) else rows.tensors if isinstance(rows, ndd.Batch) else [rows]
+            return [row.torch().cpu().numpy() for row in each]
     boxes = get_bounding_boxes(flat)
-    return F.convert_bounding_box_format(plain(boxes), boxes.format, "XYXY")
+    return [F.convert_bounding_box_format(plain(boxes), boxes.format, "XYXY").cpu().numpy()]
 
 
 def batch_sizes(chosen: list[Any]) -> np.ndarray:

@@ -7,6 +7,7 @@ import pytest
 from calling import call
 from cases import Case, EachSample, drawn_arguments, each_of
 from compare import check_same
+from selection import drawn_types
 
 import ndd
 
@@ -23,18 +24,14 @@ REGISTRY_CASES = {
             },
             layouts=("HWC",),
         ),
-        Case(
-            ARGUMENTS, layouts=("CHW", "HW", "FHWC"), oracle=False
-        ),  # DALI takes the first two axes for rows and columns
+        # DALI takes the first two axes for rows and columns.
+        Case(ARGUMENTS, layouts=("CHW", "HW", "FHWC"), oracle=False),
     ],
 }
 RANGES = {
-    "angle": (-7.0, 7.0),
-    "ratio": (-0.1, 1.1),
-    "shift_x": (-40.0, 40.0),
-    "shift_y": (-40.0, 40.0),
-    "tile": (1, 30),
-}
+    "angle": (-7.0, 7.0), "ratio": (-0.1, 1.1), "shift_x": (-40.0, 40.0), "shift_y": (-40.0, 40.0), "tile": (1, 30),
+}  # fmt: skip
+DALI_TYPES = ["uint8", "int16", "int32", "float32"]
 OTHER_TYPES = ["int8", "uint16", "uint32", "int64", "uint64", "float16", "float64", "bool"]
 
 
@@ -46,7 +43,7 @@ def image(shape, kind="uint8"):
 def test_as_dali(dali, seed):
     rng = np.random.default_rng(seed)
     for _ in range(60):
-        form, kind = rng.choice(["one", "ragged"]), rng.choice(["uint8", "int16", "int32", "float32"])
+        form, kind = rng.choice(["one", "ragged"]), rng.choice(drawn_types(DALI_TYPES, 3, "grid_mask"))
         samples = [image((*rng.integers(1, 60, 2), rng.choice([1, 2, 3, 5])), kind) for _ in range(3)]
         case = Case(drawn_arguments(rng, RANGES, 3 if form == "ragged" else None))
         arguments = ("grid_mask", case, [(samples, rng.choice(["HWC", None]))], form)
