@@ -123,7 +123,10 @@ class Reference:
         return "\n".join(parts)
 
     def _entry(self, path: str, thing: Any) -> str:
-        parts = [f"## {path.removeprefix('ndd.')} {{ #{path} }}\n"]
+        short = path.removeprefix("ndd.")
+        if short.count(".") > 1:  # a list of contents has no room for `torchvision.v2.functional.affine_image`
+            short = short.rpartition(".")[2]
+        parts = [f"## {short} {{ #{path} }}\n"]
         same = self._documented_elsewhere(thing)
         if same and same != path:
             return parts[0] + f"\nThe same as [`{same}`]({self.place[same]}.md#{same}).\n"
