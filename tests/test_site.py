@@ -54,7 +54,7 @@ def test_every_argument_of_every_name_has_a_type_and_a_text(entries):
             if row:
                 rows += 1
                 name, kind, text = (cell.strip() for cell in row.groups())
-                bare = re.fullmatch(r"(?:(?:as for|see) `[\w.]+`|see (?:above|the text)|the data)\.?", text)
+                bare = re.fullmatch(r"(?:(?:as for|as in|see) `[\w.]+`|see (?:above|the text)|the data)\.?", text)
                 if not kind or not text or bare:
                     holes.append(f"{member}: {name}: {kind} {text}")
     assert not holes

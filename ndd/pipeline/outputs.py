@@ -23,7 +23,7 @@ class PipelineTensor:
         is_pinned: no effect.
     """
 
-    def __new__(cls, data: Any, *_: Any, **__: Any) -> Any:
+    def __new__(cls, data: Any, layout: str | None = None, is_pinned: bool | None = None) -> Any:
         """An object of the class for its device, if the class does not say it."""
         if cls is PipelineTensor:
             kind: Any = TensorGPU if data.device.device_type == "gpu" else TensorCPU
@@ -166,7 +166,7 @@ class TensorList:
         is_pinned: no effect.
     """
 
-    def __new__(cls, data: Any, *_: Any, **__: Any) -> Any:
+    def __new__(cls, data: Any, layout: str | None = None, is_pinned: bool | None = None) -> Any:
         """An object of the class for its device, if the class does not say it."""
         if cls is TensorList:
             kind: Any = TensorListGPU if data.device.device_type == "gpu" else TensorListCPU

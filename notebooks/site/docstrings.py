@@ -176,7 +176,7 @@ def meanings(function: Any, owner: Any = None, depth: int = 2) -> dict[str, str]
 def _followed(text: str, argument: str, function: Any, owner: Any) -> str:
     """A text "as for `resize`" with the words of that function."""
     text = " ".join(text.split())
-    reference = re.match(r"(?:as for|see) `([\w.]+)`[.,;]?\s*", text)
+    reference = re.match(r"(?:as for|as in|see) `([\w.]+)`[.,;]?\s*", text)
     there = reference and meanings(_resolved(reference[1], function, owner), owner, 1).get(argument)
     if not reference or not there:
         return text

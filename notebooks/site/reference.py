@@ -5,6 +5,7 @@ Generators that read the source (mkdocstrings) do not see what `@operator` adds 
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import importlib
 import inspect
@@ -56,7 +57,8 @@ class Reference:
         for name in sorted(set(ndd.__all__)):
             self._add_top(name, getattr(ndd, name))
         for path in (*_modules(), *_DEEPER):
-            self._add_module(path)
+            with contextlib.suppress(ImportError):  # of torchdata, which the extra `docs` brings
+                self._add_module(path)
 
     def _add_top(self, name: str, thing: Any) -> None:
         if isinstance(thing, types.ModuleType) or name == "__version__":
@@ -121,7 +123,10 @@ class Reference:
         return "\n".join(parts)
 
     def _entry(self, path: str, thing: Any) -> str:
-        parts = [f"## {path.removeprefix('ndd.')} {{ #{path} }}\n"]
+        short = path.removeprefix("ndd.")
+        if short.count(".") > 1:  # a list of contents has no room for `torchvision.v2.functional.affine_image`
+            short = short.rpartition(".")[2]
+        parts = [f"## {short} {{ #{path} }}\n"]
         same = self._documented_elsewhere(thing)
         if same and same != path:
             return parts[0] + f"\nThe same as [`{same}`]({self.place[same]}.md#{same}).\n"

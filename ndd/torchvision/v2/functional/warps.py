@@ -227,7 +227,8 @@ def affine(
 
     Args:
         inpt: images, masks, boxes, points or `ndd.Targets`.
-        angle, scale: numbers; `scale` is positive.
+        angle: in degrees, clockwise.
+        scale: the factor, above 0.
         translate: in pixels, (x, y).
         shear: in degrees: along x, or (x, y).
         interpolation: "nearest" or "bilinear"; masks always take the nearest pixel.
