@@ -141,7 +141,6 @@ def _array_at() -> Any:
 
         return kind(types.int64, plain, like), generate
 
-    looked_at.owns_nothing = True
     return looked_at
 
 
@@ -169,7 +168,6 @@ def _overlapping() -> Any:
 
         return kind(flat, dtype), generate
 
-    words.owns_nothing = True
     return words
 
 

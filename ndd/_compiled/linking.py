@@ -3,12 +3,11 @@
 Numba makes machine code of each function, which nobody runs where kernels alone call it, with two wrappers. It is left
 out here: for our kernels that kernels call, and for what numba has in its own library (`np.empty`, slices, ...) while it
 compiles a kernel of ours. It is optimised before it is linked, as numba does: loops that are only optimised in their
-callers are not always made vector code (`noise.gaussian` took twice as long). LLVM's passes run once over a module, where numba
-runs them three times: over each function, over all before references are pruned, and then again.
+callers are not always made vector code (`noise.gaussian` took twice as long).
 
-Kernels that make no arrays count no references (`passes.py`). The others count without locking (`_COUNTS`): a kernel's arrays
-are its own while it runs. Numba's locked counts took 13 % of the time of decoding, resampling and normalising, whose loops pass
-rows around: 8 of 61 ms for 64 photographs.
+What refers to an array is counted without locking (`_COUNTS`): a kernel's arrays are its own while it runs, for it gets a
+count of its own for each array that Python hands over. Numba's locked counts took 13 % of the time of decoding, resampling
+and normalising, whose loops pass rows around: 8 of 61 ms for 64 photographs.
 
 Between the steps of a compilation it may be broken off (`background.py`).
 """
@@ -26,7 +25,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._compiled.background import background
-from ndd._compiled.passes import passes_for_kernels
 
 _LARGE, _LARGE_TO_LIGHT = 8000, 4000  # bytes of bitcode: those of a function of five lines are 3000 to 5000
 _COUNTS = """
@@ -209,7 +207,6 @@ def _numba() -> _Numba:
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler, CompilerBase, compile_result
     from numba.core.environment import Environment
-    from numba.core.errors import NumbaError
     from numba.core.funcdesc import PythonFunctionDescriptor
     from numba.core.runtime import rtsys
 
@@ -223,28 +220,15 @@ def _numba() -> _Numba:
     event.register("numba:run_pass", Steps())
 
     @contextlib.contextmanager
-    def module_passes(codegen: Any, light: bool) -> Iterator[None]:
-        """Meanwhile numba's passes over a module run once. `light`: LLVM's first level of them, without vector code."""
-        full = codegen._module_pass_manager
-        few = {"opt": 1, "loop_vectorize": False, "slp_vectorize": False} if light else {}
-
-        def once(*module: Any, **options: Any) -> Any:
-            return NoPasses() if options.get("cost") == "cheap" else full(*module, **few)
-
-        codegen._module_pass_manager = once
+    def lightly(codegen: Any, passes: str) -> Iterator[None]:
+        """Meanwhile numba's passes over a module, or over each function, are LLVM's first level, without vector code."""
+        full = getattr(codegen, passes)
+        few = {"opt": 1, "loop_vectorize": False, "slp_vectorize": False}
+        setattr(codegen, passes, lambda *module, **given: full(*module, **(given or few)))
         try:
             yield
         finally:
-            del codegen._module_pass_manager
-
-    class NoPasses:
-        """In place of numba's pass manager, or of a pair of that and its builder, which numba has since 0.62."""
-
-        def __iter__(self) -> Iterator[Any]:
-            return iter((self, None))
-
-        def run(self, *_: Any) -> None:
-            pass
+            delattr(codegen, passes)
 
     class Stepwise(JITCodeLibrary):
         """The last pass alone takes half of the time."""
@@ -260,12 +244,13 @@ def _numba() -> _Numba:
             super().finalize()
 
         def _optimize_functions(self, ll_module: Any) -> None:
-            """What follows when it is linked does the same."""
-            ll_module.data_layout = self._codegen._data_layout
+            """What follows when it is linked does more for less."""
+            with lightly(self._codegen, "_function_pass_manager"):
+                super()._optimize_functions(ll_module)
 
         def _optimize_final_module(self) -> None:
             background.step()
-            with module_passes(self._codegen, self.light):
+            with lightly(self._codegen, "_module_pass_manager") if self.light else contextlib.nullcontext():
                 super()._optimize_final_module()
             for other in self._optimized:
                 self._final_module.link_in(other._get_module_for_linking(), preserve=True)
@@ -341,33 +326,14 @@ def _numba() -> _Numba:
 
     def linked(compiler: Any, func: Any) -> Any:
         """The result has no function that Python can call."""
-        flags = compiler.state.flags
-        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        result = compiled(compiler, func, Library, isinstance(compiler, LightInner))
         state = compiler.state
+        state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
+        state.library = Library(state.targetctx.codegen(), func.__qualname__)
+        state.library.light = isinstance(compiler, LightInner)
+        result = CompilerBase.compile_extra(compiler, func)
         result = result._replace(entry_point=result.library.entry(state.targetctx, result.fndesc, result.environment))
         state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
         return result
-
-    def compiled(compiler: Any, func: Any, library: Any, light: bool) -> Any:
-        """By the passes for kernels; by all of numba's if these do not compile it."""
-
-        def run() -> Any:
-            state.library = library(state.targetctx.codegen(), func.__qualname__)
-            state.library.light = light
-            state.library.enable_object_caching()
-            return CompilerBase.compile_extra(compiler, func)
-
-        state = compiler.state
-        given = state.typingctx, state.targetctx, None, state.args, state.return_type, state.flags, state.locals
-        compiler.define_pipelines = lambda: passes_for_kernels()(compiler.state)
-        try:
-            return run()
-        except NumbaError:
-            del compiler.define_pipelines
-            compiler.__init__(*given)
-            state = compiler.state
-            return run()
 
     class Inner(Compiler):
         compile_extra = linked
@@ -379,8 +345,11 @@ def _numba() -> _Numba:
         def compile_extra(self, func: Any) -> Any:
             """Under numba's lock: what else it compiles meanwhile is for this function."""
             Compiler.compile_extra = linked
+            self.state.library = Whole(self.state.targetctx.codegen(), func.__qualname__)
+            self.state.library.light = isinstance(self, LightOuter)
+            self.state.library.enable_object_caching()
             try:
-                result = compiled(self, func, Whole, isinstance(self, LightOuter))
+                result = CompilerBase.compile_extra(self, func)
             finally:
                 del Compiler.compile_extra
             for env in result._find_referenced_environments():
