@@ -10,6 +10,8 @@ import numpy as np
 
 from ndd import random
 from ndd._tensor import Batch, Tensor
+from ndd._tensor.construct import batch, tensor
+from ndd.math import clamp
 from ndd.ops.boxes.following import (
     boxes_moved,
     flip_motion,
@@ -227,6 +229,28 @@ class Targets:
             min_area: the least area, in square pixels.
         """
         return self._following(flip_motion(self.images), 0.0, min_size=float(min_size), min_area=float(min_area))
+
+    def clamp(self, *, boxes: bool = True, points: bool = True) -> Targets:
+        """Boxes cut off at the border of the image, and points moved to the nearest pixel in it. None is dropped. As torchvision's
+        `ClampBoundingBoxes` and `ClampKeyPoints`.
+
+        Args:
+            boxes: whether boxes are.
+            points: whether points are.
+        """
+        inside, layout = self.convert(format="xyxy", normalized=False), self.images.layout or "HWC"
+        each = self.images.shape if isinstance(self.images, Batch) else [self.images.shape]
+        sides = np.array([(shape[layout.index("W")], shape[layout.index("H")]) for shape in each], np.float32)
+
+        def clamped(value: Any, most: np.ndarray) -> Any:
+            limits = batch(list(most)) if isinstance(value, Batch) else tensor(most[0])
+            return clamp(value, 0, limits.to_device(value.device))
+
+        if boxes and inside.boxes is not None:
+            inside = inside._with(boxes=clamped(inside.boxes, np.tile(sides, 2)))
+        if points and inside.points is not None:
+            inside = inside._with(points=clamped(inside.points, sides - 1))
+        return inside.convert(format=self.format, normalized=self.normalized)
 
     def flip(self, *, horizontal: Any = 1, vertical: Any = 0) -> Targets:
         """Mirrored, as `ndd.flip`: `horizontal=ndd.random.coin_flip(batch_size=n)` for some of them. What is left and right of an

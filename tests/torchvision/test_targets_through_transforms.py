@@ -151,3 +151,36 @@ def test_the_users_transform_gets_targets_of_one_sample():
     for a, b in zip(made.boxes, wanted.boxes, strict=True):
         assert torch.allclose(a.torch(), b.torch())
     assert made.images.shape == wanted.images.shape
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("format", ["xyxy", "xywh", "cxcywh"])
+@pytest.mark.parametrize("layout", ["HWC", "CHW"])
+def test_boxes_and_points_are_clamped_as_torchvisions(format, normalized, layout):
+    rng = np.random.default_rng(4)
+    boxes = [rng.uniform(-40, 100, (n, 4)).astype(np.float32) for n in COUNTS]
+    for sample in boxes:
+        sample[:, 2:] = sample[:, :2] + np.abs(sample[:, 2:])
+    points = [rng.uniform(-40, 200, (n, 5, 2)).astype(np.float32) for n in COUNTS]
+    whole = ndd.Targets(
+        batch_of(IMAGES, layout), ndd.batch(boxes), ndd.batch(LABELS), points=ndd.batch(points),
+        format="xyxy", normalized=False,
+    ).convert(format=format, normalized=normalized)  # fmt: skip
+    of_boxes, of_points = v2.ClampBoundingBoxes()(whole), v2.ClampKeyPoints()(whole)
+    assert (of_boxes.format, of_boxes.normalized) == (format, normalized)
+    assert v2.ClampBoundingBoxes(clamping_mode=None)(whole) is whole
+    one = ndd.Targets(
+        batch_of(IMAGES[1:2], layout).select(0), boxes[1], LABELS[1], points=points[1], format="xyxy", normalized=False
+    ).clamp()
+    of_boxes, of_points = (t.convert(format="xyxy", normalized=False) for t in (of_boxes, of_points))
+    for i, (h, w) in enumerate(SIZES):
+        theirs_boxes = tv_tensors.BoundingBoxes(torch.from_numpy(boxes[i]), format="XYXY", canvas_size=(h, w))
+        theirs_points = tv_tensors.KeyPoints(torch.from_numpy(points[i]), canvas_size=(h, w))
+        wanted = theirs.ClampBoundingBoxes()(theirs_boxes).as_subclass(torch.Tensor)
+        wanted_points = theirs.ClampKeyPoints()(theirs_points).as_subclass(torch.Tensor)
+        assert torch.allclose(of_boxes.boxes.select(i).torch(), wanted, atol=1e-4)
+        assert torch.allclose(of_points.points.select(i).torch(), wanted_points, atol=1e-4)
+        assert torch.allclose(of_boxes.points.select(i).torch(), torch.from_numpy(points[i]), atol=1e-4)
+        if i == 1:
+            assert torch.equal(one.boxes.torch(), wanted)
+            assert torch.equal(one.points.torch(), wanted_points)

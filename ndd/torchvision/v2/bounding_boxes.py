@@ -53,8 +53,11 @@ class ClampBoundingBoxes(_OfBoxes):
     """Boxes cut off at the border of their image.
 
     Args:
-        clamping_mode: "soft", "hard", None for no clamping, or "auto": what the boxes say.
+        clamping_mode: "soft", "hard", None for no clamping, or "auto": what the boxes say. Upright boxes, as those of
+            `ndd.Targets` are, come out the same with "soft", "hard" and "auto".
     """
+
+    _kinds = ("boxes", "targets")
 
     def __init__(self, clamping_mode: Any = "auto") -> None:
         super().__init__()
@@ -62,6 +65,8 @@ class ClampBoundingBoxes(_OfBoxes):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """The boxes inside of their image."""
+        if kind_of(inpt) == "targets":
+            return inpt if self.clamping_mode is None else inpt.clamp(points=False)
         return F.clamp_bounding_boxes(inpt, clamping_mode=self.clamping_mode)
 
 
@@ -92,10 +97,12 @@ class SetClampingMode(_OfBoxes):
 class ClampKeyPoints(Transform):
     """Key points moved to the nearest pixel of their image."""
 
-    _kinds = ("points",)
+    _kinds = ("points", "targets")
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """The points inside of their image."""
+        if kind_of(inpt) == "targets":
+            return inpt.clamp(boxes=False)
         return F.clamp_keypoints(inpt)
 
 
