@@ -48,6 +48,7 @@ def make_dispatcher(
 
     settings = {"nogil": True, "error_model": "numpy", **options}
     light = settings.pop("light", not settings["nogil"])
+    function.merged = settings.pop("merged", False)  # type: ignore[attr-defined]
     dispatcher: Any = numba.njit(**settings, **linking.options(inner, light))(function)
     if cache is not None:
         dispatcher._cache = cache

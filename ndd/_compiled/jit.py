@@ -361,6 +361,9 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     `light=True` is for code that runs once a call or once a sample: headers, plans, loops that only call other kernels. It is
     optimised less, which halves the time to compile. The kernels that it calls are optimised by their own options. It is the
     default with `nogil=False`, which is for few numbers.
+
+    `merged=True` is for code that runs once a row or once a pixel: it is optimised as a part of the kernels that call it,
+    however large it is. Resampling takes two thirds of the time so; compiling takes longer.
     """
     if function is None:
         return lambda f: Kernel(f, options)

@@ -233,7 +233,7 @@ def _numba() -> _Numba:
     class Stepwise(JITCodeLibrary):
         """The last pass alone takes half of the time."""
 
-        light = False
+        light = merged = False
         _optimized: tuple[Any, ...] = ()
 
         def finalize(self) -> None:
@@ -267,8 +267,10 @@ def _numba() -> _Numba:
         format = "bitcode"
 
         def is_large(self, caller: Stepwise) -> bool:
-            """Whether LLVM would hardly make its functions a part of their callers."""
-            return len(self._final_module.as_bitcode()) > (_LARGE_TO_LIGHT if caller.light else _LARGE)
+            """Whether LLVM would hardly make its functions a part of their callers, and need not (`jit.kernel`)."""
+            return not self.merged and len(self._final_module.as_bitcode()) > (
+                _LARGE_TO_LIGHT if caller.light else _LARGE
+            )
 
         def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()
@@ -330,6 +332,7 @@ def _numba() -> _Numba:
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         state.library = Library(state.targetctx.codegen(), func.__qualname__)
         state.library.light = isinstance(compiler, LightInner)
+        state.library.merged = getattr(func, "merged", False)
         result = CompilerBase.compile_extra(compiler, func)
         result = result._replace(entry_point=result.library.entry(state.targetctx, result.fndesc, result.environment))
         state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])

@@ -42,7 +42,7 @@ from ndd._tensor.memory import host_empty
 SPARE = LANES - 1  # numbers behind a row, where the last pixel of it is less than a register
 
 
-@kernel(fastmath={"nsz"})
+@kernel(fastmath={"nsz"}, merged=True)
 def add_rows(rows, index, weights, lo, hi, out):
     """out[x] = sum over k of weights[k] * rows[index[k], lo + x], in this order. Four rows a sweep, to spare loads and
     stores."""
@@ -106,7 +106,7 @@ def _numbers_along(row, channels, left, first, flat, taps, out):
         k += taps
 
 
-@kernel
+@kernel(merged=True)
 def along_row(row, channels, left, first, weights, out):
     """out[i, c] = sum over k of weights[i, k] * row[first[i] - left + k, c], channels interleaved.
 
@@ -142,7 +142,7 @@ def along_row(row, channels, left, first, weights, out):
         _numbers_along(row, np.uint64(channels), left, first, flat, taps, out)
 
 
-@kernel
+@kernel(merged=True)
 def put_row(line, out, even, behind, low, high):
     """Store float32 values; for integers (`low < high`) they are rounded and saturated, ties to even from `even` to
     `behind`, else away from zero."""
