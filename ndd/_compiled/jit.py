@@ -15,7 +15,8 @@ import functools
 import os
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -345,6 +346,20 @@ class External(Compiled):
 
     def __call__(self, *args: Any) -> Any:
         raise TypeError(f"{self.name}: only a kernel can call a C function")
+
+
+def connect_first(externals: Sequence[External], files: Iterable[Path]) -> ctypes.CDLL | None:
+    """Connects functions to the first of these files of a library that has all of them; None where none has."""
+    for file in files:
+        try:
+            library = ctypes.CDLL(str(file))
+            functions = [getattr(library, external.name) for external in externals]
+        except (OSError, AttributeError):
+            continue
+        for external, function in zip(externals, functions, strict=True):
+            external.connect(function)
+        return library
+    return None
 
 
 def _names(code: types.CodeType) -> set[str]:

@@ -16,25 +16,22 @@ from ndd._cpu.element_copies import copy_bytes
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, PNG, WIDTH
 from ndd.decoders.png.libdeflate import alloc as alloc_decompressor, free as free_decompressor
 from ndd.decoders.png.libpng import begin, finish, free
-from ndd.decoders.png.rows import big_endian, read_rows
+from ndd.decoders.png.rows import CHUNK, IEND, IHDR, LOWER_CASE, SIGNATURE, big_endian, read_rows
 
 # The columns of a picture in `decode_loop`: address and bytes of the file, address and bytes of the result, the size that
 # the header was read to say, the window (first row, first column, rows, columns), channels of the result, blue before red.
 FILE, FILE_BYTES, OUT, OUT_BYTES, ROWS, COLUMNS, TOP, LEFT, HIGH, WIDE, DEPTH, IS_BGR, NUMBERS = range(13)
 
-_SIGNATURE, _IHDR, _CHUNK = 8, 33, 12  # bytes: of the signature, with the first chunk, of a chunk around its body
-_LOWER_CASE = 0x20  # bit of a chunk's first letter: pixels do not need the chunk
+_HEADED = 33  # bytes: of the signature and the first chunk
+_EXIF = 0x65584966  # the name of a chunk
+_BEGIN, _THEN = 0x89504E47, 0x0D0A1A0A  # the signature
+_CHECKSUM_OF_IEND = 0xAE426082
 _MOST = 1_000_000  # rows or columns that libpng takes
 _LARGEST_RATIO = 1040  # of inflated to compressed bytes: a few bytes must not claim gigabytes
 # Of a `png_image` as numbers of 32 bits: version, width, height, format, flags. It has 104 bytes.
 _VERSION, _WIDTH, _HEIGHT, _FORMAT, _FLAGS, _IMAGE = 2, 3, 4, 5, 6, 13
 _ALPHA, _COLOR, _BGR = 1, 2, 0x10  # of its format
 _RED, _GREEN, _BLUE = 9797, 19234, 3737  # libpng's gray of colours, in units of 1 / 32768
-
-
-@kernel(light=True)
-def _is_named(data, at, a, b, c, d):
-    return data[at] == a and data[at + 1] == b and data[at + 2] == c and data[at + 3] == d
 
 
 @kernel(light=True)
@@ -52,27 +49,25 @@ def _channels(kind):
 @kernel(light=True)
 def _bytes_needed(data):
     """Bytes of the chunks that pixels need, with the signature; 0 for a file that Python should look at."""
-    at, needed, total = np.int64(_SIGNATURE), np.int64(_SIGNATURE), np.int64(len(data))
-    while total - at >= _CHUNK:
-        size = big_endian(data, at)
-        if size > total - at - _CHUNK or _is_named(data, at + 4, 0x65, 0x58, 0x49, 0x66):  # "eXIf"
+    at, needed, total = np.int64(SIGNATURE), np.int64(SIGNATURE), np.int64(len(data))
+    while total - at >= CHUNK:
+        size, name = big_endian(data, at), big_endian(data, at + 4)
+        if size > total - at - CHUNK or name == _EXIF:
             return np.int64(0)
-        if not data[at + 4] & _LOWER_CASE:
-            needed += size + _CHUNK
-        if _is_named(data, at + 4, 0x49, 0x45, 0x4E, 0x44):  # "IEND", and the checksum of a chunk without body
-            return needed if size == 0 and _is_named(data, at + 8, 0xAE, 0x42, 0x60, 0x82) else np.int64(0)
-        at += size + _CHUNK
+        if not data[at + 4] & LOWER_CASE:
+            needed += size + CHUNK
+        if name == IEND:
+            return needed if size == 0 and big_endian(data, at + 8) == _CHECKSUM_OF_IEND else np.int64(0)
+        at += size + CHUNK
     return np.int64(0)
 
 
 @kernel(light=True)
 def _looks_common(data, facts):
     """Whether libpng may get this file; fills its `facts`."""
-    if len(data) < _IHDR or not _is_named(data, 0, 0x89, 0x50, 0x4E, 0x47):
+    if len(data) < _HEADED or big_endian(data, 0) != _BEGIN or big_endian(data, 4) != _THEN:
         return False
-    if not _is_named(data, 4, 13, 10, 26, 10) or not _is_named(data, 8, 0, 0, 0, 13):
-        return False
-    if not _is_named(data, 12, 0x49, 0x48, 0x44, 0x52):
+    if big_endian(data, 8) != 13 or big_endian(data, 12) != IHDR:
         return False
     width, height, channels = big_endian(data, 16), big_endian(data, 20), _channels(data[25])
     if data[24] > 8 or not channels or not 0 < width <= _MOST or not 0 < height <= _MOST:
@@ -108,8 +103,8 @@ def decode_loop(counter, limit, order, pictures, scratch, taken, inflates, done)
 
     Args:
         pictures: int64 `[N, NUMBERS]`, see above.
-        scratch: u8 `[S, room]`, with room for each of these files and for its pixels, if they are not as the result has them;
-            every thread takes a row.
+        scratch: u8 `[S, room]`, with room for each of these files and behind it for its pixels as stored, with a byte more
+            for each row; every thread takes a row.
         taken: int64 `[S]`, zeros: whether a thread has the row.
         inflates: whether libdeflate is there.
         done: bool `[N]`, becomes whether the picture is decoded.
@@ -137,7 +132,7 @@ decode_loop.fallback(lambda *args: False)
 def _decode(data, out, row, scratch, decompressor):
     height, width, top, left, high, wide = row[ROWS], row[COLUMNS], row[TOP], row[LEFT], row[HIGH], row[WIDE]
     needed, depth = _bytes_needed(data), row[DEPTH]
-    if len(data) < _IHDR or needed == 0 or len(data) > len(scratch):
+    if len(data) < _HEADED or needed == 0 or len(data) > len(scratch):
         return False
     # The header may not have changed since the memory for the pixels was made.
     if height != big_endian(data, 20) or width != big_endian(data, 16):
@@ -190,14 +185,14 @@ def _by_libpng(data, needed, height, width, stored, blue_first, pixels, scratch)
 @kernel(light=True)
 def _copy_needed(data, scratch):
     """The file without the chunks that pixels do not need."""
-    copy_bytes(scratch.ctypes.data, data.ctypes.data, _SIGNATURE)
-    at, to = np.int64(_SIGNATURE), np.int64(_SIGNATURE)
+    copy_bytes(scratch.ctypes.data, data.ctypes.data, SIGNATURE)
+    at, to = np.int64(SIGNATURE), np.int64(SIGNATURE)
     while True:
-        size = big_endian(data, at) + _CHUNK
-        if not data[at + 4] & _LOWER_CASE:
+        size = big_endian(data, at) + CHUNK
+        if not data[at + 4] & LOWER_CASE:
             copy_bytes(scratch.ctypes.data + to, data.ctypes.data + at, size)
             to += size
-        if _is_named(data, at + 4, 0x49, 0x45, 0x4E, 0x44):
+        if big_endian(data, at + 4) == IEND:
             return
         at += size
 

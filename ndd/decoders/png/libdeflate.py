@@ -11,7 +11,7 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-from ndd._compiled.jit import External
+from ndd._compiled.jit import External, connect_first
 
 alloc: External = External("libdeflate_alloc_decompressor", "uintp()")
 """`alloc()` makes a decompressor, for one thread at a time; 0 where memory is short."""
@@ -28,14 +28,7 @@ def available() -> bool:
     """Whether a wheel has the library. The functions are connected then; else to others of their place, which nobody may
     call, since code that names them could not be linked."""
     externals = (alloc, free, inflate, crc32)
-    for path in _copies():
-        try:
-            loaded = ctypes.CDLL(str(path))
-            functions = [getattr(loaded, external.name) for external in externals]
-        except (OSError, AttributeError):
-            continue
-        for external, function in zip(externals, functions, strict=True):
-            external.connect(function)
+    if connect_first(externals, _copies()) is not None:
         return True
     for external in externals:
         external.connect(ctypes.pythonapi.Py_IsInitialized)

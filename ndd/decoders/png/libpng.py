@@ -11,7 +11,7 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
-from ndd._compiled.jit import External
+from ndd._compiled.jit import External, connect_first
 
 begin: External = External("png_image_begin_read_from_memory", "int32(uintp, uintp, uintp)")
 """`begin(image, data, size)` reads the header into a `png_image`; 0 for a damaged one."""
@@ -24,16 +24,7 @@ free: External = External("png_image_free", "uintp(uintp)")
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The library, connected; None where no wheel has one."""
-    for path in _copies():
-        try:
-            loaded = ctypes.CDLL(str(path))
-            functions = [getattr(loaded, external.name) for external in (begin, finish, free)]
-        except (OSError, AttributeError):
-            continue
-        for external, function in zip((begin, finish, free), functions, strict=True):
-            external.connect(function)
-        return loaded
-    return None
+    return connect_first((begin, finish, free), _copies())
 
 
 def _copies() -> Iterator[Path]:

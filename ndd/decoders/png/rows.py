@@ -12,9 +12,9 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
 from ndd.decoders.png.libdeflate import crc32, inflate
 
-_SIGNATURE, _CHUNK = 8, 12  # bytes: of the signature, of a chunk around its body
-_LOWER_CASE = 0x20  # bit of a chunk's first letter: pixels do not need the chunk
-_IHDR, _PLTE, _IDAT, _IEND = 0x49484452, 0x504C5445, 0x49444154, 0x49454E44
+SIGNATURE, CHUNK = 8, 12  # bytes: of the signature, of a chunk around its body
+LOWER_CASE = 0x20  # bit of a chunk's first letter: pixels do not need the chunk
+IHDR, PLTE, IDAT, IEND = 0x49484452, 0x504C5445, 0x49444154, 0x49454E44  # the names of chunks
 _PALETTE = 3  # the colour type
 
 
@@ -33,22 +33,22 @@ def big_endian(data, at):
 def _gathered(data, target):
     """The compressed bytes of a file: the address of the first, and how many there are, copied to `target` if they are in
     several chunks. None (0, 0) if a checksum is wrong or the chunks that pixels need are not the usual ones."""
-    total, at, first, count, chunks = np.int64(len(data)), np.int64(_SIGNATURE), np.int64(0), np.int64(0), 0
-    while total - at >= _CHUNK:
+    total, at, first, count, chunks = np.int64(len(data)), np.int64(SIGNATURE), np.int64(0), np.int64(0), 0
+    while total - at >= CHUNK:
         size, name = big_endian(data, at), big_endian(data, at + 4)
         body = at + 8
-        if size > total - at - _CHUNK:
+        if size > total - at - CHUNK:
             break
         at = body + size + 4
-        if name >> 24 & _LOWER_CASE:
+        if name >> 24 & LOWER_CASE:
             continue
         if np.int64(crc32(0, data.ctypes.data + body - 4, size + 4)) != big_endian(data, at - 4):
             break
-        if name == _IEND:
+        if name == IEND:
             return np.int64(data.ctypes.data if chunks == 1 else target.ctypes.data) + (
                 first if chunks == 1 else 0
             ), count
-        if name == _IDAT:
+        if name == IDAT:
             if chunks == 1:
                 if count > len(target):
                     break
@@ -60,7 +60,7 @@ def _gathered(data, target):
             first = first if chunks else body
             count += size
             chunks += 1
-        elif chunks or not (name == _PLTE or (name == _IHDR and body == _SIGNATURE + 8)):
+        elif chunks or not (name == PLTE or (name == IHDR and body == SIGNATURE + 8)):
             break
     return np.int64(0), np.int64(0)
 
