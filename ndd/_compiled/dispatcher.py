@@ -47,9 +47,9 @@ def make_dispatcher(
     import numba
 
     settings = {"nogil": True, "error_model": "numpy", **options}
-    light = settings.pop("light", not settings["nogil"])
-    function.merged = settings.pop("merged", False)  # type: ignore[attr-defined]
-    dispatcher: Any = numba.njit(**settings, **linking.options(inner, light))(function)
+    text: Any = function
+    text.light, text.merged = settings.pop("light", not settings["nogil"]), settings.pop("merged", False)
+    dispatcher: Any = numba.njit(**settings, **linking.options(inner))(function)
     if cache is not None:
         dispatcher._cache = cache
     dispatcher.typeof_pyval = _typed(dispatcher)

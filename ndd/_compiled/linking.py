@@ -68,20 +68,17 @@ class _Numba(NamedTuple):
     whole: Any
     inner: Any
     outer: Any
-    light_inner: Any
-    light_outer: Any
     compile_result: Any
     descriptor: Any
     environment: Any
 
 
-def options(inner: bool, light: bool) -> dict[str, Any]:
-    """How numba compiles what kernels call, or what Python calls. `light`: optimised a little, see `jit.kernel`."""
-    numba = _numba()
+def options(inner: bool) -> dict[str, Any]:
+    """How numba compiles what kernels call, or what Python calls. Functions may have the attributes `light` and `merged`, which
+    are options of `jit.kernel`."""
     if inner:
-        compiler = numba.light_inner if light else numba.inner
-        return {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": compiler}
-    return {"no_cfunc_wrapper": True, "pipeline_class": numba.light_outer if light else numba.outer}
+        return {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _numba().inner}
+    return {"no_cfunc_wrapper": True, "pipeline_class": _numba().outer}
 
 
 def parts(result: Any) -> tuple[dict[str, Any], bytes] | None:
@@ -233,7 +230,7 @@ def _numba() -> _Numba:
     class Stepwise(JITCodeLibrary):
         """The last pass alone takes half of the time."""
 
-        light = merged = False
+        light = merged = False  # numba's own functions are neither
         _optimized: tuple[Any, ...] = ()
 
         def finalize(self) -> None:
@@ -326,13 +323,16 @@ def _numba() -> _Numba:
         library.finalize()
         return library
 
+    def library_of(kind: Any, compiler: Any, func: Any) -> Any:
+        library = kind(compiler.state.targetctx.codegen(), func.__qualname__)
+        library.light, library.merged = getattr(func, "light", False), getattr(func, "merged", False)
+        return library
+
     def linked(compiler: Any, func: Any) -> Any:
         """The result has no function that Python can call."""
         state = compiler.state
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
-        state.library = Library(state.targetctx.codegen(), func.__qualname__)
-        state.library.light = isinstance(compiler, LightInner)
-        state.library.merged = getattr(func, "merged", False)
+        state.library = library_of(Library, compiler, func)
         result = CompilerBase.compile_extra(compiler, func)
         result = result._replace(entry_point=result.library.entry(state.targetctx, result.fndesc, result.environment))
         state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
@@ -341,15 +341,11 @@ def _numba() -> _Numba:
     class Inner(Compiler):
         compile_extra = linked
 
-    class LightInner(Inner):
-        pass
-
     class Outer(Compiler):
         def compile_extra(self, func: Any) -> Any:
             """Under numba's lock: what else it compiles meanwhile is for this function."""
             Compiler.compile_extra = linked
-            self.state.library = Whole(self.state.targetctx.codegen(), func.__qualname__)
-            self.state.library.light = isinstance(self, LightOuter)
+            self.state.library = library_of(Whole, self, func)
             self.state.library.enable_object_caching()
             try:
                 result = CompilerBase.compile_extra(self, func)
@@ -359,9 +355,4 @@ def _numba() -> _Numba:
                 result.codegen.set_env(env.env_name, env)
             return result
 
-    class LightOuter(Outer):
-        pass
-
-    return _Numba(
-        Library, Whole, Inner, Outer, LightInner, LightOuter, compile_result, PythonFunctionDescriptor, Environment
-    )
+    return _Numba(Library, Whole, Inner, Outer, compile_result, PythonFunctionDescriptor, Environment)
