@@ -10,8 +10,6 @@ import numpy as np
 
 from ndd import random
 from ndd._tensor import Batch, Tensor
-from ndd._tensor.construct import batch, tensor
-from ndd.math import clamp
 from ndd.ops.boxes.following import (
     boxes_moved,
     flip_motion,
@@ -238,19 +236,14 @@ class Targets:
             boxes: whether boxes are.
             points: whether points are.
         """
-        inside, layout = self.convert(format="xyxy", normalized=False), self.images.layout or "HWC"
-        each = self.images.shape if isinstance(self.images, Batch) else [self.images.shape]
-        sides = np.array([(shape[layout.index("W")], shape[layout.index("H")]) for shape in each], np.float32)
-
-        def clamped(value: Any, most: np.ndarray) -> Any:
-            limits = batch(list(most)) if isinstance(value, Batch) else tensor(most[0])
-            return clamp(value, 0, limits.to_device(value.device))
-
-        if boxes and inside.boxes is not None:
-            inside = inside._with(boxes=clamped(inside.boxes, np.tile(sides, 2)))
-        if points and inside.points is not None:
-            inside = inside._with(points=clamped(inside.points, sides - 1))
-        return inside.convert(format=self.format, normalized=self.normalized)
+        motion, changes = flip_motion(self.images), {}
+        how = {"normalized": self.normalized, "made_normalized": self.normalized, "clamp": True}
+        if boxes and self.boxes is not None:
+            formats = {"format": self.format, "made_format": self.format}
+            changes["boxes"] = boxes_moved(self.boxes, motion, **formats, **how)[0]
+        if points and self.points is not None:
+            changes["points"] = points_moved(self.points, motion, **how)[0]
+        return self._with(**changes)
 
     def flip(self, *, horizontal: Any = 1, vertical: Any = 0) -> Targets:
         """Mirrored, as `ndd.flip`: `horizontal=ndd.random.coin_flip(batch_size=n)` for some of them. What is left and right of an

@@ -165,16 +165,30 @@ def boxes_moved(
     remove_threshold: float | None = None,
     min_size: float = 0.0,
     min_area: float = 0.0,
+    clamp: bool = False,
 ):
-    """Boxes after a motion, and the numbers of those that are left. Without `remove_threshold` nothing is cut off or dropped
-    for being outside. `min_size` and `min_area` are in pixels."""
+    """Boxes after a motion, and the numbers of those that are left. Without `remove_threshold` nothing is dropped for being
+    outside, and nothing is cut off but with `clamp`. `min_size` and `min_area` are in pixels."""
     check_threshold(remove_threshold)
     return output(float32, 2), output(int32, 1)
 
 
 # A batch: how many boxes are left is known when all have been worked out.
 @boxes_moved.batch
-def _(call, boxes, motion, *, format, normalized, made_format, made_normalized, remove_threshold, min_size, min_area):
+def _(
+    call,
+    boxes,
+    motion,
+    *,
+    format,
+    normalized,
+    made_format,
+    made_normalized,
+    remove_threshold,
+    min_size,
+    min_area,
+    clamp,
+):
     counts = _box_counts(boxes)
     owner = np.repeat(np.arange(call.n), counts)
     moves = np.stack(motion.arrays)[owner]
@@ -183,6 +197,7 @@ def _(call, boxes, motion, *, format, normalized, made_format, made_normalized, 
     corners = corners_of(np.concatenate(flat).astype(np.float64), format)
     corners *= np.tile(before, 2) if normalized else 1
     moved = least_upright(corners, linear, shift)
+    moved = moved.clip(0, np.tile(after, 2)) if clamp else moved
     kept = np.ones(len(moved), bool)
     if remove_threshold is not None:
         touching = ((moved[:, :2] <= after) & (moved[:, 2:] >= 0)).all(axis=1)
@@ -230,18 +245,22 @@ def as_format(corners: np.ndarray, format: str) -> np.ndarray:
 
 
 @operator(reads="cpu", outputs=2, register=False)
-def points_moved(points, motion, /, *, normalized: bool, made_normalized: bool, drop: bool = False):
-    """Points (..., 2) after a motion, and the numbers of those that are left: with `drop` those inside the image."""
+def points_moved(
+    points, motion, /, *, normalized: bool, made_normalized: bool, drop: bool = False, clamp: bool = False
+):
+    """Points (..., 2) after a motion, and the numbers of those that are left: with `drop` those inside the image. `clamp`: those
+    outside move to the nearest pixel in it."""
     return output(float32, points.ndim), output(int32, 1)
 
 
 # A batch: how many points are left is known when all have been worked out.
 @points_moved.batch
-def _(call, points, motion, *, normalized, made_normalized, drop):
+def _(call, points, motion, *, normalized, made_normalized, drop, clamp):
     moved, numbers = [], []
     for values, move in zip(points.arrays, motion.arrays, strict=True):
         flat = values.reshape(-1, 2).astype(np.float64) * (move[:, 3] if normalized else 1)
         flat = flat @ move[:, :2].T + move[:, 2]
+        flat = flat.clip(0, move[:, 4] - 1) if clamp else flat
         kept = np.flatnonzero(((flat >= 0) & (flat <= move[:, 4])).all(axis=1)) if drop else np.arange(len(values))
         flat = flat[kept] if drop else flat
         flat = flat / move[:, 4] if made_normalized else flat
