@@ -145,8 +145,8 @@ def wrapper_of(op: Operator) -> Any:
 
 
 def _value_of(argument: Argument) -> str:
-    """Source text for an argument's value. A short list becomes a tuple, by which calls can be looked up and which later
-    changes of the list do not reach. `type`, not `__class__`: a list that `invariant` has marked keeps its mark."""
+    """Source text for an argument's value. A short list becomes a tuple: it is a key of the cache of calls, and later
+    changes of the list do not reach it. `type`, not `__class__`: a list that `invariant` has marked keeps its mark."""
     name = argument.name
     if not argument.vector:
         return name
