@@ -28,6 +28,7 @@ LONG = (
     "test_notebooks.py::test_notebook_runs[from_torchvision]",
     "test_seeds.py::test_in_workers_of_a_data_loader[spawn-tensor]",
     "test_pages.py::test_code_runs_and_prints_what_it_says[cookbook/ddp.md]",
+    "test_pages.py::test_code_runs_and_prints_what_it_says[cookbook/lightning.md]",
     "test_bench.py::test_first_call_from_an_empty_and_a_filled_cache",
     "test_bench.py::test_first_calls_of_the_table",
     "test_installation.py::test_wheel_and_sdist_hold_what_the_library_reads",
