@@ -192,7 +192,7 @@ def list_folders(urls: Sequence[str]) -> list[Any]:
     return _asked(_entries, [(url,) for url in urls])
 
 
-def one(results: list[Any]) -> Any:
+def single(results: list[Any]) -> Any:
     """The only result; its error is raised."""
     if isinstance(results[0], BaseException):
         raise results[0]

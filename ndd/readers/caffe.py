@@ -82,4 +82,4 @@ class _Datums(LmdbStore):
             )
             for place in np.flatnonzero(labels != values).tolist():
                 faults.setdefault(place, f"expected a label of 32 bits, got {values[place]}")
-        return Records.found(columns, {place: ValueError(text) for place, text in faults.items()})
+        return Records.from_columns(columns, {place: ValueError(text) for place, text in faults.items()})

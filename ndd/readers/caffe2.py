@@ -113,7 +113,7 @@ class _Tensors(LmdbStore):
         columns += [tensors.numbers(first + k, f"additional[{k}]") for k in range(self._additional)]
         if self._box:
             columns.append(tensors.numbers(-1, "the box", 4, _INT32))
-        return Records.found(columns, {place: ValueError(text) for place, text in tensors.wrong.items()})
+        return Records.from_columns(columns, {place: ValueError(text) for place, text in tensors.wrong.items()})
 
     def _active(self, tensors: _Batch, first: int) -> list[np.ndarray]:
         """Labels given by their indices, and perhaps weights, as one number for each possible label."""

@@ -224,7 +224,7 @@ class _Images(FileStore):
             columns += self._outlined(numbers, faults)
         if self._form.ids:
             columns.append(self._ids[listed, None])
-        return Records.found(columns, faults)
+        return Records.from_columns(columns, faults)
 
     def _outlined(self, numbers: Sequence[int], faults: dict[int, Exception]) -> list[Column]:
         """The mask, or polygons and vertices, of each image. Adds to the faults."""

@@ -170,7 +170,7 @@ def _mixed(parts: Sequence[tuple[_Part, Order]], size: int, seed: int, epoch: in
     numbers: list[np.ndarray] = []
     end = 0
     for k, (part, order) in enumerate(parts):
-        before, after = _given(part.share, size, epoch), _given(part.share, size, epoch + 1)
+        before, after = _drawn_before(part.share, size, epoch), _drawn_before(part.share, size, epoch + 1)
         which[end : end + after - before] = k
         end += after - before
         if after > before:
@@ -187,7 +187,7 @@ def _mixed(parts: Sequence[tuple[_Part, Order]], size: int, seed: int, epoch: in
     return mixed
 
 
-def _given(share: tuple[float, float], size: int, epochs: int) -> int:
+def _drawn_before(share: tuple[float, float], size: int, epochs: int) -> int:
     """How many samples a reader has given after some epochs: the difference of two rounded places, so that all add up."""
     first, last = (round(bound * size * epochs) for bound in share)
     return last - first

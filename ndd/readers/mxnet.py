@@ -113,7 +113,7 @@ class _Records(ContainerStore):
         plain[list(faults)] = False
         counts = np.where(plain, counts, 0)
         labels = _labels(data, np.where(counts, starts + _HEAD.size + _ITEM.size, starts + _HEAD.size + 4), counts)
-        records = Records.found([Packed.of(data, begins, ends - begins), labels], faults)
+        records = Records.from_columns([Packed.of(data, begins, ends - begins), labels], faults)
         odd = [place for place in np.flatnonzero(~plain).tolist() if place not in faults]
         if not odd:
             return records

@@ -220,7 +220,7 @@ class _Recordings(RecordStore):
         durations = np.array([np.nan if entry.duration is None else entry.duration for entry in entries], np.float64)
         decoded = decode_several(sources, self._wanted, starts, durations)
         if decoded.whole:
-            return Records.found(
+            return Records.from_columns(
                 self._columns(entries, Packed.of(decoded.flat, decoded.places, decoded.shapes), decoded.rates)
             )
         parts, rates, errors = decoded.parts(), decoded.rates.copy(), {}
@@ -229,7 +229,7 @@ class _Recordings(RecordStore):
                 parts[i], rates[i] = decode(sources[i], self._part(entries[i]))
             except Exception as error:
                 errors[i] = error
-        return Records.found(self._columns(entries, parts, rates), errors)
+        return Records.from_columns(self._columns(entries, parts, rates), errors)
 
     def _part(self, entry: Entry) -> Wanted:
         return self._wanted._replace(start=entry.offset, duration=entry.duration)

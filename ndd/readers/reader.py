@@ -195,7 +195,7 @@ class Reader(Definition):
         if held.number > progress.number:
             progress.number, progress.position = held.number, held.step.position
             progress.skip = progress.share.count - 1
-        held.given, held.value, held.step, held.run = True, None, None, None
+        held.delivered, held.value, held.step, held.run = True, None, None, None
         return value
 
     def _step(self, size: int | None) -> StepInFlight:

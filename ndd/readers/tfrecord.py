@@ -255,7 +255,7 @@ class _Examples(ContainerStore):
             sizes[list(errors)] = 0
         features = _ParsedFeatures(data, starts, sizes, self._keys, self._key_ends)
         faults: dict[int, Exception] = {**self._strangers(features, offsets), **errors}
-        return Records.found(self._columns(features, faults), faults)
+        return Records.from_columns(self._columns(features, faults), faults)
 
     def _strangers(self, features: _ParsedFeatures, offsets: np.ndarray) -> dict[int, Exception]:
         """The errors of bytes that are not records, by their position."""

@@ -198,7 +198,7 @@ class _Samples(ContainerStore):
             faults.setdefault(place // len(self._kinds), wrong[place])
         firsts, counts = (part.reshape(len(numbers), -1) for part in (starts, np.maximum(sizes, 0)))
         columns = [_column(data, firsts[:, k], counts[:, k], kind) for k, kind in enumerate(self._kinds)]
-        return Records.found(columns, faults)
+        return Records.from_columns(columns, faults)
 
     def _components(
         self, container: int, offsets: np.ndarray, sizes: np.ndarray

@@ -207,7 +207,7 @@ class _Sessions:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[_Session] = []
-        self.made = 0
+        self.created = 0
 
     def take(self, device: int, codec: int, more_bits: int, width: int, height: int, surfaces: int) -> _Session:
         """A session for frames of this size: one of this size, one that can be reconfigured, or a new one."""
@@ -226,7 +226,7 @@ class _Sessions:
                 return session
             except Refused:
                 session.close()
-        self.made += 1
+        self.created += 1
         return _Session(device, codec, more_bits, *wanted)
 
     def give_back(self, session: _Session) -> None:

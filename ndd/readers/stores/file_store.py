@@ -60,7 +60,7 @@ class FileStore(BatchedStore):
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records | Sequence[Record | BaseException]:
         """Some files: (bytes, label) each."""
         contents, faults = read_files(paths)
-        return Records.found([contents, self._labels[numbers].reshape(-1, 1)], faults)
+        return Records.from_columns([contents, self._labels[numbers].reshape(-1, 1)], faults)
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several files, read into shared buffers."""

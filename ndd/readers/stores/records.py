@@ -38,7 +38,7 @@ class Records(Sequence[Any]):
         self._listed: list[Any] | None = None
 
     @classmethod
-    def found(cls, columns: Sequence[Column], faults: Mapping[int, BaseException] | None = None) -> Records:
+    def from_columns(cls, columns: Sequence[Column], faults: Mapping[int, BaseException] | None = None) -> Records:
         """Records of columns that hold all records; the values in the places of the faults do not matter."""
         every = cls(len(columns[0]), columns, {})
         if not faults:
@@ -245,7 +245,7 @@ class RecordStore:
     def records(self, numbers: Sequence[int]) -> Records | Sequence[Record | BaseException]:
         """Several records. A record that cannot be read is an exception in its place, so that it harms no other.
 
-        Override it if several records are cheaper together than one by one: `Records.found` takes outputs that share a
+        Override it if several records are cheaper together than one by one: `Records.from_columns` takes outputs that share a
         buffer.
 
         Args:

@@ -50,7 +50,7 @@ class TableRows(BatchedStore):
                 faults.update({named[place]: error for place, error in failed.items()})
                 picked = _spread(contents, named, len(picked))
             columns.append(picked)
-        return Records.found(columns, faults)
+        return Records.from_columns(columns, faults)
 
 
 def _is_path(value: Any) -> bool:

@@ -102,7 +102,7 @@ class _Reading:
 
     def records(self) -> list[Record | BaseException]:
         """The sequences, when all is decoded."""
-        return [self._store.found(clip) for clip in self._clips]
+        return [self._store.record_of(clip) for clip in self._clips]
 
 
 class ClipStore(BatchedStore):
@@ -262,7 +262,7 @@ class ClipStore(BatchedStore):
                         for clip, _ in here:
                             clip.error = error
 
-    def found(self, clip: _Clip) -> Record | BaseException:
+    def record_of(self, clip: _Clip) -> Record | BaseException:
         """A sequence as a record."""
         if clip.error is not None:
             return clip.error
