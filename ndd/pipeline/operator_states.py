@@ -77,9 +77,7 @@ class OperatorStates:
             state = call_state.make(
                 current.pipeline(), call_state.seed if call_state.seed is not None else self._words.get(call_state.like)
             )
-            label = (
-                f"{call_state.kind} {call_state.name or sum(other.kind == call_state.kind for other in self._states) + 1}"
-            )
+            label = f"{call_state.kind} {call_state.name or sum(other.kind == call_state.kind for other in self._states) + 1}"
             if self._restored is not None:
                 give_state(state, label, self._restored)
             self._states[call_state], self.objects[label] = state, state

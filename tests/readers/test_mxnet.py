@@ -127,7 +127,7 @@ def test_an_index_that_was_cut_off_at_a_line(tmp_path):
     lines = Path(arguments["index_path"]).read_text().splitlines(keepends=True)
     Path(arguments["index_path"]).write_text("".join(lines[:3]))
     end, size = sum(map(len, ITEMS[:3])), sum(map(len, ITEMS))
-    with pytest.warns(UserWarning, match=f"its last record ends at byte {end}, .*a.rec' at {size}: what lies between"):
+    with pytest.warns(UserWarning, match=f"its last record ends at byte {end}, .*a.rec' at {size}: the bytes between"):
         assert len(MXNet(**arguments)) == 3
 
 
