@@ -112,7 +112,7 @@ def object_store(
 
     >>> import ndd
     >>> with ndd.io.object_store(connections=8, skip_signature=True):
-    ...     reader = ndd.readers.File(files=["s3://bucket/a.jpg"])  # opened when the first sample is asked for
+    ...     reader = ndd.readers.File(files=["s3://bucket/a.jpg"])  # opened at the first sample
     """
     settings = {
         "cache_dir": None if cache_dir is None else os.path.abspath(os.fsdecode(cache_dir)),

@@ -191,7 +191,7 @@ class RecordStore:
     """Random access to the records of a data set. A reader subclasses it; `Reader` does the rest.
 
     Implement `__len__`, `record` and `source`. Methods are called from several threads at once. Build an index in the
-    constructor: a reader makes its store once, when the first sample is asked for. Keep open files and the like in a
+    constructor: a reader makes its store once, at the first sample. Keep open files and the like in a
     `Memoized`, as `ContainerStore` does: it opens them again after `close` and in a forked child, and closes no file that a
     thread is reading. A store knows nothing of epochs, batches, shards, shuffling or devices.
     """
