@@ -20,7 +20,7 @@ import numpy as np
 from ndd._compiled.intrinsics import array_at, empty, overlapping, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
-from ndd._compiled.simd import LANES, sum_pixels
+from ndd._compiled.simd import PIXEL_WIDTH, sum_pixels
 from ndd._cpu.filter_taps import (
     CUBIC,
     F32,
@@ -39,7 +39,7 @@ from ndd._cpu.filter_taps import (
 )
 from ndd._tensor.memory import host_empty
 
-SPARE = LANES - 1  # numbers behind a row, where the last pixel of it is less than a register
+SPARE = PIXEL_WIDTH - 1  # numbers behind a row, where the last pixel of it is less than a register
 
 
 @kernel(fastmath={"nsz"}, merged=True)
@@ -184,19 +184,19 @@ def _put_away(line, out, low, high):
 
 
 @kernel
-def even_run(first, taps, low, high, channels, lanes):
-    """Where the loop of `lanes` pixels at once begins and ends, in elements: from the first pixel whose taps are all
+def even_run(first, taps, low, high, channels, vector_width):
+    """Where the loop of `vector_width` pixels at once begins and ends, in elements: from the first pixel whose taps are all
     inside."""
     begin, behind = len(first), 0
     for x in range(len(first)):
         if first[x] >= low and first[x] + taps <= high:
             begin, behind = min(begin, x), x + 1
     begin = min(begin, behind)
-    return begin * channels, (begin + (behind - begin) // lanes * lanes) * channels
+    return begin * channels, (begin + (behind - begin) // vector_width * vector_width) * channels
 
 
 @kernel
-def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, lanes):
+def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, vector_width):
     """The plan of resampling an image along y and x: the order, the taps of both axes, and the run of elements in a row of the
     result whose ties are rounded to even (`put_row`)."""
     top, bottom = reach(height, start[0], end[0], kind[0], radius[0])
@@ -210,15 +210,15 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
         down_first = False
     y = axis_taps(rows, height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, True)
     x = axis_taps(columns, width, start[1], end[1], kind[1], radius[1], left if down_first else 0, False)
-    even, behind = 0, columns * channels // lanes * lanes
+    even, behind = 0, columns * channels // vector_width * vector_width
     if kind[1 if down_first else 0] in _NEAREST:
         even = behind = 0
     elif down_first:
-        even, behind = even_run(x[0], x_taps, left, right, channels, lanes)
+        even, behind = even_run(x[0], x_taps, left, right, channels, vector_width)
     order = DOWN if down_first else ACROSS
     if kind[0] > NN_CENTRE or kind[1] > NN_CENTRE:
         order, even, behind = ACROSS_IN_BYTES, 0, 0
-        if lanes == REGISTER:  # bytes
+        if vector_width == REGISTER:  # bytes
             quantise(y[1])
             quantise(x[1])
     return order, y[0], y[1], x[0], x[1], even, behind
@@ -322,7 +322,7 @@ def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even,
 
 @kernel
 def filter_loop(
-    counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, lanes, low, high
+    counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, vector_width, low, high
 ):  # fmt: skip
     """Resamples up to `limit` of the images `order`, shared with other threads. Returns True.
 
@@ -343,7 +343,7 @@ def filter_loop(
         image = array_at(sources[i], (planes, height, width * channels), source_like)
         out = array_at(targets[i], (planes, rows, columns * channels), like)
         first, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
-            height, width, rows, columns, channels, start[i], end[i], kind[i], radius[i], lanes
+            height, width, rows, columns, channels, start[i], end[i], kind[i], radius[i], vector_width
         )
         filter_planes(image, out, channels, first, y_first, y_weights, x_first, x_weights, even, behind, low, high)
     return True
@@ -536,7 +536,7 @@ def _pick(image, out, axes, start, end, kind) -> None:
     pick_planes(image.reshape(_plane(image.shape, y)), out.reshape(_plane(out.shape, y)), channels, *picked[-2:])
 
 
-def _one_by_one(image, out, axes, changes, start, end, kind, radius, lanes) -> tuple[int, int, int]:
+def _one_by_one(image, out, axes, changes, start, end, kind, radius, vector_width) -> tuple[int, int, int]:
     """One pass along each axis that changes, with float32 in between. Gives the run of elements whose ties are rounded
     to even: in each `period` of the result, from `even` to `behind`."""
     low, high = range_of(out.dtype)
@@ -554,12 +554,12 @@ def _one_by_one(image, out, axes, changes, start, end, kind, radius, lanes) -> t
     # The last pass decides how ties are rounded, even where it changes nothing.
     channels = math.prod(out.shape[axes[-1] + 1 :])
     period = math.prod(sizes[-2:] if last == len(axes) - 3 else sizes[-1:]) * channels
-    even, behind = 0, period // lanes * lanes
+    even, behind = 0, period // vector_width * vector_width
     if kind[last] in _NEAREST:
         even = behind = 0
     elif last == len(axes) - 1:
         first, weights = along[last]
-        even, behind = even_run(first, weights.shape[1], *spans[last], channels, lanes)
+        even, behind = even_run(first, weights.shape[1], *spans[last], channels, vector_width)
     for i in moved:
         axis, ready = axes[i], i == moved[-1]
         shape = *image.shape[:axis], out.shape[axis], *image.shape[axis + 1 :]

@@ -118,8 +118,8 @@ class RandomResizedCrop(Transform):
             return super()._apart(chosen, n)
         how = {"antialias": bool(self.antialias), "interp_type": filters, "rule": "torchvision"}
         windows = {"random_area": list(self.scale), "random_aspect_ratio": list(self.ratio), "rng": draws.generator()}
-        made = ndd.random_resized_crop(chosen[0], size=list(self.size), **windows, **how)
-        return [remember_size(made, self.size)]
+        crops = ndd.random_resized_crop(chosen[0], size=list(self.size), **windows, **how)
+        return [remember_size(crops, self.size)]
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, cropped and resized."""
@@ -360,10 +360,10 @@ class RandomIoUCrop(Transform):
         kept = params["is_within_crop_area"]
         if kind_of(inpt) == "targets":
             inpt = _with_boxes(inpt, kept if isinstance(kept, list) else _kept_by_window(inpt, params))
-        made = F.crop(inpt, **{name: params[name] for name in _WINDOW})
-        if kind_of(made) == "boxes":
-            made[~torch.as_tensor(kept)] = 0
-        return made
+        cropped = F.crop(inpt, **{name: params[name] for name in _WINDOW})
+        if kind_of(cropped) == "boxes":
+            cropped[~torch.as_tensor(kept)] = 0
+        return cropped
 
 
 _WINDOW = ("top", "left", "height", "width")
