@@ -185,7 +185,14 @@ class RandomCrop(Transform):
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The border, `padding`, and the window behind it: `top`, `left`, `height`, `width`."""
-        height, width = query_size(flat_inputs)
+        return self.window_of(*query_size(flat_inputs))
+
+    def window_of(self, height: int, width: int) -> dict[str, Any]:
+        """What `make_params` gives for images of a size.
+
+        Args:
+            height, width: of the images, in pixels.
+        """
         left, right, top, bottom = self.padding or (0, 0, 0, 0)
         wanted_height, wanted_width = self.size
         if self.pad_if_needed:
