@@ -264,7 +264,7 @@ class Checkpoint:
         text = self.serialize()
         pattern = _Pattern(filename)
         os.makedirs(pattern.folder, exist_ok=True)
-        number = max((n for n, _ in pattern.found()), default=-1) + 1
+        number = max((n for n, _ in pattern.saved()), default=-1) + 1
         while True:
             path = pattern.path(number)
             try:
@@ -287,7 +287,7 @@ class Checkpoint:
         Raises FileNotFoundError if no file matches, ValueError for a file that is no checkpoint.
         """
         pattern = _Pattern(filename)
-        newest = max(pattern.found(), default=None)
+        newest = max(pattern.saved(), default=None)
         if newest is None:
             raise FileNotFoundError(f"Checkpoint.load: no file matches {os.fspath(filename)!r}")
         with open(newest[1], encoding="utf-8", errors="replace") as file:
@@ -361,7 +361,7 @@ class _Pattern:
     def path(self, number: int) -> str:
         return self.before + ("" if self.spec is None else format(number, self.spec)) + self.after
 
-    def found(self) -> list[tuple[int, str]]:
+    def saved(self) -> list[tuple[int, str]]:
         """(number, path) of the existing files. A text is a number only if the field would write it like that."""
         if self.spec is None:
             return [(0, self.before)] if os.path.isfile(self.before) else []

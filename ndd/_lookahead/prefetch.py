@@ -138,7 +138,7 @@ def expected_calls(
         inputs, cached = tuple(handles[: recorded.inputs]), recorded.cached
         if recorded.named:
             values = dict(zip(recorded.named, handles[recorded.inputs :], strict=True))
-            cached = cached.given(tuple([values.get(name) for name in cached.named]))
+            cached = cached.with_values(tuple([values.get(name) for name in cached.named]))
         n = source.n if recorded.n == usual else recorded.n
         call = Call(recorded.op, cached, inputs, n, recorded.batched, source.draws(places))
         if recorded.op.fuses:

@@ -66,7 +66,7 @@ class RecordedCall:
         cached, self.named = call.cached_call, []
         if cached.handles:
             self.named = [name for name, value in cached.named.items() if value.__class__ in _HANDLES]
-            cached = cached.given(tuple(cached.named.values()), keep=False)
+            cached = cached.with_values(tuple(cached.named.values()), keep=False)
         self.op = call.op
         self.cached: CachedCall = cached
         self.inputs = len(call.handles)

@@ -262,9 +262,9 @@ class SampleLoop:
             order = np.arange(n) if self.nbytes < _ALONE else _largest_first(n, used, work)
         self._order = order
 
-    def cut(self, threads: int, joined: bool, far: bool) -> SampleLoop:
-        """Over pieces along the first axis of the views, which is equally long in all of them; `joined`: the samples follow
-        each other in memory and count as one. `far`: 1-D results bypass the cache."""
+    def cut(self, threads: int, joined: bool, bypass: bool) -> SampleLoop:
+        """Divides the work along the first axis of the views, which is equally long in all of them. `joined`: the samples follow
+        each other in memory and count as one. `bypass`: stores to 1-D results bypass the cache."""
         counts = self._places[-1].extents[:, 0]
         rows = [volumes(place.extents[:, 1:]) for place in self._places]
         if any([not np.array_equal(place.extents[:, 0], counts) for place in self._places]):
@@ -294,7 +294,7 @@ class SampleLoop:
         operands = len(places) - 1
         if operands in (1, 2) and all([place.like.ndim == 1 for place in places]):
             self.loop = loop_over_samples(by_blocks(self.kernel, operands))
-            self.fields.insert(operands + 1, (far,))
+            self.fields.insert(operands + 1, (bypass,))
         return self
 
     def run(self, call: Call, stores: list[Any], held: Any = None) -> None:

@@ -64,7 +64,7 @@ class Augmentation:
         self.mag_to_param = mag_to_param or np.array
         self.param_device = param_device or "cpu"
         self.name = name or getattr(op, "__name__", repr(op))
-        self._given = {
+        self._settings = {
             "mag_range": mag_range, "randomly_negate": randomly_negate, "mag_to_param": mag_to_param,
             "param_device": param_device, "name": name,
         }  # fmt: skip
@@ -81,7 +81,7 @@ class Augmentation:
         self._needs = [p.name for p in named if p.default is p.empty]
 
     def __repr__(self) -> str:
-        settings = [f"{k}={v!r}" for k, v in self._given.items() if v is not None]
+        settings = [f"{k}={v!r}" for k, v in self._settings.items() if v is not None]
         return f"Augmentation({', '.join([repr(self.op), *settings])})"
 
     def __call__(
@@ -128,7 +128,7 @@ class Augmentation:
             "mag_range": mag_range, "randomly_negate": randomly_negate, "mag_to_param": mag_to_param,
             "param_device": param_device, "name": name,
         }  # fmt: skip
-        settings = {k: self._given[k] if v is _AS_GIVEN else v for k, v in changed.items()}
+        settings = {k: self._settings[k] if v is _AS_GIVEN else v for k, v in changed.items()}
         return (augmentation_cls or type(self))(self.op, **settings)
 
     def takes(self, name: str) -> bool:

@@ -114,7 +114,7 @@ def object_store(
 
     >>> import ndd
     >>> with ndd.io.object_store(connections=8, skip_signature=True):
-    ...     reader = ndd.readers.File(files=["s3://bucket/a.jpg"])  # opened when the first sample is asked for
+    ...     reader = ndd.readers.File(files=["s3://bucket/a.jpg"])  # opened at the first sample
     """
     settings = {
         "cache_dir": None if cache_dir is None else os.path.abspath(os.fsdecode(cache_dir)),
@@ -194,7 +194,7 @@ def list_folders(urls: Sequence[str]) -> list[Any]:
     return _asked(_entries, [(url,) for url in urls])
 
 
-def one(results: list[Any]) -> Any:
+def single(results: list[Any]) -> Any:
     """The only result; its error is raised."""
     if isinstance(results[0], BaseException):
         raise results[0]

@@ -294,7 +294,7 @@ def contains_node(value: Any) -> bool:
     return isinstance(value, DataNode | Constant)
 
 
-def made(
+def add_node(
     compute: Callable[..., Any],
     inputs: Any = (),
     *,
@@ -338,4 +338,4 @@ def made(
 
 def applied(function: Callable[..., Any], *values: Any) -> DataNode:
     """A node of `function` applied to batches."""
-    return made(lambda run: function(*map(run.unwrapped, values)), values)
+    return add_node(lambda run: function(*map(run.unwrapped, values)), values)

@@ -449,7 +449,7 @@ class Pipeline(PipelineBody):
         so far. `reserved_memory_size` and `max_reserved_memory_size` are the same here: nothing is kept in reserve for a call.
         """
         self.build()
-        return {name: {kind: list(sizes) for kind, sizes in row.items()} for name, row in self.statistics.found.items()}
+        return {name: {kind: list(sizes) for kind, sizes in row.items()} for name, row in self.statistics.sizes.items()}
 
     @property
     def is_restored_from_checkpoint(self) -> bool:

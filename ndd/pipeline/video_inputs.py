@@ -9,7 +9,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.functions import OWN
-from ndd.pipeline.node import made
+from ndd.pipeline.node import add_node
 from ndd.pipeline.operator_states import OperatorState
 from ndd.pipeline.sources import ExternalSource
 
@@ -83,7 +83,7 @@ def video_input(
         return pipeline.new_source(video_source)
 
     call_state = OperatorState("experimental.inputs.video", make, name=name, is_source=True)
-    return made(lambda run, source: run.data_of(source)[0], call_state=call_state)
+    return add_node(lambda run, source: run.data_of(source)[0], call_state=call_state)
 
 
 OWN["experimental.inputs.video"] = video_input

@@ -1,4 +1,4 @@
-"""`Output`: what a reader says of one of its outputs before anything is read; and the forms of what was."""
+"""`Output`: the description of a reader's output, known before anything is read; and the forms of the samples."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Output:
     """One output of a reader; `Reader.outputs(**arguments)` gives a tuple of them.
 
     Attributes:
-        name: what it is; the key where samples are dicts.
-        dtype: the element type; None if only the data tells, or if samples are Python objects (texts, dicts): these come as
-            they are, in a list for a batch.
-        ndim: the number of dimensions of a sample; None if only the data tells.
+        name: its name, and its key if samples are dicts.
+        dtype: the element type; None if it depends on the data, or if samples are Python objects (texts, dicts). Objects are
+            delivered unchanged, as a list for a batch.
+        ndim: the number of dimensions of a sample; None if it depends on the data.
         layout: the layout, if it has one.
         device: where it is delivered. A reader declares "reader" for an output that follows its argument `device`;
-            `Reader.outputs` gives "cpu" or "gpu".
+            `Reader.outputs` returns "cpu" or "gpu".
     """
 
     name: str
@@ -48,12 +48,12 @@ class Output:
 
     @property
     def told(self) -> bool:
-        """Whether nothing is left to the data, so that the first sample, as the reader's own promise, stands for all."""
+        """Whether element type and number of dimensions are declared, and do not depend on the data."""
         return self.dtype is not None and self.ndim is not None
 
     def refused(self, column: Column) -> tuple[int, str] | None:
-        """The first of these samples that is not of the declared element type and number of dimensions, or, where the
-        data tells, not of those of the first sample; and a text that says so. None if all are well.
+        """The first sample whose element type or number of dimensions differs from the declaration (or from the first sample, if
+        these depend on the data), and a text about the difference. None if all samples agree.
 
         Args:
             column: the samples of this output in a batch.

@@ -224,7 +224,7 @@ class Targets:
         target = self.format if format is None else format, self.normalized if normalized is None else normalized
         if target == (self.format, self.normalized) or (self.boxes is None and self.points is None):
             return self._with(format=target[0], normalized=target[1])
-        return self._following(flip_motion(self.images), None, made=target)
+        return self._following(flip_motion(self.images), None, box_format=target)
 
     def sanitize(self, *, min_size: float = 1.0, min_area: float = 1.0) -> Targets:
         """Boxes cut off at the border of the image, and dropped with what belongs to them where a side is below `min_size`, or
@@ -397,10 +397,10 @@ class Targets:
         return left._with(images=images(self.images), **moved)
 
     def _following(
-        self, motion: Any, remove_threshold: float | None, made: tuple[str, bool] | None = None, **least: float
+        self, motion: Any, remove_threshold: float | None, box_format: tuple[str, bool] | None = None, **least: float
     ) -> Targets:
         """Boxes and points after a motion, without those that have left, and what belongs to the ones that stay."""
-        format, normalized = made or (self.format, self.normalized)
+        format, normalized = box_format or (self.format, self.normalized)
         left, how = self, {"normalized": self.normalized, "made_normalized": normalized}
         if self.boxes is not None:
             formats = {"format": self.format, "made_format": format, "remove_threshold": remove_threshold}

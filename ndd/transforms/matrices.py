@@ -49,7 +49,7 @@ class Rows:
     def __init__(self, n: int, input: Operand | None, arguments: dict[str, Any]):
         self.n = n
         self.input = input
-        self._given = arguments
+        self._arguments = arguments
         self.counts: np.ndarray | None = None
         if input is not None and (input.layout or "")[:1] == "F":
             self.counts = input.shapes[:, 0]
@@ -67,7 +67,7 @@ class Rows:
 
     def values(self, name: str, axes: int | None = 1) -> np.ndarray:
         """An argument as float32 [R, ...], with `axes` axes behind the rows (None: any number)."""
-        value = self._given[name]
+        value = self._arguments[name]
         if not value.varies:
             numbers = value.constant[None]
         elif _framed(value):
@@ -102,13 +102,13 @@ class Rows:
 
     def angles(self, name: str) -> np.ndarray:
         """An argument of one number for each row, in degrees, as radians [R]."""
-        numbers = self.values(name, 0) if _framed(self._given[name]) else self.vectors(name, 1)[:, 0]
+        numbers = self.values(name, 0) if _framed(self._arguments[name]) else self.vectors(name, 1)[:, 0]
         return radians(numbers)
 
     def about(self, linear: np.ndarray) -> np.ndarray:
         """A linear map [R, d, d] that leaves `center` where it is (default: the origin)."""
         d = linear.shape[-1]
-        if self._given["center"] is None:
+        if self._arguments["center"] is None:
             return affine(linear, np.zeros((1, d), np.float32))
         center = self.vectors("center", d)
         return affine(linear, center - (linear * center[:, None]).sum(axis=2, dtype=np.float32))

@@ -30,7 +30,7 @@ def main() -> int:
     shutil.rmtree(_OUT, ignore_errors=True)
     gallery = Gallery()
     reference = Reference(_torchvision_names(), gallery.figure)
-    for path, content in _made(reference, gallery).items():
+    for path, content in _files(reference, gallery).items():
         file = _OUT / "pages" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -51,12 +51,12 @@ def _pages(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in folder.rglob("*.md")]
 
 
-def _made(reference: Reference, gallery: Gallery) -> dict[str, str | bytes]:
+def _files(reference: Reference, gallery: Gallery) -> dict[str, str | bytes]:
     """All files of the site by path: text pages, notebooks, the reference, pictures."""
     files: dict[str, str | bytes] = {path: (_DOCS / path).read_text(encoding="utf-8") for path in _pages(_DOCS)}
     files["gallery.md"] = files["gallery.md"].replace("<!-- tiles -->", _tiles(reference, gallery))
     files["operators.md"] = re.sub(
-        r"\[`([\w.]+)`\]\(\.\./ndd/[^)]*\)", lambda found: _entry_link(found[1], reference), files["operators.md"]
+        r"\[`([\w.]+)`\]\(\.\./ndd/[^)]*\)", lambda match: _entry_link(match[1], reference), files["operators.md"]
     )
     for stem in _NOTEBOOKS:
         files[f"{stem}.md"] = notebook_page(_DOCS / f"{stem}.ipynb")
@@ -71,8 +71,8 @@ def _linked(path: str, content: str | bytes) -> str | bytes:
     """Links to notebooks lead to their pages, pictures are found from there; the repository's own files have no links."""
     if not isinstance(content, str):
         return content
-    content = re.sub(r"<!-- docstring: ([\w.]+) -->", lambda found: _docstring(found[1]), content)
-    content = re.sub(r"<!-- text: ([\w./]+) -->", lambda found: _without_title(found[1]), content)
+    content = re.sub(r"<!-- docstring: ([\w.]+) -->", lambda match: _docstring(match[1]), content)
+    content = re.sub(r"<!-- text: ([\w./]+) -->", lambda match: _without_title(match[1]), content)
     content = re.sub(r"\[([^\]]+)\]\((?:\.\./)+(?:\.github|ndd|README)[^)]*\)", r"\1", content)
     content = re.sub(r"(\]\((?!https?:)[^)\s]*?)\.ipynb\)(?!\{ \.download)", r"\1.md)", content)
     depth = path.count("/") + (not path.endswith("index.md"))

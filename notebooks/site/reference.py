@@ -183,29 +183,29 @@ class Reference:
 
 def _modules() -> Iterator[str]:
     """The public modules below `ndd`, by their dotted paths."""
-    for found in pkgutil.iter_modules(ndd.__path__):
-        if found.name not in _LATE and found.name not in ndd.__all__:
+    for info in pkgutil.iter_modules(ndd.__path__):
+        if info.name not in _LATE and info.name not in ndd.__all__:
             continue
-        path = f"ndd.{found.name}"
+        path = f"ndd.{info.name}"
         module = importlib.import_module(path)
-        if isinstance(getattr(ndd, found.name, module), types.ModuleType):
+        if isinstance(getattr(ndd, info.name, module), types.ModuleType):
             yield path
-            if found.ispkg:
+            if info.ispkg:
                 yield from _inner(module, path)
 
 
 def _inner(module: types.ModuleType, path: str) -> Iterator[str]:
-    for found in pkgutil.iter_modules(module.__path__):
-        inner = f"{path}.{found.name}"
-        public = found.name in getattr(module, "__all__", ()) or found.ispkg
-        if public and not found.name.startswith("_") and found.name not in ("formats", "stores", "sampling", "jpeg"):
+    for info in pkgutil.iter_modules(module.__path__):
+        inner = f"{path}.{info.name}"
+        public = info.name in getattr(module, "__all__", ()) or info.ispkg
+        if public and not info.name.startswith("_") and info.name not in ("formats", "stores", "sampling", "jpeg"):
             try:
                 loaded = importlib.import_module(inner)
             except ImportError:
                 continue
-            if isinstance(getattr(module, found.name, loaded), types.ModuleType) and getattr(loaded, "__all__", None):
+            if isinstance(getattr(module, info.name, loaded), types.ModuleType) and getattr(loaded, "__all__", None):
                 yield inner
-                if found.ispkg:
+                if info.ispkg:
                     yield from _inner(loaded, inner)
 
 

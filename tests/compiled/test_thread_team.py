@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+import warm_interpreter
 
 import ndd
 from ndd._compiled import thread_team as room
@@ -203,7 +203,8 @@ def test_where_nobody_can_wait_python_has_the_threads():
         assert (np.asarray(found.torch()) == images[:, :, ::-1]).all()
         assert shared == [3], shared
     """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+    done = warm_interpreter.run(program)
+    assert done.returncode == 0, done.stderr
 
 
 def test_nobody_waits_for_what_a_crew_does(monkeypatch):

@@ -148,7 +148,7 @@ def test_a_gpu_inflates_damaged_blocks_as_the_cpu(emulated_gpu):
             expected.append(np.zeros(700, np.uint8))
     assert 30 < sum(int(row.any()) for row in expected) < 280
     values = ndd.batch([np.frombuffer(content, np.uint8) for content in blocks], device="gpu")
-    np.testing.assert_array_equal(np.asarray(ndd.decoders.inflate(values, shape=[700]).cpu()), np.stack(expected))
+    np.testing.assert_array_equal(ndd.decoders.inflate(values, shape=[700]).cpu().numpy(), np.stack(expected))
 
 
 def test_chunks_are_shared_between_threads(tasks):

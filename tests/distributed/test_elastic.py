@@ -78,6 +78,7 @@ def in_turn(ranks):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # half a minute, above all of eight processes that import torch; test_frameworks.py does it with forks
 @pytest.mark.skipif(sys.platform == "win32", reason="torchrun needs POSIX")
 def test_two_nodes_killed_started_again_and_finished_by_other_numbers(tmp_path):
     """The order of the whole is the same for any number of ranks, also from a saved place on."""

@@ -63,7 +63,7 @@ def read_later(value: int) -> ndd.Batch:
 
 
 def test_all_threads_see_what_a_value_is():
-    for i in range(40):
+    for i in range(20):
         with ndd.EvalMode.deferred if i % 2 else ndd.EvalMode.eager:
             value = read_later(i)
         asked = together(lambda k, v=value: (v.ndim, v.dtype, v.batch_size, v.torch().sum().item())[k % 3 :])

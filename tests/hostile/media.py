@@ -548,7 +548,7 @@ def _decoded(data: np.ndarray, wanted: Any, pattern: int) -> np.ndarray | None:
 def _one_by_one(loop: Any, team: Any, helpers: int, counter: Any, limit: int, arguments: tuple[Any, ...]) -> bool:
     order, fields = arguments
     for i in order[int(counter[0]) :].tolist():
-        loop.one(*of_sample.in_python()(fields, i))
+        loop.kernel(*of_sample.in_python()(fields, i))
     counter[0] = len(order)
     return True
 

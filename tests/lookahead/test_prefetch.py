@@ -191,10 +191,10 @@ def test_a_lookahead_leaves_nothing_behind(folder, emulated_gpu):
     """The values made ahead are those that the loop is given, and are not kept."""
     reader = ndd.readers.File(files=folder * 3)
     epoch(reader)
-    assert len(reader._session.peeked._made) <= threads.DEPTH * decision._MAX_BATCHES
+    assert len(reader._session.peeked._values) <= threads.DEPTH * decision._MAX_BATCHES
     reader.reset()
     epoch(reader)
-    assert len(reader._session.peeked._made) <= threads.DEPTH * decision._MAX_BATCHES
+    assert len(reader._session.peeked._values) <= threads.DEPTH * decision._MAX_BATCHES
 
 
 MEAN, STD = [100.0, 110.0, 120.0], [50.0, 60.0, 70.0]
@@ -306,7 +306,7 @@ def test_a_batch_that_is_dropped_lets_what_was_made_of_it_go(folder, emulated_gp
         let_read_on(reader)
         if k == 2:
             break
-    made = [values[0]._value() for _, values in reader._session.peeked._made]
+    made = [values[0]._value() for _, values in reader._session.peeked._values]
     assert any(store.iteration is not None for store in made)
     for store in made:
         if store.iteration is not None and store.iteration.future is not None:

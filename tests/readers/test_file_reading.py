@@ -48,7 +48,7 @@ def test_what_is_no_file_is_an_error_in_its_place(tmp_path, way):
     assert texts([errors.get(place, piece) for place, piece in enumerate(found)]) == expected
     assert "Not a regular file" in str(errors[1])
     found, errors = read_files([str(tmp_path / name) for name in ("x", "empty", "link")])
-    assert (texts(Records.found([found])[k][0] for k in range(3)), errors) == ([b"abc", b"", b"abc"], {})
+    assert (texts(Records.from_columns([found])[k][0] for k in range(3)), errors) == ([b"abc", b"", b"abc"], {})
 
 
 @pytest.mark.parametrize("size", [8, 10**15, 2**62, 2**63 - 1])

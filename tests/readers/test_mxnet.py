@@ -127,7 +127,7 @@ def test_an_index_that_was_cut_off_at_a_line(tmp_path):
     lines = Path(arguments["index_path"]).read_text().splitlines(keepends=True)
     Path(arguments["index_path"]).write_text("".join(lines[:3]))
     end, size = sum(map(len, ITEMS[:3])), sum(map(len, ITEMS))
-    with pytest.warns(UserWarning, match=f"its last record ends at byte {end}, .*a.rec' at {size}: what lies between"):
+    with pytest.warns(UserWarning, match=f"its last record ends at byte {end}, .*a.rec' at {size}: the bytes between"):
         assert len(MXNet(**arguments)) == 3
 
 
@@ -135,8 +135,8 @@ def test_a_record_without_its_labels(tmp_path):
     short = recordio_part(b"only a few", 0)
     labels = recordio_part(struct.pack("<IfQQ", 9, 0.0, 0, 0) + b"12345678", 0)
     found = errors(MXNet(**write_recordio(tmp_path, [short, labels])))
-    assert "expected a header of 24 bytes, the record holds 10" in found[0]
-    assert "expected 9 labels, the record holds 32 bytes" in found[1]
+    assert "expected a header of 24 bytes, got a record of 10 bytes" in found[0]
+    assert "expected 9 labels, got a record of 32 bytes" in found[1]
 
 
 @pytest.mark.oracle

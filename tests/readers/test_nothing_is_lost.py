@@ -147,7 +147,7 @@ def test_programs(numbered, seed):
             model.restored, batch = True, pick.choice([None, 1, 2, 3, 4, 7])
         plan, epoch = model.plan(batch or 1, last), reader.next_epoch(batch, last_batch=last)
         if plan is None:
-            with pytest.raises(ValueError, match="so that none would be given"):
+            with pytest.raises(ValueError, match="so it has no batch"):
                 next(epoch)
             continue
         assert len(epoch) == len(plan), (last, batch, given)

@@ -107,18 +107,14 @@ def test_batches_are_read_while_the_user_works():
 def test_what_was_handed_over_is_not_kept(own_threads):
     store = Slow(32)
     reader = Memory(store=store)
-    gc.freeze()  # what is there already is not looked through again: nine times a second
-    try:
-        for _value in reader.next_epoch(batch_size=4):
-            del _value
-            gc.collect()
-        assert sum(ref() is not None for ref in store.alive) <= 4 * 3
-        reader.reset()
-        wait_until(lambda: not own_threads())
+    for _value in reader.next_epoch(batch_size=4):
+        del _value
         gc.collect()
-        assert not any(ref() is not None for ref in store.alive)
-    finally:
-        gc.unfreeze()
+    assert sum(ref() is not None for ref in store.alive) <= 4 * 3
+    reader.reset()
+    wait_until(lambda: not own_threads())
+    gc.collect()
+    assert not any(ref() is not None for ref in store.alive)
 
 
 def test_an_error_in_a_record_names_it():

@@ -104,7 +104,7 @@ def _packed(shift=0, faults=None):
     buffer = np.arange(60, dtype=np.int16)
     starts = np.arange(5) * 10 + shift
     shapes = np.stack([np.ones(5, np.int64), np.arange(1, 6)], 1)
-    return Records.found([Packed.of(buffer, starts, shapes), np.arange(5)[:, None]], faults)
+    return Records.from_columns([Packed.of(buffer, starts, shapes), np.arange(5)[:, None]], faults)
 
 
 def _seen(records):
@@ -134,7 +134,7 @@ class Together(Features):
         sizes = np.array(numbers, np.int64)
         text = np.frombuffer(b"abc" * 100, np.uint8)
         images = [self.record(number)[0] for number in numbers]
-        return Records.found([images, sizes.astype(np.float32), Packed.of(text, sizes, sizes)])
+        return Records.from_columns([images, sizes.astype(np.float32), Packed.of(text, sizes, sizes)])
 
 
 def test_a_store_may_give_records_in_one_buffer():

@@ -63,7 +63,7 @@ def test_a_call_gives_the_only_output_alone(folder):
 def test_folders_are_labels_and_what_is_no_video_is_left_out(folder):
     (folder / "dog" / "notes.txt").write_text("no video")
     reader = ndd.readers.Video(file_root=folder, sequence_length=9)
-    with pytest.warns(UserWarning, match=r"1 files are left out.*notes.txt"):
+    with pytest.warns(UserWarning, match=r"1 files are skipped.*notes.txt"):
         found = epoch(reader)
     assert [(numbers_of(f)[0], label.tolist()) for f, label in found] == [
         (0, [0]), (9, [0]), (0, [0]), (0, [1]), (9, [1]), (0, [1]),

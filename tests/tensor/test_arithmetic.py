@@ -188,7 +188,7 @@ def test_large_values_take_the_compiled_loops():
     x = rng.integers(-(2**31), 2**31, 40001).astype(np.int32)
     y = rng.integers(-9, 9, 40001).astype(np.int32)
     y[y == 0] = 1
-    for kind in (np.int32, np.int64, np.int8, np.uint16):
+    for kind in drawn((np.int32, np.int8, np.int64, np.uint16), 2, "whole quotients"):
         a, b = x.astype(kind), y.astype(kind)
         b[b == 0] = 1
         found = np.asarray(ndd.tensor(a) // ndd.tensor(b))
@@ -306,7 +306,7 @@ def test_gpu_broadcasting_and_constants_take_one_launch(emulated_gpu):
         lambda b, r: b * r, lambda b, r: r - b, lambda b, r: 2.5 * b, lambda b, r: b // 3, lambda b, r: 200 // (b + 1),
         lambda b, r: [1, 2, 3] * b, lambda b, r: b + np.array([[[1.5]]]),
     )  # fmt: skip
-    for expression in expressions:
+    for expression in drawn(expressions, 4, "broadcasting"):
         wanted = expression(images, row)
         found = expression(images.gpu(), row.gpu())
         assert found.device == ndd.Device("gpu")

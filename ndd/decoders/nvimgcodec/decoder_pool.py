@@ -84,7 +84,7 @@ class Decoders:
 
     def __init__(self, make: Callable[[], Decoder], count: int):
         self._make = make
-        self._made: list[Decoder | None] = [None] * count
+        self._decoders: list[Decoder | None] = [None] * count
         self._handles = np.zeros(count, np.uint64)
         self._idle = os.pipe()  # the numbers of the idle ones, a byte each
         os.write(self._idle[1], bytes(range(count)))
@@ -107,7 +107,7 @@ class Decoders:
                     break
                 if status == calls.NOT_MADE:
                     self._give_up(mine)
-                    decoder = self._made[mine] = self._make()
+                    decoder = self._decoders[mine] = self._make()
                     self._handles[mine] = decoder.handle  # type: ignore[call-overload]
                 else:
                     failures += 1
@@ -120,19 +120,19 @@ class Decoders:
         return np.zeros(pictures.count, np.bool_)
 
     def _give_up(self, number: int) -> None:
-        decoder, self._made[number], self._handles[number] = self._made[number], None, 0
+        decoder, self._decoders[number], self._handles[number] = self._decoders[number], None, 0
         if decoder is not None:
             decoder.close()
 
     def close(self) -> None:
         """Closes the decoders. None may be in use."""
-        for number in range(len(self._made)):
+        for number in range(len(self._decoders)):
             self._give_up(number)
         for end in self._idle:
             os.close(end)
 
 
-def _made(
+def _new_decoders(
     device_id: int | None, size_class: int, plan: tuple[int, float], threads: int, load: float, options: str
 ) -> Decoders:
     codec: Any = c_api.library()
@@ -141,7 +141,7 @@ def _made(
     return Decoders(lambda: Decoder(codec, device_id, each, load, options), count)
 
 
-_pools = Memoized(_made, limit=_KEPT_POOLS)
+_pools = Memoized(_new_decoders, limit=_KEPT_POOLS)
 atexit.register(_pools.clear)  # while the GPU can still be talked to
 
 

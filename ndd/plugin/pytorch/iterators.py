@@ -47,7 +47,7 @@ class TorchIterator:
             )
         self._auto_reset = _AUTO_RESET[auto_reset]
         self._epochs: Any = self._make_epochs(int(size), bool(last_batch_padded), reader_name)
-        self._given = 0  # batches of this epoch that the caller has
+        self._returned = 0  # batches of this epoch that the caller has
         self._over = False  # StopIteration was raised
         self._dry = False  # ... because the pipelines had no more data, before `size` samples
         self._epochs_done = 0  # since a source began anew
@@ -158,7 +158,7 @@ class TorchIterator:
         return len(self._epochs)
 
     def __iter__(self) -> TorchIterator:
-        if self._over or self._given:
+        if self._over or self._returned:
             self.reset()
         return self
 
@@ -183,7 +183,7 @@ class TorchIterator:
         # Nothing is called from here on: Ctrl-C comes while the batch is here, or after the caller has it.
         dicts = self._first
         self._first = None
-        self._given += 1
+        self._returned += 1
         return dicts  # type: ignore[return-value]
 
     def _next_dicts(self) -> list[dict[str, Any]]:
@@ -249,7 +249,7 @@ class TorchIterator:
             return
         if self._dry:
             return
-        self._over, self._given = False, 0
+        self._over, self._returned = False, 0
         self._epochs.reset()
         self._epochs_done += 1
         for source in self._sources:

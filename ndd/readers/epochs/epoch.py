@@ -70,7 +70,7 @@ class _Iterating(Generic[Outputs]):
             progress.skip = run.stride - 1
             progress.epoch += not progress.left
         epoch.indices, epoch.dropped = step.numbers, [*step.dropped]
-        held.given, held.value, held.step, held.run = True, None, None, None
+        held.delivered, held.value, held.step, held.run = True, None, None, None
         return value
 
 

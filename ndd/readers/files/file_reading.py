@@ -26,9 +26,9 @@ from ndd.io.object_store import (
     is_remote,
     object_beginnings,
     object_statuses,
-    one,
     read_object_ranges,
     read_objects,
+    single,
 )
 
 _ALIGNMENT = 64
@@ -314,7 +314,7 @@ def _beginning(path: str, size: int) -> tuple[Status, np.ndarray] | OSError:
 
 def status(path: str) -> Status:
     """Size and state of a file. OSError if there is none."""
-    return one(statuses([path]))
+    return single(statuses([path]))
 
 
 def _status(path: str) -> Status | OSError:
@@ -392,7 +392,7 @@ class RegularFile:
             return b""
         if not self._start <= offset <= offset + size <= self._start + len(self._block):
             wanted = min(max(size, _REQUEST), self.size - offset)
-            self._block = one(read_object_ranges([self._path], [offset], [wanted])).tobytes()
+            self._block = single(read_object_ranges([self._path], [offset], [wanted])).tobytes()
             self._start = offset
         return self._block[offset - self._start :][:size]
 

@@ -1,4 +1,4 @@
-"""`ChunkStore`: records in chunks that are decoded whole, such as row groups and compressed shards."""
+"""`ChunkStore`: records in chunks that are decoded as a whole, such as row groups and compressed shards."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, Batch
 _KEPT_BYTES = 1 << 28  # of decoded chunks, so that a shuffle with a buffer decodes a chunk once
 _MOST_KEPT = 256  # chunks
 _LEAST_KEPT = 2
-# That wait for chunks of a store. Batches share chunks, so that about half of the threads wait for what another one requests.
+# Threads that wait for chunks of an object store. Batches share chunks, so about half of the threads wait for another's request.
 _THREADS = 2 * THREADS_OF_STORES
 
 
 class ChunkStore(BatchedStore):
-    """Records of which several are decoded together. The chunks that were used last stay decoded.
+    """Records of which several are decoded together. The most recently used chunks stay decoded.
 
-    A subclass says how a chunk is decoded (`load`), gives rows of it (`rows`) and names them (`source_in`).
+    A subclass decodes a chunk (`load`), returns rows of it (`rows`) and names them (`source_in`).
 
     Args:
         counts: the number of records of each chunk.
-        largest: the bytes of the largest chunk, decoded; about.
+        largest: the approximate size of the largest decoded chunk, in bytes.
         remote: whether the chunks lie in an object store.
     """
 
@@ -34,8 +34,8 @@ class ChunkStore(BatchedStore):
         self.firsts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         limit = min(max(_KEPT_BYTES // max(largest, 1), _LEAST_KEPT), _MOST_KEPT)
         self._slots = Memoized(Slot, limit=limit)
-        self.threads = 2  # one decodes the next chunk while the other takes rows of the last
-        if remote:  # a thread for each chunk that is on its way
+        self.threads = 2  # one decodes the next chunk while the other takes rows of the current one
+        if remote:  # a thread for each requested chunk
             self.at_once, self.bytes_together = connections(), BYTES_OF_STORES
             self.threads = min(_THREADS, limit)
 
@@ -55,7 +55,7 @@ class ChunkStore(BatchedStore):
         raise NotImplementedError
 
     def source(self, number: int) -> str:
-        """What `source_in` says."""
+        """The origin of a record, see `source_in`."""
         return self.sources([number])[0]
 
     def sources(self, numbers: Sequence[int]) -> list[str]:
@@ -72,11 +72,11 @@ class ChunkStore(BatchedStore):
         return reading.records()
 
     def jobs(self, numbers: Sequence[int]) -> Jobs | None:
-        """A thread for each chunk where chunks lie in a store, so that one does not wait for the response of another."""
+        """A job for each chunk in an object store, so that no chunk waits for the response to another."""
         return _Reading(self, numbers) if self.at_once > 1 else None
 
     def of_chunk(self, chunk: int, numbers: np.ndarray) -> Records:
-        """Some records of a chunk; its error in the place of each, if it cannot be read."""
+        """Some records of a chunk; if it cannot be read, its error in the place of each."""
         try:
             with self._slots.using(chunk) as slot:
                 return self.rows(slot.filled(self.load, chunk), numbers - self.firsts[chunk])
@@ -84,7 +84,7 @@ class ChunkStore(BatchedStore):
             return Records.of([error] * len(numbers))
 
     def close(self) -> None:
-        """Forgets the decoded chunks."""
+        """Drops the decoded chunks."""
         self._slots.clear()
 
 
@@ -107,20 +107,20 @@ class _Reading(Jobs):
         self._parts[job] = self._store.of_chunk(*self._work[job])
 
     def records(self) -> Records:
-        """All of them, in the order in which they were asked for."""
+        """All records, in the order of `numbers`."""
         return Records.joined(self._parts).picked(np.argsort(self._order))
 
 
 class Slot:
-    """A place for a decoded chunk, or anything else that takes long to make. One thread fills it; others that want the same
-    one wait, and only they."""
+    """Holds a decoded chunk, or anything else that takes long to compute. One thread fills it; only threads that need the same
+    chunk wait."""
 
     def __init__(self, chunk: Any):
         self._lock = threading.Lock()
         self._value: Any = None
 
     def filled(self, load: Callable[[Any], Any], chunk: Any) -> Any:
-        """`load(chunk)`, or what it gave before."""
+        """`load(chunk)`, computed once."""
         with self._lock:
             if self._value is None:
                 self._value = load(chunk)

@@ -216,7 +216,7 @@ def test_short_lengths_become_start_codes(decoder, bytes_of_length):
 )
 def test_a_copy_that_fails_says_why_and_unmaps(decoder, name):
     DRIVER.fails.add("cuMemcpy2DAsync_v2" if name == "cuMemcpy2DAsync" else name)
-    with pytest.raises(_nvdec.Refused, match="damaged" if name == "damage" else f"{name} gives status 7"):
+    with pytest.raises(_nvdec.Refused, match="damaged" if name == "damage" else f"{name} returns status 7"):
         decoded(decoder, [0])
     assert DRIVER.mapped == 0
 
@@ -238,7 +238,7 @@ def test_the_state_of_a_picture_that_is_under_way_is_asked_again(decoder, monkey
 
 def test_what_the_engine_does_not_decode_is_refused(decoder):
     DRIVER.fails.add("cuvidDecodePicture")
-    with pytest.raises(_nvdec.Refused, match="cuvidDecodePicture gives status 7"):
+    with pytest.raises(_nvdec.Refused, match="cuvidDecodePicture returns status 7"):
         decoded(decoder, [0])
     DRIVER.fails.clear()
     assert decoded(decoder, [1])[1] == (1, 1)

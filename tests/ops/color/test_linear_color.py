@@ -115,7 +115,7 @@ def test_range_and_centre_follow_the_types(dali, source):
 def random_call(pick, rng, op):
     layout, n = pick.choice(["HWC", "HWC", "FHWC", "DHWC"]), pick.choice([None, 1, 3, 4])
     channels = 3 if op in MATRICES else pick.choice([1, 2, 3, 4])
-    types = drawn_types(types_of(op), 3, op)
+    types = drawn_types(types_of(op), 2, op)
     kind = NUMPY[pick.choice(types)]
     samples = []
     for _ in range(n or 1):

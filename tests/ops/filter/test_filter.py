@@ -10,6 +10,7 @@ import pytest
 from cases import each_of
 from compare import arrays_of, check_same, outcome
 from number_samples import random_array
+from selection import drawn_types
 
 import ndd
 from ndd._compiled.background import background
@@ -432,7 +433,7 @@ def test_opencv_agrees():
 def test_gpu(layout, shape, size, args, emulated_gpu):
     rng = np.random.default_rng(17)
     kernel = weights(rng, *size)
-    for dtype in ("uint8", "int8", "float32"):
+    for dtype in drawn_types(("uint8", "int8", "float32"), 2, "filter"):
         smaller = tuple(e if c in "CF" else max(1, e - 1) for c, e in zip(layout, shape, strict=True))
         samples = [numbers(rng, s, dtype) for s in (shape, smaller)]
         fill = ndd.batch([np.array(v, dtype) for v in (3, 7)])

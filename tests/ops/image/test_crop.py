@@ -42,7 +42,7 @@ def random_call(pick, rng):
     letters = layout or pick.choice(["HWC", "DHWC"])
     n = pick.choice([None, 1, 2, 3])
     base = {c: pick.randint(1, m) for c, m in EXTENTS.items()}
-    kind = pick.choice(drawn_types(TYPES, 3, "crop"))
+    kind = pick.choice(drawn_types(TYPES, 2, "crop"))
     samples = []
     for _ in range(n or 1):
         extents = dict(base)
@@ -84,7 +84,7 @@ def random_call(pick, rng):
             ]
             per_sample[name] = np.array([first, *rest], np.float32)
     dtype = (
-        pick.choice(drawn_types(["uint8", "float16", "float32", "int32"], 3, "crop")) if pick.random() < 0.3 else None
+        pick.choice(drawn_types(["uint8", "float16", "float32", "int32"], 2, "crop")) if pick.random() < 0.3 else None
     )
 
     def call(module):

@@ -30,7 +30,7 @@ def random_call(pick, rng):
     """(call, note): random arguments, as a function of the module."""
     layout = pick.choice(LAYOUTS)
     letters = layout or pick.choice(["HWC", "DHWC"])
-    n, kind = pick.choice([None, 1, 2, 3]), pick.choice([*drawn_types(TYPES, 3, "crop_mirror_normalize"), "uint8"])
+    n, kind = pick.choice([None, 1, 2, 3]), pick.choice([*drawn_types(TYPES, 2, "crop_mirror_normalize"), "uint8"])
     channels = pick.choice([1, 2, 3, 3, 3, 4, 5])
     base = {"F": pick.randint(1, 3), "D": pick.randint(1, 3), "H": pick.randint(1, 9), "W": pick.randint(1, 20)}
     base["C"] = channels
@@ -66,7 +66,7 @@ def random_call(pick, rng):
             kind_of = np.int32 if name == "mirror" else np.float32
             per_sample[name] = np.array([pick.choice([first, np.asarray(first) + 1]) for _ in range(n)], kind_of)
     dtype = (
-        pick.choice(drawn_types(["uint8", "float16", "float32", "int8", "int32"], 3, "crop_mirror_normalize"))
+        pick.choice(drawn_types(["uint8", "float16", "float32", "int8", "int32"], 2, "crop_mirror_normalize"))
         if pick.random() < 0.5
         else None
     )

@@ -18,7 +18,7 @@ REGISTRY_CASES = {
 def random_call(pick, rng, high=3):
     n, by_ids = pick.randint(1, 3), pick.random() < 0.5
     count, channels = 1 if by_ids else pick.randint(1, 3), pick.choice([1, 3])
-    kind = pick.choice(drawn_types(["uint8", "int16", "int32", "float32"], 3, "multi_paste"))
+    kind = pick.choice(drawn_types(["uint8", "int16", "int32", "float32"], 2, "multi_paste"))
     same = pick.random() < 0.3
     first = (pick.randint(3, 6), pick.randint(3, 6))
 
@@ -40,7 +40,7 @@ def random_call(pick, rng, high=3):
             per_sample[name] = [rng.integers(0, top, (r, 2)).astype(np.int32) for r in regions]
         elif form == "shares":
             per_sample[f"{name}_rel"] = [rng.random((r, 2), np.float32) * share for r in regions]
-    dtype = pick.choice([None, *drawn_types(["uint8", "int16", "float32", "int64"], 3, "multi_paste")])
+    dtype = pick.choice([None, *drawn_types(["uint8", "int16", "float32", "int64"], 2, "multi_paste")])
 
     def call(module, place=lambda x: x):
         kind = {"dtype": getattr(module, dtype)} if dtype else {}
