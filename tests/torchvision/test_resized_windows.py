@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torchvision_classes import batch_of, theirs
 from torchvision import tv_tensors
+from torchvision_classes import batch_of, theirs
 
 import ndd
 from ndd.torchvision import v2
@@ -91,7 +91,9 @@ def test_fewer_pixels_are_resampled(monkeypatch):
     calls = []
     for name in ("resize", "resize_crop_mirror"):
         operator = getattr(ndd, name)
-        monkeypatch.setattr(ndd, name, lambda *args, name=name, operator=operator, **how: calls.append(name) or operator(*args, **how))
+        monkeypatch.setattr(
+            ndd, name, lambda *args, name=name, operator=operator, **how: calls.append(name) or operator(*args, **how)
+        )
     images = batch_of(IMAGES, "HWC")
     assert v2.Compose([v2.Resize(30), v2.CenterCrop(28)])(images).shape == [(28, 28, 3)] * 5
     assert calls == ["resize_crop_mirror"]
