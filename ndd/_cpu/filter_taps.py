@@ -220,6 +220,22 @@ def quantise(weights):
 
 
 @kernel
+def cut_taps(first, weights, skip, count):
+    """The taps of `count` of the output pixels, from number `skip` on; outside of them those at the edge."""
+    whole, taps = weights.shape
+    if skip == 0 and count == whole:
+        return first, weights
+    part, part_weights = empty(count, np.int64), empty((count, taps), np.float32)
+    for i in range(count):
+        place = min(max(skip + i, 0), whole - 1)
+        part[i], part_weights[i] = first[place], weights[place]
+    return part, part_weights
+
+
+cut_taps.fallback()
+
+
+@kernel
 def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
     """First source index `[n_out]` and weights `[n_out, taps]` of each output pixel; taps may lie outside the image.
 

@@ -30,6 +30,7 @@ from ndd._cpu.filter_taps import (
     NN_FUSED,
     TRIANGULAR,
     axis_taps,
+    cut_taps,
     exact_taps,
     fused_nearest_taps,
     nearest_taps,
@@ -196,9 +197,9 @@ def even_run(first, taps, low, high, channels, vector_width):
 
 
 @kernel
-def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, vector_width):
+def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, whole, skip, vector_width):
     """The plan of resampling an image along y and x: the order, the taps of both axes, and the run of elements in a row of the
-    result whose ties are rounded to even (`put_row`)."""
+    result whose ties are rounded to even (`put_row`). `whole` and `skip`: see `resample_plan`."""
     top, bottom = reach(height, start[0], end[0], kind[0], radius[0])
     left, right = reach(width, start[1], end[1], kind[1], radius[1])
     y_taps, x_taps = tap_count(kind[0], radius[0]), tap_count(kind[1], radius[1])
@@ -208,8 +209,8 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     )
     if kind[0] > NN_FUSED or kind[1] > NN_FUSED:
         down_first = False
-    y = axis_taps(rows, height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, True)
-    x = axis_taps(columns, width, start[1], end[1], kind[1], radius[1], left if down_first else 0, False)
+    y = axis_taps(whole[0], height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, True)
+    x = axis_taps(whole[1], width, start[1], end[1], kind[1], radius[1], left if down_first else 0, False)
     even, behind = 0, columns * channels // vector_width * vector_width
     if kind[1 if down_first else 0] in _NEAREST:
         even = behind = 0
@@ -221,6 +222,7 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
         if vector_width == REGISTER:  # bytes
             quantise(y[1])
             quantise(x[1])
+        y, x = cut_taps(y[0], y[1], skip[0], rows), cut_taps(x[0], x[1], skip[1], columns)
     return order, y[0], y[1], x[0], x[1], even, behind
 
 
@@ -322,7 +324,8 @@ def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even,
 
 @kernel
 def filter_loop(
-    counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, vector_width, low, high
+    counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, whole, skip,
+    vector_width, low, high
 ):  # fmt: skip
     """Resamples up to `limit` of the images `order`, shared with other threads. Returns True.
 
@@ -331,7 +334,7 @@ def filter_loop(
         source_like, like: any arrays of their element types.
         extents: planes, height, width and channels of each image, int64 `[N, 4]`.
         sizes: height and width of each result, int64 `[N, 2]`.
-        start, end, kind, radius: as of `resample`, `[N, 2]`.
+        start, end, kind, radius, whole, skip: as of `resample`, `[N, 2]`.
     """
     for _ in range(limit):
         turn = next_index(counter)
@@ -343,7 +346,18 @@ def filter_loop(
         image = array_at(sources[i], (planes, height, width * channels), source_like)
         out = array_at(targets[i], (planes, rows, columns * channels), like)
         first, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
-            height, width, rows, columns, channels, start[i], end[i], kind[i], radius[i], vector_width
+            height,
+            width,
+            rows,
+            columns,
+            channels,
+            start[i],
+            end[i],
+            kind[i],
+            radius[i],
+            whole[i],
+            skip[i],
+            vector_width,
         )
         filter_planes(image, out, channels, first, y_first, y_weights, x_first, x_weights, even, behind, low, high)
     return True
@@ -423,7 +437,7 @@ def _(image, out, y_first, x_first):
 
 
 @kernel
-def pick_image(image, out, channels, start, end, kind, rgb):
+def pick_image(image, out, channels, start, end, kind, whole, skip, rgb):
     """The nearest pixel of each plane of `[planes, H, W * channels]`; `rgb` is None, or something where `pick_rgb` serves."""
     height, width = image.shape[1], image.shape[2] // channels
     rows, columns = out.shape[1], out.shape[2] // channels
@@ -431,8 +445,9 @@ def pick_image(image, out, channels, start, end, kind, rgb):
         y_first = fused_nearest_taps(rows, height, start[0], end[0])
         x_first = fused_nearest_taps(columns, width, start[1], end[1])
     elif kind[0] > NN_FUSED:
-        y_first = exact_taps(rows, height, start[0], end[0], kind[0], np.float32(0.5))[0]
-        x_first = exact_taps(columns, width, start[1], end[1], kind[1], np.float32(0.5))[0]
+        y = exact_taps(whole[0], height, start[0], end[0], kind[0], np.float32(0.5))
+        x = exact_taps(whole[1], width, start[1], end[1], kind[1], np.float32(0.5))
+        y_first, x_first = cut_taps(y[0], y[1], skip[0], rows)[0], cut_taps(x[0], x[1], skip[1], columns)[0]
     else:
         y_first, x_first = nearest_plane(height, width, rows, columns, start, end)
     if rgb is None:
@@ -478,15 +493,16 @@ def filter_axis(image, out, first, weights, period, even, behind, low, high):
             put_row(line[at : at + period], target[at : at + period], even, behind, low, high)
 
 
-def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, end, kind, radius) -> None:
+def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], *values: np.ndarray) -> None:
     """Resample `image` along `axes` into `out`: two or more neighbours, ascending; -1 is an axis of one pixel before
-    the image's own. `start`, `end`, `kind`, `radius` have a value an axis."""
+    the image's own. `values`: start, end, kind, radius, whole and skip (see `resample_plan`), each with a value an axis."""
     if out.size == 0 or image.size == 0:
         return
     if axes[0] < 0:
         image, out, axes = image[None], out[None], tuple(axis + 1 for axis in axes)
+    start, end, kind, _, whole, skip = values
     if all([k in _NEAREST for k in kind.tolist()]):
-        return _pick(image, out, axes, start, end, kind)
+        return _pick(image, out, axes, start, end, kind, whole, skip)
     # The loops make bytes and float32; other types are rounded afterwards, which spares compiling them for each pair of
     # types (5 s). The same for what they read would cost a fifth of the speed of 16-bit images.
     target = out if out.dtype in MADE else host_empty(out.shape, F32)
@@ -498,12 +514,12 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
     if moved == [True, True]:
         y, x = axes
         channels = math.prod(out.shape[x + 1 :])
-        taps = plane_taps(*extents, *sizes, channels, start, end, kind, radius, REGISTER // out.itemsize)
+        taps = plane_taps(*extents, *sizes, channels, *values, REGISTER // out.itemsize)
         planes = image.reshape(_plane(image.shape, y)), target.reshape(_plane(out.shape, y))
         filter_planes(*planes, channels, *taps, *range_of(target.dtype))
         rounding = sizes[1] * channels, *taps[-2:]
     else:
-        rounding = _one_by_one(image, target, axes, moved, start, end, kind, radius, REGISTER // out.itemsize)
+        rounding = _one_by_one(image, target, axes, moved, values, REGISTER // out.itemsize)
     if target is not out:
         period, even, behind = rounding
         put_rows(target.reshape(-1, period), out.reshape(-1, period), even, behind, *range_of(out.dtype))
@@ -513,13 +529,14 @@ def _plane(shape: tuple[int, ...], y: int) -> tuple[int, int, int]:
     return math.prod(shape[:y]), shape[y], math.prod(shape[y + 1 :])
 
 
-def _pick(image, out, axes, start, end, kind) -> None:
+def _pick(image, out, axes, start, end, kind, whole, skip) -> None:
     """The nearest pixel along all axes."""
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     if kind[0] == NN_FUSED:
         picked = [fused_nearest_taps(*place) for place in zip(sizes, extents, start, end, strict=True)]
     elif kind[0] > NN_FUSED:
-        picked = [exact_taps(*place, F32(0.5))[0] for place in zip(sizes, extents, start, end, kind, strict=True)]
+        taps = [exact_taps(*place, F32(0.5)) for place in zip(whole, extents, start, end, kind, strict=True)]
+        picked = [cut_taps(*part)[0] for part in zip(*zip(*taps, strict=True), skip, sizes, strict=True)]
     elif len(axes) == 2:
         picked = nearest_plane(*extents, *sizes, start, end)
     else:
@@ -536,10 +553,11 @@ def _pick(image, out, axes, start, end, kind) -> None:
     pick_planes(image.reshape(_plane(image.shape, y)), out.reshape(_plane(out.shape, y)), channels, *picked[-2:])
 
 
-def _one_by_one(image, out, axes, changes, start, end, kind, radius, vector_width) -> tuple[int, int, int]:
+def _one_by_one(image, out, axes, changes, values, vector_width) -> tuple[int, int, int]:
     """One pass along each axis that changes, with float32 in between. Gives the run of elements whose ties are rounded
     to even: in each `period` of the result, from `even` to `behind`."""
     low, high = range_of(out.dtype)
+    start, end, kind, radius, whole, skip = values
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     spans = [reach(*place) for place in zip(extents, start, end, kind, radius, strict=True)]
     taps = [tap_count(*filter_) for filter_ in zip(kind, radius, strict=True)]
@@ -548,7 +566,11 @@ def _one_by_one(image, out, axes, changes, start, end, kind, radius, vector_widt
     origins = [0 if i == order[0] else span[0] for i, span in enumerate(spans)]
     moved = [i for i in order if changes[i]] or [last]
     along = {
-        i: axis_taps(sizes[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], i < len(axes) - 1)
+        i: cut_taps(
+            *axis_taps(whole[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], i < len(axes) - 1),
+            skip[i],
+            sizes[i],
+        )
         for i in {*moved, last}
     }
     # The last pass decides how ties are rounded, even where it changes nothing.

@@ -47,6 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--records", type=int, help="records that each reader reads (default 20,000)")
     parser.add_argument(
+        "--store",
+        action="store_true",
+        help="readers: over a bucket 50 ms away, beside its plain client (2,000 pictures)",
+    )
+    parser.add_argument("--connections", type=int, default=32, help="readers --store: requests at once (default 32)")
+    parser.add_argument(
         "--only", default="", metavar="TEXT", help="operators, readers or parts of soak whose name contains this"
     )
     parser.add_argument("--count", type=int, help="repetitions of a part of soak (default: as many as it is known for)")
@@ -63,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measures, prints each line as soon as it is known, writes the file."""
-    for name in ("rounds", "threads", "batch_size", "images", "records", "count", "steps", "gpus"):
+    for name in ("rounds", "threads", "batch_size", "images", "records", "count", "steps", "gpus", "connections"):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}.")
@@ -125,6 +131,11 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
     if "readers" in wanted:
         from ndd.bench import own_loaders, readers
 
+        if args.store:
+            from ndd.bench import stores
+
+            yield from stores.measure(args.only, args.records, args.connections)
+            return
         yield from readers.measure(setting, args.data, args.only, args.records)
         if setting.device == "cpu":
             yield from own_loaders.measure(readers.contents(args.data, 100_000), args.only)

@@ -98,12 +98,17 @@ def _tars(folder: Path, pictures: Sequence[bytes]) -> None:
     """A tar for each core: the library's workers take whole archives."""
     cores = os.cpu_count() or 1
     for shard in range(cores):
-        with tarfile.open(folder / f"{shard}.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
-            for i in range(shard, len(pictures), cores):
-                for ending, content in (("jpg", pictures[i]), ("cls", b"%d" % (i % 1000))):
-                    member = tarfile.TarInfo(f"{i:06}.{ending}")
-                    member.size = len(content)
-                    tar.addfile(member, io.BytesIO(content))
+        write_tar(folder / f"{shard}.tar", list(enumerate(pictures))[shard::cores])
+
+
+def write_tar(path: Path, pictures: Sequence[tuple[int, bytes]]) -> None:
+    """A tar of pictures and their numbers, which are their names and labels."""
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for i, data in pictures:
+            for ending, content in (("jpg", data), ("cls", b"%d" % (i % 1000))):
+                member = tarfile.TarInfo(f"{i:06}.{ending}")
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
 
 
 def _own_tars(folder: Path) -> Any:

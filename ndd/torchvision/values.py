@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,6 +34,18 @@ class Treated:
     canvas_size: tuple[int, int] = (0, 0)
     format: str = "XYXY"
     clamping_mode: str | None = "soft"
+
+
+class Fills(NamedTuple):
+    """What fills the outside of `ndd.Targets`: of their images, and of their masks."""
+
+    images: Any
+    masks: Any = None
+
+    @classmethod
+    def of(cls, fill: Any) -> Fills:
+        """Two fills, or one of images beside masks that get 0."""
+        return fill if isinstance(fill, cls) else cls(fill)
 
 
 def tv_tensors() -> Any:

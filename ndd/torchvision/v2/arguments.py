@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
+from ndd.torchvision.values import Fills, kind_of, tv_tensors
+
 _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 
 
@@ -95,8 +97,19 @@ def fills_by_type(fill: Any) -> dict[Any, Any]:
 
 
 def fill_for(fills: dict[Any, Any], value: Any) -> Any:
-    """What fills the outside of `value`; None for a type that was left out."""
-    return fills[type(value)] if type(value) in fills else fills.get("others")
+    """What fills the outside of `value`; None for a type that was left out. Values of ndd count as what they hold: images or
+    masks; for `ndd.Targets` it is `Fills`."""
+    if type(value) in fills or kind_of(value) not in ("ndd", "targets"):
+        return fills[type(value)] if type(value) in fills else fills.get("others")
+    images, masks = _of_class(fills, "Image"), _of_class(fills, "Mask")
+    if kind_of(value) == "targets":
+        return Fills(images, None if isinstance(masks, list) else masks)
+    return masks if value.layout == "HW" else images
+
+
+def _of_class(fills: dict[Any, Any], name: str) -> Any:
+    """What fills the outside of a class of `tv_tensors`."""
+    return fills.get(getattr(tv_tensors(), name, None), fills.get("others"))
 
 
 def _check_fill(fill: Any) -> None:

@@ -13,7 +13,7 @@ import ndd
 from ndd.torchvision.v2.functional import boxes as box, rotated
 from ndd.torchvision.v2.functional.followers import followed
 from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.values import count_of, per_sample, rows_of, sizes_of, varies
+from ndd.torchvision.values import Fills, count_of, per_sample, rows_of, sizes_of, varies
 
 
 def pairs(first: Any, second: Any, count: int | None) -> Any:
@@ -214,7 +214,7 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
     >>> F.pad(torch.tensor([[[1, 2, 3]]]), [2, 0], padding_mode="reflect")
     tensor([[[3, 2, 1, 2, 3, 2, 1]]])
     """
-    count = count_of(inpt)
+    count, (fill, of_masks) = count_of(inpt), Fills.of(fill)
     check_padding_mode(padding_mode)
     sides = sides_of_padding(padding, count)  # [N or 1, (left, top, right, bottom)]
     fills: list[float] = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
@@ -268,8 +268,15 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
         masks=masks,
         boxes=boxes,
         points=points,
-        targets=lambda t: followed(t, cut, moved, lambda v: cut(v, [0])),
+        targets=lambda t: followed(t, cut, moved, lambda v: cut(v, [of_masks or 0])),
     )
+
+
+def filled_window(value: Any, corners: np.ndarray, size: Any, fill: Any) -> Any:
+    """The windows of `size` (H, W) at `corners` `[N or 1, 2]` (y, x) of images, with `fill` outside, as `pad` has it."""
+    fills: list[float] = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
+    how = {"axis_names": "HW", "fill_values": fills, "out_of_bounds_policy": "pad"}
+    return ndd.slice(value, start=_rows(corners, value), shape=[int(side) for side in size], **how)
 
 
 def check_padding_mode(mode: Any) -> None:

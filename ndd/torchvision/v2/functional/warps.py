@@ -21,7 +21,7 @@ from ndd.torchvision.v2.functional import boxes as box
 from ndd.torchvision.v2.functional.arithmetic import channels_of, with_channels
 from ndd.torchvision.v2.functional.followers import followed
 from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.values import count_of, layout_of, rows_of, sizes_of
+from ndd.torchvision.values import Fills, count_of, layout_of, rows_of, sizes_of
 
 NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 _WARPED = (ndd.uint8, ndd.int16, ndd.float32)
@@ -370,6 +370,8 @@ def _moved(
         matrices[:, :, 2] -= np.array([corner for _, corner, _ in moves]).reshape(-1, 2)
         return matrices, np.array([result for _, _, result in moves])
 
+    fill, of_masks = Fills.of(fill)
+
     def images(value: Any) -> Any:
         return turned(value, ndd.warp_affine, *maps(value), interpolation, fill)
 
@@ -383,7 +385,7 @@ def _moved(
         masks=masks,
         boxes=boxes,
         points=points,
-        targets=lambda t: followed(t, images, of_targets, lambda v: masks(v, None)),
+        targets=lambda t: followed(t, images, of_targets, lambda v: masks(v, of_masks)),
     )
 
 
@@ -492,6 +494,7 @@ def _bent(
     name: str, inpt: Any, move: Callable[[Any, Any, Any], Any], interpolation: Any, fill: Any, boxes: Any, points: Any
 ) -> Any:  # fmt: skip
     """`perspective` and `elastic`, which are no linear maps."""
+    fill, of_masks = Fills.of(fill)
 
     def images(value: Any) -> Any:
         return move(value, interpolation, fill)
@@ -504,7 +507,7 @@ def _bent(
             raise TypeError(
                 f"{name}: boxes and points of `ndd.Targets` follow linear maps alone; give `tv_tensors`, or leave them out"
             )
-        return followed(t, images, lambda sizes: (np.eye(2, 3)[None], sizes), lambda v: masks(v, None))
+        return followed(t, images, lambda sizes: (np.eye(2, 3)[None], sizes), lambda v: masks(v, of_masks))
 
     return through(name, inpt, images, masks=masks, boxes=boxes, points=points, targets=targets)
 
