@@ -45,7 +45,7 @@ class ReadAhead(Generic[T]):
     * Ctrl-C at any step of `next` loses nothing and doubles nothing: the next call gives what the interrupted one would have
       given.
     * The thread ends after the call it works on when `stop` is called, when the owner dies, and when the program ends.
-    * A forked child goes on with a thread of its own; a call that was under way in the parent is made anew.
+    * A forked child goes on with a thread of its own; a call that was under way in the parent is made again.
 
     Only one thread at a time may ask for results.
 

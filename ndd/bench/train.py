@@ -61,7 +61,7 @@ def measure(
     wanted = [name.strip().lower() for name in sides.split(",")] if sides else [side.lower() for side in SIDES]
     unknown = [name for name in wanted if name not in [side.lower() for side in SIDES]]
     if unknown:
-        raise ValueError(f"--sides: {unknown[0]!r} is none of {', '.join(SIDES)}")
+        raise ValueError(f"--sides: expected some of {', '.join(SIDES)}, got {unknown[0]!r}")
     chosen = [side for side in SIDES if side.lower() in wanted]
     chosen = [side for side in chosen if "DALI" not in side or "DALI" in setting.libraries]
     for training in TRAININGS[setting.device]:

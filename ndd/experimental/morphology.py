@@ -101,7 +101,7 @@ def _kernels(kind: np.dtype, window: np.ndarray, repeats: int, largest: bool) ->
 
 @kernel
 def _reduce_planes(image, out, window, border, outside, largest):
-    """Some rows at a time, each with its border beside it and one behind the other: all of them are one line to the loops."""
+    """Some rows at a time, each with its border beside it and one after the other: all of them are one line to the loops."""
     planes, height, width, channels = image.shape
     if out.size == 0:
         return

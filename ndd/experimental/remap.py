@@ -73,7 +73,7 @@ def remap(
             raise RuntimeError(f"`{name}`: expected float32, got {coordinates.dtype}")
         if coordinates.layout and coordinates.layout not in _MAP_LAYOUTS:
             raise ValueError(
-                f'The layout "{coordinates.layout}" of `{name}` is none of the allowed ones: {", ".join(_MAP_LAYOUTS)}'
+                f'`{name}`: expected one of the layouts {", ".join(_MAP_LAYOUTS)}, got "{coordinates.layout}"'
             )
     return like(input)
 

@@ -181,13 +181,13 @@ def sequences(
     Args:
         video: a path, or the bytes of a file, u8 `[size]`: a Tensor, an array.
         sequence_length: frames, from 1.
-        batch_size: give Batches of so many sequences, the last one of those that are left. On a GPU the sequences of a
+        batch_size: give Batches of this many sequences, the last one of those that are left. On a GPU the sequences of a
             batch are decoded by several engines.
         device: where the frames come out. A GPU's engines decode what they can, as in `decoders.video`.
         pad_sequences: fill the last sequence up with black frames.
         threads: how many threads of FFmpeg decode.
 
-    Needs PyAV. Raises ValueError for a length or a batch size below 1; RuntimeError for what is no video, and where a frame is
+    Needs PyAV. Raises ValueError for a length or a batch size below 1; RuntimeError for what is not a video, and where a frame is
     damaged.
 
     >>> import ndd, numpy as np

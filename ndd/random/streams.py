@@ -28,7 +28,7 @@ class Draws:
         return self.position - earlier.position if self.key == earlier.key else None
 
     def moved(self, words: int) -> Draws:
-        """What is drawn after so many words more."""
+        """What is drawn after this many words more."""
         return type(self)(self.key, (self.position + words) % POSITIONS)
 
     def streams(self, n: int) -> np.ndarray:
@@ -73,7 +73,7 @@ class PipelineRNG:
         return PipelineDraws(self._key, pack(self._samples, 0, 0))
 
     def advance(self, samples: int) -> None:
-        """A call has drawn for so many samples."""
+        """A call has drawn for this many samples."""
         self._samples = (self._samples + samples) & MASK_64
 
     def state_dict(self) -> dict[str, str]:

@@ -165,7 +165,7 @@ def _reads(data, at, a, b, c, d):
 
 @kernel(light=True)
 def _orientation(data, at, end, copied):
-    """The orientation in a TIFF structure; 1 if it is damaged, 0 for a BigTIFF and, if this is no copy, for a tag of type BYTE:
+    """The orientation in a TIFF structure; 1 if it is damaged, 0 for a BigTIFF and, if this is not a copy, for a tag of type BYTE:
     Python reads these."""
     if end - at < 8 or data[at] != data[at + 1] or (data[at] != 0x49 and data[at] != 0x4D):
         return 1

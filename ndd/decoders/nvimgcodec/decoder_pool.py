@@ -38,7 +38,7 @@ _PAIR, _ONE = (2, 6 / 16), (1, 12 / 16)
 _RELAXED_THREADS = 2  # for what the engines leave, of a loop that takes batches more slowly than they are made
 _MOST_OF_A_PAIR = 128  # pictures of a batch
 _FEW = 16  # pictures, for which six threads are enough
-_LARGE = 1 << 25  # bytes: a batch of so many counts as one of many pictures
+_LARGE = 1 << 25  # bytes: a batch of this many counts as one of many pictures
 
 # The share of a batch that goes to the JPEG engines by default: DALI's suits 16 cores. Measured on the same
 # pictures by `python -m ndd bench loop --device gpu --threads T --hw-load SHARE`, with random_resized_crop behind it and T of
@@ -51,11 +51,11 @@ _LARGE = 1 << 25  # bytes: a batch of so many counts as one of many pictures
 # 4.64 and 4.77 ms with 0.75, 4.88 and 5.31 with 0.65 (H100, a slower machine). 64 of 12 million pixels: four cores 57.5 ms with
 # 0.65, 49.6 with 0.8, 60.5 with 1; eight 44.4 with 0.5, 38.9 with 0.65, 50.0 with 0.8; sixteen 36.9 with 0.4, 40.9 with 0.65.
 _UNSAID = np.float32(0.65)  # the default of `hw_decoder_load`
-_SHARES = ((4, 1.0), (8, 0.85))  # up to so many threads
+_SHARES = ((4, 1.0), (8, 0.85))  # up to this many threads
 _LARGE_SHARES = ((2, 1.0), (4, 0.8), (8, 0.65))
 _LARGE_SHARE = 0.4  # with more threads
 _ENGINES_ALONE = 32  # pictures of a batch
-_UNFORESEEN = (64, 0.75)  # for batches up to so many pictures in calls that were not run ahead
+_UNFORESEEN = (64, 0.75)  # for batches up to this many pictures in calls that were not run ahead
 
 # From how many pixels on a GPU reads the Huffman codes of a picture that no engine decodes, by default. DALI's number leaves
 # photographs to the threads, which are faster beside engines: 22,500 images/s instead of 19,800 in batches of 64 by
@@ -179,7 +179,7 @@ def decoders(device_id: int | None, count: int, nbytes: int, threads: int, load:
 
 
 class Staging:
-    """Page-locked host memory for the encoded pictures of one batch at a time, one behind the other."""
+    """Page-locked host memory for the encoded pictures of one batch at a time, one after the other."""
 
     def __init__(self) -> None:
         self._buffer = np.empty(0, np.uint8)

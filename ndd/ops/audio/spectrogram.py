@@ -42,7 +42,7 @@ def spectrogram(
     window_length: int = 512,
     window_step: int = 256,
 ):
-    """Gives the power (or magnitude) of each frequency in windows that move over a signal.
+    """Returns the power (or magnitude) of each frequency in windows that move over a signal.
 
     Window `k` begins at sample `k * window_step`, or has its middle there with `center_windows`; its samples are
     multiplied with `window_fn` and transformed: `|rfft(window, nfft)| ** power`. Takes float32 of shape `(n,)`, or with

@@ -220,6 +220,7 @@ def _place(source, out, start, width, step):
                 out[start + r * step + c] = source[r * width + c]
 
 
+# The same function as `cat`'s: it copies all inputs of all samples in one pass.
 stack.batch(_join)
 
 

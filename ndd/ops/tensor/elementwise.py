@@ -148,7 +148,7 @@ def _launch(launch: Any, name: str, operands: tuple[Any, ...], out: Any, form: F
 
 
 def index_type(largest: int) -> str:
-    """The C type for the numbers of so many elements: 32-bit divisions are several times faster."""
+    """The C type for the numbers of this many elements: 32-bit divisions are several times faster."""
     return "unsigned" if largest < 1 << 31 else "unsigned long long"
 
 
