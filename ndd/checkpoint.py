@@ -192,6 +192,8 @@ class Checkpoint:
             name: the key.
             value: what the object's `set_state` accepts.
             op_type: the class, or its name, that the state belongs to; checked before the state is applied.
+
+        Raises KeyError for an unknown name, TypeError for an `op_type` that is neither a class nor a string.
         """
         if op_type is not None and not isinstance(op_type, type | str):
             raise TypeError(f"Checkpoint.set_state: `op_type` must be a class or a string, got {op_type!r}")
@@ -202,14 +204,20 @@ class Checkpoint:
         self._pending.add(name)
 
     def collect(self) -> None:
-        """Take the states of all registered objects. If one of them fails, everything stays as it was."""
+        """Take the states of all registered objects. If one of them fails, everything stays as it was.
+
+        Raises RuntimeError for states that no registered object has.
+        """
         self._no_strays()
         self._states = {key: (op.get_state(), type(op).__name__) for key, op in self._ops.items()}
         self._pending.clear()
         self._complete, self._loaded = True, False
 
     def restore(self) -> None:
-        """Give all objects the states that wait for them; nothing if there are no states."""
+        """Give all objects the states that wait for them; nothing if there are no states.
+
+        Raises RuntimeError if states are missing, TypeError if a state is that of another kind of object.
+        """
         if not self._states:
             return
         self._no_strays()
@@ -250,6 +258,8 @@ class Checkpoint:
             filename: the path, with one field `{seq}` (and a format if wanted, "state_{seq:04d}.json") in the name of
                 the file: the number after the highest one that is there, from 0. Without a field a file of this name
                 must not exist (FileExistsError). Folders are made.
+
+        Raises RuntimeError while the checkpoint is empty, ValueError for a pattern that it cannot fill in.
         """
         text = self.serialize()
         pattern = _Pattern(filename)
@@ -273,6 +283,8 @@ class Checkpoint:
 
         Args:
             filename: as for `save`.
+
+        Raises FileNotFoundError if no file matches, ValueError for a file that is no checkpoint.
         """
         pattern = _Pattern(filename)
         newest = max(pattern.saved(), default=None)

@@ -55,6 +55,9 @@ class ExternalSource:
 
     Outputs are copies: the source may reuse its arrays.
 
+    Raises TypeError for a source that is neither callable nor iterable, or that cannot begin again where `cycle` asks
+    for it; ValueError for numbers out of range.
+
     >>> import ndd, numpy as np
     >>> source = ndd.ExternalSource([np.full(2, i) for i in range(3)])
     >>> source().torch(), source(batch_size=2).torch()
@@ -142,6 +145,8 @@ class ExternalSource:
         Args:
             batch_size: the size of every Batch; a Tensor is repeated.
             ctx: accepted; an item is made in the context in force.
+
+        Raises ValueError without a batch size, and for another one than before.
 
         >>> import ndd, numpy as np
         >>> images = ndd.ExternalSource([np.full((2, 2, 3), i, np.uint8) for i in range(3)])

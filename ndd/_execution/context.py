@@ -301,6 +301,9 @@ class EvalContext:
         cuda_stream: the stream to use (a `Stream`, a torch stream, a handle); default: the one that `set_current_stream` or
             `set_default_stream` has set by now, else a stream of its own (DALI: that of the thread's default context).
 
+    Raises TypeError for a `thread_pool` or `num_threads` of another type; ValueError for both of them, for a number of
+    threads below 1, and for a stream of another GPU.
+
     >>> import ndd
     >>> with ndd.EvalContext(num_threads=1) as context:
     ...     context.num_threads
@@ -343,7 +346,11 @@ class EvalContext:
 
     @staticmethod
     def default() -> EvalContext:
-        """This thread's default context for the current device."""
+        """This thread's default context for the current device.
+
+        Raises TypeError or ValueError where the number of threads or the stream of the context is changed to what it
+        cannot be.
+        """
         number = current_gpu()
         context = _local.defaults.get(number)
         if context is None:
@@ -407,7 +414,10 @@ class EvalContext:
         """
 
     def evaluate_all(self) -> None:
-        """Waits until every operator called so far has run."""
+        """Waits until every operator called so far has run.
+
+        Raises RuntimeError if an operator calls it: it would wait for itself. Errors of operators come with it.
+        """
         queue = self._queue
         if queue.within():
             raise RuntimeError(

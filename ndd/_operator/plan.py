@@ -128,6 +128,8 @@ class Plan:
 
         Args:
             name: of the parameter.
+
+        Raises TypeError for a name that neither the call nor the plan has.
         """
         if name in self.per_sample:
             return self.per_sample[name], True

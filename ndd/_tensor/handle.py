@@ -223,6 +223,8 @@ class Handle:
 
         Args:
             index: the number of the GPU; default: torch's current one.
+
+        Raises RuntimeError without a GPU, ValueError for a GPU that is not there.
         """
         return self.to_device(Device("gpu", index))
 
@@ -232,6 +234,8 @@ class Handle:
         Args:
             device: "cpu", "gpu", "gpu:1", a `Device` or a torch.device.
             force_copy: copy where it is on that device already.
+
+        Raises TypeError for what names no device, ValueError for a device that is not there.
         """
         target = to_device_object(device)
         if target == self._spec.device and not force_copy:

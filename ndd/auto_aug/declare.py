@@ -41,6 +41,8 @@ class Augmentation:
         op: takes samples and a parameter, gives as many samples.
         mag_range, randomly_negate, mag_to_param, param_device, name: as for `augmentation`.
 
+    Raises TypeError for a function that does not take two positional arguments.
+
     >>> import ndd
     >>> image = ndd.tensor([[[10, 20, 30]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.auto_aug.augmentations.invert(image).torch().flatten().tolist()

@@ -19,6 +19,8 @@ def set_max_pixels(count: int | None) -> None:
     Args:
         count: height x width, in pixels; None for the default.
 
+    Raises ValueError for a number that is not positive.
+
     >>> import ndd
     >>> ndd.decoders.set_max_pixels(4096 * 4096)
     >>> ndd.decoders.get_max_pixels()

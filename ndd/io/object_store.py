@@ -110,6 +110,8 @@ def object_store(
             `request_payer=True` (buckets whose readers pay), `virtual_hosted_style_request` and the like. Child processes
             get them in the environment variable `NDD_OBJECT_STORE`, so keep secrets in the client's own places.
 
+    Raises ValueError for numbers out of range.
+
     >>> import ndd
     >>> with ndd.io.object_store(connections=8, skip_signature=True):
     ...     reader = ndd.readers.File(files=["s3://bucket/a.jpg"])  # opened at the first sample

@@ -53,6 +53,8 @@ def write(
     or interval that is none, before the file is made; RuntimeError too for what the encoder refuses, and for widths below
     49 with libx265 and below 26 with libsvtav1, which write behind their memory there.
 
+    Raises as `encode`: ValueError, RuntimeError or ImportError; OSError for a file that cannot be written.
+
     >>> import ndd, numpy as np, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "gray.mp4")
     >>> ndd.io.video.write(path, np.full((10, 32, 48, 1), 128, np.uint8), rate=5)
@@ -81,6 +83,9 @@ def encode(
     Args:
         frames, rate, codec, quality, key_interval: as for `write`.
         format: "mp4", "mov", "mkv", "webm" or "avi".
+
+    Raises ValueError for an unknown format or codec and numbers out of range, RuntimeError for frames that the encoder
+    does not take, ImportError without PyAV.
 
     >>> import ndd, numpy as np
     >>> clip = ndd.io.video.encode(np.zeros((3, 32, 48, 3), np.uint8), format="webm")
@@ -189,6 +194,8 @@ def sequences(
 
     Needs PyAV. Raises ValueError for a length or a batch size below 1; RuntimeError for what is not a video, and where a frame is
     damaged.
+
+    Raises TypeError or ValueError for what is no device.
 
     >>> import ndd, numpy as np
     >>> clip = ndd.io.video.encode(np.zeros((10, 32, 48, 3), np.uint8))

@@ -76,6 +76,8 @@ class DataNode(Node):
         step: the recorded step that gives it.
         index: its place among what the step gives, if that is several values.
         made_in: the branch of a condition that it was made in.
+
+    Raises TypeError for operands that are neither nodes nor numbers nor arrays.
     """
 
     def __init__(self, value: Any = None, step: Step | None = None, index: Any = None, made_in: Any = None):
@@ -91,7 +93,10 @@ class DataNode(Node):
 
     @property
     def value(self) -> Any:
-        """The `ndd.Batch`, with `debug=True`."""
+        """The `ndd.Batch`, with `debug=True`.
+
+        Raises RuntimeError unless the pipeline was made with `debug=True`.
+        """
         if self._step is not None:
             raise RuntimeError(
                 "This node has no value: the function of a pipeline is called once, to record its steps, and each run replays "

@@ -56,6 +56,11 @@ class Pipeline(PipelineBody):
         py_num_workers, py_start_method, py_callback_pickler: likewise, since Python sources run on the thread that runs the
             pipeline.
 
+    Raises ValueError for a batch size below 1 or none, TypeError for numbers that are no integers, KeyError for a
+    dict `prefetch_queue_depth` without its two keys, and RuntimeError for a GPU that is not there: methods that
+    build the pipeline do so when first called. Methods of different ways to run it (`run`, `schedule_run`, an
+    iterator) exclude each other by RuntimeError.
+
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=2)
     ... def numbers():
@@ -104,6 +109,8 @@ class Pipeline(PipelineBody):
         Args:
             inputs: batches for external sources, by name.
             cuda_stream: no effect.
+
+        Raises RuntimeError for batches by name where runs are made ahead, StopIteration at the end of an epoch.
         """
         if inputs:
             if self._depth > 1 and self.exec_pipelined:
@@ -174,6 +181,8 @@ class Pipeline(PipelineBody):
             layout: the layout of a sample.
             cuda_stream, use_copy_kernel: no effect.
             data_node: the name of the source, or its node.
+
+        Raises KeyError for an unknown source, TypeError for what is neither a name nor a node.
         """
         self.build()
         if not isinstance(data_node, str | DataNode):
@@ -200,6 +209,8 @@ class Pipeline(PipelineBody):
 
         Args:
             input_name: the name of an external source.
+
+        Raises KeyError for an unknown source.
         """
         self.build()
         if self._body is None:
@@ -239,6 +250,8 @@ class Pipeline(PipelineBody):
 
         Args:
             cuda_stream: no effect.
+
+        Raises StopIteration at the end of an epoch.
         """
         self._use_as(PipelineAPIType.SCHEDULED)
         if not self._scheduled:
@@ -271,6 +284,8 @@ class Pipeline(PipelineBody):
         Args:
             filename: also written there; the file appears whole or not at all.
             iterator: the position of an iterator over the pipeline as plain values, given by its `checkpoints()`.
+
+        Raises RuntimeError without `enable_checkpointing=True`.
         """
         if not self.enable_checkpointing:
             raise RuntimeError("Pipeline.checkpoint: make the pipeline with enable_checkpointing=True")
@@ -282,6 +297,8 @@ class Pipeline(PipelineBody):
 
         Args:
             cuda_stream: no effect.
+
+        Raises StopIteration at the end of an epoch.
         """
         return self.share_outputs()
 
@@ -308,6 +325,8 @@ class Pipeline(PipelineBody):
 
         Args:
             name: of a reader; default: all of them.
+
+        Raises RuntimeError for an unknown reader.
         """
         self.build()
         if name is None:
@@ -342,6 +361,8 @@ class Pipeline(PipelineBody):
 
         RuntimeError for functions and objects of Python among the arguments, for nodes of `auto_aug` (DALI writes these), and with
         `debug=True`.
+
+        Raises TypeError for a `define_graph` that is no function.
 
         >>> import ndd
         >>> pipe = ndd.pipeline_def(lambda: ndd.fn.random.uniform(range=[0, 1]) * 100)(batch_size=2, seed=1)
@@ -386,6 +407,8 @@ class Pipeline(PipelineBody):
 
         Args:
             serialized_pipeline: what `serialize` of ndd gave. ValueError for anything else.
+
+        Raises RuntimeError for what `serialize` did not give.
         """
         definition = definition_in(serialized_pipeline)
         if self._seed is None:

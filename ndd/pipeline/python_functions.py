@@ -163,6 +163,9 @@ def numba_function(
         run_fn: the function.
         **_: accepted for compatibility with DALI, without effect.
 
+    Raises ValueError for lists of types and of numbers of axes that differ in length, RuntimeError for inputs of
+    another type or number of axes.
+
     >>> import ndd
     >>> from ndd.plugin.numba.fn.experimental import numba_function
     >>> def double(out, numbers):

@@ -223,6 +223,8 @@ class Profile:
 
         Args:
             value: a Tensor or a Batch.
+
+        Raises TypeError for what is no Tensor or Batch, RuntimeError for a value that was made while no profile was on.
         """
         return explain(value)
 

@@ -81,6 +81,9 @@ class Reader(Definition):
         Args:
             *positional, **arguments: those of the reader.
 
+        Raises TypeError for arguments that the reader does not have, ValueError for a device that it does not run on,
+        RuntimeError and IndexError for arguments that leave no valid outputs.
+
         >>> import ndd
         >>> [(output.name, str(output.dtype)) for output in ndd.readers.File.outputs()]
         [('data', 'u8'), ('label', 'i32')]
@@ -148,6 +151,9 @@ class Reader(Definition):
             capture: every iteration calls the same operators, and ndd may compute ahead.
             last_batch: "fill", "partial" or "drop", the treatment of the last samples.
 
+        Raises TypeError for a `ctx` that is no EvalContext, ValueError for an unknown `last_batch` and for a
+        `batch_size` below 1.
+
         >>> import ndd, tempfile, pathlib
         >>> root = pathlib.Path(tempfile.mkdtemp())
         >>> for i in range(5):
@@ -214,6 +220,8 @@ class Reader(Definition):
                 running.
 
         Iterators of the abandoned epoch end.
+
+        Raises ValueError for a negative `epoch`.
         """
         wanted = plain(epoch)
         if wanted is not None and (type(wanted) is not int or wanted < 0):
@@ -243,6 +251,9 @@ class Reader(Definition):
 
         Args:
             indices: integers in any order, from 0 or (negative) from the end. Numbers beyond the data set raise IndexError.
+
+        Raises TypeError for what is no list of numbers, IndexError for a number that is not there, RuntimeError if no
+        sample can be read.
 
         >>> import ndd
         >>> reader = ndd.readers.File(files=[ndd.readers.__file__] * 4, labels=[7, 8, 9, 10])
@@ -339,6 +350,8 @@ class Reader(Definition):
 
         Args:
             state: a dict of `state_dict`, or a list of them.
+
+        Raises TypeError for what `state_dict` did not give, ValueError for the state of another reader.
         """
         every_rank = isinstance(state, list | tuple)
         texts = [states.state_text(self._display, each) for each in (state if every_rank else [state])]

@@ -163,7 +163,10 @@ class TorchIterator:
         return self
 
     def next(self) -> list[dict[str, Any]]:
-        """The next batch."""
+        """The next batch.
+
+        Raises StopIteration at the end of an epoch.
+        """
         return self.__next__()
 
     def __next__(self) -> list[dict[str, Any]]:
@@ -290,6 +293,10 @@ class DALIGenericIterator(TorchIterator):
 
     The tensors share the memory of the pipeline's outputs and stay valid, and unchanged, as long as they are held.
 
+    Raises AssertionError for wrong uses, as DALI does: no pipeline, names that repeat, pipelines of different sizes, a
+    size of 0 or beside `reader_name`. Raises TypeError for what is no pipeline or iterable, ValueError for an unknown
+    `auto_reset`, RuntimeError for an unknown reader.
+
     >>> import ndd, ndd.plugin.pytorch as pytorch
     >>> @ndd.pipeline_def(batch_size=2)
     ... def pipeline():
@@ -384,6 +391,8 @@ class DALIRaggedIterator(TorchIterator):
         output_types: `DENSE_TAG`, `SPARSE_LIST_TAG` or `SPARSE_COO_TAG` for each output.
         pipelines, output_map, size, reader_name, auto_reset, fill_last_batch, dynamic_shape, last_batch_padded,
             last_batch_policy, prepare_first_batch: as for `DALIGenericIterator`.
+
+    Raises AssertionError as `DALIGenericIterator`, and for tags that are not one for each output.
 
     >>> import ndd
     >>> from ndd.plugin.pytorch import DALIRaggedIterator

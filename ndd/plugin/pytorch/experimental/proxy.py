@@ -40,6 +40,8 @@ class DALIServer:
         deterministic: accepted; results always come in the loader's order.
 
     A `with` statement is optional, since nothing needs to be started. Leaving the block ends the running loops.
+
+    Raises TypeError for what is no Pipeline, RuntimeError for a pipeline without an `external_source`.
     """
 
     def __init__(self, pipeline: Any, deterministic: bool = False):
@@ -154,6 +156,8 @@ class DataLoader(torch_data.DataLoader):
     Args:
         dali_server: the `DALIServer`.
         args, kwargs: those of torch; `batch_size` may be at most the pipeline's.
+
+    Raises TypeError for a first argument that is no DALIServer.
 
     >>> import ndd, torch, ndd.plugin.pytorch.experimental.proxy as dali_proxy
     >>> @ndd.pipeline_def(batch_size=2, prefetch_queue_depth=1)
