@@ -134,7 +134,7 @@ def cut_bytes(image, out, extents, starts, sizes, fill, item, inner):
     for k in range(axes - 1):
         outside |= starts[k] < 0 or starts[k] + sizes[k] > extents[k]
     plain = (
-        outside  # the border is one byte again and again: then all of it that lies behind each other is one `memset`
+        outside  # the border is one byte again and again: then all of it that lies one after the other is one `memset`
     )
     for i in range(1, fill.size):
         plain &= fill[i] == fill[0]

@@ -21,11 +21,11 @@ from ndd._operator.partition import (
     are_alike,
     array_pieces,
     bits_of,
-    uses_nontemporal_stores,
     is_few,
     lie_together,
     row_pieces,
     sample_arrays,
+    uses_nontemporal_stores,
 )
 from ndd._operator.plan import Plan
 from ndd._tensor import Spec, Store

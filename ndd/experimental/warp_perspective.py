@@ -85,7 +85,7 @@ def warp_perspective(
     `(X, Y, Z) = M @ (x, y, 1)`, and the pixel is read at (X / Z, Y / Z). Layout and type stay; halves are rounded to even.
     On the CPU this is `cv2.warpPerspective` with `WARP_INVERSE_MAP`, and with OpenCV's limits: INTERP_LINEAR of int16 or of
     two channels reads at the nearest multiple of 1/32 pixel, INTERP_CUBIC no farther than the size of the image (at least
-    16) before and behind it. OpenCV's pixel_origin is "center". torchvision's `perspective` takes corners of the image in
+    16) before and after it. OpenCV's pixel_origin is "center". torchvision's `perspective` takes corners of the image in
     place of a matrix and knows zeros outside it only.
 
     Differs from DALI: images without pixels, and of more than four channels, are taken; points far outside a mirrored image

@@ -23,7 +23,7 @@ from ndd.decoders.video_files.index import library, scan
 from ndd.decoders.video_files.open_files import OpenVideos
 
 _QUALITY = {"libx264": "crf", "libx265": "crf", "libvpx-vp9": "crf", "libsvtav1": "crf"}
-# Pixels: of frames that are less wide the libraries write behind their memory (x265 4.2 from the second frame on, SVT-AV1
+# Pixels: of frames that are less wide the libraries write beyond their memory (x265 4.2 from the second frame on, SVT-AV1
 # 4.1: found by a malloc that checks, over all encoders and sizes up to 64).
 _LEAST_WIDTH = {"libx265": 49, "libsvtav1": 26}
 _CODECS = {"mp4": "libx264", "mov": "libx264", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
@@ -51,7 +51,7 @@ def write(
 
     Needs PyAV. Raises RuntimeError for frames of another form, ValueError for an unknown format or codec and for a rate
     or interval that is none, before the file is made; RuntimeError too for what the encoder refuses, and for widths below
-    49 with libx265 and below 26 with libsvtav1, which write behind their memory there.
+    49 with libx265 and below 26 with libsvtav1, which write beyond their memory there.
 
     Raises as `encode`: ValueError, RuntimeError or ImportError; OSError for a file that cannot be written.
 

@@ -125,7 +125,7 @@ class Profile:
                 self._keep_timing(span)
 
     def _keep_timing(self, span: Span) -> None:
-        """Keeps the events of a span, unless nobody asks for them: with NDD_NVTX=1 they would be kept for ever."""
+        """Keeps the events of a span, unless nobody asks for them: with NDD_NVTX=1 they would be kept forever."""
         if self._keeps_spans:
             self._timed.append(span)
 

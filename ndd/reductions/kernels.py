@@ -48,7 +48,7 @@ def _largest(x, out, first):
 
 @kernel
 def _split(extents, last):
-    """The sample as outer, rows and inner, where run `last` is to be reduced and those behind it have been."""
+    """The sample as outer, rows and inner, where run `last` is to be reduced and those after it have been."""
     outer, inner = np.int64(1), np.int64(1)
     for run in range(last):
         outer *= extents[run]

@@ -369,7 +369,7 @@ def _(row, background):
 
 @kernel
 def _find_runs(row, background, i, start, end, parent, labels):
-    """The runs of a line, from number `i` on; the number behind them."""
+    """The runs of a line, from number `i` on; the number after them."""
     last = background
     for x in range(row.size):
         value = np.int32(row[x])

@@ -66,7 +66,7 @@ class Rows:
         return counts
 
     def values(self, name: str, axes: int | None = 1) -> np.ndarray:
-        """An argument as float32 [R, ...], with `axes` axes behind the rows (None: any number)."""
+        """An argument as float32 [R, ...], with `axes` axes after the rows (None: any number)."""
         value = self._arguments[name]
         if not value.varies:
             numbers = value.constant[None]

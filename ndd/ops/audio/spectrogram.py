@@ -186,7 +186,7 @@ def _continue(after: Continuation, counts: np.ndarray, first: int, last: int, co
 
 
 def _own(counts: np.ndarray, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
-    """Of the windows `first` to `last` of the batch: a sample, its own from the first to behind the last, their place."""
+    """Of the windows `first` to `last` of the batch: a sample, its own from the first to after the last, their place."""
     ends = np.cumsum(counts)
     begin = int(np.searchsorted(ends, first, "right"))
     before = int(ends[begin] - counts[begin])
@@ -218,7 +218,7 @@ def _transformed(
             they are apart, and whether a signal goes on as its mirror image.
         nfft, handle, row: the transform, and memory for a window and its transform.
         along_t: whether the windows are columns (of a sample; of all of `out` where this is `wide`).
-        out: all spectrograms behind each other; those of these windows alone, where it is `wide`.
+        out: all spectrograms one after the other; those of these windows alone, where it is `wide`.
     """
     bins = nfft // 2 + 1
     values, piece = empty((TILE, (bins + TILE - 1) // TILE * TILE), np.float32), empty((TILE, TILE), np.float32)

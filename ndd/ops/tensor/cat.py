@@ -167,7 +167,7 @@ def _join(call, plan, *stores):
 
 @kernel
 def _joined(out, places, ends):
-    """Rows of elements of arrays at these addresses, behind each other: `ends` are those of the parts of a row."""
+    """Rows of elements of arrays at these addresses, one after the other: `ends` are those of the parts of a row."""
     if not out.size:
         return
     total = ends[-1]

@@ -79,7 +79,7 @@ def _samples(call: Call, input: Any) -> Store:
 
 
 def _gathered(call: Call, store: Store) -> Store:
-    """Samples that lie apart: the copies lie behind each other."""
+    """Samples that lie apart: the copies lie one after the other."""
     arrays = store.arrays()
     if len(arrays) == 1:
         return _like(store, parts=[arrays[0].copy()])
