@@ -52,7 +52,7 @@ class Pace:
         return bool(ahead)
 
     def arrived(self) -> None:
-        """What was made ahead is there, as far as the CPU goes."""
+        """Called when the CPU has finished work done ahead: records whether the GPU is waiting for it."""
         if self._ahead is None and self._place is not None:
             # The loop's stream waits for the last batch as well, which would say nothing of the loop.
             self._ahead = self._ready is not None and self._ready.query() and not self._place.query()

@@ -53,7 +53,7 @@ def loaded(path: Path) -> ModuleType:
 
 
 def ndd_loop(script: ModuleType, args: Any) -> Callable[..., Any]:
-    """What gives the batches of an epoch, by ndd."""
+    """The batches of an epoch, by ndd."""
     import ndd
 
     loop: Any = getattr(script, args.loop, None)

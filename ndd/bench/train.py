@@ -82,7 +82,7 @@ def measure(
 def _trained(
     side: str, training: Training, setting: Setting, root: Path, more: list[str], gpus: int, numa: str
 ) -> dict[str, Any] | None:
-    """What `train_sides` printed; None where the side cannot run here."""
+    """The output of `train_sides`; None if the side cannot run here."""
     start = [sys.executable]
     if gpus > 1:
         start += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={gpus}"]

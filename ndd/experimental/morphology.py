@@ -92,7 +92,7 @@ def _merges(size: np.ndarray, place: np.ndarray, border: int) -> bool:
 
 
 def _kernels(kind: np.dtype, window: np.ndarray, repeats: int, largest: bool) -> dict[Any, np.ndarray]:
-    """What computes images: small windows of integers are ours, the others OpenCV's."""
+    """The function for images: ours for small windows of integers, else OpenCV's."""
     small: Any = (window[:, :2] <= _LARGEST_IN_TURNS).all(axis=1) & (kind.kind != "f") & (repeats == 1)
     outside = kind.type(0 if largest or kind.kind == "f" else np.iinfo(kind).max)
     ours = functools.partial(_reduce_planes, outside=outside, largest=largest)

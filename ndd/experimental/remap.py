@@ -101,7 +101,7 @@ def _(input, mapx, mapy, *, interp, pixel_origin):
 
 
 def _kernels(input: Operand, results: np.ndarray, interp: int) -> dict[Kernel | Callable[..., None], np.ndarray]:
-    """What computes images of which `results` elements are made."""
+    """The function for images whose output has `results` elements."""
     sizes = np.broadcast_to(input.sizes, results.shape)
     some = sizes > 0
     kernel = {_NEAREST: _pick, _LINEAR: _blend}.get(int(interp), _blend_cubic)

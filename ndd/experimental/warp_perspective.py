@@ -198,7 +198,7 @@ def _by_opencv(image, out, opencv_matrix, matrix, far, planar, interp, border, f
 
 
 def _kernels(input: Operand, outputs: np.ndarray, maps: np.ndarray, far: np.ndarray, shared: dict[str, Any]) -> Any:
-    """What computes images of these shapes: RGB pixels in bytes, between four of them, are ours; the rest is OpenCV's."""
+    """The function for images of these shapes: ours for RGB bytes interpolated between four pixels, else OpenCV's."""
     linear = shared["interp"] == LINEAR and shared["border"] == 0 and shared["inverse_map"] and not shared["planar"]
     if not linear or input.dtype.name != "u8" or input.ndim != 3 or not multiplies_and_adds():
         return _by_opencv
@@ -210,7 +210,7 @@ def _kernels(input: Operand, outputs: np.ndarray, maps: np.ndarray, far: np.ndar
 
 
 def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[float]) -> list[tuple[Any, Any, Any]]:
-    """What OpenCV takes at once: (pixels, output, fill values) for planes or up to four channels."""
+    """The parts for one call of OpenCV each: (pixels, output, fill values) for planes or up to four channels."""
     repeated = [*fills] * _CHANNELS if len(fills) == 1 else [*fills, 0.0, 0.0, 0.0]
     if planar:
         return [

@@ -17,7 +17,7 @@ _MOST_SPANS = 200_000  # that are kept for the trace: an hour of a loop, 60 MB
 
 
 class OperatorTimes(NamedTuple):
-    """What an operator, or a reader, took in all.
+    """The total of an operator or a reader.
 
     Attributes:
         name: of the operator or reader.
@@ -39,7 +39,7 @@ class OperatorTimes(NamedTuple):
 
 
 class Profile:
-    """What happened within `with ndd.profile() as p`. It may be printed meanwhile.
+    """The events within `with ndd.profile() as p`. It may be printed at any time.
 
     Attributes:
         nvtx: whether operators are ranges in Nsight Systems.

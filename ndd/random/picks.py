@@ -11,7 +11,7 @@ from ndd._cpu.draws import fill_index, fill_index_in_order, fill_weighted_index
 
 
 class Table:
-    """What samples choose from.
+    """The choices of the samples.
 
     Args:
         items: `[rows, most]`, or `[rows, most, widest]` for items that are arrays themselves, flat; or None: an item

@@ -37,7 +37,7 @@ class Treated:
 
 
 class Fills(NamedTuple):
-    """What fills the outside of `ndd.Targets`: of their images, and of their masks."""
+    """The fill values of the outside of `ndd.Targets`: of their images, and of their masks."""
 
     images: Any
     masks: Any = None

@@ -278,7 +278,7 @@ def lay_window(signal, window, start, reflect, nfft, row):
 
 @kernel
 def _mirrored(signal, i):
-    """What stands for sample `i`, which lies outside of the signal: one of its mirror image."""
+    """Sample `i` outside of the signal, by reflection at its ends."""
     n = signal.size
     period = max(1, 2 * (n - 1))
     i = -i if i < 0 else period - i

@@ -1,4 +1,4 @@
-"""What the numbers of a box are: the columns of an array of boxes."""
+"""The columns of an array of boxes."""
 
 from __future__ import annotations
 

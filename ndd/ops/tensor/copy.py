@@ -73,7 +73,7 @@ def _(launch, input):
 
 
 def _samples(call: Call, input: Any) -> Store:
-    """What is to be copied: a single Tensor as often as `batch_size` says."""
+    """The value to copy: a single Tensor is repeated `batch_size` times."""
     store = input._store
     return store if store.n == call.n else store.select([0] * call.n)
 

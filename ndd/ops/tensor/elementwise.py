@@ -263,7 +263,7 @@ def _on_one_device(name: str, inputs: list[Any]) -> list[Any]:
 
 
 def _bound(name: str) -> Callable[..., Any]:
-    """What a Python operator such as `+` calls."""
+    """The function that a Python operator such as `+` calls."""
     if name in UNARY:
         unary = declared(name)
         form = _PLAIN[1]

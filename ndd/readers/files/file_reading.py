@@ -74,7 +74,7 @@ class OpenFiles:
 
     @property
     def statuses(self) -> list[Status | OSError] | None:
-        """What the store said of the objects; None for files."""
+        """The statuses of the objects from their store; None for files."""
         return self._statuses if self._remote and len(self.sizes) else None
 
     def _told(self, said: Sequence[Status | OSError]) -> None:

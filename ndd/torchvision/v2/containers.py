@@ -53,7 +53,7 @@ class Compose(Transform):
 
 
 class _RandomContainer(Transform):
-    """What draws which transforms a sample goes through."""
+    """The base of transforms that draw the transforms of a sample."""
 
     def forward(self, *inputs: Any) -> Any:
         """The structure, through the transforms that are drawn."""
