@@ -427,4 +427,4 @@ class AugMix(_AutoAugment):
 
 def _scaled(images: ndd.Batch, shares: list[float]) -> ndd.Batch:
     """Each sample times its share, float32."""
-    return images * ndd.batch(np.array(shares, np.float32))
+    return images * ndd.batch(np.array(shares, np.float32), device=images.device)
