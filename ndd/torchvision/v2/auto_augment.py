@@ -40,7 +40,7 @@ class AutoAugmentPolicy(enum.Enum):
 
 
 class _AutoAugment(Transform):
-    """What changes an image by operations that are drawn."""
+    """The base of transforms that change an image by random operations."""
 
     def __init__(self, *, interpolation: Any = "nearest", fill: Any = None, same_on_batch: bool = False) -> None:
         super().__init__()

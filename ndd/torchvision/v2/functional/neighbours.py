@@ -1,4 +1,4 @@
-"""What mixes pixels with their neighbours, adds noise, or puts something else in their place."""
+"""Functions that mix pixels with their neighbours, add noise, or replace pixels."""
 
 from __future__ import annotations
 
