@@ -208,6 +208,9 @@ class RecordStore:
     """The least number of bytes that are requested together, where a store reads neighbours in one request: 50 ms are long for
     a record of 1 kB."""
 
+    record_bytes = 0
+    """The size of a record in bytes, about, where an index says it; 0: unknown until the first ones were read."""
+
     in_turn = False
     """Whether a batch is begun only after all earlier ones have been read, because records are cheapest in order."""
 
