@@ -164,7 +164,7 @@ class ExternalSource:
             raise ValueError(f"ExternalSource.captured: Cannot change batch_size from {self._loop.size} to {size}")
         loop = self._loop = self._loop or CapturedLoop(size)
         self._root = True
-        return loop.iterations(lambda begin: self._epoch(size, begin), self.released, self.released)
+        return loop.iterations(lambda begin: self._epoch(size, begin), self._released, self._released)
 
     def _epoch(self, size: int, begin: Callable[[], None]) -> Iterator[Any]:
         while True:
@@ -174,7 +174,7 @@ class ExternalSource:
                 return
             yield item
 
-    def released(self) -> None:
+    def _released(self) -> None:
         """No longer bound to a captured loop."""
         self._loop, self._root = None, False
 

@@ -28,6 +28,7 @@ LONG = (
     "test_notebooks.py::test_notebook_runs[from_torchvision]",
     "test_seeds.py::test_in_workers_of_a_data_loader[spawn-tensor]",
     "test_pages.py::test_code_runs_and_prints_what_it_says[cookbook/ddp.md]",
+    "test_pages.py::test_code_runs_and_prints_what_it_says[cookbook/lightning.md]",
     "test_bench.py::test_first_call_from_an_empty_and_a_filled_cache",
     "test_bench.py::test_first_calls_of_the_table",
     "test_installation.py::test_wheel_and_sdist_hold_what_the_library_reads",
@@ -108,8 +109,12 @@ LONG_LIKE = re.compile(
     r"test_every_place_resumes\[options[12]-.*-(VideoResize|experimental\.Video)\]"
     # Images and volumes stay; the other layouts are these, with their axes joined.
     r"|test_experimental_resize.py::test_as_resize\[(cpu|gpu)-.*-(CHW|FHWC|FCHW|CFHW|CDHW)\]"
-    # Loops that are left out share the log with those that stay.
+    # Loops that are left out share the log with those that stay, and orders are those of any reader.
     r"|test_worker_processes.py::test_the_loader_gives_what_it_gives_without_workers\[(fill|drop)-"
+    r"|test_worker_processes.py::test_the_loader_gives_what_it_gives_without_workers"
+    r"\[partial-(shuffle seed|shuffle_after_epoch|num_shards shard_id shuffle|num_shards stick_to_shard)\]"
+    # Of containers read from afar, one with and one without a shuffle stay.
+    r"|test_slow_store.py::test_the_rate_of_a_plain_client\[(MDS|Webdataset)-"
     # Kernels are built as C++ for each; of bytes they stay.
     r"|test_reductions.py::test_gpu_equals_cpu\[(i64|f32)-(mean|mean_square|rms|max|std_dev)\]"
 )

@@ -2,7 +2,7 @@
 
 The arrays are of one sample, pixels of three channels lie one behind the other. A row of a matrix makes one channel
 of the result: a factor for each channel of the source, then what is added.
-`limits` are as in `lines.element`; `small` is True
+`limits` are as in `conversion.element`; `small` is True
 for bytes made of numbers that fit 32-bit integers before they are cut to a byte, else None.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
-from ndd._cpu.lines import element
+from ndd._cpu.conversion import element
 from ndd._tensor.convert import convert_array
 
 _LIMITS: dict[np.dtype, Any] = {

@@ -346,7 +346,18 @@ def filter_loop(
         image = array_at(sources[i], (planes, height, width * channels), source_like)
         out = array_at(targets[i], (planes, rows, columns * channels), like)
         first, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
-            height, width, rows, columns, channels, start[i], end[i], kind[i], radius[i], whole[i], skip[i], vector_width
+            height,
+            width,
+            rows,
+            columns,
+            channels,
+            start[i],
+            end[i],
+            kind[i],
+            radius[i],
+            whole[i],
+            skip[i],
+            vector_width,
         )
         filter_planes(image, out, channels, first, y_first, y_weights, x_first, x_weights, even, behind, low, high)
     return True
@@ -489,7 +500,7 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], *values:
         return
     if axes[0] < 0:
         image, out, axes = image[None], out[None], tuple(axis + 1 for axis in axes)
-    start, end, kind, radius, whole, skip = values
+    start, end, kind, _, whole, skip = values
     if all([k in _NEAREST for k in kind.tolist()]):
         return _pick(image, out, axes, start, end, kind, whole, skip)
     # The loops make bytes and float32; other types are rounded afterwards, which spares compiling them for each pair of

@@ -378,9 +378,9 @@ class EvalContext:
         """The stream that GPU operators use; None without a GPU."""
         if self._device.device_id is None:
             return None
-        return self.stream_on(self._device.device_id)
+        return self._stream_on(self._device.device_id)
 
-    def stream_on(self, device_id: int) -> Stream:
+    def _stream_on(self, device_id: int) -> Stream:
         """The stream for work on a GPU, which need not be the context's own (`device="gpu:1"`).
 
         Args:
@@ -427,7 +427,7 @@ class EvalContext:
             while queue.step():
                 pass
 
-    def submit(self, invocation: Invocation) -> None:
+    def _submit(self, invocation: Invocation) -> None:
         """Queues an invocation for the background thread.
 
         Args:
@@ -435,7 +435,7 @@ class EvalContext:
         """
         self._queue.submit(invocation)
 
-    def finish(self, invocation: Invocation) -> None:
+    def _finish(self, invocation: Invocation) -> None:
         """Runs or waits for an invocation.
 
         Args:
@@ -475,4 +475,4 @@ def get_current_stream(device_id: int | None = None) -> Stream | None:
     """
     context = EvalContext.default()
     number = context.device_id if device_id is None else device_id
-    return None if number is None else context.stream_on(number)
+    return None if number is None else context._stream_on(number)

@@ -49,19 +49,19 @@ def schedule(
     if level == DEFERRED:
         invocation.inputs = inputs
     if level >= SYNC_CPU:
-        context.finish(invocation)
+        context._finish(invocation)
         invocation.raise_now()
         if level == SYNC_FULL and invocation.stream is not None:
             invocation.stream.synchronize()
     elif shares_memory:
-        context.finish(invocation)
+        context._finish(invocation)
         if invocation.stream is not None:
             order_after(invocation)
     elif level == EAGER:
         if at_once or serving.now:  # an operator waits for the result, and the queue may be waiting for the operator
             invocation.execute()
         elif operator_call is None or _is_made is None or not _is_made(operator_call, invocation):
-            context.submit(invocation)
+            context._submit(invocation)
     return invocation
 
 

@@ -95,7 +95,7 @@ class _Bound:
         self._varies = any([each for _, each in self._numbers])
         self._cut = "whole" if samples is not None else plan.cut or op.cut
         self._samples, self._work = samples, plan.work
-        self._views = plan.views(names, len(self._operands))
+        self._views = plan._views(names, len(self._operands))
         if self._compiled and self._cut == "elements":
             self._views = [View("flat", view and view.dtype) for view in self._views]
         self._alike: bool | None = None

@@ -112,7 +112,7 @@ class Plan:
         self.shared = shared or {}
         self.view, self.kernel, self.cut, self.inputs, self.work = view, kernel, cut, inputs, work
 
-    def views(self, names: list[str], count: int) -> list[View | None]:
+    def _views(self, names: list[str], count: int) -> list[View | None]:
         """The views of the first `count` parameters of a kernel.
 
         Args:

@@ -131,7 +131,7 @@ class Augmentation:
         settings = {k: self._settings[k] if v is _AS_GIVEN else v for k, v in changed.items()}
         return (augmentation_cls or type(self))(self.op, **settings)
 
-    def takes(self, name: str) -> bool:
+    def _takes_argument(self, name: str) -> bool:
         """Whether `op` has an argument of this name, beside samples and parameter.
 
         Args:
@@ -187,7 +187,7 @@ class Augmentation:
 
         return on_batches(look_up)(data, index)
 
-    def parameters(self, bins: int) -> np.ndarray:
+    def _parameter_table(self, bins: int) -> np.ndarray:
         """The parameters of all bins [R, ...]: R is `bins`, or twice as many where magnitudes are negated, or 1 where there
         are none.
 
@@ -301,7 +301,7 @@ def augmentation(
 
 def forbid_unused(augmentations: Any, named: dict[str, Any], call: str) -> None:
     """TypeError for arguments that no augmentation takes."""
-    unused = [n for n in named if not any(a.takes(n) for a in augmentations)]
+    unused = [n for n in named if not any(a._takes_argument(n) for a in augmentations)]
     if unused:
         names = ", ".join(f"`{n}`" for n in unused)
         raise TypeError(f"{call}: no augmentation takes {names}")

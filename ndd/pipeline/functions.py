@@ -248,7 +248,7 @@ def _constant_input(path: str, value: Any) -> Any:
         return as_constant(value, 1).select(0)
     if isinstance(value, list | tuple) and any(hasattr(v, "__array__") and not np.isscalar(v) for v in value):
         pipeline = current.pipeline()
-        if pipeline is None or pipeline.tracing:
+        if pipeline is None or pipeline._tracing:
             raise TypeError(
                 f"fn.{path}: expected nodes, lists of nodes, numbers or arrays as inputs, got a {type(value).__name__} of arrays. "
                 "With @pipeline_def(debug=True) it is one array for each sample; fn.external_source gives batches elsewhere"
@@ -289,10 +289,10 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         plain, finish = regions_of_samples(plain) if nodes else (plain, None)
 
         def make(pipeline: Any, word: int | None) -> Any:
-            return pipeline.new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
+            return pipeline._new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
 
         def step(run: Any, reader: Any) -> Any:
-            outputs = run.pipeline.batch_of(reader)
+            outputs = run.pipeline._batch_of(reader)
             return outputs if finish is None else finish(outputs, run.unwrapped)
 
         call_state = OperatorState(f"reader {path}", make, name=name, seeded=seeded)
@@ -327,7 +327,7 @@ def external_source(
     check_source(source, options)
 
     def make(pipeline: Any, _: Any) -> ExternalSource:
-        return pipeline.new_source(ExternalSource(name, pipeline.max_batch_size, source, options))
+        return pipeline._new_source(ExternalSource(name, pipeline.max_batch_size, source, options))
 
     call_state = OperatorState("external_source", make, name=name, is_source=True)
 

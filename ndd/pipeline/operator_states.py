@@ -49,7 +49,7 @@ class OperatorState:
 
     def __call__(self) -> Any:
         """The object of the running pipeline."""
-        return current.pipeline().states.of(self)
+        return current.pipeline()._states.of(self)
 
 
 class OperatorStates:

@@ -94,7 +94,7 @@ class Pipeline(PipelineBody):
             self._read = {}
             raise
         except BaseException:  # Ctrl-C, perhaps where a `with` block was about to be left
-            self.leave_all(outer)
+            self._leave_all(outer)
             raise
         self._read = {}
         return outputs
@@ -116,16 +116,16 @@ class Pipeline(PipelineBody):
             if self._depth > 1 and self.exec_pipelined:
                 raise RuntimeError("run(name=batch) needs prefetch_queue_depth=1 or exec_pipelined=False")
             self._feed_all(inputs)
-        self.use_as(PipelineAPIType.BASIC)
+        self._use_as(PipelineAPIType.BASIC)
         return self._next()
 
-    def run_on(self, inputs: dict[str, Any]) -> tuple[TensorList, ...]:
+    def _run_on(self, inputs: dict[str, Any]) -> tuple[TensorList, ...]:
         """As `run(name=batch, ...)`, whatever the prefetch depth. After an error the inputs are dropped.
 
         Args:
             inputs: batches for external sources, by name.
         """
-        self.use_as(PipelineAPIType.BASIC)
+        self._use_as(PipelineAPIType.BASIC)
         try:
             self._feed_all(inputs)
             return self._next()
@@ -137,16 +137,16 @@ class Pipeline(PipelineBody):
         for name, data in inputs.items():
             self.feed_input(name, data)
 
-    def iterate(self) -> tuple[TensorList, ...]:
+    def _iterate(self) -> tuple[TensorList, ...]:
         """As `run`, for iterators: a pipeline cannot be used by an iterator and run by hand as well."""
-        self.use_as(PipelineAPIType.ITERATOR)
+        self._use_as(PipelineAPIType.ITERATOR)
         return self._next()
 
     def _next(self) -> tuple[TensorList, ...]:
         self._schedule()
         return self._share()
 
-    def use_as(self, use: PipelineAPIType) -> None:
+    def _use_as(self, use: PipelineAPIType) -> None:
         """Records how the pipeline is used; RuntimeError if it is used in another way already.
 
         Args:
@@ -169,7 +169,7 @@ class Pipeline(PipelineBody):
 
     def release_outputs(self) -> None:
         """Does nothing: outputs own their memory."""
-        self.use_as(PipelineAPIType.SCHEDULED)
+        self._use_as(PipelineAPIType.SCHEDULED)
 
     def feed_input(
         self, data_node: Any, data: Any, layout: str | None = None, cuda_stream: Any = None, use_copy_kernel: Any = None
@@ -189,14 +189,14 @@ class Pipeline(PipelineBody):
             raise TypeError(
                 f"Pipeline.feed_input: expected the name of an external_source or its node, got {data_node!r}"
             )
-        step = None if isinstance(data_node, str) else data_node.step
+        step = None if isinstance(data_node, str) else data_node._step
         if (
             step is not None
             and step.call_state is not None
             and step.call_state.is_source
-            and step.call_state in self.states
+            and step.call_state in self._states
         ):
-            self.states.of(step.call_state).feed(data, layout)
+            self._states.of(step.call_state).feed(data, layout)
         elif self._body is not None and not self._started and isinstance(data_node, str):
             self._early.setdefault(data_node, []).append((data, layout))
         else:
@@ -226,7 +226,7 @@ class Pipeline(PipelineBody):
 
     def schedule_run(self) -> None:
         """Starts a run; `share_outputs` returns its outputs."""
-        self.use_as(PipelineAPIType.SCHEDULED)
+        self._use_as(PipelineAPIType.SCHEDULED)
         self._schedule()
 
     def _schedule(self) -> None:
@@ -253,7 +253,7 @@ class Pipeline(PipelineBody):
 
         Raises StopIteration at the end of an epoch.
         """
-        self.use_as(PipelineAPIType.SCHEDULED)
+        self._use_as(PipelineAPIType.SCHEDULED)
         if not self._scheduled:
             self._schedule()
         return self._share()
@@ -374,8 +374,8 @@ class Pipeline(PipelineBody):
             if not callable(define_graph):
                 hint = " Did you mean `serialize(filename=...)`?" if isinstance(define_graph, str) else ""
                 raise TypeError(f"Pipeline.serialize: define_graph: expected a function, got {define_graph!r}.{hint}")
-            self.trace_body(define_graph)
-        data = definition_text(self, self.recorded_outputs("serialize")).encode()
+            self._trace_body(define_graph)
+        data = definition_text(self, self._recorded_outputs("serialize")).encode()
         if filename is not None:
             with atomic_file(filename) as file:
                 file.write(data)
@@ -417,7 +417,7 @@ class Pipeline(PipelineBody):
         self._read_definition(definition)
 
     def _read_definition(self, definition: dict[str, Any]) -> None:
-        self.trace_body(lambda: tuple(outputs_of(definition)))
+        self._trace_body(lambda: tuple(outputs_of(definition)))
         self.build()
 
     def save_graph_to_dot_file(
@@ -437,7 +437,7 @@ class Pipeline(PipelineBody):
             warnings.warn(
                 "save_graph_to_dot_file: show_ids is deprecated, it has no effect", DeprecationWarning, stacklevel=2
             )
-        text = dot_text(self.recorded_outputs("save_graph_to_dot_file"), show_tensors, use_colors)
+        text = dot_text(self._recorded_outputs("save_graph_to_dot_file"), show_tensors, use_colors)
         with atomic_file(filename) as file:
             file.write(text.encode())
 
@@ -449,7 +449,9 @@ class Pipeline(PipelineBody):
         so far. `reserved_memory_size` and `max_reserved_memory_size` are the same here: nothing is kept in reserve for a call.
         """
         self.build()
-        return {name: {kind: list(sizes) for kind, sizes in row.items()} for name, row in self.statistics.sizes.items()}
+        return {
+            name: {kind: list(sizes) for kind, sizes in row.items()} for name, row in self._statistics.sizes.items()
+        }
 
     @property
     def is_restored_from_checkpoint(self) -> bool:

@@ -20,7 +20,7 @@ class MemoryStatistics:
         """Notes the sizes at the end of a run, while all its values exist."""
         rows: dict[str, list[tuple[int, int]]] = {}
         for (name, _), node in self._watched.items():
-            if node.step not in run.values:
+            if node._step not in run.values:
                 continue  # no output needs it
             batch = run.of(node)
             sizes = [sample.nbytes for sample in batch.tensors]

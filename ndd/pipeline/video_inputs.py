@@ -80,7 +80,7 @@ def video_input(
 
     def make(pipeline: Any, _: Any) -> VideoInput:
         video_source = VideoInput(name, pipeline.max_batch_size, {**how, "threads": pipeline.num_threads})
-        return pipeline.new_source(video_source)
+        return pipeline._new_source(video_source)
 
     call_state = OperatorState("experimental.inputs.video", make, name=name, is_source=True)
     return add_node(lambda run, source: run.data_of(source)[0], call_state=call_state)

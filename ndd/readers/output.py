@@ -47,11 +47,11 @@ class Output:
     device: Literal["cpu", "gpu", "reader"] = "cpu"
 
     @property
-    def told(self) -> bool:
+    def _declared(self) -> bool:
         """Whether element type and number of dimensions are declared, and do not depend on the data."""
         return self.dtype is not None and self.ndim is not None
 
-    def refused(self, column: Column) -> tuple[int, str] | None:
+    def _mismatch(self, column: Column) -> tuple[int, str] | None:
         """The first sample whose element type or number of dimensions differs from the declaration (or from the first sample, if
         these depend on the data), and a text about the difference. None if all samples agree.
 
@@ -59,7 +59,7 @@ class Output:
             column: the samples of this output in a batch.
         """
         if isinstance(column, list):
-            kinds = [_kind_of(sample) for sample in (column[:1] if self.told else column)]
+            kinds = [_kind_of(sample) for sample in (column[:1] if self._declared else column)]
         else:
             kinds = [(column.dtype, column.ndim - isinstance(column, np.ndarray))]
         dtype, ndim = kinds[0]
@@ -69,7 +69,10 @@ class Output:
                 got = f"{kind[0]} of shape {_shape_of(column, place)}" if kind[0] else _type_of(column, place)
                 wanted = f"{expected[0]} with {expected[1]} dimension(s)" if expected[0] else "a Python object"
                 difference = f"expected {self.name!r} as {wanted}, got {got}"
-                return place, difference if self.told else f"{difference} (Inconsistent data: a batch holds one kind)"
+                return (
+                    place,
+                    difference if self._declared else f"{difference} (Inconsistent data: a batch holds one kind)",
+                )
         return None
 
 

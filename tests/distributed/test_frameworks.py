@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import itertools
 import json
@@ -11,6 +12,7 @@ import os
 import pytest
 
 import ndd
+from ndd.torchvision.installed import import_torchvision
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +77,8 @@ def test_stateful_data_loader_of_samples(folder):
 
 def test_lightning(folder):
     """Three steps, a checkpoint in mid-epoch, and a new trainer that goes on to the middle of the next epoch."""
+    with contextlib.suppress(ImportError):  # lightning imports it, which fails beside a CPU build of torch
+        import_torchvision()
     lightning = pytest.importorskip("lightning")
     import torch
 

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+from memory import least_growth
 
 import ndd
 
@@ -196,16 +197,18 @@ def test_flat_memory_on_the_gpu(cuda):
                 pass
         return y.torch()
 
-    for i in range(300):
-        step(i)
+    def steps():
+        for i in range(2000):
+            step(i)
+        cuda.synchronize()
+
+    steps()
     gc.collect()
-    cuda.synchronize()
-    allocated, reserved = cuda.memory_allocated(), cuda.memory_reserved()
-    for i in range(10_000):
-        step(i)
-    cuda.synchronize()
+    allocated = cuda.memory_allocated()
+    # More is reserved whenever more steps wait for the GPU than ever before, but not in each of four parts. One of a hundred
+    # steps that kept its 400 kB would take 8 MB in each.
+    assert least_growth(steps, size=cuda.memory_reserved) < 4 << 20
     assert cuda.memory_allocated() <= allocated + (1 << 20)
-    assert cuda.memory_reserved() <= reserved + (32 << 20)
 
 
 def test_operators_in_a_cuda_graph_of_torch_do_not_break_it(cuda):

@@ -23,7 +23,9 @@ def assert_fine(name, counts, count):
 
 @pytest.mark.timeout(900)
 def test_some_mutated_files():
-    for name, counts in check("hostile.parsers", list(PARSERS), seed=1, count=FEW).items():
+    # Of NemoAsr only the decoder of sounds has kernels, which test_media.py reads; they take seven seconds to compile here.
+    names = [name for name in PARSERS if name != "nemo"]
+    for name, counts in check("hostile.parsers", names, seed=1, count=FEW).items():
         assert_fine(name, counts, FEW)
 
 

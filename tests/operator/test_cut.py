@@ -129,7 +129,9 @@ def test_two_operands(layout, small, compiled):
 
 
 @pytest.mark.parametrize(
-    "pair", ["u8 f32", "f32 f16", "f32 u8", "f64 f32", "i16 u8", "f16 f32", "f32 bfloat16", "f16 u8", "bool i32"]
+    "pair",
+    ["u8 f32", "f32 u8", "f16 u8", "f32 bfloat16"]
+    + [pytest.param(pair, marks=pytest.mark.long) for pair in ("f32 f16", "f64 f32", "i16 u8", "f16 f32", "bool i32")],
 )
 def test_casts(pair, small, monkeypatch):
     """Kernels, and conversions that have none."""
@@ -155,9 +157,13 @@ ARITHMETIC = {
     "fabs": ("f64", lambda x, n: (n or ndd.math).fabs(x)),
     "-x": ("f32", lambda x, n: -x),
 }
+_LIKE_OTHERS = ("3 - u8", "f64 + 1", "bool + 2", "floor")  # a kernel is compiled for each
 
 
-@pytest.mark.parametrize("name", ARITHMETIC)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in _LIKE_OTHERS else []) for name in ARITHMETIC],
+)
 def test_arithmetic(name, small, compiled):
     source, compute = ARITHMETIC[name]
     arrays = [np.resize(borders(source), size) for size in (0, 5000, 3, 20000)]

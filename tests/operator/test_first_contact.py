@@ -260,7 +260,7 @@ def test_planes_taken_as_rows(images):
 
 
 def test_an_array_of_images_taken_as_a_video():
-    (text,) = warned(lambda: ndd.resize(torch.zeros(2, 8, 8, 3), size=[4, 4]))
+    (text,) = warned(lambda: ndd.resize(torch.zeros(2, 8, 8, 3, dtype=torch.uint8), size=[4, 4]))
     assert "resize: an array of 4 axes without a layout is taken for one video, FHWC. ndd.batch(...) makes" in text
     ndd.resize.operator.forget()
     assert not warned(lambda: ndd.resize(ndd.as_tensor(np.zeros((2, 8, 8, 3), np.uint8), layout="FHWC"), size=[4, 4]))

@@ -148,7 +148,7 @@ def images(rng, count=6):
     return [rng.integers(0, 256, (20 + 3 * k, 50 - 4 * k, 3), np.uint8) for k in range(count)]
 
 
-@pytest.mark.parametrize("kind", [None, ndd.float32])
+@pytest.mark.parametrize("kind", [None, pytest.param(ndd.float32, marks=pytest.mark.long)])  # four more kernels
 def test_resampling_gives_the_same_as_for_samples_alone(kind, monkeypatch):
     """Among them samples that stay as they are, or along one axis, empty ones, and the nearest pixel."""
     monkeypatch.setattr(background, "allowed", False)
@@ -178,7 +178,7 @@ def test_an_operator_runs_a_loop_for_each_thread(tasks, monkeypatch):
     assert tasks == [3, 3]
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.float16, np.int32])
+@pytest.mark.parametrize("kind", [np.uint8, *(pytest.param(k, marks=pytest.mark.long) for k in (np.float16, np.int32))])
 def test_normalising_gives_the_same_while_it_is_compiled(kind, monkeypatch):
     rng = np.random.default_rng(3)
     data = [array.astype(kind) for array in images(rng)]

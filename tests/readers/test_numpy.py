@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import selection
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import ndd
@@ -89,7 +90,7 @@ def regions(draw):
 
 
 @pytest.mark.oracle
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=300 if selection.everything else 100, suppress_health_check=list(HealthCheck))
 @given(case=regions())
 def test_regions(tmp_path_factory, dali, case):
     shape, kind, order, given_ = case

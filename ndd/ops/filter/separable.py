@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.convolution import REFLECT_101, along_depth, separable
 from ndd._operator import Plan, Values, like, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
+from ndd.ops.filter.convolution import REFLECT_101, along_depth, separable
 from ndd.ops.filter.spatial_axes import as_volumes, spatial_axes
 
 _DIRECT = (np.dtype(np.uint8), np.dtype(np.float32))

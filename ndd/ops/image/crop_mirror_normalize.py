@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.lines import normalize
 from ndd._operator import PerSample, Plan, Values, View, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._operator.unit_warnings import warn_of_unit_range
@@ -16,6 +15,7 @@ from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import bfloat16, float16, float32, uint8
 from ndd.ops.image.crop import LAYOUTS, spatial_axes
+from ndd.ops.image.normalize_lines import normalize
 from ndd.ops.image.window import bounded, check_crop, check_policy, crop_window, elements_of, numbers_of
 
 _INPUT_TYPES = ("u8", "i16", "u16", "i32", "f16", "f32")
@@ -138,7 +138,7 @@ def _without_mirror(
     if not any([values.varies or np.size(values.constant) for values in (mean, std)]):
         mean, std = _NO_MEAN, _NO_STD
     output_layout = output_layout or layout
-    # Rows as in _cpu/lines.py; the samples last, so that a row of one axis is one piece.
+    # Rows as in normalize_lines.py; the samples last, so that a row of one axis is one piece.
     table = np.zeros((5, 5, n), np.int64)
     size, start, extent, step_in, step_out = table
     places = [_AXES.index(c) for c in layout]

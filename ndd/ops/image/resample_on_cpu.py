@@ -14,7 +14,6 @@ from ndd._operator.partition import Rows, View, each_sample
 from ndd._tensor import Store
 from ndd._tensor.store import grouped, volumes
 
-
 _AXIS = ("start", "end", "kind", "radius", "whole", "skip")  # rows of a `resample_plan`, in the kernels' order
 
 

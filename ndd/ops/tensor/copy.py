@@ -116,7 +116,7 @@ def _fetched(call: Call, store: Store) -> Store:
     from ndd._cuda.scope import on_stream, wait_for
 
     number = store.device.device_id or 0
-    stream = call.context.stream_on(number)
+    stream = call.context._stream_on(number)
     wait_for(store, stream)
     with on_stream(stream, number):
         return transfer.to_cpu(store)

@@ -58,7 +58,7 @@ class TorchIterator:
         self._outputs: list[tuple[Any, ...]] = []
         self._in_epoch: bool | None = None
         self._checkpointing = all(getattr(source, "enable_checkpointing", False) for source in self._sources)
-        place = getattr(first, "restored_iterator", None)
+        place = getattr(first, "_restored_iterator", None)
         if place is not None:
             self._epochs.restore(place)
             if self._epochs.finished() or self._epochs.drops_next():
@@ -211,14 +211,14 @@ class TorchIterator:
 
     def _run_one(self, source: Any) -> tuple[Any, ...]:
         try:
-            return source.iterate()
+            return source._iterate()
         except StopIteration:
             if self._epochs.size < 0 or not self._epochs_done:
                 raise
             # the source has at least `size` samples, so this is the end of a pass over it, not a lack of data
             self._epochs_done = 0
             source.reset()
-            return source.iterate()
+            return source._iterate()
 
     def _to_dict(self, outputs: tuple[Any, ...], rows: int) -> dict[str, Any]:
         if len(outputs) < len(self.output_map):

@@ -43,7 +43,9 @@ class Compose(Transform):
     def forward(self, *inputs: Any) -> Any:
         """All transforms, in order."""
         batches = count_of(tree_flatten(inputs)[0]) is not None
-        return _in_order(with_resized_windows(steps_for_batches(self.transforms)) if batches else self.transforms, inputs)
+        return _in_order(
+            with_resized_windows(steps_for_batches(self.transforms)) if batches else self.transforms, inputs
+        )
 
     def extra_repr(self) -> str:
         """The transforms, a line each."""

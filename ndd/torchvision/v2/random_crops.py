@@ -114,6 +114,7 @@ class RandomResizedCrop(Transform):
             and type(self).transform is RandomResizedCrop.transform
         )
         types = [x.dtype.name for x in chosen if kind_of(x) == "ndd"]
+        own = own and all(isinstance(side, int) and side > 0 for side in self.size)
         if not own or filters is None or types not in (["u8"], ["f32"]) or len(chosen) != 1:
             return super()._apart(chosen, n)
         how = {"antialias": bool(self.antialias), "interp_type": filters, "rule": "torchvision"}

@@ -96,7 +96,11 @@ class _ResizedWindow:
         mirrored = np.stack((mirror & 2, mirror & 1), axis=1) > 0
         free = np.maximum(sizes - (high - low), 1)
         places = np.where(mirrored, sizes - high, low) / free
-        window = {"crop": _rows(high - low, np.float32), "crop_pos_y": _rows(places[:, 0]), "crop_pos_x": _rows(places[:, 1])}
+        window = {
+            "crop": _rows(high - low, np.float32),
+            "crop_pos_y": _rows(places[:, 0]),
+            "crop_pos_x": _rows(places[:, 1]),
+        }
         made = [self._resized(x, sizes, mirror, window) for x in values]
         if (high - low != wanted).any():
             made = [filled_window(x, corners - low, wanted, fill_for(crop._fill, x)) for x in made]

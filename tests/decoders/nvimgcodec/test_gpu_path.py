@@ -201,7 +201,7 @@ def test_one_call_for_the_batch_and_one_block(decoders):
     store = out._value()
     assert store.flat is not None
     assert [c[0] for c in decoders.calls] == [3]
-    assert decoders.calls[0][1] == ndd.EvalContext.current().stream_on(0).handle
+    assert decoders.calls[0][1] == ndd.EvalContext.current()._stream_on(0).handle
     assert decoders.made_for[0][0] == 0
     load, text = decoders.made_for[0][2:]
     assert load == 0.5

@@ -383,7 +383,9 @@ def test_threads_take_samples_in_turn(kinds, background_too, monkeypatch):
     background.finish()
 
 
-@pytest.mark.parametrize("kinds", ["uint8 uint8", "uint8 float32", "float32 float32"])
+@pytest.mark.parametrize(
+    "kinds", ["uint8 uint8", pytest.param("uint8 float32", marks=pytest.mark.long), "float32 float32"]
+)
 def test_what_stands_in_is_the_same_to_the_bit(kinds):
     rng, (given, wanted) = np.random.default_rng(20), kinds.split()
     store = (np.float32(0), np.float32(255), True) if wanted == "uint8" else None

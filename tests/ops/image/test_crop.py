@@ -7,7 +7,7 @@ import pytest
 from cases import each_of
 from compare import check_same, value
 from number_samples import random_array
-from selection import drawn_types
+from selection import drawn, drawn_types
 
 import ndd
 
@@ -159,7 +159,8 @@ def test_a_window_outside_names_the_sample():
 @pytest.mark.parametrize("dtype", [None, "uint8", "float16", "float32"])
 def test_gpu_as_cpu(emulated_gpu, dtype):
     rng, pick = np.random.default_rng(5), random.Random(5)
-    for kind in ("uint8", "int16", "float32", "float16"):
+    kinds = drawn(("uint8", "float32", "int16", "float16"), 2, dtype)
+    for kind in kinds:
         for layout, shape in (("HWC", (5, 6, 3)), ("CHW", (3, 5, 6)), ("FCHW", (2, 3, 5, 6))):
             samples = [random_array(rng, shape, kind) for _ in range(3)]
             arguments = {"crop": (pick.choice([3, 7]), 4), "crop_pos_x": 0.3, "out_of_bounds_policy": "pad"}
@@ -171,7 +172,7 @@ def test_gpu_as_cpu(emulated_gpu, dtype):
             on_cpu = ndd.crop(batch, crop_pos_y=ndd.batch([0.0, 0.5, 1.0]), **arguments)
             np.testing.assert_array_equal(on_gpu.cpu().torch().float(), on_cpu.torch().float())
     assert set(emulated_gpu.launches) == {"window"}
-    assert len(emulated_gpu.launches) == 12
+    assert len(emulated_gpu.launches) == 3 * len(kinds)
 
 
 @pytest.mark.parametrize(

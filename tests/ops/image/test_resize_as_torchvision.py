@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import ndd
+from ndd.demo.folder import PHOTOS
 
 FILTERS = {
     "bilinear": (ndd.types.INTERP_LINEAR, True), "bicubic": (ndd.types.INTERP_CUBIC, True),
@@ -99,3 +100,41 @@ def test_what_torch_has_not():
     for interp_type, antialias in ((ndd.types.INTERP_GAUSSIAN, True), (ndd.types.INTERP_LANCZOS3, False)):
         with pytest.raises(RuntimeError, match="INTERP_LANCZOS3"):
             ndd.resize(image, size=[2, 2], interp_type=interp_type, antialias=antialias, rule="torchvision").evaluate()
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_window_is_that_of_the_whole_result(request, name, device):
+    """`resize_crop_mirror` gives the bits of `resize`, `crop` and `flip`, mirrored or not, for a batch and for one image."""
+    if device == "gpu":
+        request.getfixturevalue("emulated_gpu")
+    interp_type, antialias = FILTERS[name]
+    how = {"interp_type": interp_type, "antialias": antialias, "rule": "torchvision"}
+    window = {"crop": [11, 17], "crop_pos_y": 0.3, "crop_pos_x": 0.8}
+    for kind, size in (("u8", [19, 31]), ("f32", [45, 90])):
+        images = ndd.batch([pixels((37, 53, 3), kind), pixels((9, 70, 3), kind)], layout="HWC", device=device)
+        whole = ndd.crop(ndd.resize(images, size=size, **how), **window)
+        for mirror in (0, 1, 3):
+            wanted = ndd.flip(whole, horizontal=mirror & 1, vertical=mirror >> 1).cpu()
+            made = ndd.resize_crop_mirror(images, size=size, mirror=mirror, **window, **how).cpu()
+            alone = ndd.resize_crop_mirror(images.select(1), size=size, mirror=mirror, **window, **how).cpu()
+            assert torch.equal(made.torch(), wanted.torch()), (kind, mirror)
+            assert torch.equal(alone.torch(), wanted.select(1).torch()), (kind, mirror)
+
+
+def test_a_window_larger_than_the_result_repeats_its_edge():
+    image = ndd.as_tensor(pixels((9, 8, 3), "u8"), layout="HWC")
+    made = ndd.resize_crop_mirror(image, size=[4, 5], crop=[6, 5], crop_pos_y=0.5, rule="torchvision").torch()
+    whole = ndd.resize(image, size=[4, 5], rule="torchvision").torch()
+    assert torch.equal(made, whole[[0, 0, 1, 2, 3, 3]])
+
+
+def test_only_what_a_window_needs_is_decoded():
+    jpeg = np.fromfile(PHOTOS / "nature" / "flower.jpg", np.uint8)
+    how = {"resize_shorter": 64, "rule": "torchvision"}
+    whole = ndd.resize(ndd.decoders.image(ndd.batch([jpeg] * 2)), **how)
+    for position in (0.0, 0.4, 1.0):
+        window = {"crop": [40, 30], "crop_pos_x": position, "crop_pos_y": 1 - position}
+        made = ndd.resize_crop_mirror(ndd.decoders.image(ndd.batch([jpeg] * 2)), **how, **window, mirror=1)
+        wanted = ndd.flip(ndd.crop(whole, **window))
+        assert torch.equal(made.torch(), wanted.torch())

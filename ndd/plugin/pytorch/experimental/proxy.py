@@ -49,7 +49,7 @@ class DALIServer:
             raise TypeError(f"Expected an ndd.Pipeline, got {type(pipeline).__name__}")
         self._pipeline = pipeline
         self.deterministic = deterministic
-        names, outputs = pipeline.interface()
+        names, outputs = pipeline._interface()
         if not names:
             raise RuntimeError("The pipeline has no external_source to feed, so a transform could not pass it anything")
         self._proxy = Proxy(names, outputs)
@@ -127,7 +127,7 @@ class DALIServer:
             )
         inputs = {name: [_as_array(c.inputs[name]) for c in calls] for name in self._proxy.names}
         with self._lock:
-            return self._pipeline.run_on(inputs)
+            return self._pipeline._run_on(inputs)
 
 
 def _as_tensor(note: Any) -> Any:

@@ -21,7 +21,7 @@ from ndd.torchvision.v2.functional.arithmetic import (
 )
 from ndd.torchvision.v2.functional.conversions import scaled_to
 from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.values import count_of, rows_of, varies
+from ndd.torchvision.values import count_of, layout_of, rows_of, varies
 
 
 def on_images(name: str, inpt: Any, images: Any) -> Any:
@@ -179,6 +179,9 @@ to_grayscale = rgb_to_grayscale
 
 def _grey_of(value: Any, channels: int) -> Any:
     if check_channels(value) == 3:
+        if value.dtype == ndd.uint8:  # the same numbers, in one pass
+            toned = _jittered(value, None, "saturation", 0.0)
+            return toned if channels == 3 else channel(toned, 0)
         tones = grey(value)
         if not is_float(value):
             tones = ndd.math.floor(tones)
@@ -220,6 +223,10 @@ def permute_channels(inpt: Any, permutation: list[int]) -> Any:
     def images(value: Any) -> Any:
         for count in channels_of(value) - {len(permutation)}:
             raise ValueError(f"Length of permutation does not match number of channels: {len(permutation)} != {count}")
-        return joined([channel(value, int(i)) for i in permutation])
+        if layout_of(value) != "HWC":
+            return joined([channel(value, int(i)) for i in permutation])
+        planes = ndd.transpose(value, perm=[2, 0, 1], output_layout="CHW")  # which are copied whole
+        moved = joined([channel(planes, int(i)) for i in permutation])
+        return ndd.transpose(moved, perm=[1, 2, 0], output_layout=value.layout)
 
     return on_images("permute_channels", inpt, images)

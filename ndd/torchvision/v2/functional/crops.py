@@ -189,7 +189,7 @@ def ten_crop(inpt: Any, size: list[int], vertical_flip: bool = False) -> tuple[A
     >>> [window.item() for window in F.ten_crop(torch.arange(3).reshape(1, 1, 3), [1, 1])]
     [0, 2, 0, 2, 1, 2, 0, 2, 0, 1]
     """
-    how: dict[str, Any] = {"horizontal": int(not vertical_flip), "vertical": int(vertical_flip)}
+    how: dict[str, Any] = {"horizontal": int(not vertical_flip), "vertical": int(bool(vertical_flip))}
     mirrored = through("ten_crop", inpt, lambda v: ndd.flip(v, **how))
     return five_crop(inpt, size) + five_crop(mirrored, size)
 
@@ -222,6 +222,7 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
         raise ValueError(f"Padding mode '{padding_mode}' is not supported if fill is not scalar")
 
     def cut(value: Any, fills: list[float] = fills) -> Any:
+        _fills_bytes(fills, value)
         sizes = sizes_of(value)
         start, shape = -sides[:, 1::-1], sizes + sides[:, 1::-1] + sides[:, :1:-1]
         policy = "pad" if padding_mode == "constant" else padding_mode
@@ -272,9 +273,18 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
     )
 
 
+def _fills_bytes(fills: list[float], value: Any) -> None:
+    """RuntimeError for no fill, and for one that bytes cannot hold."""
+    if not fills:
+        raise RuntimeError("fill: expected one number, or one for each channel, got an empty list")
+    if value.dtype == ndd.uint8 and len(fills) == 1 and not 0 <= fills[0] <= 255:
+        raise RuntimeError(f"fill: value {fills[0]} cannot be converted to type uint8 without overflow")
+
+
 def filled_window(value: Any, corners: np.ndarray, size: Any, fill: Any) -> Any:
     """The windows of `size` (H, W) at `corners` `[N or 1, 2]` (y, x) of images, with `fill` outside, as `pad` has it."""
     fills: list[float] = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
+    _fills_bytes(fills, value)
     how = {"axis_names": "HW", "fill_values": fills, "out_of_bounds_policy": "pad"}
     return ndd.slice(value, start=_rows(corners, value), shape=[int(side) for side in size], **how)
 

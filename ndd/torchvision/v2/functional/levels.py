@@ -13,6 +13,7 @@ from ndd.torchvision.v2.functional.arithmetic import (
     in_type_of,
     is_float,
     largest,
+    typed,
     value_bits,
 )
 from ndd.torchvision.v2.functional.colors import on_images
@@ -24,7 +25,7 @@ from ndd.torchvision.values import count_of, layout_of, rows_of, varies
 def _inverted(value: Any) -> Any:
     if is_float(value):
         return in_type_of(1.0 - wide(value), value)
-    return in_type_of(value ^ int(largest(value.dtype)), value)
+    return in_type_of(value ^ typed(largest(value.dtype), value), value)
 
 
 @functional
@@ -75,7 +76,8 @@ def posterize(inpt: Any, bits: int) -> Any:
         kept = np.minimum(whole, depth)
         # The sign, too, is kept where all bits are.
         masks = np.where(whole >= depth, -1, ((1 << kept) - 1) << (depth - kept))
-        return in_type_of(value & operand(masks, value.dtype), value)
+        mask = operand(masks, value.dtype)
+        return in_type_of(value & (mask if isinstance(mask, ndd.Batch) else typed(mask, value)), value)
 
     return on_images("posterize", inpt, images)
 

@@ -134,8 +134,8 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
     tensor([[[0.7500, 0.7500]]])
     """
     count, kind = count_of(inpt), kind_of(inpt)
-    spread = factor_of(sigma, count, lambda rows: rows >= 0, f"sigma shouldn't be negative. Got {sigma}")
-    middle = factor_of(mean, count, lambda rows: rows == rows, "mean is not a number")
+    spread = factor_of(sigma, count, lambda rows: ~(rows < 0), f"sigma shouldn't be negative. Got {sigma}")
+    middle = factor_of(mean, count, lambda rows: True, "")
     drawn = _drawn_by_torch(inpt) if kind in ("tensor", "image", "video") else None
 
     def images(value: Any) -> Any:

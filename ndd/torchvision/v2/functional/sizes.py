@@ -50,6 +50,10 @@ def _checked_size(size: Any, max_size: int | None) -> list[int]:
             raise ValueError(f"max_size must be an integer when size is None, but got {max_size} instead.")
         return []
     size = [size] if isinstance(size, numbers.Number) else list(size)
+    if not all(isinstance(side, numbers.Number) for side in size):
+        raise TypeError(f"expected size to be an integer, or one or two of them, got {size}")
+    if min(map(int, size)) < 1:  # type: ignore[call-overload]
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got output {size}")
     if max_size is not None:
         if len(size) != 1:
             raise ValueError(
@@ -98,6 +102,8 @@ def _target(size: Any, max_size: int | None, count: int | None) -> dict[str, Any
     """The size, as arguments of `ndd.resize`: it works out the side that follows when the pictures are known."""
     if varies(size, count):
         rows = per_sample(size, count)
+        if (rows_of(size, count) < 0).any():
+            raise RuntimeError(f"Input and output sizes should be greater than 0, but got output {size}")
         return {"resize_shorter": rows} if rows.ndim == 0 else {"size": rows}
     sides = _checked_size(size, max_size)
     if len(sides) == 2:

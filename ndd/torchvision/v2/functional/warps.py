@@ -43,9 +43,11 @@ def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpo
         result = warp(frames, fill_value=fills[0], **how)
     else:  # as in torchvision, where the picture fades towards its border twice
         inside = warp(_plane_of_ones(frames), fill_value=0.0, **how)
-        result = warp(ndd.cast(frames, dtype=ndd.float32), fill_value=0.0, **how)
-        fill = _fill_operand(fills, frames)
-        result = result * inside + (1.0 - inside) * fill
+        if any(fills):
+            result = warp(ndd.cast(frames, dtype=ndd.float32), fill_value=0.0, **how)
+            result = result * inside + (1.0 - inside) * _fill_operand(fills, frames)
+        else:
+            result = warp(frames, fill_value=0.0, **how) * inside
     result = back(result)
     result = ndd.squeeze(result, axis_names="C") if layout_of(value) == "HW" else result
     return _as_it_was(result, value.layout, kind)
@@ -53,6 +55,10 @@ def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpo
 
 def _plane_of_ones(frames: Any) -> Any:
     """Ones in float32, for each picture one plane of its size."""
+    if frames.layout == "HWC" and isinstance(frames, ndd.Batch) and frames.device.device_type == "cpu":
+        sizes = list(map(tuple, sizes_of(frames).tolist()))
+        planes = {size: torch.ones(*size, 1) for size in sizes}  # cutting out single channels takes longer
+        return ndd.as_batch([planes[size] for size in sizes], layout="HWC")
     axes = "FC" if frames.layout == "FHWC" else "C"
     plane = ndd.slice(frames, start=[0] * len(axes), shape=[1] * len(axes), axis_names=axes)
     return ndd.full_like(ndd.cast(plane, dtype=ndd.float32), 1.0)
@@ -125,6 +131,8 @@ def _fills(fill: Any, value: Any) -> list[float]:
     if not isinstance(fill, int | float | list | tuple):
         raise ValueError("Argument fill should be either int, float, tuple or list")
     fills = [float(f) for f in fill] if isinstance(fill, list | tuple) else [float(fill)]
+    if not fills:
+        raise RuntimeError("fill: expected one number, or one for each channel, got an empty list")
     counts = channels_of(value)
     if len(fills) > 1 and counts != {len(fills)} and counts:
         raise ValueError(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu.gather import PIECE, gather_loop
 from ndd._operator.partition import parallel_for
+from ndd.decoders.gather import PIECE, gather_loop
 
 
 def interpreted(*given):
