@@ -264,7 +264,9 @@ class RandomPhotometricDistort(Transform):
         """The factors, None for what stays; whether contrast comes first; the order of channels, or None."""
         channels = query_chw(flat_inputs)[0]
         params: dict[str, Any] = {
-            f"{name}_factor": draws.uniform(getattr(self, name)[0], getattr(self, name)[1]) if torch.rand(1) < self.p else None
+            f"{name}_factor": draws.uniform(getattr(self, name)[0], getattr(self, name)[1])
+            if torch.rand(1) < self.p
+            else None
             for name in _ADJUSTED
         }
         params["contrast_before"] = bool(torch.rand(()) < 0.5)
