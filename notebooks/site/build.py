@@ -71,6 +71,8 @@ def _linked(path: str, content: str | bytes) -> str | bytes:
     """Links to notebooks lead to their pages, pictures are found from there; the repository's own files have no links."""
     if not isinstance(content, str):
         return content
+    # Comments that stand in one column would lie beyond the edge of the page.
+    content = re.sub(r"(?s)```python\n.*?```", lambda found: re.sub(r"(?m)(?<=\S) {3,}# ", "  # ", found[0]), content)
     content = re.sub(r"<!-- docstring: ([\w.]+) -->", lambda match: _docstring(match[1]), content)
     content = re.sub(r"<!-- text: ([\w./]+) -->", lambda match: _without_title(match[1]), content)
     content = re.sub(r"\[([^\]]+)\]\((?:\.\./)+(?:\.github|ndd|README)[^)]*\)", r"\1", content)

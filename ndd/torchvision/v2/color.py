@@ -303,7 +303,7 @@ def _permuted(chosen: list[Any], orders: list[torch.Tensor | None]) -> list[Any]
 
 
 def _steps_of_distortion(params: dict[str, Any]) -> list[tuple[str, float | None]]:
-    """What is changed, by which factor or by None, in order."""
+    """The changes in order, each with its factor or None."""
     contrast, first = params["contrast_factor"], params["contrast_before"]
     return [
         ("brightness", params["brightness_factor"]),
