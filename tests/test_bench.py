@@ -437,7 +437,7 @@ def test_train_tells_the_kernels_of_loading_from_those_of_the_network():
 
 
 def test_train_knows_its_sides(alone):
-    with pytest.raises(ValueError, match="--sides: 'tensorflow' is none of synthetic, ndd"):
+    with pytest.raises(ValueError, match="--sides: expected some of synthetic, ndd.*, got 'tensorflow'"):
         list(train.measure(alone, None, sides="ndd,tensorflow"))
 
 

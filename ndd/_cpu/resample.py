@@ -40,7 +40,7 @@ from ndd._cpu.filter_taps import (
 )
 from ndd._tensor.memory import host_empty
 
-SPARE = PIXEL_WIDTH - 1  # numbers behind a row, where the last pixel of it is less than a register
+SPARE = PIXEL_WIDTH - 1  # numbers after a row, where the last pixel of it is less than a register
 
 
 @kernel(fastmath={"nsz"}, merged=True)

@@ -1,4 +1,4 @@
-"""Elementwise kernels over pieces of samples, wherever these lie, and results that go to memory past the cache."""
+"""Elementwise kernels over pieces of samples, and results that are written with non-temporal stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ndd._tensor.convert import convert_array
 COUNT = 9
 
 
-@pytest.fixture(params=[True, False], ids=["past the cache", "near"])
+@pytest.fixture(params=[True, False], ids=["nontemporal", "cached"])
 def small(request, monkeypatch):
     """Samples of some thousand elements are cut into many pieces."""
     for name, value in {

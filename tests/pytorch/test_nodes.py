@@ -74,7 +74,7 @@ def test_samples_and_names(files):
     (one, two), *_ = zip(*[list(nodes.ToTorch(reader))] * 2, strict=True)
     assert one[0].tolist() == [0, 0, 0, 0]
     assert two[1].tolist() == [0]
-    with pytest.raises(KeyError, match="none of"):
+    with pytest.raises(KeyError, match="expected one of"):
         list(nodes.DictMapper(reader, lambda data: data, key="data"))
     with pytest.raises(ValueError, match="output_names"):
         nodes.Reader(ndd.readers.Numpy, batch_size=1, files=files)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,10 +19,16 @@ _MOST_KEPT = 256  # chunks
 _LEAST_KEPT = 2
 # Threads that wait for chunks of an object store. Batches share chunks, so about half of the threads wait for another's request.
 _THREADS = 2 * THREADS_OF_STORES
+_REST = 4  # a chunk is given up when a quarter of its rows is left: a shuffle with a buffer asks for the last ones much later
 
 
 class ChunkStore(BatchedStore):
+<<<<<<< HEAD
     """Records of which several are decoded together. The most recently used chunks stay decoded.
+=======
+    """Records of which several are decoded together. The chunks that were used last stay decoded. Of more chunks than that, those
+    of which most rows have been asked for are given up, and the other rows are kept.
+>>>>>>> wt-READERS
 
     A subclass decodes a chunk (`load`), returns rows of it (`rows`) and names them (`source_in`).
 
@@ -34,8 +42,15 @@ class ChunkStore(BatchedStore):
         self.firsts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         limit = min(max(_KEPT_BYTES // max(largest, 1), _LEAST_KEPT), _MOST_KEPT)
         self._slots = Memoized(Slot, limit=limit)
+<<<<<<< HEAD
         self.threads = 2  # one decodes the next chunk while the other takes rows of the current one
         if remote:  # a thread for each requested chunk
+=======
+        self._rests = _Rests() if len(counts) > limit else None
+        self.record_bytes = largest // max(int(counts.max(initial=1)), 1)
+        self.threads = 2  # one decodes the next chunk while the other takes rows of the last
+        if remote:  # a thread for each chunk that is on its way
+>>>>>>> wt-READERS
             self.at_once, self.bytes_together = connections(), BYTES_OF_STORES
             self.threads = min(_THREADS, limit)
 
@@ -76,16 +91,43 @@ class ChunkStore(BatchedStore):
         return _Reading(self, numbers) if self.at_once > 1 else None
 
     def of_chunk(self, chunk: int, numbers: np.ndarray) -> Records:
+<<<<<<< HEAD
         """Some records of a chunk; if it cannot be read, its error in the place of each."""
+=======
+        """Some records of a chunk; its error in the place of each, if it cannot be read."""
+        rows = numbers - self.firsts[chunk]
+>>>>>>> wt-READERS
         try:
+            if self._rests is not None:
+                kept = self._rests.picked(chunk, rows)
+                return self._of_loaded(chunk, rows, self._rests) if kept is None else kept
             with self._slots.using(chunk) as slot:
-                return self.rows(slot.filled(self.load, chunk), numbers - self.firsts[chunk])
+                return self.rows(slot.filled(self.load, chunk), rows)
         except Exception as error:
             return Records.of([error] * len(numbers))
+
+    def _of_loaded(self, chunk: int, rows: np.ndarray, rests: _Rests) -> Records:
+        with self._slots.using(chunk) as slot:
+            with slot.lock:
+                records = rests.picked(chunk, rows)  # another thread has just given the chunk up
+                if records is not None:
+                    return records
+                loaded = slot.filled(self.load, chunk)
+                if slot.asked is None:
+                    slot.asked = np.zeros(int(self.firsts[chunk + 1] - self.firsts[chunk]), bool)
+                slot.asked[rows] = True
+                left = np.flatnonzero(~slot.asked)
+                if len(left) * _REST <= len(slot.asked):
+                    with contextlib.suppress(Exception):  # rows that nobody has asked for may be damaged
+                        rests.put(chunk, left, self.rows(loaded, left) if len(left) else None)
+                        slot.empty()
+            return self.rows(loaded, rows)
 
     def close(self) -> None:
         """Drops the decoded chunks."""
         self._slots.clear()
+        if self._rests is not None:
+            self._rests.clear()
 
 
 class _Reading(Jobs):
@@ -112,16 +154,70 @@ class _Reading(Jobs):
 
 
 class Slot:
+<<<<<<< HEAD
     """Holds a decoded chunk, or anything else that takes long to compute. One thread fills it; only threads that need the same
     chunk wait."""
+=======
+    """A place for a decoded chunk, or anything else that takes long to make. One thread fills it; others that want the same
+    one wait, and only they.
+
+    Attributes:
+        lock: held while it is filled.
+        asked: of a chunk, the rows that were asked for since it was filled; None: none.
+    """
+>>>>>>> wt-READERS
 
     def __init__(self, chunk: Any):
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
+        self.asked: np.ndarray | None = None
         self._value: Any = None
 
     def filled(self, load: Callable[[Any], Any], chunk: Any) -> Any:
+<<<<<<< HEAD
         """`load(chunk)`, computed once."""
         with self._lock:
+=======
+        """`load(chunk)`, or what it gave before."""
+        with self.lock:
+>>>>>>> wt-READERS
             if self._value is None:
                 self._value = load(chunk)
             return self._value
+
+    def empty(self) -> None:
+        """Forgets the value."""
+        self._value = self.asked = None
+
+
+class _Rests:
+    """The rows that are left of chunks, each until it is asked for; no more than some bytes of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[int, tuple[np.ndarray, Records, np.ndarray]] = OrderedDict()
+
+    def put(self, chunk: int, rows: np.ndarray, records: Records | None) -> None:
+        """Keeps some rows of a chunk, ascending; None for none."""
+        with self._lock:
+            self._kept.pop(chunk, None)
+            if records is not None:
+                self._kept[chunk] = rows, records, np.zeros(len(rows), bool)
+            while sum(records.nbytes for _, records, _ in self._kept.values()) > _KEPT_BYTES:
+                self._kept.popitem(last=False)
+
+    def picked(self, chunk: int, rows: np.ndarray) -> Records | None:
+        """Some rows of a chunk, if all of them are here."""
+        with self._lock:
+            kept, records, asked = self._kept.get(chunk, (None, None, None))
+            if kept is None or records is None or asked is None or not np.isin(rows, kept).all():
+                return None
+            places = np.searchsorted(kept, rows)
+            asked[places] = True
+            if asked.all():
+                del self._kept[chunk]
+        return records.picked(places)
+
+    def clear(self) -> None:
+        """Forgets all."""
+        with self._lock:
+            self._kept.clear()

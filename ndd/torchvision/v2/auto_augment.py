@@ -40,7 +40,7 @@ class AutoAugmentPolicy(enum.Enum):
 
 
 class _AutoAugment(Transform):
-    """What changes an image by operations that are drawn."""
+    """The base of transforms that change an image by random operations."""
 
     def __init__(self, *, interpolation: Any = "nearest", fill: Any = None, same_on_batch: bool = False) -> None:
         super().__init__()
@@ -427,4 +427,4 @@ class AugMix(_AutoAugment):
 
 def _scaled(images: ndd.Batch, shares: list[float]) -> ndd.Batch:
     """Each sample times its share, float32."""
-    return images * ndd.batch(np.array(shares, np.float32))
+    return images * on_device_of(ndd.batch(np.array(shares, np.float32)), images)

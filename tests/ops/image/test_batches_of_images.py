@@ -52,7 +52,7 @@ def laid_out(form, kind, channels):
     return arrays
 
 
-@pytest.mark.parametrize("fallback", [False, True], ids=["compiled", "meanwhile"])
+@pytest.mark.parametrize("fallback", [False, True], ids=["compiled", "fallback"])
 @pytest.mark.parametrize(("kind", "channels"), [(np.uint8, 3), (np.float32, 1)])
 @pytest.mark.parametrize("name", CALLS)
 def test_a_batch_gives_what_its_samples_do(name, kind, channels, fallback, monkeypatch):

@@ -1,4 +1,4 @@
-"""Results that are worked on piece by piece for the one call that takes them."""
+"""Fused spectrograms: computed in pieces for the one call that takes them, never as a whole."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SIZES = {"nfft": 512, "window_length": 400, "window_step": 160}
 
 
 @pytest.fixture
-def continued(monkeypatch):
-    """The spectrograms that were never made, as many as there are."""
+def fused(monkeypatch):
+    """The results of the spectrograms that were fused."""
     import sys
 
     found = []
@@ -38,18 +38,18 @@ def bands(x, hold=None, **given):
     return [np.asarray(sample) for sample in found.evaluate()]
 
 
-def test_mel_bands_are_the_same_to_the_bit(continued):
+def test_mel_bands_are_the_same_to_the_bit(fused):
     held = []
     expected = bands(signals(), held)
-    assert not continued
+    assert not fused
     found = bands(signals())
-    assert len(continued) == 1
+    assert len(fused) == 1
     assert [a.shape for a in found] == [(80, n // 160 + 1) for n in LENGTHS]
     assert all(map(np.array_equal, found, expected))
     assert all([np.isfinite(np.asarray(sample)).all() for sample in held[0]])
 
 
-def test_the_mode_does_not_matter(continued):
+def test_the_mode_does_not_matter(fused):
     expected = bands(signals())
     for _ in range(5):
         x = ndd.spectrogram(ndd.preemphasis_filter(signals(), preemph_coeff=0.0), **SIZES)
@@ -57,36 +57,36 @@ def test_the_mode_does_not_matter(continued):
         assert all(map(np.array_equal, [np.asarray(sample) for sample in x], expected))
 
 
-def test_what_is_asked_for_later_has_its_values(continued):
+def test_what_is_asked_for_later_has_its_values(fused):
     held = []
     bands(signals(), held)
     expected = ndd.spectrogram(signals(), **SIZES)
     assert all(map(np.array_equal, map(np.asarray, held[0]), map(np.asarray, expected)))
 
 
-def test_another_layout_goes_step_by_step(continued):
+def test_another_layout_goes_step_by_step(fused):
     found = bands(signals(), layout="tf")
     assert all(map(np.array_equal, found, bands(signals(), [], layout="tf")))
-    assert not continued
+    assert not fused
 
 
-def test_single_columns_are_the_same_to_the_bit(continued):
+def test_single_columns_are_the_same_to_the_bit(fused):
     found = bands(signals((5000, 100, 5)))
-    assert len(continued) == 1
+    assert len(fused) == 1
     assert all(map(np.array_equal, found, bands(signals((5000, 100, 5)), [])))
-    assert len(continued) == 1
+    assert len(fused) == 1
 
 
-def test_errors_are_those_of_the_operator_that_meets_them(continued):
+def test_errors_are_those_of_the_operator_that_meets_them(fused):
     with pytest.raises(RuntimeError, match=r"spectrogram.*signal is empty"):
         bands(signals((500, 0)))
     with pytest.raises(RuntimeError, match=r"spectrogram.*shorter"):
         bands(signals((5000, 100)), center_windows=False)
-    assert not continued
+    assert not fused
 
 
-def test_a_window_of_other_numbers_and_the_magnitude(continued):
+def test_a_window_of_other_numbers_and_the_magnitude(fused):
     given = {"power": 1, "window_fn": np.hamming(400).tolist(), "reflect_padding": False}
     found = bands(signals(), **given)
     assert all(map(np.array_equal, found, bands(signals(), [], **given)))
-    assert len(continued) == 1
+    assert len(fused) == 1
