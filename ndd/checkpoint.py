@@ -163,7 +163,7 @@ class Checkpoint:
         return str(name)
 
     def _apply(self, key: str) -> None:
-        """Gives an object the state that waits for it. If the object refuses it, the state stays."""
+        """Returns an object the state that waits for it. If the object refuses it, the state stays."""
         if key not in self._pending:
             return
         (state, wanted), op = self._states[key], self._ops[key]

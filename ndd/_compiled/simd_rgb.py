@@ -11,7 +11,7 @@ def store_rgb(builder: Any, colours: list[Any], out: Any) -> None:
     """Interleaves three vectors, one number of each per pixel, and stores them from `out` on, a pointer to numbers.
 
     One shuffle of each register of a colour puts every number at its place in one of the three results, which are then selected
-    from the shuffled registers. A register holds a power of two of numbers, of which 3 is no factor, so no two numbers collide.
+    from the shuffled registers. A register holds a power of two of numbers, of which 3 is not a factor, so no two numbers collide.
     """
     from llvmlite import ir
 

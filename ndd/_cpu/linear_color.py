@@ -1,6 +1,6 @@
 """Linear colour arithmetic on the CPU: matrices over the channels of a pixel, a factor and an offset for each element.
 
-The arrays are of one sample, pixels of three channels lie one behind the other. A row of a matrix makes one channel
+The arrays are of one sample, pixels of three channels lie one after the other. A row of a matrix makes one channel
 of the result: a factor for each channel of the source, then what is added.
 `limits` are as in `conversion.element`; `small` is True
 for bytes made of numbers that fit 32-bit integers before they are cut to a byte, else None.

@@ -1,5 +1,7 @@
 """The scheduler: makes an invocation of every operator call and of every method that stands for one."""
 
+# Parts of the package's own classes, which users do not see.
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -153,7 +153,7 @@ class Iteration:
         writes: by the number of a call, `times_written` of its results when the loop got them, which were made ahead.
         finished: when the work done ahead was over, of `perf_counter`; None before.
         kind: what the batch is, see `kind_of`.
-        ready: the event behind that work on a GPU; None before.
+        ready: the event after that work on a GPU; None before.
         process: in which the work is done ahead.
     """
 

@@ -35,9 +35,9 @@ _WAKE_SECONDS = 5e-6
 _CALL_SECONDS = 2e-6  # of a call without work, about
 _TINY = 1 << 13  # bytes of a batch that are little work for any kernel
 _BYTES = 1 << 26  # of one call, about: Python handles signals (Ctrl-C) in between
-_SHARE = 32  # one sample in so many of a batch is timed
+_SHARE = 32  # one of this many samples of a batch is timed
 _MUCH_SECONDS = 256 * _WAKE_SECONDS  # of work from which on 16 threads are worth it: one sample tells
-_FIRST_CALLS, _CALLS = 3, 64  # the first calls are timed, and one in so many later ones
+_FIRST_CALLS, _CALLS = 3, 64  # the first calls are timed, then one of this many
 _ALONE = 1 << 17  # bytes of a batch for which one thread is enough
 _FEWEST = 1 << 14  # elements of a batch from which on compiled kernels that cut it are worth compiling
 _ELEMENTS = 1 << 15  # of a piece, at least
@@ -367,7 +367,7 @@ def is_few(out: Store) -> bool:
     return out.element_count() < _FEWEST
 
 
-def goes_past_the_cache(out: Store) -> bool:
+def uses_nontemporal_stores(out: Store) -> bool:
     """Whether a result is too large to stay in the cache."""
     return out.dtype.bytes > 1 and out.nbytes() >= _FAR
 

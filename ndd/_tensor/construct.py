@@ -200,7 +200,7 @@ def make_batch(
 
 
 def build_tensor(data: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool) -> Tensor:
-    """What `tensor` and `as_tensor` do for anything but a Batch."""
+    """`tensor` and `as_tensor` for anything but a Batch."""
     if watched:
         data, dtype, device, layout = unmarked((data, dtype, device, layout))
     if layout is not None and not isinstance(layout, str):
@@ -422,7 +422,7 @@ def characters(path: Any) -> Any:
 
 
 def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool) -> Batch:
-    """What `batch` and `as_batch` do."""
+    """The body of `batch` and `as_batch`."""
     if watched:
         tensors, dtype, device, layout = unmarked((tensors, dtype, device, layout))
     wanted = None if dtype is None else to_dtype(dtype)

@@ -46,7 +46,7 @@ class DType:
     """
 
     class Kind(enum.Enum):
-        """What the bits of a type mean."""
+        """The meaning of a type's bits."""
 
         signed = 1
         unsigned = 2

@@ -1,4 +1,4 @@
-"""What Tensor and Batch share: a handle is a stored value, or an invocation that will produce one.
+"""The common base of Tensor and Batch: a handle is a stored value, or an invocation that will produce one.
 
 `spec` says what the value is (element type, rank, layout, device) without running anything. Higher packages plug in two things
 when they are imported: the evaluation mode (through `Pending`, the interface of an invocation) and the operators behind
@@ -195,7 +195,7 @@ class Handle:
 
     @property
     def layout(self) -> str | None:
-        """What the axes mean, a letter each ("HWC", "FHWC", ...), or None."""
+        """The meaning of the axes, a letter each ("HWC", "FHWC", ...), or None."""
         if self._spec.ndim is None and not self._spec.layout:
             self._value()  # a layout is known only with the number of axes
         return self._spec.layout or None

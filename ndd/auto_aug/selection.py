@@ -116,12 +116,12 @@ def without(excluded: Sequence[str] | None, augmentations: list[Augmentation], c
     names = [x.name for x in augmentations]
     for name in excluded or ():
         if name not in names:
-            raise ValueError(f"{call}: `excluded` has `{name}`, which is none of {', '.join(names)}")
+            raise ValueError(f"{call}: excluded: expected some of {', '.join(names)}, got `{name}`")
     return [x for x in augmentations if x.name not in (excluded or ())]
 
 
 def taken_by(augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any) -> dict[str, Any]:
-    """Those of these arguments that an augmentation takes: what the ones left over do not take is no mistake."""
+    """Those of these arguments that an augmentation takes: what the ones left over do not take is not a mistake."""
     named = {"fill_value": fill_value, "interp_type": interp_type} | ({} if shape is None else {"shape": shape})
     return {k: v for k, v in named.items() if any(x._takes_argument(k) for x in augmentations)}
 

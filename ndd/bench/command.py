@@ -195,7 +195,7 @@ def _number(value: float | None) -> str:
 
 
 def describe(setting: Setting) -> dict[str, Any]:
-    """What the numbers depend on."""
+    """The machine and the versions on which the numbers depend."""
     import torch
 
     import ndd

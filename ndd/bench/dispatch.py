@@ -1,4 +1,4 @@
-"""What a call costs apart from its work: operators on four tiny images."""
+"""The cost of a call apart from its work: operators on four tiny images."""
 
 from __future__ import annotations
 

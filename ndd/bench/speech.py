@@ -113,7 +113,7 @@ def _generated(folder: Path) -> list[Path]:
 def _answer(side: str, device: str, threads: str, batch: str, listed: str) -> None:
     """The process of one library: an epoch of a stage for each line that comes in."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    os.dup2(2, 1)  # whatever a library prints is not an answer
     setting = make_setting(device, int(threads), side == "DALI")
     library = setting.libraries[side]
     reader = library.readers.File(files=json.loads(Path(listed).read_text()), random_shuffle=True)

@@ -32,7 +32,7 @@ class NullTorchStream:
         """Nothing to wait for."""
 
     def record_event(self, event: Any = None) -> NullTorchStream:
-        """What has already happened can be waited for."""
+        """Waits for an event that has already happened."""
         return self
 
     def query(self) -> bool:

@@ -49,7 +49,7 @@ def checked(count: int) -> int:
 
 
 def check_memory(pixels: int = 0) -> None:
-    """Raises MemoryError if there is no memory to decode a picture of so many pixels; by default, to read a header.
+    """Raises MemoryError if there is no memory to decode a picture of this many pixels; by default, to read a header.
 
     Libraries do not say whether the data was damaged or memory was short.
     """

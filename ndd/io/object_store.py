@@ -491,7 +491,7 @@ around_fork(in_child=_forked)
 
 def _copy_library() -> None:
     """Loads obstore's extension once more, from memory. Its threads began in the parent and are not here, and a library
-    that is loaded already is not begun again: a request would wait for ever. Takes 0.1 s, once in a process."""
+    that is loaded already is not begun again: a request would wait forever. Takes 0.1 s, once in a process."""
     global _stale
     name = "obstore._obstore"
     old = [module_name for module_name in sys.modules if module_name.partition(".")[0] == "obstore"]

@@ -217,7 +217,7 @@ class TensorList:
         return self._batch.ndim
 
     def set_layout(self, layout: str | None) -> None:
-        """Gives the samples another layout with a letter for each axis; "" or None removes it.
+        """Returns the samples another layout with a letter for each axis; "" or None removes it.
 
         Args:
             layout: as many letters as a sample has axes. ValueError for another number.

@@ -128,7 +128,7 @@ class DictMapper(BaseNode[dict[str, Any]]):
         """
         values = dict(self._source.next())
         if self._key not in values:
-            raise KeyError(f"nodes.DictMapper: key {self._key!r} is none of {sorted(values)}")
+            raise KeyError(f"nodes.DictMapper: key: expected one of {sorted(values)}, got {self._key!r}")
         values[self._key] = self._map_fn(values[self._key])
         return values
 

@@ -283,7 +283,7 @@ def _first_key() -> int | None:
 
 
 def _worker() -> Any:
-    """What torch knows of this process as a worker of a DataLoader."""
+    """Torch's information about this process as a worker of a DataLoader."""
     loading = sys.modules.get("torch.utils.data")
     return None if loading is None else loading.get_worker_info()
 

@@ -185,7 +185,7 @@ def _check_count(path: str, count: int, packed_size: int) -> None:
     cannot be compressed, so such a file is made to exhaust memory."""
     if count > _MOST_RECORDS + packed_size // 4:
         raise ValueError(
-            f"{path}: expected fewer records in {packed_size} compressed bytes, got more than {count}: if it is no attack, "
+            f"{path}: expected fewer records in {packed_size} compressed bytes, got more than {count}: if it is not an attack, "
             "store it uncompressed"
         )
 

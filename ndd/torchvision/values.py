@@ -37,7 +37,7 @@ class Treated:
 
 
 class Fills(NamedTuple):
-    """What fills the outside of `ndd.Targets`: of their images, and of their masks."""
+    """The fill values of the outside of `ndd.Targets`: of their images, and of their masks."""
 
     images: Any
     masks: Any = None
@@ -118,7 +118,7 @@ def count_of(value: Any) -> int | None:
 
 def per_sample(value: Any, count: int | None, axes: int = 0) -> Any:
     """A parameter as ndd's operators take it. For a batch of `count` samples an array or a tensor whose first axis is as long
-    has a value for each of them; if one value is always a vector (`axes` 1), only with another axis behind that."""
+    has a value for each of them; if one value is always a vector (`axes` 1), only with another axis after that."""
     if isinstance(value, ndd.Batch) or value is None:
         return value
     if isinstance(value, torch.Tensor):

@@ -66,7 +66,7 @@ class Rows:
         return counts
 
     def values(self, name: str, axes: int | None = 1) -> np.ndarray:
-        """An argument as float32 [R, ...], with `axes` axes behind the rows (None: any number)."""
+        """An argument as float32 [R, ...], with `axes` axes after the rows (None: any number)."""
         value = self._arguments[name]
         if not value.varies:
             numbers = value.constant[None]
@@ -147,9 +147,10 @@ def _framed(value: Any) -> bool:
 
 
 def makes_maps(op: Any) -> Callable[[Callable[..., np.ndarray]], Any]:
-    """What computes an operator of this package: `f(rows, **arguments)` gives its own maps, float32 [R, d, d + 1]."""
+    """Registers the function of an operator of this package: `f(rows, **arguments)` returns its maps, float32 [R, d, d + 1]."""
 
     def hook(function: Callable[..., np.ndarray]) -> None:
+        # NumPy multiplies the matrices of the whole batch in one call: they have a few numbers each.
         @op.batch
         def _(call: Any, input: Any, *, reverse_order: bool, **arguments: Any) -> Any:
             rows = Rows(call.n, input, {k: v for k, v in arguments.items() if isinstance(v, Values | None)})

@@ -96,8 +96,10 @@ WRONG_CALLS = [
     ("Resize", (0,)), ("Resize", (-1,)), ("Resize", ([8, 0],)), ("Resize", (("a", "b"),)), ("RandomResizedCrop", (0,)),
     ("RandomShortestSize", (-1,)), ("Pad", (1, -1)), ("Pad", (1, 256)), ("Pad", (1, float("nan"))), ("Pad", (1, [])),
     ("RandomRotation", ((5, 9), "nearest", False, None, [])), ("RandomAffine", (9, None, None, None, "nearest", (1, 2))),
-    ("RandomPhotometricDistort", ((0.5, 1), [], (0.5, 1), (0, 0.1), 1.0)), ("GaussianNoise", ("x",)), ("GaussianNoise", (0.0, None)),
-    ("GaussianNoise", (0.0, -1.0)), ("Normalize", (MEAN, STD)), ("RandomSolarize", (300, 1.0)), ("RandomPosterize", (9, 1.0)),
+    ("RandomPhotometricDistort", ((0.5, 1), [], (0.5, 1), (0, 0.1), 1.0)), ("GaussianNoise", ("x",)),
+    ("GaussianNoise", (0.0, None)),
+    ("GaussianNoise", (0.0, -1.0)), ("Normalize", (MEAN, STD)),
+    ("RandomSolarize", (300, 1.0)), ("RandomPosterize", (9, 1.0)),
     ("RandomCrop", (99,)), ("FiveCrop", (99,)), ("RandomIoUCrop", ()), ("SanitizeBoundingBoxes", ()), ("CutMix", ()),
 ]  # fmt: skip
 

@@ -14,7 +14,7 @@ from ndd._compiled.simd_sums import GROUP, SUMS, advance_sums
 from ndd._cpu.element_copies import copy_bytes
 
 BLOCK = 512  # steps of an interval of which only the largest sum is kept
-_CHUNK = 64  # steps for which it is settled where the numbers lie
+_CHUNK = 64  # steps between two updates of the addresses of the numbers
 _BYTES = 4 * _CHUNK
 
 

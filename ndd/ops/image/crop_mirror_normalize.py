@@ -117,7 +117,7 @@ def _(call, input, *, mirror, **arguments):
 
 
 def _kernel(kind: np.dtype, result_type: DType, by_pixel: bool) -> functools.partial[None]:
-    """What normalises an image of elements of this type, to elements of the type `result_type`."""
+    """The function that normalises images of this element type to `result_type`."""
     half = {float16: True, bfloat16: False}.get(result_type)
     numbers = {"limits": _limits(result_type), "half": half, "by_pixel": by_pixel or None}
     return functools.partial(_from_half if kind == np.float16 else normalize, **numbers)

@@ -67,7 +67,7 @@ def resize_crop_mirror(
         input: u8, i16, u16 or f32; layouts as `resize`. A mask, HW, counts as one channel and comes out as HW.
         crop: height and width of the window, or depth, height and width (the depth does not matter to images); the
             fraction is dropped. 0 or less: the whole extent. A window may be larger than the resized image: beyond
-            it the edge is repeated, for the nearest pixel too (there DALI's CPU reads what lies behind the row, or ends
+            it the edge is repeated, for the nearest pixel too (there DALI's CPU reads what lies after the row, or ends
             the process).
         crop_w, crop_h, crop_d: the same one by one; `crop_w` and `crop_h` go together.
         crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, 0 (left, top, front) to 1. Its start is

@@ -73,13 +73,13 @@ def _(launch, input):
 
 
 def _samples(call: Call, input: Any) -> Store:
-    """What is to be copied: a single Tensor as often as `batch_size` says."""
+    """The value to copy: a single Tensor is repeated `batch_size` times."""
     store = input._store
     return store if store.n == call.n else store.select([0] * call.n)
 
 
 def _gathered(call: Call, store: Store) -> Store:
-    """Samples that lie apart: the copies lie behind each other."""
+    """Samples that lie apart: the copies lie one after the other."""
     arrays = store.arrays()
     if len(arrays) == 1:
         return _like(store, parts=[arrays[0].copy()])

@@ -34,7 +34,7 @@ from ndd.io.object_store import (
 _ALIGNMENT = 64
 _GAP = 1 << 16  # bytes between two ranges that are read as one: a read call costs as much as 64 kB
 _RUN = 1 << 20  # the longest read that joins ranges: 100 kB cost 18 us in reads of 1 MB, 30 us in reads of 16 MB
-_REQUEST = 1 << 21  # bytes: more of an object is read by several requests at once, each of at least so many
+_REQUEST = 1 << 21  # bytes: more of an object is read by several requests at once, each of at least this many
 
 
 class OpenFiles:
@@ -74,7 +74,7 @@ class OpenFiles:
 
     @property
     def statuses(self) -> list[Status | OSError] | None:
-        """What the store said of the objects; None for files."""
+        """The statuses of the objects from their store; None for files."""
         return self._statuses if self._remote and len(self.sizes) else None
 
     def _told(self, said: Sequence[Status | OSError]) -> None:

@@ -90,7 +90,7 @@ def sides_of_padding(padding: Any) -> list[int]:
 
 
 def fills_by_type(fill: Any) -> dict[Any, Any]:
-    """What fills the outside, by the type of the value, with "others" for the rest."""
+    """The fill values of the outside, by the type of the value, with "others" for the rest."""
     _check_fill(fill)
     fills = fill if isinstance(fill, dict) else {"others": fill}
     return {kind: _floats(value) for kind, value in fills.items()}
@@ -108,7 +108,7 @@ def fill_for(fills: dict[Any, Any], value: Any) -> Any:
 
 
 def _of_class(fills: dict[Any, Any], name: str) -> Any:
-    """What fills the outside of a class of `tv_tensors`."""
+    """The fill value of the outside of a class of `tv_tensors`."""
     return fills.get(getattr(tv_tensors(), name, None), fills.get("others"))
 
 
@@ -140,7 +140,7 @@ def check_transforms(transforms: Any, also: tuple[type, ...] = ()) -> None:
 
 
 def getter_of_labels(getter: Any) -> Callable[[Any], Any] | None:
-    """What finds the labels in an input; None where there are none to find."""
+    """The function that finds the labels in an input; None without labels."""
     if getter == "default":
         return _labels_by_name
     if getter is None or callable(getter):

@@ -22,7 +22,7 @@ class Compose(Transform):
     """Transforms one after the other.
 
     A batch goes through whole. Where it comes from `ndd.decoders.image`, only that window of an image is decoded which the
-    first transform needs; a resize with a crop behind it makes no more than the crop's pixels; and
+    first transform needs; a resize with a crop after it makes no more than the crop's pixels; and
     `ToDtype(torch.float32, scale=True)` and `Normalize` are one pass.
 
     Args:
@@ -53,7 +53,7 @@ class Compose(Transform):
 
 
 class _RandomContainer(Transform):
-    """What draws which transforms a sample goes through."""
+    """The base of transforms that draw the transforms of a sample."""
 
     def forward(self, *inputs: Any) -> Any:
         """The structure, through the transforms that are drawn."""

@@ -48,7 +48,7 @@ class RandomResizedCrop(Transform):
         interpolation, antialias: as for `Resize`.
         same_on_batch: one window for all samples of a batch, which then have one size.
 
-    Behind `ndd.decoders.image` no more of an image is decoded than its window.
+    After `ndd.decoders.image` no more of an image is decoded than its window.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -185,7 +185,7 @@ class RandomCrop(Transform):
         return draws.integer(0, h - th + 1), draws.integer(0, w - tw + 1), th, tw
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """The border, `padding`, and the window behind it: `top`, `left`, `height`, `width`."""
+        """The border, `padding`, and the window after it: `top`, `left`, `height`, `width`."""
         return self.window_of(*query_size(flat_inputs))
 
     def window_of(self, height: int, width: int) -> dict[str, Any]:

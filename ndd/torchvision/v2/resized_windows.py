@@ -1,4 +1,4 @@
-"""A resize with a crop behind it, of a batch, in one operator: only those pixels are resampled that stay."""
+"""A resize with a crop after it, of a batch, in one operator: only those pixels are resampled that stay."""
 
 from __future__ import annotations
 

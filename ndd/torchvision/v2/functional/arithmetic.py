@@ -28,6 +28,11 @@ def typed(number: float, value: Any) -> Any:
     return ndd.as_tensor(np.array(int(number), value.dtype.numpy)).to_device(value.device)
 
 
+def on_device_of(operand: Any, value: Any) -> Any:
+    """An operand of arithmetic on the device of a picture, which cannot be mixed with values of another one."""
+    return operand.to_device(value.device) if isinstance(operand, ndd.Batch | ndd.Tensor) else operand
+
+
 def value_bits(dtype: Any) -> int:
     """How many bits of a type of whole numbers hold a value; TypeError for other types."""
     if dtype.name not in _VALUE_BITS:

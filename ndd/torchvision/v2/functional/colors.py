@@ -17,6 +17,7 @@ from ndd.torchvision.v2.functional.arithmetic import (
     is_float,
     joined,
     largest,
+    on_device_of,
     with_channels,
 )
 from ndd.torchvision.v2.functional.conversions import scaled_to
@@ -148,9 +149,10 @@ def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
     gain = factor_of(gain, count, lambda rows: rows == rows, "gain is not a number")
 
     def images(value: Any) -> Any:
-        bright = ndd.math.fpow(value if is_float(value) else scaled_to(value, ndd.float32), power)
+        real = value if is_float(value) else scaled_to(value, ndd.float32)
+        bright = ndd.math.fpow(real, on_device_of(power, value))
         if isinstance(gain, ndd.Batch) or gain != 1.0:
-            bright = ndd.math.clamp(bright * gain, 0.0, 1.0)
+            bright = ndd.math.clamp(bright * on_device_of(gain, value), 0.0, 1.0)
         return scaled_to(bright, value.dtype)
 
     return on_images("adjust_gamma", inpt, images)

@@ -136,7 +136,7 @@ def _named(name: str, default: Any = _Parameter.empty) -> _Parameter:
 
 
 def _own(function: Callable[..., Any], without: tuple[str, ...] = ()) -> list[_Parameter]:
-    """The parameters behind the first, which is the value."""
+    """The parameters after the first, which is the value."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return [p.replace(annotation=_Parameter.empty) for p in parameters if p.name not in without]
 
