@@ -140,7 +140,7 @@ _TYPES = re.compile(r"((u?int|b?float)\d+|[uif](1|2|4|8|16|32|64)|bf16|bool)")
 _USUAL = ("uint8", "u8", "u1", "float32", "f32", "f4")  # of bytes and float32 `python -m ndd compile` has kernels
 _TYPES_TRIED = 2  # of one parameter: kernels are compiled for each. Walks inside tests try a third one (`drawn_types`)
 # A test with more items than so many, such as one for each operator, runs for some unless it is cheap.
-_MANY, _SOME = 24, 12
+_MANY, _SOME = 44, 10
 _FOR_ALL = ("test_values", "test_against_the_oracle")  # each operator and each format is compared with DALI
 
 
@@ -162,8 +162,8 @@ def _turn(name: str, subject: str) -> float:
 def combinations(items: list[Any]) -> set[str]:
     """The node ids that run: of a test with several parameters, combinations in which each value of each parameter occurs.
 
-    Of parameters that are element types some values do (`drawn_types`), and of tests with very many items some items: for other
-    operators in each test. They are drawn by a seed that is the test's own.
+    Of parameters that are element types some values do (`drawn_types`), of tests with very many items some items, for other
+    operators in each test, and of a test with the mark `drawn` so many. They are drawn by a seed that is the test's own.
     """
     tests: dict[str, list[Any]] = {}
     for item in items:
@@ -182,8 +182,8 @@ def combinations(items: list[Any]) -> set[str]:
                 chosen.add(item.nodeid)
                 tried |= own
         mine = sorted(item.nodeid for item in its_items if item.nodeid in chosen)
-        if len(mine) > _MANY and name.rpartition("::")[2] not in _FOR_ALL and not _is_cheap(its_items[0]):
-            chosen.difference_update(random.Random(name).sample(mine, len(mine) - _SOME))
+        most = _most(its_items[0], name.rpartition("::")[2], len(mine))
+        chosen.difference_update(random.Random(name).sample(mine, max(0, len(mine) - most)))
     return chosen
 
 
@@ -194,6 +194,15 @@ def _types_left_out(values: set[tuple[str, Any]], subject: str) -> set[tuple[str
         types = sorted(v for name, v in values if name == parameter and isinstance(v, str) and _TYPES.fullmatch(v))
         left_out |= {(parameter, v) for v in set(types).difference(drawn_types(types, _TYPES_TRIED, subject))}
     return left_out
+
+
+def _most(item: Any, test: str, count: int) -> int:
+    """How many of the `count` items of a test may run, of which this is one."""
+    if marked := item.get_closest_marker("drawn"):
+        return marked.args[0]
+    if count <= _MANY or test in _FOR_ALL or _is_cheap(item):
+        return count
+    return _SOME
 
 
 def _is_cheap(item: Any) -> bool:

@@ -65,6 +65,22 @@ def test_code_runs_and_prints_what_it_says(name, tmp_path, monkeypatch):
     assert ran or "<!-- not run" in WRITTEN[name]
 
 
+def test_the_triton_kernel_of_the_page_runs(tmp_path, monkeypatch, emulated_gpu):
+    """On a GPU, else by Triton's interpreter. Triton reads kernels from a file."""
+    pytest.importorskip("triton")
+    if not emulated_gpu.real:
+        monkeypatch.setenv("TRITON_INTERPRET", "1")
+    name = "cookbook/own_operator.md"
+    codes = [code for _, _, _, code in blocks(WRITTEN[name])]
+    (kernel,) = [code for code in codes if "triton.jit" in code]
+    file = tmp_path / "page.py"
+    file.write_text(codes[0] + kernel)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(file.read_text(), str(file), "exec"), {"__name__": "page"})
+    compare(re.findall(r"(?m)^print\(.*\)  # (.*)$", kernel), said.getvalue(), name)
+
+
 def importable(module):
     """Skips the test if a package is not there, or comes with a torchvision that was built for another torch."""
     try:

@@ -2,8 +2,9 @@
 
 The store is on the loopback and answers 50 ms after each request. The client (obstore) asks for the same bytes over as many
 connections: in stored order for ranges of 2 MB of the same files, in shuffled order for one picture a request, as the readers do.
-Parquet is shuffled within a buffer of samples, so its row groups are read whole in both orders. Each kind runs in a process of
-its own, in which both sides take turns.
+Parquet is shuffled within a buffer of samples, so its row groups are read whole in both orders. Where ranges are large, an epoch
+reads the files five times, so that it lasts as long as twenty answers. Each kind runs in a process of its own, in which both
+sides take turns.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _SIZE = 100_000  # bytes of a picture
 _SHARDS = 8
 _RANGE = 1 << 21
 _BATCH = 32
+_TIMES = 5  # that an epoch of large ranges reads the files
 _LATENCY = 0.05
 _OPTIONS: dict[str, Any] = {"skip_signature": True, "region": "us-east-1"}
 _FILES = {"Parquet": "parquet/*/a.parquet", "MDS": "mds/*/*.mds", "Webdataset": "*.tar", "File": "files/*/*.jpg"}
@@ -151,8 +153,10 @@ def _answer(url: str, root: str, kind: str, order: str, connections: str) -> Non
     paths = sorted(folder.glob(_FILES[kind]))
     count = len(list(folder.glob(_FILES["File"])))
     files = [(str(path.relative_to(folder)), path.stat().st_size) for path in paths]
+    size = _RANGE if kind == "Parquet" or not (shuffled or kind == "File") else _SIZE
+    times = _TIMES if size == _RANGE else 1
+    count, files = count * times, files * times
     names = [f"s3://pictures/{name}" for name, _ in files]
-    size = _RANGE if kind == "Parquet" or not shuffled else _SIZE
     rates: dict[str, list[tuple[float, float]]] = {"ndd": [], "plain": []}
     with ndd.io.object_store(endpoint=url, connections=int(connections), **_OPTIONS):
         before = _most_memory()

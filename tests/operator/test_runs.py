@@ -93,7 +93,7 @@ def test_what_has_no_runs_goes_sample_by_sample():
     for result in (
         ndd.normalize(behind, axes=[0]),
         ndd.normalize(behind, axes=[1], mean=ndd.batch([np.full((n, 1), 0.5, np.float32) for n in (1, 4, 3)])),
-        ndd.normalize(ndd.cast(behind, dtype=ndd.int16), axes=[1]),
+        ndd.normalize(ndd.cast(behind, dtype=ndd.uint8), axes=[1]),
         ndd.preemphasis_filter(behind, dtype=ndd.int16),
         ndd.to_decibels(behind.select([2, 0])),
     ):

@@ -219,6 +219,7 @@ def test_wrong_means():
         ndd.reductions.variance(x, [1.0, 2.0], axes=[0]).evaluate()
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
 @pytest.mark.parametrize("kind", ["u8", "i64", "f32"])
 def test_gpu_equals_cpu(emulated_gpu, name, kind):

@@ -282,6 +282,7 @@ _PAIRS = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize(("name", "pair"), [(n, p) for n, pairs in _PAIRS.items() for p in pairs])
 def test_gpu_equals_cpu(emulated_gpu, name, pair):
     a, b = pair.split()

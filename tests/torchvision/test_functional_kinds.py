@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import PIL.Image
 import pytest
 import torch
+import warm_interpreter
 from torchvision_cases import COLORS, GEOMETRY, boxes, images
 
 import ndd
@@ -240,6 +239,7 @@ ON_GPU = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize(("name", "case"), ON_GPU)
 def test_gpu_as_cpu(emulated_gpu, name, case):
     case = {k: 90 if k == "threshold" else v for k, v in case.items()}
@@ -341,7 +341,8 @@ def test_without_torchvision():
         "assert F.resize(torch.zeros(3, 4, 6), 2, InterpolationMode.BICUBIC).shape == (3, 2, 3)\n"
         "assert F.to_image(torch.zeros(3, 4, 6)).shape == (3, 4, 6)\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=200)
+    done = warm_interpreter.run(code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_pictures_without_channels_as_images():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torchvision import tv_tensors
-from torchvision_classes import batch_of, theirs
+from torchvision_classes import batch_of, theirs, tv_tensors
 
 import ndd
 from ndd.torchvision import v2
@@ -54,6 +53,30 @@ def test_as_three_operators(resized, cropped):
             assert (a.dtype, a.layout) == (b.dtype, b.layout)
             assert all(torch.equal(x.torch(), y.torch()) for x, y in zip(a.tensors, b.tensors, strict=True)), flips
         assert results[0][2] == results[1][2]
+
+
+def test_in_a_nested_structure():
+    images, masks = images_and_masks()
+    labels = ndd.batch([1, 2, 3, 4, 5])
+    work = steps(v2, "random", FLIPPED[1], "padded")
+    torch.manual_seed(2)
+    wanted = work(images, masks)
+    torch.manual_seed(2)
+    made = work({"a": [images, {"mask": (masks, "x")}], "labels": labels, "n": None})
+    assert (made["labels"], made["n"], made["a"][1]["mask"][1]) == (labels, None, "x")
+    for a, b in zip((made["a"][0], made["a"][1]["mask"][0]), wanted, strict=True):
+        assert torch.equal(a.torch(), b.torch())
+
+
+def test_one_size_and_place_for_all_samples():
+    """Steps that draw once for a batch go one after the other."""
+    resized, cropped = v2.RandomResize(20, 90, same_on_batch=True), v2.RandomCrop(8, same_on_batch=True)
+    images = batch_of([IMAGES[0]] * 4, "HWC")
+    torch.manual_seed(2)
+    made = v2.Compose([resized, cropped])(images).torch()
+    torch.manual_seed(2)
+    assert torch.equal(made, cropped(resized(images)).torch())
+    assert all(torch.equal(sample, made[0]) for sample in made)
 
 
 @pytest.mark.parametrize("cropped", CROPPED)

@@ -89,6 +89,7 @@ def test_geometry(name, case, format, mode):
         assert_same(*(getattr(m, name)(boxes, **case) for m in (F, oracle)))
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("name", [
     "RandomHorizontalFlip", "RandomVerticalFlip", "RandomRotation", "RandomAffine", "RandomPerspective", "ElasticTransform",
     "RandomCrop", "RandomResizedCrop", "RandomZoomOut", "RandomResize", "RandomShortestSize", "ScaleJitter", "Pad", "Resize",

@@ -123,7 +123,8 @@ class RecordReadAhead(ReadAhead[Any]):
         self._parts: deque[tuple[_Group, int, int]] = deque()
         self._waits = 0  # how often the user had to wait for a batch
         self._seconds = 1.0  # that a record took lately; at first unknown
-        self._bytes = _BYTES_AT_ONCE  # of the largest record so far, about; at first unknown
+        # Of the largest record so far, about; unknown at first, unless an index says it.
+        self._bytes = min(store.record_bytes, _BYTES_AT_ONCE - 1) or _BYTES_AT_ONCE
         super().__init__(open_stream, depth, "reader", owner=owner, exit_seconds=1.0)
         self._coming: deque[_Group]
         self._thread_count = store.threads

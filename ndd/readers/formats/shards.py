@@ -95,6 +95,7 @@ class _Shards(BatchedStore):
         if self._remote:
             self.bytes_together = BYTES_OF_STORES
             self.at_once, self.threads = connections(), THREADS_OF_STORES
+            self.record_bytes = sum(shard.size for shard in shards) // max(int(self.firsts[-1]), 1)
 
     def __len__(self) -> int:
         return int(self.firsts[-1])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,10 +19,12 @@ _MOST_KEPT = 256  # chunks
 _LEAST_KEPT = 2
 # Threads that wait for chunks of an object store. Batches share chunks, so about half of the threads wait for another's request.
 _THREADS = 2 * THREADS_OF_STORES
+_REST = 4  # a chunk is given up when a quarter of its rows is left: a shuffle with a buffer asks for the last ones much later
 
 
 class ChunkStore(BatchedStore):
-    """Records of which several are decoded together. The most recently used chunks stay decoded.
+    """Records of which several are decoded together. The most recently used chunks stay decoded. If there are more chunks than
+    that, the one of which most rows have been asked for is dropped first, and its other rows are kept.
 
     A subclass decodes a chunk (`load`), returns rows of it (`rows`) and names them (`source_in`).
 
@@ -34,6 +38,8 @@ class ChunkStore(BatchedStore):
         self.firsts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         limit = min(max(_KEPT_BYTES // max(largest, 1), _LEAST_KEPT), _MOST_KEPT)
         self._slots = Memoized(Slot, limit=limit)
+        self._rests = _Rests() if len(counts) > limit else None
+        self.record_bytes = largest // max(int(counts.max(initial=1)), 1)
         self.threads = 2  # one decodes the next chunk while the other takes rows of the current one
         if remote:  # a thread for each requested chunk
             self.at_once, self.bytes_together = connections(), BYTES_OF_STORES
@@ -77,15 +83,38 @@ class ChunkStore(BatchedStore):
 
     def of_chunk(self, chunk: int, numbers: np.ndarray) -> Records:
         """Some records of a chunk; if it cannot be read, its error in the place of each."""
+        rows = numbers - self.firsts[chunk]
         try:
+            if self._rests is not None:
+                kept = self._rests.picked(chunk, rows)
+                return self._of_loaded(chunk, rows, self._rests) if kept is None else kept
             with self._slots.using(chunk) as slot:
-                return self.rows(slot.filled(self.load, chunk), numbers - self.firsts[chunk])
+                return self.rows(slot.filled(self.load, chunk), rows)
         except Exception as error:
             return Records.of([error] * len(numbers))
+
+    def _of_loaded(self, chunk: int, rows: np.ndarray, rests: _Rests) -> Records:
+        with self._slots.using(chunk) as slot:
+            with slot.lock:
+                records = rests.picked(chunk, rows)  # another thread has just given the chunk up
+                if records is not None:
+                    return records
+                loaded = slot.filled(self.load, chunk)
+                if slot.asked is None:
+                    slot.asked = np.zeros(int(self.firsts[chunk + 1] - self.firsts[chunk]), bool)
+                slot.asked[rows] = True
+                left = np.flatnonzero(~slot.asked)
+                if len(left) * _REST <= len(slot.asked):
+                    with contextlib.suppress(Exception):  # rows that nobody has asked for may be damaged
+                        rests.put(chunk, left, self.rows(loaded, left) if len(left) else None)
+                        slot.empty()
+            return self.rows(loaded, rows)
 
     def close(self) -> None:
         """Drops the decoded chunks."""
         self._slots.clear()
+        if self._rests is not None:
+            self._rests.clear()
 
 
 class _Reading(Jobs):
@@ -113,15 +142,59 @@ class _Reading(Jobs):
 
 class Slot:
     """Holds a decoded chunk, or anything else that takes long to compute. One thread fills it; only threads that need the same
-    chunk wait."""
+    chunk wait.
+
+    Attributes:
+        lock: held while it is filled.
+        asked: the rows of a chunk that were asked for since it was filled; None if none were.
+    """
 
     def __init__(self, chunk: Any):
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
+        self.asked: np.ndarray | None = None
         self._value: Any = None
 
     def filled(self, load: Callable[[Any], Any], chunk: Any) -> Any:
         """`load(chunk)`, computed once."""
-        with self._lock:
+        with self.lock:
             if self._value is None:
                 self._value = load(chunk)
             return self._value
+
+    def empty(self) -> None:
+        """Forgets the value."""
+        self._value = self.asked = None
+
+
+class _Rests:
+    """The rows that are left of chunks, each until it is asked for; no more than some bytes of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[int, tuple[np.ndarray, Records, np.ndarray]] = OrderedDict()
+
+    def put(self, chunk: int, rows: np.ndarray, records: Records | None) -> None:
+        """Keeps some rows of a chunk, ascending; None for none."""
+        with self._lock:
+            self._kept.pop(chunk, None)
+            if records is not None:
+                self._kept[chunk] = rows, records, np.zeros(len(rows), bool)
+            while sum(records.nbytes for _, records, _ in self._kept.values()) > _KEPT_BYTES:
+                self._kept.popitem(last=False)
+
+    def picked(self, chunk: int, rows: np.ndarray) -> Records | None:
+        """Some rows of a chunk, if all of them are here."""
+        with self._lock:
+            kept, records, asked = self._kept.get(chunk, (None, None, None))
+            if kept is None or records is None or asked is None or not np.isin(rows, kept).all():
+                return None
+            places = np.searchsorted(kept, rows)
+            asked[places] = True
+            if asked.all():
+                del self._kept[chunk]
+        return records.picked(places)
+
+    def clear(self) -> None:
+        """Forgets all."""
+        with self._lock:
+            self._kept.clear()

@@ -44,6 +44,7 @@ class ContainerStore(BatchedStore):
         self._statuses: Memoized[Slot] = Memoized(Slot)
         if any(map(is_remote, self.paths)):
             self.at_once, self.threads, self.bytes_together = connections(), THREADS_OF_STORES, BYTES_OF_STORES
+            self.record_bytes = int(np.maximum(sizes, 0).sum(dtype=np.float64) / max(len(sizes), 1))
 
     def parse(self, number: int, data: np.ndarray) -> Record:
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).

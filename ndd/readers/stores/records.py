@@ -208,6 +208,9 @@ class RecordStore:
     """The minimum number of bytes that are requested together, for stores that read neighbours in one request: a request of 50 ms
     is expensive for a record of 1 kB."""
 
+    record_bytes = 0
+    """The size of a record in bytes, about, where an index says it; 0: unknown until the first ones were read."""
+
     in_turn = False
     """Whether reading a batch begins only after all earlier batches have been read, because records are cheapest in order."""
 

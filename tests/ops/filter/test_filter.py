@@ -418,6 +418,7 @@ def test_opencv_agrees():
     assert (ours != cv2.filter2D(x, -1, kernel)).mean() < 1e-3
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("layout", "shape", "size", "args"),
     [

@@ -275,6 +275,7 @@ GPU_CASES = [
 ]
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(("layout", "shape", "arguments", "launches"), GPU_CASES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_gpu_as_cpu(emulated_gpu, layout, shape, arguments, launches, dtype):
