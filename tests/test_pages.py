@@ -28,8 +28,8 @@ def blocks(text):
     needs: list[str] = []
     for part in re.split(r"(?m)(?=^<!-- needs: )", text):
         needs += re.findall(r"^<!-- needs: ([\w, ]+) -->", part)
-        for found in CODE.finditer(part):
-            yield ", ".join(needs), *found.groups()
+        for result in CODE.finditer(part):
+            yield ", ".join(needs), *result.groups()
 
 
 @pytest.mark.slow
@@ -136,14 +136,14 @@ def test_names_of_ndd_exist(name):
 def exists(path):
     import importlib
 
-    found = ndd
+    result = ndd
     for i, part in enumerate(path.split(".")[1:], 2):
-        if not hasattr(found, part):
+        if not hasattr(result, part):
             try:
                 importlib.import_module(".".join(path.split(".")[:i]))
             except ImportError:
                 return False
-        found = getattr(found, part)
+        result = getattr(result, part)
     return True
 
 

@@ -110,11 +110,11 @@ def test_public_names_are_there(entries):
 @pytest.mark.parametrize("path", ["flip", "spectrogram", "one_hot", "random.uniform"])
 def test_the_gallery_shows_what_goes_in_and_what_comes_out(path, site):
     module = site["gallery"]
-    made = object.__new__(module.Gallery)
-    made.files, made.figures, made.failed = {}, {}, {}
-    made._add(path, OPERATORS[path])
-    assert not made.failed
-    before, after = made.figures[path]
+    result = object.__new__(module.Gallery)
+    result.files, result.figures, result.failed = {}, {}, {}
+    result._add(path, OPERATORS[path])
+    assert not result.failed
+    before, after = result.figures[path]
     assert {"flip": "<img", "spectrogram": "<svg", "one_hot": "<table", "random.uniform": ""}[path] in before
     assert ("<img" if path in ("flip", "spectrogram") else "<table") in after
-    assert all(data[:4] == b"RIFF" for data in made.files.values())
+    assert all(data[:4] == b"RIFF" for data in result.files.values())

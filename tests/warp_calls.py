@@ -52,12 +52,12 @@ def picture(rng: np.random.Generator, layout: str, dtype: str) -> np.ndarray:
 
 def affine(rng: np.random.Generator, axes: int, steps: int = 0) -> np.ndarray:
     """A map near the identity; of multiples of 1 / `steps`: points then lie between two pixels."""
-    found = np.eye(axes, axes + 1) + rng.standard_normal((axes, axes + 1)) * ([0.3] * axes + [5.0])
-    return (np.round(found * steps) / steps if steps else found).astype(np.float32)
+    result = np.eye(axes, axes + 1) + rng.standard_normal((axes, axes + 1)) * ([0.3] * axes + [5.0])
+    return (np.round(result * steps) / steps if steps else result).astype(np.float32)
 
 
 def perspective(rng: np.random.Generator, steps: int = 0) -> np.ndarray:
     """As `affine`, with a vanishing line."""
-    found = np.concatenate([affine(rng, 2, steps), [[0.0, 0.0, 1.0]]])
-    found[2, :2] = rng.standard_normal(2) * (0.0 if steps else 0.002)
-    return found.astype(np.float32)
+    result = np.concatenate([affine(rng, 2, steps), [[0.0, 0.0, 1.0]]])
+    result[2, :2] = rng.standard_normal(2) * (0.0 if steps else 0.002)
+    return result.astype(np.float32)

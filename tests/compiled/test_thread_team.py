@@ -156,11 +156,11 @@ def test_threads_end_with_their_pool():
 
 def test_what_a_loop_of_pythons_gives():
     taken = []
-    shared = joined(lambda counter, limit, what: taken.append(what) or True)
+    shared = joined(lambda counter, limit, case: taken.append(case) or True)
     assert shared(ALONE, 0, np.array([0]), 1, ("a",)) is BY_FALLBACK
     assert shared(ALONE, 3, np.array([0]), 1, ("b",)) is BY_FALLBACK
     assert taken == ["a"]
-    assert joined(lambda *given: False)(ALONE, 0, np.array([0]), 1, ()) is False
+    assert joined(lambda *arguments: False)(ALONE, 0, np.array([0]), 1, ()) is False
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")

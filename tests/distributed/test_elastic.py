@@ -83,8 +83,8 @@ def in_turn(ranks):
 def test_two_nodes_killed_started_again_and_finished_by_other_numbers(tmp_path):
     """The order of the whole is the same for any number of ranks, also from a saved place on."""
     names, listed, folder = written(tmp_path, 61)
-    one = ndd.readers.File(files=names, shard="auto", shuffle="global", seed=5)
-    order = [label.torch().item() for _, label in one.next_epoch()]
+    item = ndd.readers.File(files=names, shard="auto", shuffle="global", seed=5)
+    order = [label.torch().item() for _, label in item.next_epoch()]
     assert all(code for _, code in on_two_nodes(folder, listed, 3, 0))  # rank 1 was killed
     for told, code in on_two_nodes(folder, listed, 3, 1):
         assert code == 0, told

@@ -100,7 +100,7 @@ def test_uploads_come_from_memory_that_is_not_reused_too_early(cuda):
 
 
 def test_threads_have_their_own_streams(cuda):
-    found, values = {}, {}
+    result, values = {}, {}
 
     def work(k):
         stream = ndd.EvalContext.current().cuda_stream
@@ -108,14 +108,14 @@ def test_threads_have_their_own_streams(cuda):
         for _ in range(20):
             x = x + 1
         values[k] = float(x.torch().max())
-        found[k] = int(stream)
+        result[k] = int(stream)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    assert len(set(found.values())) == 4
+    assert len(set(result.values())) == 4
     assert values == {k: k + 20 for k in range(4)}
 
 
@@ -127,11 +127,11 @@ def test_values_cross_threads_and_contexts(cuda):
                 cuda._sleep(int(5e7))
             return x + 1
 
-    made = []
-    thread = threading.Thread(target=lambda: made.append(make()))
+    result = []
+    thread = threading.Thread(target=lambda: result.append(make()))
     thread.start()
     thread.join()
-    assert float((made[0] * 2).torch().max()) == 4.0
+    assert float((result[0] * 2).torch().max()) == 4.0
 
 
 def test_streams_as_objects(cuda):

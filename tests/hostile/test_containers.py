@@ -50,12 +50,12 @@ def test_the_checks_are_in_force():
 
 
 def test_mutations_are_the_same_for_a_seed():
-    def made(seed):
+    def result(seed):
         parts = [Number(7, "<I"), Framed([b"text", Number(1, ">Q")], lambda content, n: bytes([n % 256]) + content)]
         return mutated(random.Random(seed), parts)
 
-    assert [made(seed) for seed in range(200)] == [made(seed) for seed in range(200)]
-    assert len({made(seed) for seed in range(200)}) > 100
+    assert [result(seed) for seed in range(200)] == [result(seed) for seed in range(200)]
+    assert len({result(seed) for seed in range(200)}) > 100
 
 
 def test_fences():

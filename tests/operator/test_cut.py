@@ -36,7 +36,7 @@ def compiled(request, monkeypatch):
     monkeypatch.setattr(background, "allowed", False)
     if request.param:
         monkeypatch.setattr(
-            partition, "loop_over_samples", lambda one: functools.partial(sample_loops._by_fallback, one)
+            partition, "loop_over_samples", lambda item: functools.partial(sample_loops._by_fallback, item)
         )
 
 
@@ -78,7 +78,7 @@ def difference(x, y, out, factor):
         out[i] = (x[i] - y[i]) * factor
 
 
-def of_one(one):
+def of_one(item):
     """An operator `row[1] x + shift`."""
 
     @ndd.operator(register=False, cut="elements")
@@ -91,7 +91,7 @@ def of_one(one):
         rows = np.arange(2 * x.n, dtype=np.float32).reshape(x.n, 2)
         return Plan(x.shapes, {"row": rows}, {"shift": np.float32(shift)})
 
-    scaled.cpu(one)
+    scaled.cpu(item)
     return scaled
 
 
@@ -102,10 +102,10 @@ def test_pieces_have_the_numbers_of_their_samples(layout, kind, small, compiled,
     own.fallback()
     arrays, batch = lying(layout, kind)
     with ndd.EvalContext(num_threads=3):
-        found = of_one(own)(batch, shift=0.5)
-        for k, (array, one) in enumerate(zip(arrays, found.tensors, strict=True)):
+        result = of_one(own)(batch, shift=0.5)
+        for k, (array, item) in enumerate(zip(arrays, result.tensors, strict=True)):
             wanted = array.astype(np.float32) * np.float32(2 * k + 1) + np.float32(0.5)
-            np.testing.assert_array_equal(np.asarray(one), wanted)
+            np.testing.assert_array_equal(np.asarray(item), wanted)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -123,9 +123,9 @@ def test_two_operands(layout, small, compiled):
     differ.plan(lambda x, y: Plan(x.shapes, shared={"factor": np.float32(9)}))
     differ.cpu(own)
     with ndd.EvalContext(num_threads=3):
-        found = differ(batch, ndd.batch(right))
-        for k, one in enumerate(found.tensors):
-            np.testing.assert_array_equal(np.asarray(one), np.full_like(left[k], -9 * k))
+        result = differ(batch, ndd.batch(right))
+        for k, item in enumerate(result.tensors):
+            np.testing.assert_array_equal(np.asarray(item), np.full_like(left[k], -9 * k))
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_casts(pair, small, monkeypatch):
     source, target = pair.split()
     arrays = [np.resize(borders(source), size) for size in (0, 5000, 3, 20000)]
     with ndd.EvalContext(num_threads=3):
-        found = ndd.cast(ndd.batch(arrays), dtype=getattr(ndd, NUMPY.get(target, target)))
-        for one, array in zip(found.tensors, arrays, strict=True):
-            bits = one._value().arrays()[0] if target == "bfloat16" else np.asarray(one)
+        result = ndd.cast(ndd.batch(arrays), dtype=getattr(ndd, NUMPY.get(target, target)))
+        for item, array in zip(result.tensors, arrays, strict=True):
+            bits = item._value().arrays()[0] if target == "bfloat16" else np.asarray(item)
             assert_same(bits, convert_array(array, source, target), 0)
 
 
@@ -168,18 +168,18 @@ def test_arithmetic(name, small, compiled):
     source, compute = ARITHMETIC[name]
     arrays = [np.resize(borders(source), size) for size in (0, 5000, 3, 20000)]
     with ndd.EvalContext(num_threads=3), np.errstate(all="ignore"):
-        found = compute(ndd.batch(arrays), None)
-        for one, array in zip(found.tensors, arrays, strict=True):
-            assert_same(np.asarray(one), compute(array, np), 0)
+        result = compute(ndd.batch(arrays), None)
+        for item, array in zip(result.tensors, arrays, strict=True):
+            assert_same(np.asarray(item), compute(array, np), 0)
 
 
 def test_a_batch_beside_one_tensor_and_stretched_samples(small, compiled):
     arrays = [np.full((size, 1), 1.0 + size, np.float32) for size in (0, 3000, 2)]
     row = np.arange(4, dtype=np.float32)
     with ndd.EvalContext(num_threads=3):
-        found = ndd.batch(arrays) + ndd.tensor(row)
-        for one, array in zip(found.tensors, arrays, strict=True):
-            np.testing.assert_array_equal(np.asarray(one), array + row)
+        result = ndd.batch(arrays) + ndd.tensor(row)
+        for item, array in zip(result.tensors, arrays, strict=True):
+            np.testing.assert_array_equal(np.asarray(item), array + row)
 
 
 ONE_LOOP = {
@@ -200,8 +200,10 @@ def test_a_thread_is_asked_once(name, tasks):
     rng = np.random.default_rng(5)
     arrays = [rng.integers(0, 256, (100, 150 + k, 3), np.uint8) for k in range(20)]
     with ndd.EvalContext(num_threads=3):
-        found = ONE_LOOP[name](ndd.batch(arrays, layout="HWC")).evaluate()
+        result = ONE_LOOP[name](ndd.batch(arrays, layout="HWC")).evaluate()
         assert tasks == [3]
-        for one, array in zip(found.tensors[:3], arrays[:3], strict=True):
+        for item, array in zip(result.tensors[:3], arrays[:3], strict=True):
             if "each" not in name:
-                assert_same(np.asarray(one), np.asarray(ONE_LOOP[name](ndd.batch([array], layout="HWC")).tensors[0]), 0)
+                assert_same(
+                    np.asarray(item), np.asarray(ONE_LOOP[name](ndd.batch([array], layout="HWC")).tensors[0]), 0
+                )

@@ -16,11 +16,11 @@ def fused(monkeypatch):
     """The results of the spectrograms that were fused."""
     import sys
 
-    found = []
+    result = []
     room = sys.modules["ndd.ops.audio.spectrogram"]
     real = room.hand_over
-    monkeypatch.setattr(room, "hand_over", lambda *given: found.append(real(*given)) or found[-1])
-    return found
+    monkeypatch.setattr(room, "hand_over", lambda *arguments: result.append(real(*arguments)) or result[-1])
+    return result
 
 
 def signals(lengths=LENGTHS):
@@ -28,24 +28,24 @@ def signals(lengths=LENGTHS):
     return ndd.batch([rng.standard_normal(n).astype(np.float32) for n in lengths])
 
 
-def bands(x, hold=None, **given):
+def bands(x, hold=None, **arguments):
     with ndd.EvalMode.deferred:
-        between = ndd.spectrogram(x, **SIZES, **given)
+        between = ndd.spectrogram(x, **SIZES, **arguments)
         if hold is not None:
             hold.append(between)
-        found = ndd.mel_filter_bank(between, nfilter=80, sample_rate=16000.0)
+        result = ndd.mel_filter_bank(between, nfilter=80, sample_rate=16000.0)
         del between
-    return [np.asarray(sample) for sample in found.evaluate()]
+    return [np.asarray(sample) for sample in result.evaluate()]
 
 
 def test_mel_bands_are_the_same_to_the_bit(fused):
     held = []
     expected = bands(signals(), held)
     assert not fused
-    found = bands(signals())
+    result = bands(signals())
     assert len(fused) == 1
-    assert [a.shape for a in found] == [(80, n // 160 + 1) for n in LENGTHS]
-    assert all(map(np.array_equal, found, expected))
+    assert [a.shape for a in result] == [(80, n // 160 + 1) for n in LENGTHS]
+    assert all(map(np.array_equal, result, expected))
     assert all([np.isfinite(np.asarray(sample)).all() for sample in held[0]])
 
 
@@ -65,15 +65,15 @@ def test_what_is_asked_for_later_has_its_values(fused):
 
 
 def test_another_layout_goes_step_by_step(fused):
-    found = bands(signals(), layout="tf")
-    assert all(map(np.array_equal, found, bands(signals(), [], layout="tf")))
+    result = bands(signals(), layout="tf")
+    assert all(map(np.array_equal, result, bands(signals(), [], layout="tf")))
     assert not fused
 
 
 def test_single_columns_are_the_same_to_the_bit(fused):
-    found = bands(signals((5000, 100, 5)))
+    result = bands(signals((5000, 100, 5)))
     assert len(fused) == 1
-    assert all(map(np.array_equal, found, bands(signals((5000, 100, 5)), [])))
+    assert all(map(np.array_equal, result, bands(signals((5000, 100, 5)), [])))
     assert len(fused) == 1
 
 
@@ -86,7 +86,7 @@ def test_errors_are_those_of_the_operator_that_meets_them(fused):
 
 
 def test_a_window_of_other_numbers_and_the_magnitude(fused):
-    given = {"power": 1, "window_fn": np.hamming(400).tolist(), "reflect_padding": False}
-    found = bands(signals(), **given)
-    assert all(map(np.array_equal, found, bands(signals(), [], **given)))
+    arguments = {"power": 1, "window_fn": np.hamming(400).tolist(), "reflect_padding": False}
+    result = bands(signals(), **arguments)
+    assert all(map(np.array_equal, result, bands(signals(), [], **arguments)))
     assert len(fused) == 1

@@ -88,12 +88,12 @@ def test_containers_shuffle_in_a_buffer_and_say_so():
 
 
 def test_columns():
-    one = [np.zeros(3, np.int32), np.ones(3, np.int32)]
+    item = [np.zeros(3, np.int32), np.ones(3, np.int32)]
     ragged = [np.zeros(3), np.zeros(4)]
     mixed = [np.zeros(2, np.int32), np.zeros(2, np.int64)]
     large = [np.zeros(100), np.zeros(100)]
     scalars = [np.zeros((), np.int64), np.ones((), np.int64)]
-    turned = Records.of(list(zip(one, ragged, mixed, large, scalars, strict=True))).columns
+    turned = Records.of(list(zip(item, ragged, mixed, large, scalars, strict=True))).columns
     assert [isinstance(column, np.ndarray) for column in turned] == [True, False, False, False, True]
     assert turned[0].tolist() == [[0, 0, 0], [1, 1, 1]]
     assert turned[4].tolist() == [0, 1]
@@ -273,8 +273,8 @@ def test_sources_are_made_when_somebody_asks():
             Counted.asked += 1
             return f"a record {number}"
 
-    found = Sources(Counted(), [4, 0, 2])
-    assert (len(found), Counted.asked) == (3, 0)
-    assert (found[1], found[-1], found[:2]) == ("a record 0", "a record 2", ["a record 4", "a record 0"])
-    assert list(found) == pickle.loads(pickle.dumps(found)) == ["a record 4", "a record 0", "a record 2"]
+    result = Sources(Counted(), [4, 0, 2])
+    assert (len(result), Counted.asked) == (3, 0)
+    assert (result[1], result[-1], result[:2]) == ("a record 0", "a record 2", ["a record 4", "a record 0"])
+    assert list(result) == pickle.loads(pickle.dumps(result)) == ["a record 4", "a record 0", "a record 2"]
     assert Counted.asked == 3

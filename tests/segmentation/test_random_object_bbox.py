@@ -63,17 +63,17 @@ def test_objects_are_those_of_opencv():
     for density in (0.3, 0.6, 0.9):
         mask = (rng.random((60, 45)) < density).astype(np.int32)
         ndd.segmentation.random_object_bbox(mask, cache_objects=True)[0].evaluate()
-        found, labels = next(reversed(_cached.values()))
+        result, labels = next(reversed(_cached.values()))
         _, _, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
         x, y, w, h = stats[1:, :4].T
         expected = np.stack([y, x, y + h, x + w], axis=1)
-        assert sorted(map(tuple, found.reshape(-1, 4))) == sorted(map(tuple, expected))
+        assert sorted(map(tuple, result.reshape(-1, 4))) == sorted(map(tuple, expected))
         assert (labels == 1).all()
 
 
 def test_misuse():
     mask = np.ones((3, 3), np.int32)
-    for given, arguments, said in (
+    for passed, arguments, said in (
         (np.int32(1), {}, "axis"),
         (mask.astype(np.float32), {}, "type"),
         (mask, {"format": "x"}, "`format`"),
@@ -84,4 +84,4 @@ def test_misuse():
         (mask, {"threshold": [1, 2, 3]}, "threshold"),
     ):
         with pytest.raises(RuntimeError, match=f"random_object_bbox: .*{said}"):
-            ndd.segmentation.random_object_bbox(given, **arguments)[0].evaluate()
+            ndd.segmentation.random_object_bbox(passed, **arguments)[0].evaluate()

@@ -27,8 +27,8 @@ def test_every_picture():
     encoded = ndd.batch([ndd.tensor(torch.frombuffer(bytearray(p.read_bytes()), dtype=torch.uint8)) for p in some])
     pictures = ndd.decoders.image(encoded, on_error="skip")  # some are damaged
     resized = F.resize(pictures, [256])
-    made = F.normalize(F.to_dtype(F.center_crop(resized, [224]), torch.float32, scale=True), MEAN, STD)
-    for source, middle, result in zip(pictures, resized, made, strict=True):
+    output = F.normalize(F.to_dtype(F.center_crop(resized, [224]), torch.float32, scale=True), MEAN, STD)
+    for source, middle, result in zip(pictures, resized, output, strict=True):
         picture = source.torch().permute(2, 0, 1)
         wanted = oracle.resize(picture, [256])
         assert middle.shape[:2] == tuple(wanted.shape[1:])

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.filter_taps import CUBIC, NN, NN_CENTRE, NN_CORNER, NN_FUSED, TRIANGULAR
-from ndd._cpu.resample import MADE, REGISTER, filter_loop, pick_image, range_of, resample
+from ndd._cpu.nearest_pixels import pick_image
+from ndd._cpu.resample import MADE, REGISTER, filter_loop, range_of, resample
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._operator.naming import raise_first
 from ndd._operator.partition import Rows, View, each_sample

@@ -23,12 +23,8 @@ _REST = 4  # a chunk is given up when a quarter of its rows is left: a shuffle w
 
 
 class ChunkStore(BatchedStore):
-<<<<<<< HEAD
-    """Records of which several are decoded together. The most recently used chunks stay decoded.
-=======
-    """Records of which several are decoded together. The chunks that were used last stay decoded. Of more chunks than that, those
-    of which most rows have been asked for are given up, and the other rows are kept.
->>>>>>> wt-READERS
+    """Records of which several are decoded together. The most recently used chunks stay decoded. If there are more chunks than
+    that, the one of which most rows have been asked for is dropped first, and its other rows are kept.
 
     A subclass decodes a chunk (`load`), returns rows of it (`rows`) and names them (`source_in`).
 
@@ -42,15 +38,10 @@ class ChunkStore(BatchedStore):
         self.firsts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         limit = min(max(_KEPT_BYTES // max(largest, 1), _LEAST_KEPT), _MOST_KEPT)
         self._slots = Memoized(Slot, limit=limit)
-<<<<<<< HEAD
-        self.threads = 2  # one decodes the next chunk while the other takes rows of the current one
-        if remote:  # a thread for each requested chunk
-=======
         self._rests = _Rests() if len(counts) > limit else None
         self.record_bytes = largest // max(int(counts.max(initial=1)), 1)
-        self.threads = 2  # one decodes the next chunk while the other takes rows of the last
-        if remote:  # a thread for each chunk that is on its way
->>>>>>> wt-READERS
+        self.threads = 2  # one decodes the next chunk while the other takes rows of the current one
+        if remote:  # a thread for each requested chunk
             self.at_once, self.bytes_together = connections(), BYTES_OF_STORES
             self.threads = min(_THREADS, limit)
 
@@ -91,12 +82,8 @@ class ChunkStore(BatchedStore):
         return _Reading(self, numbers) if self.at_once > 1 else None
 
     def of_chunk(self, chunk: int, numbers: np.ndarray) -> Records:
-<<<<<<< HEAD
         """Some records of a chunk; if it cannot be read, its error in the place of each."""
-=======
-        """Some records of a chunk; its error in the place of each, if it cannot be read."""
         rows = numbers - self.firsts[chunk]
->>>>>>> wt-READERS
         try:
             if self._rests is not None:
                 kept = self._rests.picked(chunk, rows)
@@ -154,18 +141,13 @@ class _Reading(Jobs):
 
 
 class Slot:
-<<<<<<< HEAD
     """Holds a decoded chunk, or anything else that takes long to compute. One thread fills it; only threads that need the same
-    chunk wait."""
-=======
-    """A place for a decoded chunk, or anything else that takes long to make. One thread fills it; others that want the same
-    one wait, and only they.
+    chunk wait.
 
     Attributes:
         lock: held while it is filled.
-        asked: of a chunk, the rows that were asked for since it was filled; None: none.
+        asked: the rows of a chunk that were asked for since it was filled; None if none were.
     """
->>>>>>> wt-READERS
 
     def __init__(self, chunk: Any):
         self.lock = threading.RLock()
@@ -173,13 +155,8 @@ class Slot:
         self._value: Any = None
 
     def filled(self, load: Callable[[Any], Any], chunk: Any) -> Any:
-<<<<<<< HEAD
         """`load(chunk)`, computed once."""
-        with self._lock:
-=======
-        """`load(chunk)`, or what it gave before."""
         with self.lock:
->>>>>>> wt-READERS
             if self._value is None:
                 self._value = load(chunk)
             return self._value

@@ -427,4 +427,5 @@ class AugMix(_AutoAugment):
 
 def _scaled(images: ndd.Batch, shares: list[float]) -> ndd.Batch:
     """Each sample times its share, float32."""
-    return images * on_device_of(ndd.batch(np.array(shares, np.float32)), images)
+    own: ndd.Batch = ndd.batch(np.array(shares, np.float32)).to_device(images.device)
+    return images * own

@@ -45,13 +45,15 @@ def video(format, codec):
 
 def order_of(data):
     """The numbers of the frames as FFmpeg decodes them from the start; the last packet may be damaged."""
-    found = []
+    result = []
     with av.open(io.BytesIO(data.tobytes())) as container:
         decoder = container.streams.video[0].codec_context
         for packet in container.demux(video=0):
             with contextlib.suppress(av.error.InvalidDataError):
-                found += [frame.to_ndarray(format="rgb24") for frame in decoder.decode(packet if packet.size else None)]
-    return numbers_of(found)
+                result += [
+                    frame.to_ndarray(format="rgb24") for frame in decoder.decode(packet if packet.size else None)
+                ]
+    return numbers_of(result)
 
 
 @pytest.mark.drawn(6)

@@ -39,10 +39,10 @@ def check(op, samples, layout, args, gpu, launches):
     filtered = getattr(ndd, op)
     expected = arrays_of(filtered(ndd.batch(samples, layout=layout), **args))
     before = len(gpu.launches)
-    found = filtered(ndd.batch(samples, layout=layout).gpu(), **args).evaluate()
-    assert found.device == ndd.Device("gpu:0")
+    result = filtered(ndd.batch(samples, layout=layout).gpu(), **args).evaluate()
+    assert result.device == ndd.Device("gpu:0")
     assert len(gpu.launches) - before == launches
-    for a, b in zip(arrays_of(found), expected, strict=True):
+    for a, b in zip(arrays_of(result), expected, strict=True):
         if a.dtype.kind == "f":
             np.testing.assert_allclose(a, b, atol=1e-5 * np.abs(b).max())
         else:

@@ -88,11 +88,11 @@ def random_call(pick, rng):
     )
 
     def call(module):
-        given = dict(arguments)
-        given |= {name: module.batch(list(v)) for name, v in per_sample.items()}
+        options = dict(arguments)
+        options |= {name: module.batch(list(v)) for name, v in per_sample.items()}
         if dtype:
-            given["dtype"] = getattr(module, dtype)
-        return module.crop(value(module, samples, layout, n is not None), **given)
+            options["dtype"] = getattr(module, dtype)
+        return module.crop(value(module, samples, layout, n is not None), **options)
 
     return call, (layout, [s.shape for s in samples], kind, arguments, per_sample, dtype)
 
@@ -143,8 +143,8 @@ def test_old_arguments():
 
 def test_five_axes():
     video = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5, 1)
-    found = ndd.crop(ndd.tensor(video, layout="FDHWC"), crop=(2, 2, 2), crop_pos_x=0, crop_pos_y=1, crop_pos_z=1)
-    np.testing.assert_array_equal(np.asarray(found), video[:, 1:, 2:, :2])
+    result = ndd.crop(ndd.tensor(video, layout="FDHWC"), crop=(2, 2, 2), crop_pos_x=0, crop_pos_y=1, crop_pos_z=1)
+    np.testing.assert_array_equal(np.asarray(result), video[:, 1:, 2:, :2])
 
 
 def test_a_window_outside_names_the_sample():
@@ -184,10 +184,10 @@ def test_gpu_as_cpu(emulated_gpu, dtype):
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["crop", "crop_mirror_normalize"])
 def test_constants_are_checked_at_the_call(name, arguments):
-    given = {k: getattr(ndd, v) if k == "dtype" else v for k, v in arguments.items()}
+    options = {k: getattr(ndd, v) if k == "dtype" else v for k, v in arguments.items()}
     image = ndd.tensor(np.zeros((4, 5, 3), np.uint8), layout="HWC")
     with ndd.EvalMode.deferred, pytest.raises(RuntimeError, match=f"{name}: "):
-        getattr(ndd, name)(image, **given)
+        getattr(ndd, name)(image, **options)
 
 
 def test_a_fill_of_bfloat16_is_a_number(emulated_gpu):

@@ -44,8 +44,8 @@ def random_call(pick, rng, high=3):
 
     def call(module, place=lambda x: x):
         kind = {"dtype": getattr(module, dtype)} if dtype else {}
-        given = {**arguments, **kind, **{name: module.batch(v) for name, v in per_sample.items()}}
-        return module.multi_paste(*[place(module.batch(x, layout="HWC")) for x in inputs], **given)
+        options = {**arguments, **kind, **{name: module.batch(v) for name, v in per_sample.items()}}
+        return module.multi_paste(*[place(module.batch(x, layout="HWC")) for x in inputs], **options)
 
     return call, ([[x.shape for x in row] for row in inputs], kind, arguments, per_sample, dtype)
 
@@ -87,8 +87,8 @@ def test_misuse_as_dali(dali, number):
 def test_video_takes_an_anchor_for_each_frame():
     video = ndd.tensor(np.ones((2, 1, 1, 1), np.uint8), layout="FHWC")
     anchors = ndd.per_frame(ndd.tensor(np.array([[[0, 0]], [[1, 1]]], np.int32)))
-    found = ndd.multi_paste(video, output_size=[2, 2], out_anchors=anchors)
-    assert np.asarray(found)[..., 0].tolist() == [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]
+    result = ndd.multi_paste(video, output_size=[2, 2], out_anchors=anchors)
+    assert np.asarray(result)[..., 0].tolist() == [[[1, 0], [0, 0]], [[0, 0], [0, 1]]]
 
 
 def test_gpu_as_cpu(emulated_gpu):
@@ -101,6 +101,6 @@ def test_gpu_as_cpu(emulated_gpu):
                 expected = call(ndd)
             except RuntimeError:
                 continue
-            found = call(ndd, lambda x: x.gpu()).cpu()
+            result = call(ndd, lambda x: x.gpu()).cpu()
         good += 1
-        assert_same_values(arrays_of(found), arrays_of(expected), 0)
+        assert_same_values(arrays_of(result), arrays_of(expected), 0)

@@ -49,9 +49,9 @@ def random_call(pick, rng):
             arguments["fill_value"] = fills[0]
 
     def call(module):
-        given = dict(arguments)
-        given |= {name: module.batch(list(v)) for name, v in per_sample.items()}
-        return module.pad(value(module, samples, layout, n is not None), **given)
+        options = dict(arguments)
+        options |= {name: module.batch(list(v)) for name, v in per_sample.items()}
+        return module.pad(value(module, samples, layout, n is not None), **options)
 
     return call, (layout, [s.shape for s in samples], kind, arguments, per_sample)
 
@@ -110,8 +110,8 @@ def test_every_width_of_elements(dtype, times):
     for shapes in (((3,), (17,), (0,)), ((3, 5), (2, 17), (9, 1), (9, 17), (0, 4), (4, 0))):
         arrays = [(rng.random(shape) * 100).astype(dtype) for shape in shapes] * times
         widest, fills = np.max(shapes, axis=0), np.arange(len(arrays)) + 7.9
-        found = ndd.pad(ndd.batch(arrays), fill_value=ndd.batch(list(fills.astype(np.float32))))
-        for array, out, fill in zip(arrays, found, fills, strict=True):
+        result = ndd.pad(ndd.batch(arrays), fill_value=ndd.batch(list(fills.astype(np.float32))))
+        for array, out, fill in zip(arrays, result, fills, strict=True):
             expected = np.full(widest, np.float32(fill)).astype(dtype)
             expected[tuple(map(slice, array.shape))] = array
             np.testing.assert_array_equal(np.asarray(out), expected)
