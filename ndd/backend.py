@@ -57,7 +57,7 @@ def SetDeviceBufferGrowthFactor(factor: float) -> None:
 
 
 def GetDeviceBufferGrowthFactor() -> float:
-    """What was set; 1.1 at first."""
+    """The current factor; the default is 1.1."""
     return _factors["DeviceBufferGrowthFactor"]
 
 
@@ -71,7 +71,7 @@ def SetHostBufferGrowthFactor(factor: float) -> None:
 
 
 def GetHostBufferGrowthFactor() -> float:
-    """What was set; 1.1 at first.
+    """The current factor; the default is 1.1.
 
     >>> import ndd
     >>> ndd.backend.GetHostBufferGrowthFactor()
@@ -103,7 +103,7 @@ def SetHostBufferShrinkThreshold(threshold: float) -> None:
 
 
 def GetHostBufferShrinkThreshold() -> float:
-    """What was set; 0.5 at first."""
+    """The current factor; the default is 0.5."""
     return _factors["HostBufferShrinkThreshold"]
 
 

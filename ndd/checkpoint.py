@@ -163,7 +163,7 @@ class Checkpoint:
         return str(name)
 
     def _apply(self, key: str) -> None:
-        """Gives an object the state that waits for it. If the object refuses it, the state stays."""
+        """Returns an object the state that waits for it. If the object refuses it, the state stays."""
         if key not in self._pending:
             return
         (state, wanted), op = self._states[key], self._ops[key]
@@ -192,6 +192,8 @@ class Checkpoint:
             name: the key.
             value: what the object's `set_state` accepts.
             op_type: the class, or its name, that the state belongs to; checked before the state is applied.
+
+        Raises KeyError for an unknown name, TypeError for an `op_type` that is neither a class nor a string.
         """
         if op_type is not None and not isinstance(op_type, type | str):
             raise TypeError(f"Checkpoint.set_state: `op_type` must be a class or a string, got {op_type!r}")
@@ -202,14 +204,20 @@ class Checkpoint:
         self._pending.add(name)
 
     def collect(self) -> None:
-        """Take the states of all registered objects. If one of them fails, everything stays as it was."""
+        """Take the states of all registered objects. If one of them fails, everything stays as it was.
+
+        Raises RuntimeError for states that no registered object has.
+        """
         self._no_strays()
         self._states = {key: (op.get_state(), type(op).__name__) for key, op in self._ops.items()}
         self._pending.clear()
         self._complete, self._loaded = True, False
 
     def restore(self) -> None:
-        """Give all objects the states that wait for them; nothing if there are no states."""
+        """Give all objects the states that wait for them; nothing if there are no states.
+
+        Raises RuntimeError if states are missing, TypeError if a state is that of another kind of object.
+        """
         if not self._states:
             return
         self._no_strays()
@@ -250,11 +258,13 @@ class Checkpoint:
             filename: the path, with one field `{seq}` (and a format if wanted, "state_{seq:04d}.json") in the name of
                 the file: the number after the highest one that is there, from 0. Without a field a file of this name
                 must not exist (FileExistsError). Folders are made.
+
+        Raises RuntimeError while the checkpoint is empty, ValueError for a pattern that it cannot fill in.
         """
         text = self.serialize()
         pattern = _Pattern(filename)
         os.makedirs(pattern.folder, exist_ok=True)
-        number = max((n for n, _ in pattern.found()), default=-1) + 1
+        number = max((n for n, _ in pattern.saved()), default=-1) + 1
         while True:
             path = pattern.path(number)
             try:
@@ -273,9 +283,11 @@ class Checkpoint:
 
         Args:
             filename: as for `save`.
+
+        Raises FileNotFoundError if no file matches, ValueError for a file that is no checkpoint.
         """
         pattern = _Pattern(filename)
-        newest = max(pattern.found(), default=None)
+        newest = max(pattern.saved(), default=None)
         if newest is None:
             raise FileNotFoundError(f"Checkpoint.load: no file matches {os.fspath(filename)!r}")
         with open(newest[1], encoding="utf-8", errors="replace") as file:
@@ -349,7 +361,7 @@ class _Pattern:
     def path(self, number: int) -> str:
         return self.before + ("" if self.spec is None else format(number, self.spec)) + self.after
 
-    def found(self) -> list[tuple[int, str]]:
+    def saved(self) -> list[tuple[int, str]]:
         """(number, path) of the existing files. A text is a number only if the field would write it like that."""
         if self.spec is None:
             return [(0, self.before)] if os.path.isfile(self.before) else []

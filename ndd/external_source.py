@@ -55,6 +55,9 @@ class ExternalSource:
 
     Outputs are copies: the source may reuse its arrays.
 
+    Raises TypeError for a source that is neither callable nor iterable, or that cannot begin again where `cycle` asks
+    for it; ValueError for numbers out of range.
+
     >>> import ndd, numpy as np
     >>> source = ndd.ExternalSource([np.full(2, i) for i in range(3)])
     >>> source().torch(), source(batch_size=2).torch()
@@ -143,6 +146,8 @@ class ExternalSource:
             batch_size: the size of every Batch; a Tensor is repeated.
             ctx: accepted; an item is made in the context in force.
 
+        Raises ValueError without a batch size, and for another one than before.
+
         >>> import ndd, numpy as np
         >>> images = ndd.ExternalSource([np.full((2, 2, 3), i, np.uint8) for i in range(3)])
         >>> [ndd.flip(image).torch().shape for image in images.captured(batch_size=4)]
@@ -159,7 +164,7 @@ class ExternalSource:
             raise ValueError(f"ExternalSource.captured: Cannot change batch_size from {self._loop.size} to {size}")
         loop = self._loop = self._loop or CapturedLoop(size)
         self._root = True
-        return loop.iterations(lambda begin: self._epoch(size, begin), self.released, self.released)
+        return loop.iterations(lambda begin: self._epoch(size, begin), self._released, self._released)
 
     def _epoch(self, size: int, begin: Callable[[], None]) -> Iterator[Any]:
         while True:
@@ -169,7 +174,7 @@ class ExternalSource:
                 return
             yield item
 
-    def released(self) -> None:
+    def _released(self) -> None:
         """No longer bound to a captured loop."""
         self._loop, self._root = None, False
 

@@ -3,8 +3,10 @@
 Every function takes a Tensor, a Batch, a number, a list, a NumPy array or a tensor of another library. It returns a Tensor,
 or a Batch if one of its operands is a Batch. Operands broadcast as in NumPy, within each sample.
 
-Integers become float32 and float64 stays float64, except where a function says otherwise. float16, and booleans without
-numbers, raise RuntimeError, as in DALI.
+Integers become float32 and float64 stays float64, except where a function says otherwise.
+
+Raises RuntimeError for float16, for booleans without numbers (as in DALI), for text and for samples that do not broadcast;
+ValueError for None and for batches of different sizes; OverflowError for Python integers beyond 32 bits.
 
 >>> import ndd
 >>> ndd.math.sqrt(ndd.tensor([1, 4, 9])).torch()

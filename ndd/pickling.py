@@ -12,7 +12,7 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 def pickle_by_value(fun: _Function) -> _Function:
     """The function as it is. In DALI it marks what is sent to the processes of a parallel `external_source` with its code;
-    here sources run in the process of the pipeline. TypeError for what is no function.
+    here sources run in the process of the pipeline. TypeError for what is not a function.
 
     >>> import ndd.pickling
     >>> @ndd.pickling.pickle_by_value

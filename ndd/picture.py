@@ -90,7 +90,8 @@ def picture(
 
     At most 64 images are shown. Needs Pillow.
 
-    Raises ValueError if an argument does not have one entry for each image, and for images of other shapes.
+    Raises TypeError for other values, ValueError if an argument does not have one entry for each image, and for images of other
+    shapes.
 
     >>> import ndd, numpy as np
     >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")

@@ -45,7 +45,7 @@ class ReadAhead(Generic[T]):
     * Ctrl-C at any step of `next` loses nothing and doubles nothing: the next call gives what the interrupted one would have
       given.
     * The thread ends after the call it works on when `stop` is called, when the owner dies, and when the program ends.
-    * A forked child goes on with a thread of its own; a call that was under way in the parent is made anew.
+    * A forked child goes on with a thread of its own; a call that was under way in the parent is made again.
 
     Only one thread at a time may ask for results.
 
@@ -82,7 +82,7 @@ class ReadAhead(Generic[T]):
             self._finalizer.atexit = False  # `_running` ends all of them, and waits
 
     def _new_process(self) -> None:
-        """Sets up what belongs to a process. In a forked child the threads are gone, and locks may be held for ever."""
+        """Sets up what belongs to a process. In a forked child the threads are gone, and locks may be held forever."""
         self._lock = threading.RLock()  # a finaliser, which the collector may run on any of the threads, calls `stop`
         self._task = threading.Condition(self._lock)  # for the threads: there is something to do
         self._ready = SignalSafeCondition(self._lock)  # for who asks: a result is ready
@@ -180,7 +180,7 @@ class ReadAhead(Generic[T]):
             taken: list[Any] = []
             try:
                 self._serve_once(taken)
-            except (MemoryError, RuntimeError):  # not even a lock can be had: no reason to let others wait for ever
+            except (MemoryError, RuntimeError):  # not even a lock can be had: no reason to let others wait forever
                 time.sleep(_RETRY_SECONDS)
                 with self._lock:
                     for task in taken:

@@ -53,7 +53,9 @@ def show(
         ratio: boxes are fractions of the image's width and height; False: pixels.
         tile: the longer side of each image, in pixels.
 
-    Needs Pillow. Raises ValueError if an argument does not have one entry for each image.
+    Needs Pillow.
+
+    Raises TypeError for other values, ValueError if an argument does not have one entry for each image.
 
     >>> import ndd
     >>> photos = [ndd.demo.photo("cat"), ndd.demo.photo("coffee")]

@@ -1,4 +1,4 @@
-"""What pipelines give, where code for DALI imports it from: `TensorCPU`, `TensorListCPU`, `TensorGPU`, `TensorListGPU`."""
+"""The outputs of pipelines, where code for DALI imports them from: `TensorCPU`, `TensorListCPU`, `TensorGPU`, `TensorListGPU`."""
 
 from ndd.pipeline.outputs import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 

@@ -87,6 +87,8 @@ def VarLenFeature(*arguments: Any) -> Feature:
         *arguments: an element type (`int64` or `float32`) and a default value, with a partial shape before them or
             without.
 
+    Raises TypeError for another number of arguments, RuntimeError for extents and default values that do not fit.
+
     >>> from ndd import tfrecord
     >>> tfrecord.VarLenFeature([4], tfrecord.float32, 0.0)
     VarLenFeature((4,), float32, 0.0)

@@ -188,6 +188,8 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
     Args:
         framework_type: a NumPy or torch dtype, a NumPy scalar class, or a name such as "float32".
 
+    Raises TypeError for a type that DALI does not have.
+
     >>> from ndd import types
     >>> types.to_dali_type("float32").name
     'FLOAT'
@@ -228,6 +230,8 @@ class Constant:
     A constant of several numbers has the operators and methods of a node.
 
     A NumPy array of integers outside 32 bits without a `dtype` raises OverflowError when the constant becomes a batch.
+
+    Raises TypeError for what is no number, list of numbers or array.
 
     >>> import ndd
     >>> ndd.types.Constant([1, 2], dtype=ndd.types.FLOAT).dtype.name

@@ -28,10 +28,10 @@ def load_every_module() -> dict[str, Any]:
 
 def public(package: Any, path: str) -> Any:
     """`package.random.uniform` for "random.uniform"; None if there is no such name."""
-    found = package
+    result = package
     for name in path.split("."):
-        found = getattr(found, name, None)
-    return found
+        result = getattr(result, name, None)
+    return result
 
 
 def cases_of(path: str, op: Any) -> list[Case]:
@@ -77,12 +77,12 @@ def call(
 
 def call_with(package: Any, function: Any, case: Case, values: list[Any], form: str, /, **more: Any) -> tuple[Any, ...]:
     """As `call`, with inputs made already."""
-    given = {k: package.batch(v.values) if isinstance(v, EachSample) else v for k, v in case.args.items()}
+    arguments = {k: package.batch(v.values) if isinstance(v, EachSample) else v for k, v in case.args.items()}
     if not values and form != "one":
-        given["batch_size"] = N
+        arguments["batch_size"] = N
     if is_random(package, function):
-        given["rng"] = package.random.RNG(seed=1234)
-    out = function(*values, **{**given, **more})
+        arguments["rng"] = package.random.RNG(seed=1234)
+    out = function(*values, **{**arguments, **more})
     return out if isinstance(out, tuple) else (out,)
 
 

@@ -126,16 +126,16 @@ def drawn_arguments(rng: np.random.Generator, ranges: dict[str, tuple[Any, Any]]
 @functools.cache
 def table() -> dict[str, list[Case]]:
     """The cases of each operator that has some of its own, of all test files; the kinds of their inputs join `KINDS`."""
-    found: dict[str, list[Case]] = {}
+    result: dict[str, list[Case]] = {}
     for file in sorted(_TESTS.rglob("test_*.py")):
         if re.search("^REGISTRY_CASES ", file.read_text(encoding="utf-8"), re.MULTILINE):
             module = _imported(file)
             inputs = getattr(module, "REGISTRY_INPUTS", {})
-            twice = found.keys() & module.REGISTRY_CASES.keys() | KINDS.keys() & inputs.keys()
+            twice = result.keys() & module.REGISTRY_CASES.keys() | KINDS.keys() & inputs.keys()
             assert not twice, f"{file}: {sorted(twice)} stand in another file too"
-            found.update(module.REGISTRY_CASES)
+            result.update(module.REGISTRY_CASES)
             KINDS.update(inputs)
-    return found
+    return result
 
 
 def _imported(file: Path) -> Any:

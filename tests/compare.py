@@ -52,21 +52,21 @@ def check_same(
 
 
 def differences(
-    found: Any, expected: Any, tolerance: float = 0.0, close: Callable[..., None] | None = None
+    actual: Any, expected: Any, tolerance: float = 0.0, close: Callable[..., None] | None = None
 ) -> str | None:
     """What differs, in words; None if nothing does."""
-    if isinstance(found, Exception) or isinstance(expected, Exception):
-        if type(found) is not type(expected):
-            return f"ndd gives {_brief(found)}, DALI {_brief(expected)}"
+    if isinstance(actual, Exception) or isinstance(expected, Exception):
+        if type(actual) is not type(expected):
+            return f"ndd gives {_brief(actual)}, DALI {_brief(expected)}"
         return None
     if isinstance(expected, tuple | list):
         return next(
-            filter(None, (differences(*pair, tolerance, close) for pair in zip(found, expected, strict=True))), None
+            filter(None, (differences(*pair, tolerance, close) for pair in zip(actual, expected, strict=True))), None
         )
     for name in ("layout", "dtype"):
-        if str(getattr(found, name)) != str(getattr(expected, name)):
-            return f"{name}: ndd {getattr(found, name)}, DALI {getattr(expected, name)}"
-    for i, (a, b) in enumerate(zip(arrays_of(found), arrays_of(expected), strict=True)):
+        if str(getattr(actual, name)) != str(getattr(expected, name)):
+            return f"{name}: ndd {getattr(actual, name)}, DALI {getattr(expected, name)}"
+    for i, (a, b) in enumerate(zip(arrays_of(actual), arrays_of(expected), strict=True)):
         if a.shape != b.shape:
             return f"sample {i}: shape {a.shape}, DALI {b.shape}"
         if close is not None:
@@ -92,11 +92,11 @@ def _brief(value: Any) -> str:
 
 
 def assert_same_values(
-    found: list[np.ndarray], expected: list[np.ndarray], relative: float = 1e-5, off_by_one: float = 0.0
+    actual: list[np.ndarray], expected: list[np.ndarray], relative: float = 1e-5, off_by_one: float = 0.0
 ) -> None:
     """Equal shapes; floats within `relative` of the largest number; integers off by 1 in at most a share."""
-    assert len(found) == len(expected)
-    for i, (a, b) in enumerate(zip(found, expected, strict=True)):
+    assert len(actual) == len(expected)
+    for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
         assert a.shape == b.shape, f"sample {i}: shape {a.shape}, expected {b.shape}"
         assert a.dtype == b.dtype, f"sample {i}: {a.dtype}, expected {b.dtype}"
         if not a.size:
@@ -128,20 +128,20 @@ def _assert_nearly_equal(a: np.ndarray, b: np.ndarray, off_by_one: float, i: int
     assert share <= off_by_one, f"sample {i}: {share:.1%} of the elements are off by one"
 
 
-def assert_same(found: np.ndarray, wanted: np.ndarray, relative: float = 1e-5) -> None:
+def assert_same(actual: np.ndarray, wanted: np.ndarray, relative: float = 1e-5) -> None:
     """Equal integers, floats within `relative`; NaN equals NaN."""
-    assert found.dtype == wanted.dtype
-    assert found.shape == wanted.shape
+    assert actual.dtype == wanted.dtype
+    assert actual.shape == wanted.shape
     if wanted.dtype.kind == "f":
         with np.errstate(all="ignore"):
-            wide_found, wide_wanted = found.astype(np.float64), wanted.astype(np.float64)
+            wide_found, wide_wanted = actual.astype(np.float64), wanted.astype(np.float64)
             same = wide_found == wide_wanted
             same |= np.isnan(wide_found) & np.isnan(wide_wanted)
             same |= np.abs(wide_found - wide_wanted) <= relative * np.abs(wide_wanted)
     else:
-        same = found == wanted
+        same = actual == wanted
     wrong = np.flatnonzero(~same)
-    assert not len(wrong), f"{len(wrong)} differ, first {wrong[0]}: {found.flat[wrong[0]]} != {wanted.flat[wrong[0]]}"
+    assert not len(wrong), f"{len(wrong)} differ, first {wrong[0]}: {actual.flat[wrong[0]]} != {wanted.flat[wrong[0]]}"
 
 
 def assert_all_equal(values: Iterable[Any], expected: Iterable[Any]) -> None:
@@ -153,7 +153,7 @@ def assert_all_equal(values: Iterable[Any], expected: Iterable[Any]) -> None:
 
 def same_where(known: Any) -> Callable[[np.ndarray, np.ndarray], None]:
     """`assert_same` of some elements."""
-    return lambda found, wanted: assert_same(found[known], wanted[known])
+    return lambda actual, wanted: assert_same(actual[known], wanted[known])
 
 
 def value(module: Any, samples: list[np.ndarray], layout: str | None, batched: bool) -> Any:

@@ -124,6 +124,18 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """What a file of tests leaves behind, such as imports and compiled kernels, stays as well. Each search for garbage would
+    else take half a second, and many tests ask for some."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is not None and nextitem.path != item.path:
+            gc.collect()
+            gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def dali() -> Any:
     """DALI's dynamic mode, the oracle."""

@@ -116,8 +116,8 @@ _one_at_a_time = threading.Lock()
 
 def cache_folder() -> Path:
     """Where built kernels are kept between runs."""
-    found = os.environ.get("NDD_TEST_KERNELS")
-    folder = Path(found) if found else Path(tempfile.gettempdir()) / f"ndd-emulated-kernels-{os.getuid()}"
+    result = os.environ.get("NDD_TEST_KERNELS")
+    folder = Path(result) if result else Path(tempfile.gettempdir()) / f"ndd-emulated-kernels-{os.getuid()}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

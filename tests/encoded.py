@@ -58,7 +58,7 @@ def made() -> dict[str, np.ndarray]:
     two = Image.fromarray(rgb).quantize(16)
     held = io.BytesIO()
     two.save(held, "PNG")
-    found = {
+    result = {
         "420.jpg": encode(rgb, "JPEG", quality=90),
         "444.jpg": encode(rgb, "JPEG", quality=90, subsampling=0),
         "422_progressive.jpg": encode(rgb, "JPEG", quality=80, subsampling=1, progressive=True),
@@ -83,11 +83,11 @@ def made() -> dict[str, np.ndarray]:
         "rgb.jp2": encode(rgb, "JPEG2000"),
     }
     for orientation in range(1, 9):
-        found[f"turned_{orientation}.jpg"] = encode(rgb, "JPEG", orientation=orientation)
+        result[f"turned_{orientation}.jpg"] = encode(rgb, "JPEG", orientation=orientation)
     for kind in ("PNG", "WEBP", "TIFF"):
         for orientation in (3, 6):
-            found[f"turned_{orientation}.{kind.lower()}"] = encode(rgb, kind, orientation=orientation)
-    return found
+            result[f"turned_{orientation}.{kind.lower()}"] = encode(rgb, kind, orientation=orientation)
+    return result
 
 
 def cmyk() -> np.ndarray:
@@ -112,12 +112,12 @@ def rare() -> dict[str, np.ndarray]:
     p = photo()
     rgb, gray = np.ascontiguousarray(p[..., :3]), np.ascontiguousarray(p[..., 0])
     deep, deep_gray = p.astype(np.uint16) * 251, gray.astype(np.uint16) * 251
-    found: dict[str, np.ndarray] = {}
+    result: dict[str, np.ndarray] = {}
 
     def by_pillow(name: str, picture: Image.Image, kind: str, **options: Any) -> None:
         held = io.BytesIO()
         picture.save(held, kind, **options)
-        found[name] = np.frombuffer(held.getvalue(), np.uint8)
+        result[name] = np.frombuffer(held.getvalue(), np.uint8)
 
     palette = Image.fromarray(rgb).quantize(200)
     for compression in ("tiff_deflate", "packbits", "jpeg"):
@@ -128,10 +128,10 @@ def rare() -> dict[str, np.ndarray]:
     by_pillow("float.tif", Image.fromarray(gray.astype(np.float32) / 255), "TIFF")
     by_pillow("pages.tif", Image.fromarray(rgb), "TIFF", save_all=True, append_images=[Image.fromarray(gray)])
     for orientation in (2, 5, 6):
-        found[f"turned_{orientation}_8.tif"] = encode(rgb, "TIFF", orientation=orientation)
-        found[f"turned_{orientation}_16.tif"] = encode(deep_gray, "TIFF", orientation=orientation)
+        result[f"turned_{orientation}_8.tif"] = encode(rgb, "TIFF", orientation=orientation)
+        result[f"turned_{orientation}_16.tif"] = encode(deep_gray, "TIFF", orientation=orientation)
     for name, pixels in (("rgb_16", deep[..., :3]), ("rgba_16", deep), ("rgb_float", rgb.astype(np.float32) / 255)):
-        found[f"{name}.tif"] = cv2.imencode(".tif", pixels)[1].reshape(-1)
+        result[f"{name}.tif"] = cv2.imencode(".tif", pixels)[1].reshape(-1)
 
     by_pillow("palette.bmp", palette, "BMP")
     by_pillow("bilevel.bmp", Image.fromarray(gray > 128), "BMP")
@@ -139,19 +139,19 @@ def rare() -> dict[str, np.ndarray]:
     by_pillow("32_bits.bmp", Image.fromarray(p), "BMP")
     top_down = bytearray(encode(rgb, "BMP").tobytes())
     top_down[22:26] = (-40).to_bytes(4, "little", signed=True)
-    found["top_down.bmp"] = np.frombuffer(bytes(top_down), np.uint8)
+    result["top_down.bmp"] = np.frombuffer(bytes(top_down), np.uint8)
     words = (rgb[::-1].astype(np.uint16) >> [3, 2, 3]) @ np.array([1 << 11, 1 << 5, 1], np.uint16)
     start = b"BM" + np.array([66 + words.size * 2, 0, 66, 40, 56, 40, 1 | 16 << 16, 3, words.size * 2], "<u4").tobytes()
     masks = np.array([0, 0, 0, 0, 0xF800, 0x7E0, 0x1F], "<u4").tobytes()
-    found["565.bmp"] = np.frombuffer(start + masks + words.astype("<u2").tobytes(), np.uint8)
+    result["565.bmp"] = np.frombuffer(start + masks + words.astype("<u2").tobytes(), np.uint8)
 
     for name, magic, largest, pixels in (
         ("max_100.pgm", b"P5", 100, gray % 101), ("max_100.ppm", b"P6", 100, rgb % 101),
         ("max_1000.pgm", b"P5", 1000, (deep_gray % 1001).astype(">u2")), ("16.pgm", b"P5", 65535, deep_gray.astype(">u2")),
         ("16.ppm", b"P6", 65535, deep[..., :3].astype(">u2")),
     ):  # fmt: skip
-        found[name] = np.frombuffer(b"%s # c\n56 40\n%d\n" % (magic, largest) + pixels.tobytes(), np.uint8)
-    found["ascii.pbm"] = np.frombuffer(b"P1\n56 40\n" + b" ".join(b"%d" % v for v in (gray > 128).ravel()), np.uint8)
+        result[name] = np.frombuffer(b"%s # c\n56 40\n%d\n" % (magic, largest) + pixels.tobytes(), np.uint8)
+    result["ascii.pbm"] = np.frombuffer(b"P1\n56 40\n" + b" ".join(b"%d" % v for v in (gray > 128).ravel()), np.uint8)
     by_pillow("bilevel.pbm", Image.fromarray(photo(33, 47)[..., 0] > 128), "PPM")
 
     for name, picture in (("rgb", rgb), ("gray", gray), ("rgba", p), ("gray_16", deep_gray)):
@@ -159,9 +159,9 @@ def rare() -> dict[str, np.ndarray]:
         by_pillow(f"{name}_tiles.jp2", of, "JPEG2000", tile_size=(32, 32))
         by_pillow(f"{name}_lossy.jp2", of, "JPEG2000", irreversible=True, quality_mode="rates", quality_layers=[10])
         by_pillow(f"{name}.j2k", of, "JPEG2000", no_jp2=True)
-    found["rgb_16.jp2"] = cv2.imencode(".jp2", deep[..., :3])[1].reshape(-1)
+    result["rgb_16.jp2"] = cv2.imencode(".jp2", deep[..., :3])[1].reshape(-1)
     by_pillow("ycc.jp2", Image.fromarray(rgb).convert("YCbCr"), "JPEG2000")
-    return found
+    return result
 
 
 def banded_tiff(

@@ -72,13 +72,13 @@ class Answers(http.server.BaseHTTPRequestHandler):
             )
             blobs += "".join(f"<BlobPrefix><Name>{escape(name)}</Name></BlobPrefix>" for name in folders)
             return f"<EnumerationResults><Blobs>{blobs}</Blobs><NextMarker/></EnumerationResults>".encode()
-        found = "".join(
+        result = "".join(
             f"<Contents><Key>{escape(key)}</Key><LastModified>2024-01-01T00:00:00.000Z</LastModified>"
             f'<ETag>"1"</ETag><Size>{len(self.objects[key])}</Size></Contents>'
             for key in files
         )
-        found += "".join(f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>" for name in folders)
-        return f"<ListBucketResult><IsTruncated>false</IsTruncated>{found}</ListBucketResult>".encode()
+        result += "".join(f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>" for name in folders)
+        return f"<ListBucketResult><IsTruncated>false</IsTruncated>{result}</ListBucketResult>".encode()
 
 
 @contextlib.contextmanager

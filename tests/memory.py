@@ -5,16 +5,20 @@ import gc
 import psutil
 
 
-def least_growth(run, parts=4):
-    """Calls `run` some times and gives the least growth of the process in one of these, in bytes.
+def resident():
+    """Bytes of the process in memory."""
+    return psutil.Process().memory_info().rss
+
+
+def least_growth(run, parts=4, size=resident):
+    """Calls `run` some times and gives the least growth of `size()` in one of these: of the process, in bytes.
 
     Threads of other tests may allocate meanwhile, and the allocator keeps what they free; a leak shows in every part.
     """
-    process = psutil.Process()
     grown = []
     for _ in range(parts):
-        before = process.memory_info().rss
+        before = size()
         run()
         gc.collect()
-        grown.append(process.memory_info().rss - before)
+        grown.append(size() - before)
     return min(grown)

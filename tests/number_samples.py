@@ -19,7 +19,7 @@ def samples(name: str, count: int = 200, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng([seed, NAMES.index(name)])
     if kind.kind == "b":
         return rng.integers(0, 2, count).astype(bool)
-    found = rng.integers(0, 256, count * kind.itemsize, dtype=np.uint8).view(kind).copy()
+    result = rng.integers(0, 256, count * kind.itemsize, dtype=np.uint8).view(kind).copy()
     small = rng.integers(0, 20, count).astype(kind)
     if kind.kind in "iu":
         info = np.iinfo(kind)
@@ -29,10 +29,10 @@ def samples(name: str, count: int = 200, seed: int = 0) -> np.ndarray:
     else:
         special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5, 2, 2.0**15], kind)
         small = (rng.standard_normal(count) * 10).astype(kind)
-        found[3::5] = rng.integers(-20, 20, len(found[3::5]))
-    found[::5] = rng.choice(special, len(found[::5]))
-    found[1::5] = small[1::5]
-    return found
+        result[3::5] = rng.integers(-20, 20, len(result[3::5]))
+    result[::5] = rng.choice(special, len(result[::5]))
+    result[1::5] = small[1::5]
+    return result
 
 
 def borders(name: str) -> np.ndarray:

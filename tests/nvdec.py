@@ -14,10 +14,10 @@ def copy(frame, size, target):
     kind, shift = (np.uint16, 6) if wide else (np.uint8, 0)
     planes = [np.frombuffer(p, np.uint8).reshape(-1, p.line_size).view(kind) << shift for p in frame.planes]
     rows, columns = -(-height // 2), -(-width // 2)
-    made = np.full((3 * rows, 2 * columns), 0xA5, kind)
-    made[:height, :width] = planes[0][:height, :width]
-    made[2 * rows :, 0::2], made[2 * rows :, 1::2] = (plane[:rows, :columns] for plane in planes[1:])
-    ctypes.memmove(target, made.ctypes.data, made.nbytes)
+    result = np.full((3 * rows, 2 * columns), 0xA5, kind)
+    result[:height, :width] = planes[0][:height, :width]
+    result[2 * rows :, 0::2], result[2 * rows :, 1::2] = (plane[:rows, :columns] for plane in planes[1:])
+    ctypes.memmove(target, result.ctypes.data, result.nbytes)
 
 
 def put_in_place(monkeypatch):
@@ -59,11 +59,11 @@ class Decoder:
                 packet = av.Packet(part.tobytes())
                 packet.pts = time
             sent += 1
-            found = self.context.decode(packet)
+            result = self.context.decode(packet)
             if packet is None:
                 self.context.flush_buffers()
-            type(self).copies += len(found)
-            for frame in found:
+            type(self).copies += len(result)
+            for frame in result:
                 if frame.is_corrupt:
                     raise _nvdec.Refused("damaged")
                 last = frame.pts

@@ -43,19 +43,19 @@ class Draw:
         """One of the ways to give the size."""
         pick, way = self.pick, self.pick.randrange(5)
         if way < 2:
-            given: dict[str, Any] = {"size": self.vector(self.extent)}
+            options: dict[str, Any] = {"size": self.vector(self.extent)}
         elif way == 2:
-            given = {f"resize_{a}": self.scalar(self.extent) for a in pick.choice(["x", "y", "xy", "xyz", "z"])}
+            options = {f"resize_{a}": self.scalar(self.extent) for a in pick.choice(["x", "y", "xy", "xyz", "z"])}
         else:
-            given = {pick.choice(["resize_shorter", "resize_longer"]): self.scalar(lambda: abs(self.extent()))}
+            options = {pick.choice(["resize_shorter", "resize_longer"]): self.scalar(lambda: abs(self.extent()))}
         if way < 3 and pick.random() < 0.6:
-            given["mode"] = pick.choice(["default", "stretch", "not_larger", "not_smaller"])
-        given["max_size"] = float(pick.randint(5, 60))
+            options["mode"] = pick.choice(["default", "stretch", "not_larger", "not_smaller"])
+        options["max_size"] = float(pick.randint(5, 60))
         if pick.random() < 0.3:
-            given["max_size"] = [float(pick.randint(5, 60)) for _ in self.spatial]
+            options["max_size"] = [float(pick.randint(5, 60)) for _ in self.spatial]
         if pick.random() < 0.3:
-            given["subpixel_scale"] = False
-        return given
+            options["subpixel_scale"] = False
+        return options
 
     def region(self) -> dict[str, Any]:
         """A region of interest, absolute or relative, possibly reversed and partly outside."""
@@ -70,27 +70,27 @@ class Draw:
     def filters(self, nearest: bool = False) -> dict[str, Any]:
         """Interpolation types and antialiasing."""
         choice = (0, *FILTERS) if nearest else FILTERS
-        given: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if self.pick.random() < 0.7:
-            given["interp_type"] = self.scalar(lambda: self.pick.choice(choice))
+            options["interp_type"] = self.scalar(lambda: self.pick.choice(choice))
         for name in ("min_filter", "mag_filter"):
             if self.pick.random() < 0.2:
-                given[name] = self.pick.choice(choice)
+                options[name] = self.pick.choice(choice)
         if self.pick.random() < 0.3:
-            given["antialias"] = False
-        return given
+            options["antialias"] = False
+        return options
 
-    def scalar(self, one: Callable[[], Any]) -> Any:
+    def scalar(self, item: Callable[[], Any]) -> Any:
         """A number, or one for each sample."""
         if self.pick.random() < 0.5:
-            return one()
+            return item()
         return EachSample(
-            [np.array(one(), np.float32 if isinstance(one(), float) else np.int32) for _ in range(self.n)]
+            [np.array(item(), np.float32 if isinstance(item(), float) else np.int32) for _ in range(self.n)]
         )
 
-    def vector(self, one: Callable[[], float]) -> Any:
+    def vector(self, item: Callable[[], float]) -> Any:
         """A number for each axis, for all samples or for each."""
-        row = lambda: [one() for _ in self.spatial]  # noqa: E731
+        row = lambda: [item() for _ in self.spatial]  # noqa: E731
         if self.pick.random() < 0.5:
             return row()
         return EachSample([np.array(row(), np.float32) for _ in range(self.n)])
@@ -117,7 +117,7 @@ def interpolation(module: Any, number: int) -> Any:
 
 def given(module: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments as objects of the module."""
-    found = {}
+    result = {}
     for name, value in arguments.items():
         if name in ("interp_type", "min_filter", "mag_filter"):
             if isinstance(value, EachSample):
@@ -128,5 +128,5 @@ def given(module: Any, arguments: dict[str, Any]) -> dict[str, Any]:
             value = module.batch(value.values)
         elif name == "dtype":
             value = getattr(module, value)
-        found[name] = value
-    return found
+        result[name] = value
+    return result

@@ -13,20 +13,20 @@ Scenario = Callable[[Any, Callable[[Callable[[], Any]], None]], None]
 
 def outcomes(scenario: Scenario, package: Any) -> list[Any]:
     """What each `do(call)` of `scenario(package, do)` gave: a plain value, or the type of its error; with warnings."""
-    found: list[Any] = []
+    result: list[Any] = []
 
     def do(call: Callable[[], Any]) -> None:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             try:
-                given = plain(call())
+                arguments = plain(call())
             except Exception as error:  # a JSONDecodeError is a ValueError as well
-                given = ValueError if isinstance(error, ValueError) else type(error)
+                arguments = ValueError if isinstance(error, ValueError) else type(error)
         about = [w for w in told if "epoch before was not finished" not in str(w.message)]
-        found.append((given, [w.category for w in about if w.category is UserWarning]))
+        result.append((arguments, [w.category for w in about if w.category is UserWarning]))
 
     scenario(package, do)
-    return found
+    return result
 
 
 def plain(value: Any) -> Any:

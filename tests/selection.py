@@ -22,11 +22,13 @@ LONG = (
     "test_ported_code.py::test_a_program_gives_what_it_gives_with_dali[volumes-]",
     "test_pictures.py::test_as_with_dali[warp_of_volumes]",
     "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds1]",
+    "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds2]",
     "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds3]",
     "test_published.py::test_speech_is_the_logarithm_of_librosas_mel_bands",
     "test_notebooks.py::test_notebook_runs[from_torchvision]",
-    "test_seeds.py::test_in_workers_of_a_data_loader[spawn]",
+    "test_seeds.py::test_in_workers_of_a_data_loader[spawn-tensor]",
     "test_pages.py::test_code_runs_and_prints_what_it_says[cookbook/ddp.md]",
+    "test_pages.py::test_code_runs_and_prints_what_it_says[cookbook/lightning.md]",
     "test_bench.py::test_first_call_from_an_empty_and_a_filled_cache",
     "test_bench.py::test_first_calls_of_the_table",
     "test_installation.py::test_wheel_and_sdist_hold_what_the_library_reads",
@@ -47,7 +49,6 @@ LONG = (
     "test_memory.py::test_memory_pressure_is_not_damage[.tif]",
     "test_memory.py::test_memory_pressure_is_not_damage[.gif]",
     "test_read_ahead.py::test_the_interpreter_exits[os.fork",
-    "test_every_reader.py::test_a_started_worker_reads",
     "test_demo.py::test_the_embedded_set_is_learnt",
     "test_old_names.py::test_the_oracle_warns_too",
     "test_portable.py::test_real_files[without simplejpeg]",
@@ -108,8 +109,12 @@ LONG_LIKE = re.compile(
     r"test_every_place_resumes\[options[12]-.*-(VideoResize|experimental\.Video)\]"
     # Images and volumes stay; the other layouts are these, with their axes joined.
     r"|test_experimental_resize.py::test_as_resize\[(cpu|gpu)-.*-(CHW|FHWC|FCHW|CFHW|CDHW)\]"
-    # Loops that are left out share the log with those that stay.
+    # Loops that are left out share the log with those that stay, and orders are those of any reader.
     r"|test_worker_processes.py::test_the_loader_gives_what_it_gives_without_workers\[(fill|drop)-"
+    r"|test_worker_processes.py::test_the_loader_gives_what_it_gives_without_workers"
+    r"\[partial-(shuffle seed|shuffle_after_epoch|num_shards shard_id shuffle|num_shards stick_to_shard)\]"
+    # Of containers read from afar, one with and one without a shuffle stay.
+    r"|test_slow_store.py::test_the_rate_of_a_plain_client\[(MDS|Webdataset)-"
     # Kernels are built as C++ for each; of bytes they stay.
     r"|test_reductions.py::test_gpu_equals_cpu\[(i64|f32)-(mean|mean_square|rms|max|std_dev)\]"
 )
@@ -135,7 +140,7 @@ _TYPES = re.compile(r"((u?int|b?float)\d+|[uif](1|2|4|8|16|32|64)|bf16|bool)")
 _USUAL = ("uint8", "u8", "u1", "float32", "f32", "f4")  # of bytes and float32 `python -m ndd compile` has kernels
 _TYPES_TRIED = 2  # of one parameter: kernels are compiled for each. Walks inside tests try a third one (`drawn_types`)
 # A test with more items than so many, such as one for each operator, runs for some unless it is cheap.
-_MANY, _SOME = 44, 20
+_MANY, _SOME = 44, 10
 _FOR_ALL = ("test_values", "test_against_the_oracle")  # each operator and each format is compared with DALI
 
 
@@ -157,8 +162,8 @@ def _turn(name: str, subject: str) -> float:
 def combinations(items: list[Any]) -> set[str]:
     """The node ids that run: of a test with several parameters, combinations in which each value of each parameter occurs.
 
-    Of parameters that are element types some values do (`drawn_types`), and of tests with very many items some items: for other
-    operators in each test. They are drawn by a seed that is the test's own.
+    Of parameters that are element types some values do (`drawn_types`), of tests with very many items some items, for other
+    operators in each test, and of a test with the mark `drawn` so many. They are drawn by a seed that is the test's own.
     """
     tests: dict[str, list[Any]] = {}
     for item in items:
@@ -177,8 +182,8 @@ def combinations(items: list[Any]) -> set[str]:
                 chosen.add(item.nodeid)
                 tried |= own
         mine = sorted(item.nodeid for item in its_items if item.nodeid in chosen)
-        if len(mine) > _MANY and name.rpartition("::")[2] not in _FOR_ALL and not _is_cheap(its_items[0]):
-            chosen.difference_update(random.Random(name).sample(mine, len(mine) - _SOME))
+        most = _most(its_items[0], name.rpartition("::")[2], len(mine))
+        chosen.difference_update(random.Random(name).sample(mine, max(0, len(mine) - most)))
     return chosen
 
 
@@ -189,6 +194,15 @@ def _types_left_out(values: set[tuple[str, Any]], subject: str) -> set[tuple[str
         types = sorted(v for name, v in values if name == parameter and isinstance(v, str) and _TYPES.fullmatch(v))
         left_out |= {(parameter, v) for v in set(types).difference(drawn_types(types, _TYPES_TRIED, subject))}
     return left_out
+
+
+def _most(item: Any, test: str, count: int) -> int:
+    """How many of the `count` items of a test may run, of which this is one."""
+    if marked := item.get_closest_marker("drawn"):
+        return marked.args[0]
+    if count <= _MANY or test in _FOR_ALL or _is_cheap(item):
+        return count
+    return _SOME
 
 
 def _is_cheap(item: Any) -> bool:

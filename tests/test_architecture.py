@@ -71,7 +71,7 @@ def imports_of(path):
     """(module name, is it at the top of the file, line) of every import that runs, type-checking ones left out."""
     tree = ast.parse(path.read_text())
     package = ("ndd", *path.relative_to(PACKAGE).parts[:-1])
-    found = []
+    result = []
 
     def visit(node, top):
         for child in ast.iter_child_nodes(node):
@@ -84,16 +84,16 @@ def imports_of(path):
                     visit(other, top)
                 continue
             if isinstance(child, ast.Import):
-                found.extend((alias.name, top, child.lineno) for alias in child.names)
+                result.extend((alias.name, top, child.lineno) for alias in child.names)
             elif isinstance(child, ast.ImportFrom):
                 base = child.module or ""
                 if child.level:
                     base = ".".join([*package[: len(package) - child.level + 1], base]).rstrip(".")
-                found.extend((f"{base}.{alias.name}", top, child.lineno) for alias in child.names)
+                result.extend((f"{base}.{alias.name}", top, child.lineno) for alias in child.names)
             visit(child, top and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
 
     visit(tree, True)
-    return found
+    return result
 
 
 def assert_none(faults):

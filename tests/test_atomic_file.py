@@ -39,8 +39,8 @@ def test_nothing_changes_before_the_end(tmp_path):
 
 
 def test_two_writers_and_no_folder(tmp_path):
-    with atomic_file(tmp_path / "a") as one, atomic_file(tmp_path / "a") as other:
-        one.write(b"1" * 10)
+    with atomic_file(tmp_path / "a") as item, atomic_file(tmp_path / "a") as other:
+        item.write(b"1" * 10)
         other.write(b"2")
     assert (tmp_path / "a").read_bytes() == b"1" * 10  # whose block ended last
     with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "none" / "a") as file:

@@ -52,18 +52,18 @@ def alone():
 
 def test_dispatch(alone, monkeypatch):
     monkeypatch.setattr(dispatch, "_CALLS", 16)
-    found = list(dispatch.measure(alone))
-    assert [r.unit for r in found] == ["us"] * 4
-    assert all(0 < r.ndd < 1e5 for r in found)
-    assert all(r.ratio is None for r in found)
+    actual = list(dispatch.measure(alone))
+    assert [r.unit for r in actual] == ["us"] * 4
+    assert all(0 < r.ndd < 1e5 for r in actual)
+    assert all(r.ratio is None for r in actual)
 
 
 def test_torchvision(alone):
     """Both sides give images a second of a recipe, or ndd's alone where torchvision is not installed."""
-    found = list(recipes_of_torchvision.measure(alone, None, batch_size=4, images=8, only="val"))
-    assert [result.unit for result in found] == ["images/s"]
-    assert found[0].ndd > 0
-    assert found[0].dali is None or found[0].ratio > 0
+    actual = list(recipes_of_torchvision.measure(alone, None, batch_size=4, images=8, only="val"))
+    assert [result.unit for result in actual] == ["images/s"]
+    assert actual[0].ndd > 0
+    assert actual[0].dali is None or actual[0].ratio > 0
 
 
 def test_cold(alone, monkeypatch, capsys):
@@ -83,11 +83,11 @@ def test_cold(alone, monkeypatch, capsys):
 
     monkeypatch.setattr(cold, "_times", faked)
     alone.libraries["DALI"] = None
-    found = list(cold.measure(alone, None))
+    actual = list(cold.measure(alone, None))
     assert asked == [("ndd", None), ("DALI", None), ("ndd", "0"), ("ndd", None)]
-    assert [r.ndd for r in found] == [0.1, 50, 100, 200, 300, None, 0.05, 100, 200, 400, 600, 0.05]
-    assert [r.dali for r in found] == 2 * [0.1, 50, 100, 200, 300, 0.1]
-    assert found[5].name == "to 80 % of the warm rate; empty cache, CPU, 2 threads"
+    assert [r.ndd for r in actual] == [0.1, 50, 100, 200, 300, None, 0.05, 100, 200, 400, 600, 0.05]
+    assert [r.dali for r in actual] == 2 * [0.1, 50, 100, 200, 300, 0.1]
+    assert actual[5].name == "to 80 % of the warm rate; empty cache, CPU, 2 threads"
 
 
 def test_a_rate_is_reached_when_it_lasts():
@@ -109,12 +109,12 @@ def test_speech(alone):
 
 
 def test_loop(alone):
-    found, spent, *threads = loop.measure(alone, None, batch_sizes=[8], images=16, only="resize")
+    actual, spent, *threads = loop.measure(alone, None, batch_sizes=[8], images=16, only="resize")
     assert spent.unit == "ms"
     assert spent.ndd > 0
-    assert found.unit == "images/s"
-    assert found.ndd > 1
-    assert "2 threads" in found.name
+    assert actual.unit == "images/s"
+    assert actual.ndd > 1
+    assert "2 threads" in actual.name
     assert all("of the threads ndd-" in thread.name for thread in threads)
 
 
@@ -126,9 +126,9 @@ def test_augment(alone):
 
 
 def test_detection(alone):
-    (found,) = detection.measure(alone, None, batch_size=4, images=8)
-    assert found.unit == "images/s"
-    assert found.ndd > 0.1
+    (actual,) = detection.measure(alone, None, batch_size=4, images=8)
+    assert actual.unit == "images/s"
+    assert actual.ndd > 0.1
     boxes = np.array(detection.anchors()).reshape(-1, 4)
     assert len(boxes) == 8732  # of SSD300
     assert (boxes[:, :2] < boxes[:, 2:]).all()
@@ -137,19 +137,19 @@ def test_detection(alone):
 @pytest.mark.parametrize("part", ["threads", "abandoned", "exceptions"])
 def test_soak(alone, part):
     """A short piece of each part that counts failures. Memory says nothing after so few iterations."""
-    found = list(soak.measure(alone, None, count=16, only=part))
-    assert [r.ndd for r in found if r.target == "0"] == [0.0], found
-    assert any(r.unit.startswith("kB") for r in found) == (part in ("abandoned", "exceptions"))
+    actual = list(soak.measure(alone, None, count=16, only=part))
+    assert [r.ndd for r in actual if r.target == "0"] == [0.0], actual
+    assert any(r.unit.startswith("kB") for r in actual) == (part in ("abandoned", "exceptions"))
 
 
 @pytest.mark.oracle
 def test_operators(dali):
     setting = Setting("cpu", 1, {"ndd": ndd, "DALI": dali}, rounds=1, seconds=0.0)
-    (found,) = operators.measure(setting, None, batch_size=2, only="reshape")
-    assert found.name == "reshape, 2 samples, CPU"
-    assert found.ndd > 0
-    assert found.dali > 0
-    assert found.target == ""
+    (actual,) = operators.measure(setting, None, batch_size=2, only="reshape")
+    assert actual.name == "reshape, 2 samples, CPU"
+    assert actual.ndd > 0
+    assert actual.dali > 0
+    assert actual.target == ""
 
 
 def one_row(**sides: Any):
@@ -223,8 +223,8 @@ class OnItsGPU:
 
 @pytest.mark.parametrize("several", [False, True])
 def test_a_kernel_that_is_only_launched_is_not_compared_with_the_cpu(several):
-    made = (ndd.tensor([1]), OnItsGPU()) if several else OnItsGPU()
-    result = one_row(ndd=ndd, DALI=SimpleNamespace(flip=lambda images, horizontal: made))
+    output = (ndd.tensor([1]), OnItsGPU()) if several else OnItsGPU()
+    result = one_row(ndd=ndd, DALI=SimpleNamespace(flip=lambda images, horizontal: output))
     assert result.ndd > 0
     assert result.ratio is None
     assert (result.dali, result.target) == (None, "DALI: on its GPU only")
@@ -316,8 +316,8 @@ def test_the_last_line_sums_up(alone, monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_import_time(alone):
-    (found,) = start.measure_import(alone)
-    assert 0 < found.ndd < 5
+    (actual,) = start.measure_import(alone)
+    assert 0 < actual.ndd < 5
 
 
 @pytest.mark.slow
@@ -330,9 +330,9 @@ def test_first_call_from_an_empty_and_a_filled_cache(alone, monkeypatch):
 
 @pytest.mark.slow
 def test_first_calls_of_the_table(alone):
-    (found,) = start.measure_first_calls(alone, only="coord_flip")
-    assert found.ndd > 0
-    assert "of CPU time" in found.target
+    (actual,) = start.measure_first_calls(alone, only="coord_flip")
+    assert actual.ndd > 0
+    assert "of CPU time" in actual.target
 
 
 @pytest.mark.oracle
@@ -386,8 +386,8 @@ def test_rounds_alternate_and_give_medians():
         calls.append(name)
         return next(values[name])
 
-    found = rounds.interleaved({"a": lambda: side("a"), "b": lambda: side("b")}, 3)
-    assert found == {"a": 2.0, "b": 5.0}
+    actual = rounds.interleaved({"a": lambda: side("a"), "b": lambda: side("b")}, 3)
+    assert actual == {"a": 2.0, "b": 5.0}
     assert calls == list("abbaab")
 
 
@@ -416,12 +416,12 @@ def test_what_readers_are_measured_on_is_what_was_written(tmp_path):
 
 @pytest.mark.long
 def test_train(alone):
-    found = list(train.measure(alone, None, sides="synthetic, ndd", steps=2))
-    rate, share = found[0], next(r for r in found if "share of synthetic, ndd" in r.name)
+    actual = list(train.measure(alone, None, sides="synthetic, ndd", steps=2))
+    rate, share = actual[0], next(r for r in actual if "share of synthetic, ndd" in r.name)
     assert (rate.name[:23], rate.unit) == ("small network, batch 32", "images/s")
     assert rate.ndd > 0
-    assert share.ndd == pytest.approx(rate.ndd / found[1].dali)
-    assert {"cores", "GiB", "ms", "s"} <= {r.unit for r in found}
+    assert share.ndd == pytest.approx(rate.ndd / actual[1].dali)
+    assert {"cores", "GiB", "ms", "s"} <= {r.unit for r in actual}
 
 
 def test_train_tells_the_kernels_of_loading_from_those_of_the_network():
@@ -430,14 +430,14 @@ def test_train_tells_the_kernels_of_loading_from_those_of_the_network():
         "ndd": {"kernels": {"conv": 203.0, "resample": 2.0, "Memcpy HtoD": 13.0, "rare": 0.001}},
         "DALI pipeline": {"kernels": {"conv": 201.0, "warp": 30.0}},
     }
-    found = list(train._kernel_rows(measured))
-    assert (found[0].ndd, found[0].dali) == (pytest.approx(15.001), 30.0)
-    assert (found[1].ndd, found[1].dali) == (203.0, 200.0)
-    assert [(r.name.strip(), r.ndd) for r in found[2:]] == [("Memcpy HtoD", 13.0), ("resample", 2.0)]
+    actual = list(train._kernel_rows(measured))
+    assert (actual[0].ndd, actual[0].dali) == (pytest.approx(15.001), 30.0)
+    assert (actual[1].ndd, actual[1].dali) == (203.0, 200.0)
+    assert [(r.name.strip(), r.ndd) for r in actual[2:]] == [("Memcpy HtoD", 13.0), ("resample", 2.0)]
 
 
 def test_train_knows_its_sides(alone):
-    with pytest.raises(ValueError, match="--sides: 'tensorflow' is none of synthetic, ndd"):
+    with pytest.raises(ValueError, match=r"--sides: expected some of synthetic, ndd.*, got 'tensorflow'"):
         list(train.measure(alone, None, sides="ndd,tensorflow"))
 
 

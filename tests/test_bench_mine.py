@@ -87,9 +87,9 @@ def test_both_sides_of_the_command(script, tmp_path, capsys):
 )
 def test_ways_to_say_what_is_yours(own, script, capsys):
     mine_side.main(["yours", str(script(own)), "--threads", "1", "--rounds", "1"])
-    found = json.loads(capsys.readouterr().out)
-    assert found["images"] == len(list(Path(ndd.demo.photos()).rglob("*.jpg")))
-    assert found["rate"] > 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["images"] == len(list(Path(ndd.demo.photos()).rglob("*.jpg")))
+    assert result["rate"] > 0
 
 
 def test_an_epoch_may_be_left(script, capsys):

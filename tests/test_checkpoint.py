@@ -146,21 +146,21 @@ def files(m, do):
 )
 def test_as_dali(scenario, tmp_path, monkeypatch):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
-    found = []
+    result = []
     for name, package in (("ndd", ndd), ("dali", dali)):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
-        given = []
+        arguments = []
 
-        def do(call, given=given):
+        def do(call, arguments=arguments):
             try:
-                given.append(call())
+                arguments.append(call())
             except Exception as error:
-                given.append(ValueError if isinstance(error, ValueError) else type(error))
+                arguments.append(ValueError if isinstance(error, ValueError) else type(error))
 
         scenario(package, do)
-        found.append(given)
-    assert found[0] == found[1]
+        result.append(arguments)
+    assert result[0] == result[1]
 
 
 def test_words_of_errors():
@@ -204,7 +204,7 @@ def test_a_loop_goes_on(tmp_path):
         (tmp_path / f"{i}.txt").write_text(str(i))
     names = [str(tmp_path / f"{i}.txt") for i in range(10)]
 
-    def made():
+    def result():
         reader = ndd.readers.File(files=names, random_shuffle=True, enable_checkpointing=True)
         rng, own, c = ndd.random.RNG(seed=3), Own(), ndd.checkpoint.Checkpoint()
         return reader, rng, own, c
@@ -215,7 +215,7 @@ def test_a_loop_goes_on(tmp_path):
             noise = ndd.random.uniform(range=(0, 1), batch_size=3, rng=rng)
             yield labels.torch().flatten().tolist(), noise.torch().tolist(), own.value
 
-    reader, rng, own, c = made()
+    reader, rng, own, c = result()
     for op, name in ((reader, "reader"), (rng, None), (own, "own")):
         c.register(op, name)
     epoch = steps(reader, rng, own)
@@ -223,7 +223,7 @@ def test_a_loop_goes_on(tmp_path):
     c.collect()
     c.save(tmp_path / "{seq}.json")
     expected = list(epoch)
-    reader, rng, own, c = made()
+    reader, rng, own, c = result()
     c.load(tmp_path / "{seq}.json")
     for op, name in ((reader, "reader"), (rng, None), (own, "own")):
         c.register(op, name)

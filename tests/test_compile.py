@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+import warm_interpreter
 
 from ndd.__main__ import main
 from ndd._compiled.cpu_levels import LEVELS, environment
@@ -137,7 +138,7 @@ print(json.dumps([sorted(texts.values()), failed]))
 
 def test_kernel_texts_are_collected_without_the_gpu_of_the_machine():
     """On a machine with a GPU the launches' records went to real memory of it, by a copy between host addresses: SIGSEGV."""
-    told = subprocess.run([sys.executable, "-c", _AS_ON_A_GPU_MACHINE], capture_output=True, text=True, timeout=300)
+    told = warm_interpreter.run(_AS_ON_A_GPU_MACHINE)
     assert told.returncode == 0, told.stderr
     names, failed = json.loads(told.stdout)
     assert failed == {}

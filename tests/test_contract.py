@@ -39,11 +39,11 @@ def _outcome(make):
         return type(error)
 
 
-def _assert_equal(found, expected):
+def _assert_equal(result, expected):
     if isinstance(expected, type):
-        assert found is expected
+        assert result is expected
         return
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(result, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 

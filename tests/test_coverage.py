@@ -104,11 +104,11 @@ def test_what_dali_has_not_is_tested_by_a_file_of_its_own():
 
 def test_tested_means_cases_of_the_registry(rows):
     operators = load_every_module()
-    found = {row.name: row.tested for row in rows if row.devices}
-    assert set(found) | set(own_operators()) == set(operators)
-    assert found["resize"] == "with DALI, 4 cases"
-    assert found["jitter"] == "1 case"
-    assert found["dump_image"].startswith("ops/image/")
+    result = {row.name: row.tested for row in rows if row.devices}
+    assert set(result) | set(own_operators()) == set(operators)
+    assert result["resize"] == "with DALI, 4 cases"
+    assert result["jitter"] == "1 case"
+    assert result["dump_image"].startswith("ops/image/")
     assert {row.tested for row in rows if not row.there} <= {"-"}
 
 
@@ -119,11 +119,11 @@ def test_the_list_is_dalis(dali):
     for name, kind, parameters in names():
         if name.startswith("pytorch."):
             continue  # needs torchdata there
-        found, there = _find(dali, name)
-        if not there or (found is None) != (kind == "disabled"):
+        result, there = _find(dali, name)
+        if not there or (result is None) != (kind == "disabled"):
             wrong.append(name)
         elif parameters is not None:
-            same, _, more = compared(found, parameters).partition(", and ")
+            same, _, more = compared(result, parameters).partition(", and ")
             if same != "equal" or not all(extra.startswith("_") for extra in more.split(", ") if extra):
                 wrong.append((name, same, more))
     assert not wrong
@@ -171,8 +171,8 @@ def test_signatures_are_compared_whole(parameters, expected):
     def ours(input, /, *, horizontal=1, vertical=0, factor=0.1, name="x"):
         """Nothing."""
 
-    found = compared(ours, parameters)
-    assert found == expected if expected.startswith("equal") else expected in found
+    result = compared(ours, parameters)
+    assert result == expected if expected.startswith("equal") else expected in result
 
 
 def test_a_needed_argument_that_dali_has_not_is_a_difference():

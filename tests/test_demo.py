@@ -38,9 +38,9 @@ def test_the_embedded_set_is_learnt(capsys, monkeypatch):
     assert "16 images in 5 classes from the embedded set" in text
     assert "the CPU, 2 threads" in text
     assert "images/s" in text
-    found = losses(text)
-    assert len(found) == 4
-    assert found[-1] < 0.6 * found[0]
+    result = losses(text)
+    assert len(result) == 4
+    assert result[-1] < 0.6 * result[0]
 
 
 def test_a_folder_of_the_users_and_a_contact_sheet(tmp_path, capsys):
@@ -123,12 +123,12 @@ def test_as_a_process_without_a_terminal(tmp_path):
 
 
 def test_the_photographs_and_their_provenance():
-    found = scan(PHOTOS)
-    assert len(found.files) == 16
-    assert found.classes == ["nature", "people", "places", "texture", "things"]
+    result = scan(PHOTOS)
+    assert len(result.files) == 16
+    assert result.classes == ["nature", "people", "places", "texture", "things"]
     text = (PHOTOS / "PROVENANCE.md").read_text()
     total = 0
-    for name in found.files:
+    for name in result.files:
         assert f"| {name} |" in text
         total += (PHOTOS / name).stat().st_size
         with Image.open(PHOTOS / name) as image:

@@ -62,9 +62,9 @@ def test_a_library_that_cannot_be_imported_is_broken(monkeypatch):
         return real(name, package)
 
     monkeypatch.setattr(doctor, "import_module", import_module)
-    found = next(f for f in doctor.findings() if f.name == "OpenCV")
-    assert found.state == "broken"
-    assert "libGL.so.1" in found.text
+    result = next(f for f in doctor.findings() if f.name == "OpenCV")
+    assert result.state == "broken"
+    assert "libGL.so.1" in result.text
 
 
 def test_a_check_that_fails_does_not_hide_the_others(monkeypatch):
@@ -72,16 +72,16 @@ def test_a_check_that_fails_does_not_hide_the_others(monkeypatch):
         raise RuntimeError("first line\nsecond line")
 
     monkeypatch.setattr(doctor, "_loop", raising)
-    found = doctor.findings()
-    assert found[-1].text == "RuntimeError: first line"
-    assert found[-1].state == "broken"
+    result = doctor.findings()
+    assert result[-1].text == "RuntimeError: first line"
+    assert result[-1].state == "broken"
 
 
 def test_a_gpu_without_its_libraries(monkeypatch):
     without(monkeypatch, "cupy")
     monkeypatch.setattr(doctor, "_driver_version", lambda: 12080)
-    found = doctor._cupy(gpus=1)
-    assert (found.state, found.advice) == ("broken", install_command("cuda12"))
+    result = doctor._cupy(gpus=1)
+    assert (result.state, result.advice) == ("broken", install_command("cuda12"))
     monkeypatch.setattr(doctor, "_driver_version", lambda: 13000)
     assert doctor._cupy(gpus=1).advice == install_command("cuda13")
 

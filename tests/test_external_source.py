@@ -187,12 +187,12 @@ class Squares:
 
 def test_processes_share_out_a_sequence():
     source = ndd.ExternalSource(Squares(), 2, processes=2, layout=["HW", None])
-    found = [source() for _ in range(5)]
-    assert [image.shape for image, _ in found] == [(k + 1, 2) for k in range(5)]
-    assert [image.torch().tolist()[0][0] for image, _ in found] == [k * k for k in range(5)]
-    assert {str(image.dtype) for image, _ in found} == {"i16"}
-    assert found[0][0].layout == "HW"
-    makers = {pid.item() for _, pid in found}
+    result = [source() for _ in range(5)]
+    assert [image.shape for image, _ in result] == [(k + 1, 2) for k in range(5)]
+    assert [image.torch().tolist()[0][0] for image, _ in result] == [k * k for k in range(5)]
+    assert {str(image.dtype) for image, _ in result} == {"i16"}
+    assert result[0][0].layout == "HW"
+    makers = {pid.item() for _, pid in result}
     assert len(makers) == 2
     assert os.getpid() not in makers
     with pytest.raises(KeyError, match="five"):

@@ -89,7 +89,7 @@ def _attempt(path, case, rng):
     else:
         for name in rng.choice(names, min(len(names), rng.integers(1, 3)), replace=False):
             replaced[str(name)] = _value(rng, form != "one")
-    what = f"{path}({form}, {[(v.dtype, v.shape, v.layout) for v in values]}, {replaced})"
+    subject = f"{path}({form}, {[(v.dtype, v.shape, v.layout) for v in values]}, {replaced})"
     mode = ndd.EvalMode.eager if rng.random() < 0.3 else ndd.EvalMode.sync_cpu
     try:
         with mode, warnings.catch_warnings():
@@ -99,11 +99,11 @@ def _attempt(path, case, rng):
     except EXPECTED as error:
         said = str(error)
         if isinstance(error, RuntimeError) and not isinstance(error, NotImplementedError) and not said:
-            return what, repr(error)
+            return subject, repr(error)
         if op.name not in said:
-            return what, f"{type(error).__name__} that does not name the operator: {said[:300]}"
+            return subject, f"{type(error).__name__} that does not name the operator: {said[:300]}"
     except Exception as error:
-        return what, f"{type(error).__name__}: {error}"
+        return subject, f"{type(error).__name__}: {error}"
     return None
 
 
@@ -112,5 +112,7 @@ def test_extreme_arguments(path, limited_memory):
     case = cases_of(path, OPERATORS[path])[0]
     rng = np.random.default_rng(zlib.crc32(path.encode()))
     count = len(drawn(range(COUNT), 6))
-    found = [bad for bad in (_attempt(path, case, rng) for _ in range(count)) if bad]
-    assert not found, f"{len(found)} of {count} calls:\n" + "\n".join(f"{what}: {error}" for what, error in found[:10])
+    result = [bad for bad in (_attempt(path, case, rng) for _ in range(count)) if bad]
+    assert not result, f"{len(result)} of {count} calls:\n" + "\n".join(
+        f"{subject}: {error}" for subject, error in result[:10]
+    )

@@ -143,14 +143,14 @@ def growth(epoch):
             epoch()
         return in_use()
 
-    before, found = epochs(), []
+    before, result = epochs(), []
     for _ in range(3):
         now = epochs()
-        found.append((now - before) / (EPOCHS * ITERATIONS))
+        result.append((now - before) / (EPOCHS * ITERATIONS))
         before = now
-        if len(found) == 2 and (found[0] < LIMIT) == (found[1] < LIMIT):
+        if len(result) == 2 and (result[0] < LIMIT) == (result[1] < LIMIT):
             break
-    return sorted(found)[1]
+    return sorted(result)[1]
 
 
 @pytest.mark.parametrize("loop", [eager, captured, pipeline, iterator])

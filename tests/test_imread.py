@@ -14,12 +14,12 @@ import ndd
 
 @pytest.fixture
 def files(tmp_path):
-    found = []
+    result = []
     for i, (h, w) in enumerate([(20, 30), (31, 17)]):
         pixels = np.random.default_rng(i).integers(0, 255, (h, w, 3), np.uint8)
-        found.append(tmp_path / f"{i}.png")
-        Image.fromarray(pixels).save(found[-1])
-    return found
+        result.append(tmp_path / f"{i}.png")
+        Image.fromarray(pixels).save(result[-1])
+    return result
 
 
 def test_spellings_of_paths(files):

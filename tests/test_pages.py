@@ -28,8 +28,8 @@ def blocks(text):
     needs: list[str] = []
     for part in re.split(r"(?m)(?=^<!-- needs: )", text):
         needs += re.findall(r"^<!-- needs: ([\w, ]+) -->", part)
-        for found in CODE.finditer(part):
-            yield ", ".join(needs), *found.groups()
+        for result in CODE.finditer(part):
+            yield ", ".join(needs), *result.groups()
 
 
 @pytest.mark.slow
@@ -63,6 +63,22 @@ def test_code_runs_and_prints_what_it_says(name, tmp_path, monkeypatch):
     finally:
         ndd.random.get_default_rng().set_state(mode)
     assert ran or "<!-- not run" in WRITTEN[name]
+
+
+def test_the_triton_kernel_of_the_page_runs(tmp_path, monkeypatch, emulated_gpu):
+    """On a GPU, else by Triton's interpreter. Triton reads kernels from a file."""
+    pytest.importorskip("triton")
+    if not emulated_gpu.real:
+        monkeypatch.setenv("TRITON_INTERPRET", "1")
+    name = "cookbook/own_operator.md"
+    codes = [code for _, _, _, code in blocks(WRITTEN[name])]
+    (kernel,) = [code for code in codes if "triton.jit" in code]
+    file = tmp_path / "page.py"
+    file.write_text(codes[0] + kernel)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(file.read_text(), str(file), "exec"), {"__name__": "page"})
+    compare(re.findall(r"(?m)^print\(.*\)  # (.*)$", kernel), said.getvalue(), name)
 
 
 def importable(module):
@@ -120,14 +136,14 @@ def test_names_of_ndd_exist(name):
 def exists(path):
     import importlib
 
-    found = ndd
+    result = ndd
     for i, part in enumerate(path.split(".")[1:], 2):
-        if not hasattr(found, part):
+        if not hasattr(result, part):
             try:
                 importlib.import_module(".".join(path.split(".")[:i]))
             except ImportError:
                 return False
-        found = getattr(found, part)
+        result = getattr(result, part)
     return True
 
 

@@ -32,31 +32,33 @@ def colored(image):
     ],
 )
 def test_boxes(box, how):
-    found = pixels(ndd.picture(ndd.tensor(BLACK, layout="HWC"), ndd.tensor(np.float32([box])), tile=400, **how))
-    assert found.shape == (200, 400, 3)
-    y, x = np.nonzero(colored(found))
+    result = pixels(ndd.picture(ndd.tensor(BLACK, layout="HWC"), ndd.tensor(np.float32([box])), tile=400, **how))
+    assert result.shape == (200, 400, 3)
+    y, x = np.nonzero(colored(result))
     assert (x.min(), x.max() + 1, y.min(), y.max() + 1) == (100, 300, 100, 180)
-    assert not colored(found)[104:176, 104:296].any()
+    assert not colored(result)[104:176, 104:296].any()
 
 
 def test_labels_have_colours_and_names():
     boxes = ndd.tensor(np.float32([[0, 0, 0.3, 0.9], [0.5, 0, 0.8, 0.9]]))
     image = ndd.tensor(BLACK, layout="HWC")
-    one, two, same = (pixels(ndd.picture(image, boxes, ndd.tensor(np.int32(k)))) for k in ([1, 1], [1, 2], [1, 1]))
-    np.testing.assert_array_equal(one, same)
-    assert (one[:, :120] == two[:, :120]).all()
-    assert (one != two).any()
+    first, second, same = (pixels(ndd.picture(image, boxes, ndd.tensor(np.int32(k)))) for k in ([1, 1], [1, 2], [1, 1]))
+    np.testing.assert_array_equal(first, same)
+    assert (first[:, :120] == second[:, :120]).all()
+    assert (first != second).any()
     named = pixels(ndd.picture(image, boxes, ndd.tensor(np.int32([1, 2])), names={1: "a longer name"}))
-    assert (named[:, :120] != two[:, :120]).any()
-    assert (named[:, 120:] == two[:, 120:]).all()
+    assert (named[:, :120] != second[:, :120]).any()
+    assert (named[:, 120:] == second[:, 120:]).all()
 
 
 def test_masks_points_and_polygons():
     mask = np.zeros((100, 200), np.int32)
     mask[20:40, 50:90] = 3
     image = ndd.tensor(BLACK, layout="HWC")
-    for given in (mask, mask[..., None]):
-        np.testing.assert_array_equal(colored(pixels(ndd.picture(image, masks=ndd.tensor(given), tile=200))), mask > 0)
+    for arguments in (mask, mask[..., None]):
+        np.testing.assert_array_equal(
+            colored(pixels(ndd.picture(image, masks=ndd.tensor(arguments), tile=200))), mask > 0
+        )
     y, x = np.nonzero(colored(pixels(ndd.picture(image, points=ndd.tensor(np.float32([[0.5, 0.25]])), tile=200))))
     assert abs(x.mean() - 100) < 1
     assert abs(y.mean() - 25) < 1
@@ -71,11 +73,11 @@ def test_what_a_reader_gives(tmp_path):
     encoded = ndd.batch([(tmp_path / "a.png").read_bytes()] * 3)
     boxes = ndd.batch([np.zeros((0, 4), np.float32), np.float32([[0, 0, 1, 1]]), np.float32([[0, 0, 0.5, 0.5]] * 2)])
     sheet = ndd.picture(encoded, boxes, tile=100)
-    found = pixels(sheet)
-    assert found.shape == (50, 308, 3)
-    assert not colored(found[:, :100]).any()
+    result = pixels(sheet)
+    assert result.shape == (50, 308, 3)
+    assert not colored(result[:, :100]).any()
     sheet.save(tmp_path / "sheet.png")
-    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "sheet.png")), found)
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "sheet.png")), result)
     assert "Picture of 3 images" in repr(sheet)
 
 

@@ -275,8 +275,8 @@ WIDER = ("NumPy", "np.dtype", "torch", "short name", "long name", "Python")
 def test_an_element_type_may_be_written_as_with_dali(dali, form):
     for name, call in TYPED.items():
         if form in WIDER:
-            found = call(ndd, TYPES[form](ndd))
-            assert found.dtype is ndd.float32
+            result = call(ndd, TYPES[form](ndd))
+            assert result.dtype is ndd.float32
             check_same(dali, lambda m, c=call: c(m, m.float32), 1e-5, name)
         else:
             check_same(dali, lambda m, c=call: c(m, TYPES[form](m)), 1e-5, name)
@@ -284,8 +284,8 @@ def test_an_element_type_may_be_written_as_with_dali(dali, form):
 
 def test_dalis_own_enumerations(dali):
     theirs = pytest.importorskip("nvidia.dali.types")
-    for given in (theirs.FLOAT, theirs.DALIDataType.UINT8, theirs.INT32):
-        check_same(dali, lambda m, d=given: m.cast(three(m), dtype=d))
+    for arguments in (theirs.FLOAT, theirs.DALIDataType.UINT8, theirs.INT32):
+        check_same(dali, lambda m, d=arguments: m.cast(three(m), dtype=d))
     check_same(dali, lambda m: m.resize(three(m), size=[3, 3], interp_type=theirs.INTERP_NN))
     check_same(
         dali, lambda m: m.color_space_conversion(three(m), image_type=theirs.RGB, output_type=theirs.YCbCr), 1e-5
@@ -294,8 +294,8 @@ def test_dalis_own_enumerations(dali):
 
 def test_an_argument_of_all_samples_is_no_batch(dali):
     for module in (dali, ndd):
-        found = outcome(module, lambda m: m.one_hot(m.batch([0, 1]), num_classes=m.batch([2, 3])))
-        assert isinstance(found, TypeError)
+        result = outcome(module, lambda m: m.one_hot(m.batch([0, 1]), num_classes=m.batch([2, 3])))
+        assert isinstance(result, TypeError)
     assert isinstance(outcome(ndd, lambda m: m.rotate(three(m), angle=None)), ValueError)
     assert isinstance(outcome(dali, lambda m: m.rotate(three(m), angle=None)), ValueError)
 

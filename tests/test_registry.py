@@ -45,8 +45,8 @@ class Trouble:
     def __init__(self):
         self.found = []
 
-    def of(self, what):
-        self.what = what
+    def of(self, subject):
+        self.what = subject
         return self
 
     def __enter__(self):
@@ -179,14 +179,14 @@ def _check_named(path, error):
     assert type(error).__name__ in text, f"the docstring does not name {type(error).__name__}: {error}"
 
 
-def _against_oracle(dali, path, case, inputs, form, what, trouble):
+def _against_oracle(dali, path, case, inputs, form, subject, trouble):
     try:
         theirs = evaluated(call(dali, path, case, inputs, form))
     except BUILTIN as error:
         refusal = error
     else:
         refusal = None
-    with trouble.of(what):
+    with trouble.of(subject):
         try:
             ours = evaluated(call(ndd, path, case, inputs, form))
         except BUILTIN as error:
@@ -211,8 +211,8 @@ def test_values(path, case, dali):
     trouble, compared = Trouble(), 0
     for layout in drawn(layouts_of(case, OPERATORS[path]), 2, path, case.args):
         for form in FORMS:
-            what = f"{form} {layout or ''} {case.args}"
-            compared += _against_oracle(dali, path, case, samples(case, layout, form), form, what, trouble)
+            subject = f"{form} {layout or ''} {case.args}"
+            compared += _against_oracle(dali, path, case, samples(case, layout, form), form, subject, trouble)
     trouble.report()
     assert compared or trouble.found, "the oracle refuses every one of these calls: the case is of no use"
 
@@ -266,8 +266,8 @@ def test_gpu_equals_cpu(path, case, emulated_gpu):
                 except BUILTIN:
                     continue
                 values = [ndd.batch(arrays, layout=own).gpu() for arrays, own in inputs]
-                found = evaluated(call_with(ndd, public(ndd, path), case, values, "ragged", device="gpu"))
-                for a, b in zip(found, expected, strict=True):
+                result = evaluated(call_with(ndd, public(ndd, path), case, values, "ragged", device="gpu"))
+                for a, b in zip(result, expected, strict=True):
                     assert a.device == ndd.Device("gpu:0")
                     assert (str(a.dtype), a.ndim, a.layout, a.shape) == (str(b.dtype), b.ndim, b.layout, b.shape)
                     assert_same_values(arrays_of(a), arrays_of(b), max(case.relative, 2e-5), max(case.off_by_one, 0.02))
@@ -284,9 +284,9 @@ def test_device_takes_the_inputs_there(path, case, emulated_gpu):
     values = [ndd.batch(arrays, layout=own) for arrays, own in inputs]
     expected = evaluated(call_with(ndd, public(ndd, path), case, values, "ragged"))
     there = [value.gpu() for value in values]
-    for device, given in (("gpu", values), ("cpu", there)):
-        found = evaluated(call_with(ndd, public(ndd, path), case, given, "ragged", device=device))
-        for a, b in zip(found, expected, strict=True):
+    for device, arguments in (("gpu", values), ("cpu", there)):
+        result = evaluated(call_with(ndd, public(ndd, path), case, arguments, "ragged", device=device))
+        for a, b in zip(result, expected, strict=True):
             assert a.device.device_type == device
             assert (str(a.dtype), a.layout, a.shape) == (str(b.dtype), b.layout, b.shape)
             assert_same_values(arrays_of(a), arrays_of(b), max(case.relative, 2e-5), max(case.off_by_one, 0.02))
@@ -322,8 +322,8 @@ def test_a_kernel_goes_round_where_there_is_more_than_its_blocks_hold(path, case
     inputs = [(arrays * 2, own) for arrays, own in samples(case, layouts_of(case, op)[0])]  # shapes not launched before
     expected = evaluated(call(ndd, path, case, inputs))
     values = [ndd.batch(arrays, layout=own).gpu() for arrays, own in inputs]
-    found = evaluated(call_with(ndd, public(ndd, path), case, values, "ragged", device="gpu"))
-    for a, b in zip(found, expected, strict=True):
+    result = evaluated(call_with(ndd, public(ndd, path), case, values, "ragged", device="gpu"))
+    for a, b in zip(result, expected, strict=True):
         assert_same_values(arrays_of(a), arrays_of(b), max(case.relative, 2e-5), max(case.off_by_one, 0.02))
 
 
@@ -340,9 +340,9 @@ def test_bfloat16(path, case):
     for arrays, own in inputs:
         narrow.append(ndd.batch(arrays, layout=own, dtype=ndd.bfloat16))
         wide.append(ndd.cast(narrow[-1], dtype=ndd.float32))
-    found = evaluated(call_with(ndd, public(ndd, path), case, narrow, "ragged"))
+    result = evaluated(call_with(ndd, public(ndd, path), case, narrow, "ragged"))
     expected = evaluated(call_with(ndd, public(ndd, path), case, wide, "ragged"))
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(result, expected, strict=True):
         assert a.dtype in (ndd.bfloat16, b.dtype)
         same = ndd.cast(a, dtype=b.dtype)
         assert_same_values(arrays_of(same), arrays_of(b), 1e-2 if a.dtype is ndd.bfloat16 else 1e-5, 0.02)
@@ -355,12 +355,12 @@ def test_bfloat16(path, case):
 def test_modes_give_equal_values(path, case):
     layout = layouts_of(case, OPERATORS[path])[0]
     inputs = samples(case, layout)
-    found = {}
+    result = {}
     for mode in ndd.EvalMode:
         with mode:
-            found[mode] = [arrays_of(out) for out in call(ndd, path, case, inputs)]
-    for mode, outputs in found.items():
-        for a, b in zip(outputs, found[ndd.EvalMode.sync_full], strict=True):
+            result[mode] = [arrays_of(out) for out in call(ndd, path, case, inputs)]
+    for mode, outputs in result.items():
+        for a, b in zip(outputs, result[ndd.EvalMode.sync_full], strict=True):
             for x, y in zip(a, b, strict=True):
                 np.testing.assert_array_equal(x, y, err_msg=str(mode))
 
@@ -371,7 +371,7 @@ def test_gpu_modes_give_equal_values(path, case, emulated_gpu):
     if not _runs_on_gpu(OPERATORS[path]):
         pytest.skip("runs on the CPU only")
     inputs = samples(case, layouts_of(case, OPERATORS[path])[0])
-    found = []
+    result = []
     for mode in ndd.EvalMode:
         with mode:
             values = [ndd.batch(arrays, layout=own).gpu() for arrays, own in inputs]
@@ -380,9 +380,9 @@ def test_gpu_modes_give_equal_values(path, case, emulated_gpu):
             evaluated(outputs)
             after = [(o.dtype, o._spec.ndim, o.layout, o.device) for o in outputs]
             assert all(b[1] is None or b == a for b, a in zip(before, after, strict=True))
-            found.append([a for o in outputs for a in arrays_of(o)])
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
+            result.append([a for o in outputs for a in arrays_of(o)])
+    for other in result[1:]:
+        for a, b in zip(result[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
 
 
@@ -456,10 +456,10 @@ def test_odd_extents_on_the_gpu(path, case, emulated_gpu):
                         call_with(ndd, public(ndd, path), case, [ndd.batch(arrays, layout=layout).gpu()], "ragged")
                     )
                 continue
-            found = evaluated(
+            result = evaluated(
                 call_with(ndd, public(ndd, path), case, [ndd.batch(arrays, layout=layout).gpu()], "ragged")
             )
-            for a, b in zip(found, expected, strict=True):
+            for a, b in zip(result, expected, strict=True):
                 assert (str(a.dtype), a.layout, a.shape) == (str(b.dtype), b.layout, b.shape)
                 # Of few elements one or two: halves that CPU and GPU round each in its own way.
                 assert_same_values(arrays_of(a), arrays_of(b), max(case.relative, 2e-5), max(case.off_by_one, 0.12))
@@ -479,18 +479,20 @@ def test_arguments_may_differ_between_samples(path, case):
         value = value.values[0] if isinstance(value, EachSample) else value
         if not argument.per_sample or value is None or isinstance(value, str):
             continue
-        one = np.asarray(value, argument.numpy)
-        other = ~one if one.dtype.kind == "b" else one + 1 if one.dtype.kind == "i" else one * np.float32(0.75) + 0.125
+        item = np.asarray(value, argument.numpy)
+        other = (
+            ~item if item.dtype.kind == "b" else item + 1 if item.dtype.kind == "i" else item * np.float32(0.75) + 0.125
+        )
         inputs = samples(case, layout, form)
         with trouble.of(f"{argument.name}, {form}"):
-            alone = [evaluated(call(ndd, path, case, inputs, form, **{argument.name: one.tolist()}))]
+            alone = [evaluated(call(ndd, path, case, inputs, form, **{argument.name: item.tolist()}))]
             try:
                 alone.append(evaluated(call(ndd, path, case, inputs, form, **{argument.name: other.tolist()})))
             except BUILTIN:  # no value that it takes
-                other = one
-            each = ndd.batch([one, other.astype(one.dtype), one])
-            found = evaluated(call(ndd, path, case, inputs, form, **{argument.name: each}))
-            for k, output in enumerate(found):
+                other = item
+            each = ndd.batch([item, other.astype(item.dtype), item])
+            result = evaluated(call(ndd, path, case, inputs, form, **{argument.name: each}))
+            for k, output in enumerate(result):
                 expected = [arrays_of(alone[i % len(alone)][k])[i] for i in range(3)]
                 assert_same_values(arrays_of(output), expected, 1e-6)
     trouble.report()

@@ -9,11 +9,14 @@ import pytest
 import selection
 
 
-def item(test, **parameters):
+def item(test, drawn=None, **parameters):
     places = {name: sum(map(ord, str(value))) for name, value in parameters.items()}
     callspec = SimpleNamespace(params=parameters, indices=places)
     nodeid = f"{test}[{'-'.join(map(str, parameters.values()))}]"
-    return SimpleNamespace(nodeid=nodeid, **({"callspec": callspec} if parameters else {}))
+    marks = {"drawn": SimpleNamespace(args=(drawn,))} if drawn else {}
+    return SimpleNamespace(
+        nodeid=nodeid, get_closest_marker=marks.get, **({"callspec": callspec} if parameters else {})
+    )
 
 
 def test_each_value_of_each_parameter_occurs():
@@ -26,6 +29,20 @@ def test_each_value_of_each_parameter_occurs():
     assert {p["side"] for p in kept} == set(sides)
     assert {p["size"] for p in kept} == set(range(9))
     assert selection.combinations(items[::-1]) == selection.combinations(items[::-1])
+
+
+def test_a_mark_says_how_many_run():
+    def chosen(test, drawn, count):
+        return selection.combinations([item(test, drawn, size=n) for n in range(count)])
+
+    assert len(chosen("test", 4, 9)) == 4
+    assert len(chosen("test", 4, 3)) == 3
+    assert chosen("test", 4, 9) == chosen("test", 4, 9)
+    assert {i.removeprefix("test") for i in chosen("test", 4, 9)} != {
+        i.removeprefix("other") for i in chosen("other", 4, 9)
+    }
+    assert len(chosen("test", None, 30)) == 30
+    assert len(chosen("test", None, 300)) < 30
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ def pixels(picture):
     return np.asarray(Image.open(io.BytesIO(picture.png())))
 
 
-def reader(**given):
-    return ndd.readers.File(file_root=ndd.demo.photos(), **given)
+def reader(**arguments):
+    return ndd.readers.File(file_root=ndd.demo.photos(), **arguments)
 
 
 @pytest.mark.parametrize(

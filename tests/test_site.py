@@ -4,42 +4,24 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
-from pathlib import Path
 
 import pytest
+import reference_pages
 
 import ndd
 from ndd._operator import all_operators
 
-ROOT = Path(__file__).parent.parent
-SITE = ROOT / "notebooks" / "site"
 OPERATORS = {p: o for p, o in all_operators().items() if o.module.startswith("ndd.") and not o.name.startswith("_")}
 
 
-@pytest.fixture(scope="module")
-def site():
-    """The modules that build the site; nothing but ndd is needed for these."""
-    sys.path.insert(0, str(SITE))
-    try:
-        import build
-        import docstrings
-        import gallery
-        import reference
-
-        yield {"build": build, "docstrings": docstrings, "gallery": gallery, "reference": reference}
-    finally:
-        sys.path.remove(str(SITE))
+@pytest.fixture(name="site")
+def _site():
+    return reference_pages.site()
 
 
-@pytest.fixture(scope="module")
-def entries(site):
-    """The Markdown of each entry of the reference by its path."""
-    book = site["reference"].Reference(site["build"]._torchvision_names(), lambda path: "")
-    text = "\n".join(book.page(page) for page in book.pages)
-    parts = re.split(r"(?m)^## .* \{ #(ndd[\w.]+) \}$", text)
-    constants = dict.fromkeys(re.findall(r'<span id="(ndd[\w.]+)">', text), "")
-    return constants | dict(zip(parts[1::2], parts[2::2], strict=True))
+@pytest.fixture(name="entries")
+def _entries():
+    return reference_pages.entries()
 
 
 def test_every_argument_of_every_name_has_a_type_and_a_text(entries):
@@ -128,11 +110,11 @@ def test_public_names_are_there(entries):
 @pytest.mark.parametrize("path", ["flip", "spectrogram", "one_hot", "random.uniform"])
 def test_the_gallery_shows_what_goes_in_and_what_comes_out(path, site):
     module = site["gallery"]
-    made = object.__new__(module.Gallery)
-    made.files, made.figures, made.failed = {}, {}, {}
-    made._add(path, OPERATORS[path])
-    assert not made.failed
-    before, after = made.figures[path]
+    result = object.__new__(module.Gallery)
+    result.files, result.figures, result.failed = {}, {}, {}
+    result._add(path, OPERATORS[path])
+    assert not result.failed
+    before, after = result.figures[path]
     assert {"flip": "<img", "spectrogram": "<svg", "one_hot": "<table", "random.uniform": ""}[path] in before
     assert ("<img" if path in ("flip", "spectrogram") else "<table") in after
-    assert all(data[:4] == b"RIFF" for data in made.files.values())
+    assert all(data[:4] == b"RIFF" for data in result.files.values())

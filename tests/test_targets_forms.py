@@ -57,12 +57,12 @@ def test_every_format_in_pixels_and_fractions(format, layout, method):
     height, width = expected.images.shape[:2] if layout == "HWC" else expected.images.shape[1:]
     corners = expected.boxes.numpy() * np.float32([width, height] * 2)
     for normalized in (True, False):
-        given = as_format(CORNERS / SIZE if normalized else CORNERS, format)
-        made = METHODS[method](ndd.Targets(image, given, format=format, normalized=normalized))
-        assert (made.format, made.normalized) == (format, normalized)
+        arguments = as_format(CORNERS / SIZE if normalized else CORNERS, format)
+        result = METHODS[method](ndd.Targets(image, arguments, format=format, normalized=normalized))
+        assert (result.format, result.normalized) == (format, normalized)
         wanted = as_format(corners / np.float32([width, height] * 2) if normalized else corners, format)
-        np.testing.assert_allclose(made.boxes.numpy(), wanted, atol=1e-6 if normalized else 1e-4)
-        back = made.convert(format="xyxy", normalized=False)
+        np.testing.assert_allclose(result.boxes.numpy(), wanted, atol=1e-6 if normalized else 1e-4)
+        back = result.convert(format="xyxy", normalized=False)
         np.testing.assert_allclose(back.boxes.numpy(), corners, atol=1e-4)
 
 
@@ -87,11 +87,11 @@ def test_all_that_belongs_to_a_box_leaves_with_it(method):
 
 def test_a_batch_drops_in_each_sample():
     names = list(parts())
-    one = [ndd.Targets(IMAGE, CORNERS[keep], normalized=False, **{k: (v[keep] if np.ndim(v) else v) for k, v in parts().items()})
+    item = [ndd.Targets(IMAGE, CORNERS[keep], normalized=False, **{k: (v[keep] if np.ndim(v) else v) for k, v in parts().items()})
            for keep in ([0, 1, 2, 3], [1], [])]  # fmt: skip
-    joined = {name: ndd.batch([getattr(t, name) for t in one]) for name in ("images", "boxes", *names)}
+    joined = {name: ndd.batch([getattr(t, name) for t in item]) for name in ("images", "boxes", *names)}
     after = ndd.Targets(**joined, normalized=False).crop(start=[0, 0], shape=[0.5, 1], remove_threshold=0.0)
-    for i, alone in enumerate(one):
+    for i, alone in enumerate(item):
         alone = alone.crop(start=[0, 0], shape=[0.5, 1], remove_threshold=0.0)
         for name in ("boxes", *names):
             np.testing.assert_array_equal(
@@ -200,9 +200,9 @@ def tv_sample():
 def test_from_and_to_tv_tensors():
     image, target = tv_sample()
     tv = torchvision().tv_tensors
-    one = ndd.Targets.from_tv_tensors((image, target))
-    assert (one.format, one.normalized, one.images.layout, one.masks.layout) == ("xywh", False, "CHW", "NHW")
-    assert set(one.extra) == {"iscrowd", "image_id"}
+    item = ndd.Targets.from_tv_tensors((image, target))
+    assert (item.format, item.normalized, item.images.layout, item.masks.layout) == ("xywh", False, "CHW", "NHW")
+    assert set(item.extra) == {"iscrowd", "image_id"}
     for whole in (
         ndd.Targets.from_tv_tensors([(image, target)] * 2),
         ndd.Targets.from_tv_tensors([image] * 2, [target] * 2),
@@ -211,9 +211,9 @@ def test_from_and_to_tv_tensors():
         pairs = cropped.to_tv_tensors()
         assert len(pairs) == 2
         crop = torchvision().transforms.v2.functional.crop
-        for made, own in pairs:
-            assert type(made) is tv.Image
-            np.testing.assert_array_equal(made.numpy(), crop(image, 2, 4, 30, 30).numpy())
+        for result, own in pairs:
+            assert type(result) is tv.Image
+            np.testing.assert_array_equal(result.numpy(), crop(image, 2, 4, 30, 30).numpy())
             assert own["boxes"].format is tv.BoundingBoxFormat.XYWH
             assert own["boxes"].canvas_size == (30, 30)
             cut = crop(target["boxes"], 2, 4, 30, 30).numpy()
@@ -232,12 +232,12 @@ def test_tv_tensors_say_what_they_are():
     assert (whole.format, whole.normalized, whole.images.layout) == ("xywh", False, "CHW")
     mask = ndd.Targets.from_tv_tensors((image, target["semantic"])).flip()
     assert mask.semantic.layout == "HW"
-    for given, text in (
+    for arguments, text in (
         ({"normalized": True}, "tv_tensors.BoundingBoxes are in pixels"),
         ({"format": "xyxy"}, "format: expected one for all boxes, got xywh, xyxy"),
     ):
         with pytest.raises(ValueError, match=text):
-            ndd.Targets(image, target["boxes"], **given)
+            ndd.Targets(image, target["boxes"], **arguments)
     with pytest.raises(ValueError, match="say normalized=False"):
         ndd.Targets(image, CORNERS, points=target["keypoints"])
     with pytest.raises(TypeError, match="sample 0: expected a dict or a Mask, got int"):
@@ -267,22 +267,22 @@ ANNOTATIONS = [
 def test_from_and_to_coco():
     image = ndd.tensor(IMAGE, layout="HWC")
     whole_file = {"images": [{"id": 1}], "annotations": ANNOTATIONS}
-    for made in (
+    for result in (
         ndd.Targets.from_coco(image, ANNOTATIONS),
         ndd.Targets.from_coco(image, {"image_id": 1, "annotations": ANNOTATIONS}),
         ndd.Targets.from_coco(image, whole_file, image_ids=[1]),
     ):
-        assert (made.format, made.normalized) == ("xywh", False)
-        assert made.labels.numpy().tolist() == [18, 2]
-        assert set(made.extra) == {"id", "area", "iscrowd"}
-        masks = made.masks.numpy()
+        assert (result.format, result.normalized) == ("xywh", False)
+        assert result.labels.numpy().tolist() == [18, 2]
+        assert set(result.extra) == {"id", "area", "iscrowd"}
+        masks = result.masks.numpy()
         assert masks[0, 5:15, 4:24].all()
         assert masks[0].sum() == 200
         assert masks[1, 20:40, 40].all()
         assert masks[1].sum() == 20
-        assert made.points.shape == (2, 2, 2)
-        assert made.point_labels.numpy().tolist() == [[2, 0], [1, 2]]
-        back = made.to_coco()
+        assert result.points.shape == (2, 2, 2)
+        assert result.point_labels.numpy().tolist() == [[2, 0], [1, 2]]
+        back = result.to_coco()
         assert [a["bbox"] for a in back] == [a["bbox"] for a in ANNOTATIONS]
         assert [a["keypoints"] for a in back] == [a["keypoints"] for a in ANNOTATIONS]
         assert [(a["id"], a["category_id"], a["iscrowd"], a["area"]) for a in back] == [

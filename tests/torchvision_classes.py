@@ -77,22 +77,22 @@ def names() -> list[str]:
 
 def inputs() -> dict[str, Any]:
     """Structures of every kind of value."""
-    made = torch.Generator().manual_seed(1)
+    result = torch.Generator().manual_seed(1)
     h, w = SIZE
-    image = torch.randint(0, 256, (3, h, w), dtype=torch.uint8, generator=made)
+    image = torch.randint(0, 256, (3, h, w), dtype=torch.uint8, generator=result)
     boxes = tv_tensors.BoundingBoxes(  # type: ignore[call-arg]
         torch.tensor([[1.0, 2, 20, 30], [10, 10, 50, 36], [0, 0, 5, 5]]), format="XYXY", canvas_size=SIZE
     )
     empty = tv_tensors.BoundingBoxes(torch.zeros(0, 4), format="XYXY", canvas_size=SIZE)  # type: ignore[call-arg]
     points = tv_tensors.KeyPoints(torch.tensor([[3.0, 4], [50, 30]]), canvas_size=SIZE)  # type: ignore[call-arg]
-    ids = tv_tensors.Mask(torch.randint(0, 5, SIZE, generator=made))
-    objects = tv_tensors.Mask(torch.randint(0, 2, (3, h, w), generator=made))
-    video = tv_tensors.Video(torch.randint(0, 256, (4, 3, h, w), dtype=torch.uint8, generator=made))
+    ids = tv_tensors.Mask(torch.randint(0, 5, SIZE, generator=result))
+    objects = tv_tensors.Mask(torch.randint(0, 2, (3, h, w), generator=result))
+    video = tv_tensors.Video(torch.randint(0, 256, (4, 3, h, w), dtype=torch.uint8, generator=result))
     picture = tv_tensors.Image(image)
     labels = torch.tensor([1, 2, 3])
     return {
         "bytes": image,
-        "floats": torch.rand(3, h, w, generator=made),
+        "floats": torch.rand(3, h, w, generator=result),
         "grey": image[:1],
         "one pixel high": image[:, :1].contiguous(),
         "batch": torch.stack([image, image.flip(2)]),

@@ -32,6 +32,6 @@ def let_read_on(reader: Any) -> None:
             return not busy
 
     wait_until(rests)
-    stores = [values[0]._value() for _, values in reader._session.peeked._made]
-    made = [i.future for store in stores if (i := store.iteration) is not None and i.future is not None]
-    assert not concurrent.futures.wait(made, SECONDS).not_done, "waited too long"
+    stores = [values[0]._value() for _, values in reader._session.peeked._values]
+    result = [i.future for store in stores if (i := store.iteration) is not None and i.future is not None]
+    assert not concurrent.futures.wait(result, SECONDS).not_done, "waited too long"

@@ -173,7 +173,7 @@ def _overlapping() -> Any:
 
 def _shape_and_strides(context: Any, builder: Any, kind: Any, of: Any, extents: Any) -> tuple[list[Any], list[Any]]:
     """For an intrinsic: the shape of a C-contiguous array of numba's type `kind`, from `extents`, an integer or a tuple of numba's
-    type `of`; and its strides, the innermost first, with the bytes of all of it behind them."""
+    type `of`; and its strides, the innermost first, with the bytes of all of it after them."""
     from numba import types
     from numba.core import cgutils
 

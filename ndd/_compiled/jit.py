@@ -30,7 +30,7 @@ from ndd._execution.fork import fork_lock
 
 
 class Compiled:
-    """What kernels may call. It gives numba the object to call when the caller is compiled."""
+    """An object that kernels may call. It gives numba the object to call when the caller is compiled."""
 
     def inner(self) -> Any:
         """A numba dispatcher or intrinsic."""
@@ -41,7 +41,7 @@ class Compiled:
         raise NotImplementedError
 
     def described(self) -> bytes:
-        """What identifies it in the key of a kernel that calls it."""
+        """Its text in the key of a kernel that calls it."""
         return source_digest(sys.modules[type(self).__module__].__file__ or "")
 
 
@@ -260,7 +260,7 @@ class Kernel(Compiled):
         return b"\0".join(parts)
 
     def _inner_ones(self) -> dict[str, Any]:
-        """What it calls, as numba objects."""
+        """The functions that it calls, as numba objects."""
         return {name: called.inner() for name, called in self._called()}
 
     def _reached(self, reached: dict[int, Kernel]) -> list[Kernel]:
@@ -334,7 +334,7 @@ class External(Compiled):
         return self._python or super().in_python()
 
     def inner(self) -> Any:
-        """What numba calls."""
+        """The object that numba calls."""
         from numba.core import sigutils, types as numba_types
 
         arguments, result = sigutils.normalize_signature(self.signature)

@@ -97,7 +97,7 @@ class KernelCache:
         return None
 
     def _candidates(self, sig: Any, codegen: Any) -> Iterator[tuple[bytes, dict[str, str]]]:
-        """What may be the kernel, and the target that it is for."""
+        """The files that may hold the kernel, and the target of each."""
         yield from self._from_package(sig, codegen)
         target = _target(codegen)
         for folder in _folders():
@@ -114,7 +114,7 @@ class KernelCache:
         """Part of the interface: the code is stored already."""
 
     def compiled_once(self, sig: Any, target_context: Any, compile_now: Callable[[], Any]) -> Any:
-        """What `compile_now` returns, which is stored; or what another process of this machine has compiled."""
+        """The result of `compile_now`, which is stored, or that of another process of this machine."""
         name = self._file_name(sig, _target(target_context.codegen()))
         with alone(writable_folder(), name, functools.partial(background.elsewhere, self._inner)) as waited:
             overload = self.load_overload(sig, target_context) if waited else None
@@ -145,7 +145,7 @@ class KernelCache:
             _warn(f"could not be written to {folder} ({error})")
 
     def _expected(self, sig: Any, target: dict[str, str]) -> dict[str, Any]:
-        """What the header of a file must say."""
+        """The required header of a file."""
         said = {"kernel": self._name, "source": self._source, "signature": str(tuple(sig))}
         return {**said, "target": target, "libraries": libraries()}
 
@@ -173,7 +173,7 @@ class KernelCache:
 
 @functools.cache
 def _target(codegen: Any) -> dict[str, str]:
-    """What machine code is made for."""
+    """The target of the machine code."""
     return dict(zip(("triple", "cpu", "features"), codegen.magic_tuple(), strict=True))
 
 
@@ -243,7 +243,7 @@ def _warn(message: str) -> None:
 
 @functools.cache
 def source_digest(path: str) -> bytes:
-    """What tells the text of a file from another."""
+    """A digest of the text of a file."""
     try:
         text = Path(path).read_bytes()
     except NotADirectoryError:  # the package lies in a zip file
@@ -252,7 +252,7 @@ def source_digest(path: str) -> bytes:
 
 
 def described(value: Any) -> bytes:
-    """What tells a constant that a kernel uses from another: kernels have it compiled in."""
+    """A digest of a constant that a kernel uses: kernels have it compiled in."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}".encode() + value.tobytes()
     return repr(value).encode() if isinstance(value, bool | int | float | str | np.generic | tuple) else b""

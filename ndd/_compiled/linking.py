@@ -220,8 +220,8 @@ def _numba() -> _Numba:
     def lightly(codegen: Any, passes: str) -> Iterator[None]:
         """Meanwhile numba's passes over a module, or over each function, are LLVM's first level, without vector code."""
         full = getattr(codegen, passes)
-        few = {"opt": 1, "loop_vectorize": False, "slp_vectorize": False}
-        setattr(codegen, passes, lambda *module, **given: full(*module, **(given or few)))
+        light_options = {"opt": 1, "loop_vectorize": False, "slp_vectorize": False}
+        setattr(codegen, passes, lambda *module, **options: full(*module, **(options or light_options)))
         try:
             yield
         finally:

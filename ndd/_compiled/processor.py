@@ -1,4 +1,4 @@
-"""What the processor of this machine can do, as LLVM says."""
+"""The features of this machine's processor, according to LLVM."""
 
 from __future__ import annotations
 

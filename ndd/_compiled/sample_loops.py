@@ -1,8 +1,8 @@
 """Compiled loops over samples, whose threads share a counter of the samples taken.
 
-Such a loop is called once for a batch. Threads join it (`thread_team.py`) and take samples until none is left. With a call for each
-sample, threads waited for the interpreter: 64 photographs through decode, resample and normalise were 256 calls, each of which
-released the GIL and took it again.
+Such a loop is called once for a batch. Threads join it (`thread_team.py`) and take samples until none is left. With one call per
+sample, threads would wait for the interpreter: 64 photographs through decode, resample and normalise are 256 calls, each of which
+releases the GIL and takes it again.
 """
 
 # What numba keeps private is not in its types.
@@ -23,7 +23,7 @@ from ndd._tensor.memory import memory_at
 
 
 def _counted_in_python(counter: np.ndarray) -> int:
-    """Two threads may get the same number, which does no harm: they compute the same."""
+    """Two threads may get the same number, which does no harm: they compute the same sample."""
     value = int(counter[0])
     counter[0] = value + 1
     return value
@@ -50,8 +50,8 @@ next_index: Any = Intrinsic(_counted, _counted_in_python)
 
 
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""An array of each sample: their addresses, int64 `[N]`; their extents, int64 `[N, ndim]`; and an array without elements,
-of their type and number of axes. They are C-contiguous."""
+"""One array per sample: their addresses, int64 `[N]`; their extents, int64 `[N, ndim]`; and an empty array of their type and number
+of axes. The arrays are C-contiguous."""
 
 
 def samples(places: np.ndarray, extents: np.ndarray, dtype: np.dtype) -> Samples:
@@ -61,54 +61,53 @@ def samples(places: np.ndarray, extents: np.ndarray, dtype: np.dtype) -> Samples
 
 
 class SampleLoop(Kernel):
-    """What `loop_over_samples` gives.
+    """What `loop_over_samples` returns.
 
     Attributes:
-        one: works on one sample.
+        kernel: works on one sample.
     """
 
-    def __init__(self, function: Any, one: Kernel):
+    def __init__(self, function: Any, kernel: Kernel):
         super().__init__(function, {"light": True})
-        self.one = one
+        self.kernel = kernel
 
 
-def loop_over_samples(one: Kernel) -> Kernel:
-    """The kernel `f(counter, limit, order, what)` that calls `one` for samples in turn, until none is left.
+def loop_over_samples(kernel: Kernel) -> Kernel:
+    """The kernel `f(counter, limit, order, fields)` that calls `kernel` for one sample after the other, until none is left.
 
     Args:
-        one: works on one sample.
+        kernel: works on one sample.
 
-    `joined` (`thread_team.py`) compiles it. `order` has the numbers of the samples. `what` is a tuple, with for each parameter of
-    `one` either `Samples`, or an array `[N, ...]` of whose rows each sample gets its own, or a tuple of one thing that all
-    samples get.
+    `joined` (`thread_team.py`) compiles it. `order` has the numbers of the samples. `fields` is a tuple with one entry for each
+    parameter of `kernel`: `Samples`; or an array `[N, ...]`, one row per sample; or a tuple of one value that all samples share.
     """
-    found = _made.get(one)
-    if found is None:
-        found = SampleLoop(template_of(_each, one.function, "_loop", one=one), one)
-        if one.has_fallback():
-            found.fallback(functools.partial(_by_fallback, one))
-        _made[one] = found
-    return found
+    loop = _loops.get(kernel)
+    if loop is None:
+        loop = SampleLoop(template_of(_each, kernel.function, "_loop", kernel=kernel), kernel)
+        if kernel.has_fallback():
+            loop.fallback(functools.partial(_by_fallback, kernel))
+        _loops[kernel] = loop
+    return loop
 
 
-_made: weakref.WeakKeyDictionary[Kernel, Kernel] = weakref.WeakKeyDictionary()
+_loops: weakref.WeakKeyDictionary[Kernel, Kernel] = weakref.WeakKeyDictionary()
 
 
-def _each(counter, limit, order, what):
+def _each(counter, limit, order, fields):
     for _ in range(limit):
-        turn = next_index(counter)
-        if turn >= len(order):
+        place = next_index(counter)
+        if place >= len(order):
             break
-        one(*of_sample(what, order[turn]))  # type: ignore[name-defined]  # noqa: F821
+        kernel(*of_sample(fields, order[place]))  # type: ignore[name-defined]  # noqa: F821
     return True
 
 
 def _by_fallback(kernel: Kernel, counter: np.ndarray, limit: int, order: np.ndarray, fields: tuple[Any, ...]) -> bool:
     for _ in range(limit):
-        turn = _counted_in_python(counter)
-        if turn >= len(order):
+        place = _counted_in_python(counter)
+        if place >= len(order):
             break
-        kernel.run_fallback(*_of_sample_in_python(fields, order[turn]))
+        kernel.run_fallback(*_of_sample_in_python(fields, order[place]))
     return True
 
 
@@ -187,16 +186,16 @@ def _samples_entry() -> Any:
         return kernel.get_call_type(typing_context, tuple([_type_of_sample(field) for field in fields.types]), {})
 
     def call(context: Any, builder: Any, kernel: Any, signature: Any, kinds: Any, field_values: Any) -> None:
-        """What `_each` does; `kernel` is entered with arguments that nobody counts."""
+        """What `_each` does, without reference counts of the arguments of `kernel`."""
         counter = context.make_array(kinds[0])(context, builder, field_values[0]).data
         limit = context.cast(builder, field_values[1], kinds[1], types.int64)
         order = context.make_array(kinds[2])(context, builder, field_values[2])
         count = cgutils.unpack_tuple(builder, order.shape)[0]
         with cgutils.for_range(builder, limit) as loop:
-            turn = builder.atomic_rmw("add", counter, number(1), "monotonic")
-            with cgutils.if_unlikely(builder, builder.icmp_signed(">=", turn, count)):
+            place = builder.atomic_rmw("add", counter, number(1), "monotonic")
+            with cgutils.if_unlikely(builder, builder.icmp_signed(">=", place, count)):
                 loop.do_break()
-            i = _row(context, builder, kinds[2], field_values[2], turn)
+            i = _row(context, builder, kinds[2], field_values[2], place)
             i = context.cast(builder, i, kinds[2].dtype, types.int64)
             values = _values_of_sample(context, builder, kinds[3].types, field_values[3], i)
             if inspect.Parameter.VAR_POSITIONAL in [each.kind for each in signature.pysig.parameters.values()]:
@@ -208,7 +207,8 @@ def _samples_entry() -> Any:
 
 
 samples_entry: Any = Intrinsic(_samples_entry)
-"""`samples_entry(one, (counter, limit, order, what))`: `thread_entry` of `loop_over_samples(one)`, which then is not compiled."""
+"""`samples_entry(kernel, (counter, limit, order, fields))`: `thread_entry` of `loop_over_samples(kernel)`, which need not be
+compiled then."""
 
 
 def _only_joined() -> Any:
@@ -216,4 +216,4 @@ def _only_joined() -> Any:
 
 
 of_sample: Any = Intrinsic(_only_joined, _of_sample_in_python)
-"""`of_sample(what, i)`: the arguments for sample `i`, see `loop_over_samples`."""
+"""`of_sample(fields, i)`: the arguments for sample `i`, see `loop_over_samples`."""

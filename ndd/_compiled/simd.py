@@ -1,10 +1,10 @@
 """`sum_pixels`, `sum_rows`, `sum_few`, `sum_places`, `transpose_tile`, `prefetch_to_write` and `prefetch_to_read`, for kernels.
 
-They are what the compiler does not make of loops by itself.
-A pixel of three channels is less than a vector register, so that loops over channels and taps stay one number at a time:
-with a register for each pixel, whose fourth number is let go, they are three times as fast. Sums of rows stay in registers
-until all rows are added: half of the time. Rows that become columns are gathered number by number: three times the time of
-16 rows of 16 numbers that change places in registers.
+The compiler does not vectorise these loops by itself.
+A pixel of three channels does not fill a vector register, so loops over channels and taps handle one number at a time. With a
+register for each pixel, whose fourth number is dropped, they are three times as fast. Sums of rows stay in registers until all rows
+are added, which halves their time. A transpose gathers number by number, which takes three times as long as transposing 16 x 16
+numbers in registers.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 from ndd._compiled.jit import Intrinsic
 
-LANES = 4
+PIXEL_WIDTH = 4
 COLUMNS = 64
 TILE = 16
 
 
-sum_pixels: Any = Intrinsic(lambda: _intrinsic(LANES, ()))
+sum_pixels: Any = Intrinsic(lambda: _intrinsic(PIXEL_WIDTH, ()))
 """`sum_pixels(row, begin, step, weights, k, taps, out, o)`:
 `out[o : o + 4] = sum over t below taps of weights[k + t] * row[begin + t * step : begin + t * step + 4]`,
 in this order, products rounded before they are added. Contiguous float32 arrays; nothing is checked: four numbers
@@ -126,9 +126,9 @@ def _intrinsic(width: int, flags: tuple[str, ...], anywhere: bool = False) -> An
     from numba.extending import intrinsic
 
     number, whole = ir.FloatType(), ir.IntType(64)
-    lanes = ir.VectorType(number, width)
-    nothing = ir.Constant(lanes, ir.Undefined)
-    first_lane = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
+    vector = ir.VectorType(number, width)
+    nothing = ir.Constant(vector, ir.Undefined)
+    to_all = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
 
     @intrinsic
     def summed(typing_context, row, begin, step, weights, k, taps, out, o):
@@ -140,16 +140,16 @@ def _intrinsic(width: int, flags: tuple[str, ...], anywhere: bool = False) -> An
             )
             row, weights = builder.gep(row, [begin]), builder.gep(weights, [k])
             starts = context.make_array(signature.args[2])(context, builder, step).data if anywhere else None
-            total = cgutils.alloca_once(builder, lanes)
-            builder.store(ir.Constant(lanes, [0.0] * width), total)
+            total = cgutils.alloca_once(builder, vector)
+            builder.store(ir.Constant(vector, [0.0] * width), total)
 
             def add(tap):
                 start = builder.load(builder.gep(starts, [tap])) if anywhere else builder.mul(tap, step)
-                source = builder.bitcast(builder.gep(row, [start]), lanes.as_pointer())
+                source = builder.bitcast(builder.gep(row, [start]), vector.as_pointer())
                 weight = builder.load(builder.gep(weights, [tap]))
                 weight = builder.insert_element(nothing, weight, ir.Constant(ir.IntType(32), 0))
                 product = builder.fmul(
-                    builder.shuffle_vector(weight, nothing, first_lane), builder.load(source, align=4), flags=flags
+                    builder.shuffle_vector(weight, nothing, to_all), builder.load(source, align=4), flags=flags
                 )
                 builder.store(builder.fadd(builder.load(total), product, flags=flags), total)
 
@@ -162,7 +162,7 @@ def _intrinsic(width: int, flags: tuple[str, ...], anywhere: bool = False) -> An
                     add(builder.add(tap, ir.Constant(whole, t)))
             with cgutils.for_range_slice(builder, fours, taps, one, whole) as (tap, _):
                 add(tap)
-            target = builder.bitcast(builder.gep(out, [o]), lanes.as_pointer())
+            target = builder.bitcast(builder.gep(out, [o]), vector.as_pointer())
             builder.store(builder.load(total), target, align=4)
             return context.get_dummy_value()
 

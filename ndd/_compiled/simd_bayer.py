@@ -1,6 +1,6 @@
 """`bayer_block`, for kernels: pixels of a Bayer mosaic by means of their neighbours, in vector registers.
 
-Means are taken without wider numbers. In loops the compiler widens them, and stores pixels in three times the time.
+As a loop, the compiler widens the numbers and takes three times as long to store pixels.
 """
 
 from __future__ import annotations
@@ -39,18 +39,20 @@ def _bayer_block() -> Any:
 
             def everywhere(flag):
                 value = builder.trunc(builder.neg(flag), number)
-                one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(whole, 0))
-                return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count))
+                vector = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(whole, 0))
+                return builder.shuffle_vector(
+                    vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count)
+                )
 
             def mean(a, b):
                 one = ir.Constant(wider, [1] * count)
                 total = builder.add(builder.add(builder.zext(a, wider), builder.zext(b, wider)), one)
                 return builder.trunc(builder.lshr(total, one), kind)
 
-            def mean_of_four(a, b, one, c, d, two):
-                """Of two means, each rounded up, which may have been once too often."""
-                once = and_(and_(or_(xor(a, b), xor(c, d)), xor(one, two)), ir.Constant(kind, [1] * count))
-                return builder.sub(mean(one, two), once)
+            def mean_of_four(a, b, mean_ab, c, d, mean_cd):
+                """Of two means. Both were rounded up, which may be once too often."""
+                once = and_(and_(or_(xor(a, b), xor(c, d)), xor(mean_ab, mean_cd)), ir.Constant(kind, [1] * count))
+                return builder.sub(mean(mean_ab, mean_cd), once)
 
             def chosen(mask, a, b):
                 return xor(b, and_(xor(a, b), mask))

@@ -2,7 +2,7 @@
 (`decoders/jpeg/baseline.py`) and `jpeg_compression_distortion`.
 
 All equal libjpeg-turbo to the last bit (`jfdctint`, `jidctint`, "islow", with the 16-bit sums and saturation of its vector
-code, `jccolor` and `jdcolor`). Written as loops they take the compiler seconds and run three times as long: it finds no way
+code, `jccolor` and `jdcolor`). As loops they take seconds to compile and run three times as long: the compiler does not find a way
 to transpose a block.
 """
 
@@ -17,8 +17,8 @@ from ndd._compiled.unaligned import element_pointer
 PIXELS = 16  # that `store_pixels` makes
 COPIED = 32  # bytes that `copy_plain` reads and writes
 
-_LANES = 16  # two blocks at once
-FACTORS = 4 * 8 * _LANES  # numbers of a table for `lose`
+_COLUMNS = 16  # two blocks at once
+FACTORS = 4 * 8 * _COLUMNS  # numbers of a table for `lose`
 _QUANTUM, _HALF, _RECIPROCAL, _SCALE = range(4)  # its parts
 _DC_BITS, _PASS_BITS = 13, 2
 # 1.402, -0.344, -0.714 and 1.772 times 65536, with 1, 0, -1 and 2 taken off: then they are of 16 bits, which is quicker.
@@ -45,10 +45,10 @@ def _copy_plain() -> Any:
 
             read = builder.load(place_of(0, 1), align=1)
             builder.store(read, place_of(2, 3), align=1)
-            found = builder.bitcast(builder.icmp_signed("==", read, ir.Constant(many, [-1] * COPIED)), marks)
+            markers = builder.bitcast(builder.icmp_signed("==", read, ir.Constant(many, [-1] * COPIED)), marks)
             whole = ir.IntType(64)
-            found = builder.or_(builder.zext(found, whole), ir.Constant(whole, 1 << COPIED))
-            return builder.cttz(found, ir.Constant(ir.IntType(1), 1))
+            markers = builder.or_(builder.zext(markers, whole), ir.Constant(whole, 1 << COPIED))
+            return builder.cttz(markers, ir.Constant(ir.IntType(1), 1))
 
         bytes_, place_ = types.Array(types.uint8, 1, "C"), types.uint64
         return types.int64(bytes_, place_, bytes_, place_), generate
@@ -56,8 +56,8 @@ def _copy_plain() -> Any:
     return copy
 
 
-class _Lanes:
-    """Vectors of `count` whole numbers of `bits` bits, and what is done with them."""
+class _Vectors:
+    """Operations on vectors of `count` integers of `bits` bits."""
 
     def __init__(self, builder: Any, bits: int, count: int):
         from llvmlite import ir
@@ -87,8 +87,8 @@ def _shuffled(builder: Any, first: Any, second: Any, places: list[int]) -> Any:
 
 
 def _interleaved(builder: Any, rows: list[Any], parts: int) -> list[Any]:
-    """Row i between those of row i + half, in each of `parts` equal parts of a vector, which is one register of 16 bytes:
-    log2(n) times of it exchange rows and columns."""
+    """The numbers of row i and of row i + half interleaved, in each of `parts` equal parts of a vector, each of which is one
+    register of 16 bytes. log2(n) calls transpose n rows."""
     count, half = rows[0].type.count, len(rows) // 2
     size = count // parts
     columns = []
@@ -99,8 +99,8 @@ def _interleaved(builder: Any, rows: list[Any], parts: int) -> list[Any]:
     return columns
 
 
-def _odd_half(builder: Any, wide: _Lanes, seven: Any, five: Any, three: Any, one: Any) -> list[Any]:
-    """The rotations that the odd halves of the transform and of its inverse share, in 32 bits: what belongs to 1, 3, 5, 7."""
+def _odd_half(builder: Any, wide: _Vectors, seven: Any, five: Any, three: Any, one: Any) -> list[Any]:
+    """The rotations that the odd halves of the transform and of its inverse share, in 32 bits, for frequencies 1, 3, 5, 7."""
     add, times = builder.add, wide.times
     z3, z4 = (builder.sext(add(*pair), wide.kind) for pair in ((seven, three), (five, one)))  # of 16 bits
     z3, z4 = add(times(z3, 9633 - 16069), times(z4, 9633)), add(times(z3, 9633), times(z4, 9633 - 3196))
@@ -114,14 +114,14 @@ def _odd_half(builder: Any, wide: _Lanes, seven: Any, five: Any, three: Any, one
 
 
 def _forward_pass(builder: Any, rows: list[Any], second: bool) -> list[Any]:
-    """Eight samples to eight frequencies, vectors of 16 bits both. The first pass makes them four times as large, the second
-    takes that away again: eight times a sample's are left. Nothing is ever clamped: without saying so, the compiler would
-    multiply by other numbers that have the same low bits, but not in 16 bits."""
-    wide = _Lanes(builder, 32, _LANES)
+    """Eight samples to eight frequencies, both vectors of 16 bits. The first pass scales by four and the second undoes it, so that
+    the result has eight times the scale of a sample. The clamps never change a value: without them, the compiler multiplies by
+    other numbers that have the same low bits but do not fit into 16 bits."""
+    wide = _Vectors(builder, 32, _COLUMNS)
     add, sub, times, short = builder.add, builder.sub, wide.times, rows[0].type
     sums = [add(rows[k], rows[7 - k]) for k in range(4)]
     p, q, r, s = add(sums[0], sums[3]), add(sums[1], sums[2]), sub(sums[0], sums[3]), sub(sums[1], sums[2])
-    bits, same = _DC_BITS + (_PASS_BITS if second else -_PASS_BITS), _Lanes(builder, 16, _LANES)
+    bits, same = _DC_BITS + (_PASS_BITS if second else -_PASS_BITS), _Vectors(builder, 16, _COLUMNS)
     coefficients = {0: add(p, q), 4: sub(p, q)}
     for k, value in coefficients.items():
         coefficients[k] = same.rounded(value, _PASS_BITS) if second else builder.shl(value, same.all(_PASS_BITS))
@@ -135,9 +135,9 @@ def _forward_pass(builder: Any, rows: list[Any], second: bool) -> list[Any]:
 
 
 def _pass(builder: Any, rows: list[Any], bits: int) -> list[Any]:
-    """The inverse transform along one axis of eight vectors of 16 bits. 32 bits come out, half of what the last `bits` hold
-    added: to be rounded they are only shifted."""
-    wide = _Lanes(builder, 32, _LANES)
+    """The inverse transform along one axis of eight vectors of 16 bits. Returns vectors of 32 bits, with the rounding of the last
+    `bits` bits already added: a shift is all that is left."""
+    wide = _Vectors(builder, 32, _COLUMNS)
     add, sub, times = builder.add, builder.sub, wide.times
 
     def widened(value: Any) -> Any:
@@ -162,27 +162,27 @@ def _store_blocks(builder: Any, rows: list[Any], out: Any, at: Any, stride: Any)
     """The pixels of two blocks of frequencies, side by side in eight rows of `out` from `at`."""
     from llvmlite import ir
 
-    wide = _Lanes(builder, 32, _LANES)
+    wide = _Vectors(builder, 32, _COLUMNS)
     rows = _pass(builder, rows, _DC_BITS - _PASS_BITS)
     rows = [builder.ashr(r, wide.all(_DC_BITS - _PASS_BITS)) for r in rows]
-    rows = [builder.trunc(wide.clamped(r, -0x8000, 0x7FFF), ir.VectorType(ir.IntType(16), _LANES)) for r in rows]
+    rows = [builder.trunc(wide.clamped(r, -0x8000, 0x7FFF), ir.VectorType(ir.IntType(16), _COLUMNS)) for r in rows]
     for _ in range(3):
         rows = _interleaved(builder, rows, 2)
     bits = _DC_BITS + _PASS_BITS + 3
     columns = _pass(builder, rows, bits)
-    # 14 bits are left of each: two columns in one register.
+    # Each number has 14 bits left: two columns share one register.
     mask = wide.all(0xFFFF)
     pairs = []
     for k in range(4):
         low = builder.and_(builder.ashr(columns[k], wide.all(bits)), mask)
         high = builder.and_(builder.ashr(columns[k + 4], wide.all(bits - 16)), wide.all(-0x10000))
-        words = _Lanes(builder, 16, 2 * _LANES)
+        words = _Vectors(builder, 16, 2 * _COLUMNS)
         pair = builder.bitcast(builder.or_(low, high), words.kind)
-        pairs.append(builder.trunc(words.clamped(pair, -128, 127), ir.VectorType(ir.IntType(8), 2 * _LANES)))
+        pairs.append(builder.trunc(words.clamped(pair, -128, 127), ir.VectorType(ir.IntType(8), 2 * _COLUMNS)))
     for _ in range(2):
         pairs = _interleaved(builder, pairs, 2)
     for k, pair in enumerate(pairs):
-        pair = builder.xor(pair, _Lanes(builder, 8, 2 * _LANES).all(-128))
+        pair = builder.xor(pair, _Vectors(builder, 8, 2 * _COLUMNS).all(-128))
         for half in range(2):
             order = [8 * half + n for n in range(8)] + [16 + 8 * half + n for n in range(8)]
             row = _shuffled(builder, pair, pair, order)
@@ -199,7 +199,7 @@ def _transform() -> Any:
     def transform(typing_context, blocks, first, second, steps, row, out, at, stride):
         def generate(context, builder, signature, arguments):
             short = ir.VectorType(ir.IntType(16), 8)
-            both = list(range(_LANES))
+            both = list(range(_COLUMNS))
 
             def element(array, at, count):
                 return element_pointer(context, builder, signature.args[array], arguments[array], at, count)
@@ -210,13 +210,13 @@ def _transform() -> Any:
             )
             rows = []
             for r in range(8):
-                one, two, row = (
+                left, right, row = (
                     builder.load(builder.gep(start, [ir.Constant(ir.IntType(64), r)]), align=2)
                     for start in (first, second, factors)
                 )
-                rows.append(builder.mul(_shuffled(builder, one, two, both), _shuffled(builder, row, row, both)))
+                rows.append(builder.mul(_shuffled(builder, left, right, both), _shuffled(builder, row, row, both)))
             at, stride = arguments[6:]
-            element(5, builder.add(at, builder.mul(stride, stride.type(7))), _LANES)
+            element(5, builder.add(at, builder.mul(stride, stride.type(7))), _COLUMNS)
             out = context.make_array(signature.args[5])(context, builder, arguments[5]).data
             _store_blocks(builder, rows, out, at, stride)
             return context.get_dummy_value()
@@ -232,7 +232,11 @@ def _store_colours(builder: Any, luma: Any, blue: Any, red: Any, out: Any) -> No
     """Pixels of YCbCr (16 bits, chroma less 128) to `out`, a pointer to bytes."""
     from llvmlite import ir
 
-    eight, short, wide = ir.VectorType(ir.IntType(8), PIXELS), _Lanes(builder, 16, PIXELS), _Lanes(builder, 32, PIXELS)
+    eight, short, wide = (
+        ir.VectorType(ir.IntType(8), PIXELS),
+        _Vectors(builder, 16, PIXELS),
+        _Vectors(builder, 32, PIXELS),
+    )
     add, sub, times = builder.add, builder.sub, wide.times
 
     def upper(value: Any, factor: int) -> Any:
@@ -240,10 +244,10 @@ def _store_colours(builder: Any, luma: Any, blue: Any, red: Any, out: Any) -> No
         return builder.trunc(builder.ashr(product, wide.all(16)), short.kind)
 
     def share(value: Any, factor: int) -> Any:
-        """The factor, 65536 for 1, times it, rounded: of twice the product the upper 16 bits, halved."""
+        """`value` times `factor / 65536`, rounded: the upper 16 bits of twice the product, halved."""
         return short.rounded(upper(builder.shl(value, short.all(1)), factor), 1)
 
-    # The sum of two products, rounded: what the lower 16 bits carry, and their highest bit.
+    # The rounded sum of two products: the carry of the lower 16 bits, and their highest bit.
     low = short.times(blue, _GREEN_CB)
     total = add(low, short.times(red, _GREEN_CR))
     carried = builder.zext(builder.icmp_unsigned("<", total, low), short.kind)
@@ -265,7 +269,7 @@ def _store_pixels() -> Any:
     @intrinsic
     def store(typing_context, luma, at, blue, red, chroma_at, out, place):
         def generate(context, builder, signature, arguments):
-            short, eight = _Lanes(builder, 16, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
+            short, eight = _Vectors(builder, 16, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
 
             def element(k, at, count):
                 return element_pointer(context, builder, signature.args[k], arguments[k], arguments[at], count)
@@ -297,7 +301,7 @@ def _store_smoothed() -> Any:
                 context.make_array(signature.args[k])(context, builder, a).data for k, a in ((0, planes), (5, out))
             )
             eight, whole = ir.VectorType(ir.IntType(8), PIXELS), ir.IntType(64)
-            short = _Lanes(builder, 16, PIXELS)
+            short = _Vectors(builder, 16, PIXELS)
             add = builder.add
 
             few = ir.VectorType(ir.IntType(8), PIXELS // 2)
@@ -317,10 +321,10 @@ def _store_smoothed() -> Any:
             )
             half = PIXELS // 2
             three = short.times(middle, 3)
-            # Less 128, as chroma is counted.
+            # Chroma is stored with an offset of 128.
             even, odd = (
-                builder.sub(builder.ashr(add(add(three, one), short.all(more)), short.all(4)), short.all(128))
-                for one, more in ((before, 8), (after, 7))
+                builder.sub(builder.ashr(add(add(three, side), short.all(bias)), short.all(4)), short.all(128))
+                for side, bias in ((before, 8), (after, 7))
             )
             blue, red = (
                 _shuffled(builder, even, odd, [c * half + k + PIXELS * n for k in range(half) for n in range(2)])
@@ -348,16 +352,16 @@ def _lose() -> Any:
             plane, factors = (
                 context.make_array(signature.args[k])(context, builder, a).data for k, a in ((0, plane), (3, factors))
             )
-            eight, short = ir.VectorType(ir.IntType(8), _LANES), _Lanes(builder, 16, _LANES)
-            whole, wide = ir.IntType(64), ir.VectorType(ir.IntType(32), _LANES)
+            eight, short = ir.VectorType(ir.IntType(8), _COLUMNS), _Vectors(builder, 16, _COLUMNS)
+            whole, wide = ir.IntType(64), ir.VectorType(ir.IntType(32), _COLUMNS)
 
             def read(k, part):
-                place = builder.add(table, ir.Constant(whole, (part * 8 + k) * _LANES))
+                place = builder.add(table, ir.Constant(whole, (part * 8 + k) * _COLUMNS))
                 return builder.load(builder.bitcast(builder.gep(factors, [place]), short.kind.as_pointer()), align=2)
 
             def high_half(a, b, extend):
                 product = builder.mul(extend(a, wide), extend(b, wide))
-                return builder.trunc(builder.ashr(product, ir.Constant(wide, [16] * _LANES)), short.kind)
+                return builder.trunc(builder.ashr(product, ir.Constant(wide, [16] * _COLUMNS)), short.kind)
 
             rows = []
             for k in range(8):
@@ -392,7 +396,7 @@ def _load_pixels() -> Any:
     @intrinsic
     def load(typing_context, rgb, above, below, planes, at, stride, blue_at, red_at):
         def generate(context, builder, signature, arguments):
-            wide, eight = _Lanes(builder, 32, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
+            wide, eight = _Vectors(builder, 32, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
             add, times, whole = builder.add, wide.times, ir.IntType(64)
             rgb, planes = (context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 3))
 
@@ -420,7 +424,7 @@ def _load_pixels() -> Any:
                 middle = (128 << 16) + 32767
                 for c, factors in enumerate((_BLUE, _RED)):
                     sums[c] = add(sums[c], weighted(r, g, b, factors, 16, middle))
-            half, few = range(0, PIXELS, 2), _Lanes(builder, 32, PIXELS // 2)
+            half, few = range(0, PIXELS, 2), _Vectors(builder, 32, PIXELS // 2)
             bias = ir.Constant(few.kind, [1, 2] * (PIXELS // 4))
             for total, place in zip(sums, arguments[6:], strict=True):
                 pair = add(*(_shuffled(builder, total, total, [n + k for n in half]) for k in range(2)))
@@ -437,27 +441,28 @@ def _load_pixels() -> Any:
 
 
 copy_plain: Any = Intrinsic(_copy_plain)
-"""`copy_plain(data, at, out, place)`: copies `COPIED` bytes, and gives how many of them come before the first 0xFF. Bounds are
+"""`copy_plain(data, at, out, place)`: copies `COPIED` bytes and returns how many of them come before the first 0xFF. Bounds are
 checked, here and below, only with NUMBA_BOUNDSCHECK=1."""
 
 transform: Any = Intrinsic(_transform)
 """`transform(blocks, first, second, steps, row, out, at, stride)`: the pixels of two blocks, side by side in eight rows of
-`out` from `at`. Of each 64 numbers (int16, row by row) from `first` and `second`, times the 64 of `steps` from `row`."""
+`out` from `at` on. The blocks are 64 int16 numbers each, row by row, from `first` and `second` on, times the 64 of `steps` from
+`row` on."""
 
 store_pixels: Any = Intrinsic(_store_pixels)
 """`store_pixels(luma, at, blue, red, chroma_at, out, place)`: the next 16 pixels of YCbCr as RGB, 48 bytes."""
 
 store_smoothed: Any = Intrinsic(_store_smoothed)
-"""`store_smoothed(planes, at, near, far, to_red, out, place)`: the same of chroma that is halved both ways, a quarter of each
-neighbour mixed in: from `near` and `far` on that of blue in two rows, and `to_red` behind these that of red. It reads one
-sample before and seven behind the eight that belong to the pixels."""
+"""`store_smoothed(planes, at, near, far, to_red, out, place)`: the same for chroma of half the width and height, with a quarter of
+each neighbour mixed in. Two rows of blue chroma start at `near` and `far`, those of red `to_red` numbers later. It reads one sample
+before and seven after the eight that belong to the pixels."""
 
 lose: Any = Intrinsic(_lose)
-"""`lose(plane, at, stride, factors, table)`: what two blocks, side by side in eight rows of `plane` (u8) from `at`, are when
-their frequencies are made multiples of quanta. `factors` (u16) has from `table` on, `FACTORS` numbers, for each of the eight
-rows of the blocks twice the eight numbers of a table: the quanta, then 4 times these, then what `lose` divides by 8 times these
-with: a factor and another one, after each of which 16 bits are dropped."""
+"""`lose(plane, at, stride, factors, table)`: quantises the frequencies of two blocks, side by side in eight rows of `plane` (u8)
+from `at` on, in place. `factors` (u16) has `FACTORS` numbers from `table` on; for each of the eight rows of the blocks, twice the
+eight numbers of four tables: the quanta; 4 times the quanta; and two factors that divide by 8 times the quanta, each followed by a
+shift of 16 bits."""
 
 load_pixels: Any = Intrinsic(_load_pixels)
-"""`load_pixels(rgb, above, below, planes, at, stride, blue_at, red_at)`: 16 RGB pixels of two rows as YCbCr, of which chroma is
-halved both ways."""
+"""`load_pixels(rgb, above, below, planes, at, stride, blue_at, red_at)`: 16 RGB pixels of two rows as YCbCr, with chroma of half
+the width and height."""

@@ -1,7 +1,7 @@
 """`sort_columns` and `median_of_columns`, for kernels: medians of 3 x 3 numbers, in vector registers.
 
-Each column of three is sorted, once for the three windows that it belongs to. The median of nine is that of the largest of the
-small ones, the median of the middle ones and the smallest of the large ones.
+Each column of three is sorted once, for the three windows that it belongs to. The median of nine is the median of three numbers:
+the largest of the small ones, the median of the middle ones and the smallest of the large ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ BLOCK_BYTES = 64  # of a row that are worked on at once
 
 
 class _Sorted:
-    """Vectors of whole numbers without sign, and their order."""
+    """Comparisons of vectors of unsigned integers."""
 
     def __init__(self, builder: Any, bits: int):
         from llvmlite import ir
@@ -96,10 +96,10 @@ def _median_of_columns() -> Any:
 
 
 sort_columns: Any = Intrinsic(_sort_columns)
-"""`sort_columns(rows, first, second, third, out, at, length)`: `BLOCK_BYTES` of `rows` from three places on; the smallest of each
-three go to `out` from `at` on, the middle ones `length` behind these, the largest ones as far behind those. 1-D arrays of u8 or
-u16; nothing is checked, here and below."""
+"""`sort_columns(rows, first, second, third, out, at, length)`: sorts the columns of three rows of `BLOCK_BYTES` bytes that start at
+`first`, `second` and `third` in `rows`. The smallest of each column goes to `out` from `at` on, the middle one `length` later, the
+largest `2 * length` later. 1-D arrays of u8 or u16; nothing is checked, here and below."""
 
 median_of_columns: Any = Intrinsic(_median_of_columns)
-"""`median_of_columns(columns, at, step, length, out, place)`: `BLOCK_BYTES` of medians, to `out` from `place` on. `columns` is what
-`sort_columns` made, from `at` on, of three columns, `step` from each to the next."""
+"""`median_of_columns(columns, at, step, length, out, place)`: `BLOCK_BYTES` of medians, to `out` from `place` on. `columns` is the
+output of `sort_columns`, from `at` on, for three neighbours that are `step` apart."""

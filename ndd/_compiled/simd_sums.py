@@ -1,6 +1,6 @@
 """`advance_sums`, for kernels: 16 moving sums of squares side by side in vector registers.
 
-What eight loads find in memory one behind the other is turned across lanes by 24 shuffles.
+Eight loads read eight consecutive numbers each; 24 shuffles transpose them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from ndd._compiled.jit import Intrinsic
 
-LANES, GROUP = 16, 8  # sums side by side; numbers of each that are loaded at once
+SUMS, GROUP = 16, 8  # sums side by side; numbers of each that are loaded at once
 
 
 def _intrinsic() -> Any:
@@ -38,7 +38,7 @@ def _intrinsic() -> Any:
         def generate(context, builder, signature, arguments):
             places, steps, squares, new, old, totals, largest = arguments
             table = context.make_array(signature.args[2])(context, builder, squares)
-            rows = builder.udiv(table.nitems, ir.Constant(whole, LANES))
+            rows = builder.udiv(table.nitems, ir.Constant(whole, SUMS))
             places, totals, largest = (
                 context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 5, 6)
             )
@@ -51,22 +51,22 @@ def _intrinsic() -> Any:
                 return builder.select(builder.icmp_unsigned("<", row, rows), row, builder.sub(row, rows))
 
             places_of = [cgutils.alloca_once_value(builder, row) for row in (new, old)]
-            kept = []
-            for first in range(0, LANES, GROUP):
+            running = []
+            for first in range(0, SUMS, GROUP):
                 for sums in (totals, largest):
                     place = at(sums, ir.Constant(whole, first))
-                    kept.append((place, cgutils.alloca_once_value(builder, builder.load(place, align=4))))
+                    running.append((place, cgutils.alloca_once_value(builder, builder.load(place, align=4))))
             group = ir.Constant(whole, GROUP)
             with cgutils.for_range_slice(builder, ir.Constant(whole, 0), steps, group, whole) as (step, _):
                 new, old = map(builder.load, places_of)
-                for part in range(LANES // GROUP):
+                for part in range(SUMS // GROUP):
                     first, loaded = part * GROUP, []
-                    for lane in range(first, first + GROUP):
-                        source = builder.load(builder.gep(places, [ir.Constant(whole, lane)]))
+                    for k in range(first, first + GROUP):
+                        source = builder.load(builder.gep(places, [ir.Constant(whole, k)]))
                         source = builder.add(source, builder.mul(step, ir.Constant(whole, 4)))
-                        found = builder.load(builder.inttoptr(source, vector.as_pointer()), align=4)
-                        loaded.append(builder.fmul(found, found))
-                    (_, total_at), (_, most_at) = kept[2 * part : 2 * part + 2]
+                        numbers = builder.load(builder.inttoptr(source, vector.as_pointer()), align=4)
+                        loaded.append(builder.fmul(numbers, numbers))
+                    (_, total_at), (_, most_at) = running[2 * part : 2 * part + 2]
                     total, most = builder.load(total_at), builder.load(most_at)
                     for k, column in enumerate(turned(builder, loaded)):
                         offset = ir.Constant(whole, k)
@@ -74,7 +74,7 @@ def _intrinsic() -> Any:
                         here, gone = (
                             at(
                                 table.data,
-                                builder.add(builder.mul(row, ir.Constant(whole, LANES)), ir.Constant(whole, first)),
+                                builder.add(builder.mul(row, ir.Constant(whole, SUMS)), ir.Constant(whole, first)),
                             )
                             for row in (here, gone)
                         )
@@ -85,7 +85,7 @@ def _intrinsic() -> Any:
                     builder.store(most, most_at)
                 for row, place in zip((new, old), places_of, strict=True):
                     builder.store(next_row(row, group), place)
-            for place, value in kept:
+            for place, value in running:
                 builder.store(builder.load(value), place, align=4)
             return context.get_dummy_value()
 
@@ -96,6 +96,6 @@ def _intrinsic() -> Any:
 
 
 advance_sums: Any = Intrinsic(_intrinsic)
-"""`advance_sums(places, steps, squares, new, old, totals, largest)`: for each lane, `steps` times (a multiple of `GROUP`), its next
-number squared replaces row `new` of `squares` `[rows, LANES]`, after row `old` has left `totals` and the square come in;
-`largest` keeps the largest. `places`: where the numbers of each lane lie."""
+"""`advance_sums(places, steps, squares, new, old, totals, largest)`: for each sum, `steps` times (a multiple of `GROUP`): its next
+number squared is added to `totals` and stored in row `new` of `squares` `[rows, SUMS]`, and row `old` is subtracted; `largest` is
+the largest total. `places`: the address of the numbers of each sum."""

@@ -14,13 +14,13 @@ EVEN_U, ODD_U, EVEN_V, ODD_V = range(4)
 _FETCHED_AHEAD = 2048
 
 rgb_of_row: Any = Intrinsic(lambda: _intrinsics()["rgb"])
-"""`rgb_of_row(line, near, far, width, factors, out)`: the pixels of a row as `rgb_of_420` makes them, from its luma and two rows
-of chroma that `between_inner_columns` made. Gives how many pixels it made: none of a short row, else all but an odd last one.
-Of a loop the compiler makes vector code too, but it packs 8 numbers at a time and stores byte by byte: 0.7 ns a pixel."""
+"""`rgb_of_row(line, near, far, width, factors, out)`: the pixels of a row as `rgb_of_420` computes them, from its luma and two rows
+of chroma from `between_inner_columns`. Returns how many pixels it wrote: none of a short row, else all but an odd last one.
+The compiler vectorises a loop too, but it packs 8 numbers at a time and stores byte by byte: 0.7 ns a pixel."""
 
 between_inner_columns: Any = Intrinsic(lambda: _intrinsics()["columns"])
-"""`between_inner_columns(row, middle, even, odd)`: a row of chroma at its pixels, but for both ends. Gives where it stopped, 1 in
-a short row. Of a loop over three places of one row and two others the compiler makes no vector code."""
+"""`between_inner_columns(row, middle, even, odd)`: a row of chroma at its pixels, without both ends. Returns where it stopped, 1 in
+a short row. The compiler does not vectorise a loop that reads three places of one row and writes to two others."""
 
 
 def _intrinsics() -> dict[str, Any]:
@@ -36,8 +36,8 @@ def _intrinsics() -> dict[str, Any]:
         return ir.Constant(ir.VectorType(kind, len(values)), list(values))
 
     def everywhere(builder, value, n):
-        lanes = builder.insert_element(ir.Constant(ir.VectorType(value.type, n), ir.Undefined), value, zero)
-        return builder.shuffle_vector(lanes, lanes, vector(whole, [0] * n))
+        vector_of = builder.insert_element(ir.Constant(ir.VectorType(value.type, n), ir.Undefined), value, zero)
+        return builder.shuffle_vector(vector_of, vector_of, vector(whole, [0] * n))
 
     def place(builder, array, at, kind):
         return builder.bitcast(builder.gep(array.data, [at]), kind.as_pointer())
@@ -46,8 +46,8 @@ def _intrinsics() -> dict[str, Any]:
         return [context.make_array(signature.args[k])(context, builder, arguments[k]) for k in places]
 
     def blocks(builder, begin, end, n):
-        """A loop over blocks of `n` from `begin` to `end`, the last of which goes back where it would reach beyond; and where
-        it stops: at `begin`, where there is not one block."""
+        """A loop over blocks of `n` from `begin` to `end`; the last block moves back if it would reach beyond `end`. Also where it
+        stops: at `begin` if there is no whole block."""
         many = ir.Constant(step, n)
         until = builder.select(builder.icmp_signed(">=", builder.sub(end, begin), many), end, begin)
         return cgutils.for_range_slice(builder, begin, until, many, step), until, builder.sub(end, many)
@@ -67,8 +67,10 @@ def _intrinsics() -> dict[str, Any]:
                 at = builder.select(builder.icmp_signed("<", index, latest), index, latest)
 
                 def samples(by):
-                    found = builder.load(place(builder, row, builder.add(at, ir.Constant(step, by)), kind), align=1)
-                    return found if kind == shorts else builder.zext(found, shorts)
+                    samples_read = builder.load(
+                        place(builder, row, builder.add(at, ir.Constant(step, by)), kind), align=1
+                    )
+                    return samples_read if kind == shorts else builder.zext(samples_read, shorts)
 
                 here = builder.sub(builder.mul(samples(0), vector(short, [3] * n)), middle)
                 for out, by in ((even, -1), (odd, 1)):
@@ -112,7 +114,7 @@ def _intrinsics() -> dict[str, Any]:
                 return first, second, lambda x, c: 16 * (x // 8) + 4 * (x % 2) + x // 2 % 4 + (0, 8, 4 * n)[c]
 
             def packed_anywhere(channels):
-                found = []
+                bytes_of = []
                 for left, right in channels:
                     low, high = vector(whole, [65535] * n), vector(whole, [16] * n)
                     both = builder.or_(builder.and_(left, low), builder.shl(right, high))
@@ -120,8 +122,8 @@ def _intrinsics() -> dict[str, Any]:
                     for test, bound in (("<", 0), (">", 255)):
                         limit = vector(short, [bound] * (2 * n))
                         both = builder.select(builder.icmp_signed(test, both, limit), limit, both)
-                    found.append(builder.trunc(both, ir.VectorType(byte, 2 * n)))
-                red, green, blue = found
+                    bytes_of.append(builder.trunc(both, ir.VectorType(byte, 2 * n)))
+                red, green, blue = bytes_of
                 both = vector(whole, range(4 * n))
                 return builder.shuffle_vector(red, green, both), builder.shuffle_vector(blue, blue, both)
 
@@ -145,15 +147,15 @@ def _intrinsics() -> dict[str, Any]:
                 pair = pair if read == wholes else builder.zext(pair, wholes)
                 left, right = builder.and_(pair, vector(whole, [(1 << bits) - 1] * n)), vector(whole, [bits] * n)
                 both = left, builder.lshr(pair, right)
-                base = [sum_of(offset, luma, builder.sitofp(one, numbers)) for one in both]
+                base = [sum_of(offset, luma, builder.sitofp(value, numbers)) for value in both]
                 cu, cv = ([chroma(even, at), chroma(even + 1, at)] for even in (EVEN_U, EVEN_V))
                 channels = []
                 for terms in (((rv, cv),), ((gu, cu), (gv, cv)), ((bu, cu),)):
                     sides = list(base)
                     for side in (0, 1):
-                        for factor, found in terms:
-                            sides[side] = sum_of(sides[side], factor, found[side])
-                    channels.append([builder.fptosi(one, wholes) for one in sides])
+                        for factor, chroma_of in terms:
+                            sides[side] = sum_of(sides[side], factor, chroma_of[side])
+                    channels.append([builder.fptosi(value, wholes) for value in sides])
                 first, second, where = packed(channels)
                 to = builder.mul(at, ir.Constant(step, 6))
                 for begin in range(0, 6 * n, 4 * n):

@@ -62,7 +62,7 @@ _syscall: Any = External("syscall", "int64(int64, uintp, int64, int64, uintp, ui
 if not _FUTEX:
 
     @kernel
-    def _syscall(number, place, what, value, timeout, other, bits):
+    def _syscall(number, place, operation, value, timeout, other, bits):
         """There are no helpers to wake."""
         return 0
 
@@ -83,9 +83,9 @@ def _post(board, helpers, entry, address):
 
 
 @kernel
-def _wake_some(board, wanted):
+def _wake_some(board, helpers):
     if atomic_load(board, _ASLEEP) > 0:
-        _syscall(_FUTEX, np.uintp(board.ctypes.data + 8 * _SIGNAL), _WAKE, min(wanted, _WOKEN_AT_ONCE), 0, 0, 0)
+        _syscall(_FUTEX, np.uintp(board.ctypes.data + 8 * _SIGNAL), _WAKE, min(helpers, _WOKEN_AT_ONCE), 0, 0, 0)
 
 
 @kernel
@@ -173,7 +173,7 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
         return functools.partial(_alone, lambda: loop)
     entry = _joined.get(loop)
     if entry is None:
-        called, begin = (loop.one, samples_entry) if isinstance(loop, SampleLoop) else (loop, thread_entry)
+        called, begin = (loop.kernel, samples_entry) if isinstance(loop, SampleLoop) else (loop, thread_entry)
         names = {"loop": loop, "called": called, "begin": begin}
         entry = _joined[loop] = from_template(_join, loop.function, "_joined", {"light": True}, **names)
         if loop.has_fallback() or not isinstance(loop, SampleLoop):  # a loop over samples is never compiled alone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._compiled.half import bfloat16_bits
+from ndd._compiled.half import bfloat16_bits, half_bits
 from ndd._compiled.intrinsics import each
 from ndd._compiled.jit import kernel
 from ndd._tensor.conversion_rules import rounded
@@ -108,3 +108,18 @@ def float_to_bfloat16(array, out):
 def _(array, out):
     rounded = (array + np.uint32(0x7FFF) + ((array >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     out[:] = np.where(np.isnan(array.view(np.float32)), np.uint32(0x7FFF), rounded)
+
+
+@kernel
+def element(value, limits, half):
+    """A number as an element of the output: integers round halves away from zero and saturate.
+
+    `limits` are the lowest and highest integer of an integer output, else None; `half` is True if the output holds float16 bits,
+    False if bfloat16 bits, else None. numba compiles a kernel for each of these.
+    """
+    if half is not None:
+        return half_bits(value) if half else bfloat16_bits(value)
+    if limits is not None:
+        value = min(max(value, limits[0]), limits[1])
+        return np.trunc(value + np.copysign(np.float32(0.49999997), value))
+    return value

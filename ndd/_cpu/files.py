@@ -1,7 +1,7 @@
 """Reads files and ranges of files in calls that release the GIL. From Python each file costs 45 us under the GIL.
 
 Only regular files are read. They are opened with `O_NONBLOCK`. Anything else (a FIFO, a device, a folder) is closed
-at once, so that no read waits for ever.
+at once, so that no read waits forever.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def tap_count(kind, radius):
 
 @kernel
 def reach(n_in, start, end, kind, radius):
-    """The source pixels that any output pixel can be made of: the first, and the one behind the last. DALI counts one more
+    """The source pixels that any output pixel can be made of: the first, and the one after the last. DALI counts one more
     for NN."""
     half, spare = np.float32(0), 1
     if kind not in (NN, NN_FUSED, NN_CORNER, NN_CENTRE):
@@ -205,7 +205,7 @@ def exact_taps(n_out, n_in, start, end, kind, radius):
 
 @kernel
 def quantise(weights):
-    """Weights as torch has them for bytes: 16 bits, of which as many behind the point as the largest one leaves."""
+    """Weights as torch has them for bytes: 16 bits, of which as many after the point as the largest one leaves."""
     largest, precision = np.float32(0), 0
     for i in range(weights.shape[0]):
         for k in range(weights.shape[1]):
@@ -217,6 +217,22 @@ def quantise(weights):
         for k in range(weights.shape[1]):
             weight = np.float64(weights[i, k]) * unit
             weights[i, k] = np.trunc(weight + np.copysign(0.5, weight)) / unit
+
+
+@kernel
+def cut_taps(first, weights, skip, count):
+    """The taps of `count` of the output pixels, from number `skip` on; outside of them those at the edge."""
+    whole, taps = weights.shape
+    if skip == 0 and count == whole:
+        return first, weights
+    part, part_weights = empty(count, np.int64), empty((count, taps), np.float32)
+    for i in range(count):
+        place = min(max(skip + i, 0), whole - 1)
+        part[i], part_weights[i] = first[place], weights[place]
+    return part, part_weights
+
+
+cut_taps.fallback()
 
 
 @kernel

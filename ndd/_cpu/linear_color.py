@@ -1,8 +1,8 @@
 """Linear colour arithmetic on the CPU: matrices over the channels of a pixel, a factor and an offset for each element.
 
-The arrays are of one sample, pixels of three channels lie one behind the other. A row of a matrix makes one channel
+The arrays are of one sample, pixels of three channels lie one after the other. A row of a matrix makes one channel
 of the result: a factor for each channel of the source, then what is added.
-`limits` are as in `lines.element`; `small` is True
+`limits` are as in `conversion.element`; `small` is True
 for bytes made of numbers that fit 32-bit integers before they are cut to a byte, else None.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
-from ndd._cpu.lines import element
+from ndd._cpu.conversion import element
 from ndd._tensor.convert import convert_array
 
 _LIMITS: dict[np.dtype, Any] = {
@@ -27,7 +27,7 @@ _FLOAT, _BYTE = np.dtype(np.float32), np.dtype(np.uint8)
 
 
 @kernel
-def _made(value, limits, small):
+def _stored(value, limits, small):
     """A number as an element of the output: rounded, halves away from zero, and clamped."""
     if small is not None:
         # Integers are clamped faster than floats. Numbers below zero become zero, however they are rounded.
@@ -54,9 +54,9 @@ def mix_channels(x, out, matrix, limits, small):
     br, bg, bb, b_offset = matrix[2, 0], matrix[2, 1], matrix[2, 2], matrix[2, 3]
     for i in range(source.size // 3):
         r, g, b = np.float32(source[3 * i]), np.float32(source[3 * i + 1]), np.float32(source[3 * i + 2])
-        target[3 * i] = _made(rr * r + rg * g + rb * b + r_offset, limits, small)
-        target[3 * i + 1] = _made(gr * r + gg * g + gb * b + g_offset, limits, small)
-        target[3 * i + 2] = _made(br * r + bg * g + bb * b + b_offset, limits, small)
+        target[3 * i] = _stored(rr * r + rg * g + rb * b + r_offset, limits, small)
+        target[3 * i + 1] = _stored(gr * r + gg * g + gb * b + g_offset, limits, small)
+        target[3 * i + 2] = _stored(br * r + bg * g + bb * b + b_offset, limits, small)
 
 
 @mix_channels.fallback
@@ -74,7 +74,7 @@ def merge_channels(x, out, matrix, limits, small):
     first, second, third, offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
     for i in range(target.size):
         a, b, c = np.float32(source[3 * i]), np.float32(source[3 * i + 1]), np.float32(source[3 * i + 2])
-        target[i] = _made(first * a + second * b + third * c + offset, limits, small)
+        target[i] = _stored(first * a + second * b + third * c + offset, limits, small)
 
 
 @kernel
@@ -107,9 +107,9 @@ def spread_channel(x, out, matrix, limits, small):
     a, b, c = matrix[0, 1], matrix[1, 1], matrix[2, 1]
     for i in range(source.size):
         value = np.float32(source[i])
-        target[3 * i] = _made(first * value + a, limits, small)
-        target[3 * i + 1] = _made(second * value + b, limits, small)
-        target[3 * i + 2] = _made(third * value + c, limits, small)
+        target[3 * i] = _stored(first * value + a, limits, small)
+        target[3 * i + 1] = _stored(second * value + b, limits, small)
+        target[3 * i + 2] = _stored(third * value + c, limits, small)
 
 
 @kernel
@@ -136,7 +136,7 @@ def scale_elements(x, out, matrix, limits, small):
     """Each element times a factor, plus an offset: `[[factor, offset]]`."""
     factor, offset = matrix[0, 0], matrix[0, 1]
     for i in range(x.size):
-        out[i] = _made(np.float32(x[i]) * factor + offset, limits, small)
+        out[i] = _stored(np.float32(x[i]) * factor + offset, limits, small)
 
 
 @scale_elements.fallback

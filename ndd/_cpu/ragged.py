@@ -36,12 +36,12 @@ def count_elements(shapes, counted):
 
 
 @kernel(nogil=False)
-def count_rows(shapes, axes, lanes, threads, rows):
-    """Of samples of `shapes` `[N, ndim]`: in `rows` the elements over the axes whose bits are set in `axes`, in `threads`
-    `lanes` times those over the others. Gives the most of `rows`."""
+def count_rows(shapes, axes, columns, threads, rows):
+    """For samples of `shapes` `[N, ndim]`: writes to `rows` the number of elements along the axes whose bits are set in `axes`, and
+    to `threads` that along the other axes times `columns`. Returns the largest of `rows`."""
     most = 0
     for n in range(len(shapes)):
-        inside, outside = 1, lanes
+        inside, outside = 1, columns
         for k in range(shapes.shape[1]):
             if axes >> k & 1:
                 inside *= shapes[n, k]

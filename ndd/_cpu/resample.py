@@ -17,10 +17,10 @@ import math
 
 import numpy as np
 
-from ndd._compiled.intrinsics import array_at, empty, overlapping, zeros
+from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
-from ndd._compiled.simd import LANES, sum_pixels
+from ndd._compiled.simd import PIXEL_WIDTH, sum_pixels
 from ndd._cpu.filter_taps import (
     CUBIC,
     F32,
@@ -30,6 +30,7 @@ from ndd._cpu.filter_taps import (
     NN_FUSED,
     TRIANGULAR,
     axis_taps,
+    cut_taps,
     exact_taps,
     fused_nearest_taps,
     nearest_taps,
@@ -37,9 +38,10 @@ from ndd._cpu.filter_taps import (
     reach,
     tap_count,
 )
+from ndd._cpu.nearest_pixels import nearest_plane, pick_planes
 from ndd._tensor.memory import host_empty
 
-SPARE = LANES - 1  # numbers behind a row, where the last pixel of it is less than a register
+SPARE = PIXEL_WIDTH - 1  # numbers after a row, where the last pixel of it is less than a register
 
 
 @kernel(fastmath={"nsz"}, merged=True)
@@ -184,21 +186,21 @@ def _put_away(line, out, low, high):
 
 
 @kernel
-def even_run(first, taps, low, high, channels, lanes):
-    """Where the loop of `lanes` pixels at once begins and ends, in elements: from the first pixel whose taps are all
+def even_run(first, taps, low, high, channels, vector_width):
+    """Where the loop of `vector_width` pixels at once begins and ends, in elements: from the first pixel whose taps are all
     inside."""
     begin, behind = len(first), 0
     for x in range(len(first)):
         if first[x] >= low and first[x] + taps <= high:
             begin, behind = min(begin, x), x + 1
     begin = min(begin, behind)
-    return begin * channels, (begin + (behind - begin) // lanes * lanes) * channels
+    return begin * channels, (begin + (behind - begin) // vector_width * vector_width) * channels
 
 
 @kernel
-def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, lanes):
+def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, whole, skip, vector_width):
     """The plan of resampling an image along y and x: the order, the taps of both axes, and the run of elements in a row of the
-    result whose ties are rounded to even (`put_row`)."""
+    result whose ties are rounded to even (`put_row`). `whole` and `skip`: see `resample_plan`."""
     top, bottom = reach(height, start[0], end[0], kind[0], radius[0])
     left, right = reach(width, start[1], end[1], kind[1], radius[1])
     y_taps, x_taps = tap_count(kind[0], radius[0]), tap_count(kind[1], radius[1])
@@ -208,39 +210,24 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     )
     if kind[0] > NN_FUSED or kind[1] > NN_FUSED:
         down_first = False
-    y = axis_taps(rows, height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, True)
-    x = axis_taps(columns, width, start[1], end[1], kind[1], radius[1], left if down_first else 0, False)
-    even, behind = 0, columns * channels // lanes * lanes
+    y = axis_taps(whole[0], height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, True)
+    x = axis_taps(whole[1], width, start[1], end[1], kind[1], radius[1], left if down_first else 0, False)
+    even, behind = 0, columns * channels // vector_width * vector_width
     if kind[1 if down_first else 0] in _NEAREST:
         even = behind = 0
     elif down_first:
-        even, behind = even_run(x[0], x_taps, left, right, channels, lanes)
+        even, behind = even_run(x[0], x_taps, left, right, channels, vector_width)
     order = DOWN if down_first else ACROSS
     if kind[0] > NN_CENTRE or kind[1] > NN_CENTRE:
         order, even, behind = ACROSS_IN_BYTES, 0, 0
-        if lanes == REGISTER:  # bytes
+        if vector_width == REGISTER:  # bytes
             quantise(y[1])
             quantise(x[1])
+        y, x = cut_taps(y[0], y[1], skip[0], rows), cut_taps(x[0], x[1], skip[1], columns)
     return order, y[0], y[1], x[0], x[1], even, behind
 
 
 plane_taps.fallback()
-
-
-@kernel
-def nearest_plane(height, width, rows, columns, start, end):
-    """The source row of each row of the result, and the source column of each column (`nearest_taps`)."""
-    top, bottom = reach(height, start[0], end[0], NN, np.float32(0))
-    left, right = reach(width, start[1], end[1], NN, np.float32(0))
-    down, across = 4, 4.4  # as in `_least_cost`
-    down_first = rows * (right - left) * down + rows * columns * across < (
-        (bottom - top) * columns * across + rows * columns * down
-    )
-    y = nearest_taps(rows, height, start[0], end[0], 0 if down_first else top, True)
-    return y, nearest_taps(columns, width, start[1], end[1], left if down_first else 0, False)
-
-
-nearest_plane.fallback()
 
 
 @kernel
@@ -322,7 +309,8 @@ def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even,
 
 @kernel
 def filter_loop(
-    counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, lanes, low, high
+    counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, whole, skip,
+    vector_width, low, high
 ):  # fmt: skip
     """Resamples up to `limit` of the images `order`, shared with other threads. Returns True.
 
@@ -331,7 +319,7 @@ def filter_loop(
         source_like, like: any arrays of their element types.
         extents: planes, height, width and channels of each image, int64 `[N, 4]`.
         sizes: height and width of each result, int64 `[N, 2]`.
-        start, end, kind, radius: as of `resample`, `[N, 2]`.
+        start, end, kind, radius, whole, skip: as of `resample`, `[N, 2]`.
     """
     for _ in range(limit):
         turn = next_index(counter)
@@ -343,7 +331,18 @@ def filter_loop(
         image = array_at(sources[i], (planes, height, width * channels), source_like)
         out = array_at(targets[i], (planes, rows, columns * channels), like)
         first, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
-            height, width, rows, columns, channels, start[i], end[i], kind[i], radius[i], lanes
+            height,
+            width,
+            rows,
+            columns,
+            channels,
+            start[i],
+            end[i],
+            kind[i],
+            radius[i],
+            whole[i],
+            skip[i],
+            vector_width,
         )
         filter_planes(image, out, channels, first, y_first, y_weights, x_first, x_weights, even, behind, low, high)
     return True
@@ -361,87 +360,6 @@ def _repeat_edges(line, channels, begin, behind):
     for x in range(behind, (len(line) - SPARE) // channels):
         for c in range(channels):
             line[x * channels + c] = line[(behind - 1) * channels + c]
-
-
-@kernel
-def pick_planes(image, out, channels, y_first, x_first):
-    """Nearest pixel along both axes: copies, no arithmetic."""
-    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
-    offsets = empty(len(x_first), np.uint32)
-    for x in range(len(x_first)):
-        offsets[x] = x_first[x] * channels
-    for p in range(len(image)):
-        for y in range(len(y_first)):
-            source, target = image[p, y_first[y]], out[p, y]
-            if channels == 3:
-                for x in range(len(offsets)):
-                    a, b = np.uint64(offsets[x]), np.uint64(x) * three
-                    red, green, blue = source[a], source[a + one], source[a + two]
-                    target[b] = red
-                    target[b + one] = green
-                    target[b + two] = blue
-            else:
-                b = np.uint64(0)
-                for x in range(len(offsets)):
-                    for c in range(channels):
-                        target[b] = source[np.uint64(offsets[x]) + np.uint64(c)]
-                        b += one
-
-
-@pick_planes.fallback
-def _pick_by_numpy(image, out, channels, y_first, x_first):
-    pixels = image.reshape(*image.shape[:2], -1, channels)
-    out[...] = pixels[:, y_first][:, :, x_first].reshape(out.shape)
-
-
-@kernel
-def pick_rgb(image, out, y_first, x_first):
-    """The same for RGB pixels in bytes, each moved as a word; both have 9 bytes at least."""
-    flat, target = image.reshape(image.size), out.reshape(out.size)
-    words, out_words = overlapping(flat, np.uint32), overlapping(target, np.uint32)
-    count, step, last = len(x_first), image.shape[2], np.uint64(words.size - 1)
-    offsets, three = empty(count, np.uint64), np.uint64(3)
-    for x in range(count):
-        offsets[x] = 3 * x_first[x]
-    to = np.uint64(0)
-    for p in range(len(image)):
-        for y in range(len(y_first)):
-            begin = np.uint64((p * image.shape[1] + y_first[y]) * step)
-            for x in range(count - 1):  # the fourth byte belongs to the pixel that follows, which is written after it
-                at = begin + offsets[x]
-                out_words[to] = words[at] if at <= last else words[last] >> np.uint32(8)
-                to += three
-            at = begin + offsets[count - 1]
-            for k in range(np.uint64(3)):
-                target[to + k] = flat[at + k]
-            to += three
-
-
-@pick_rgb.fallback
-def _(image, out, y_first, x_first):
-    _pick_by_numpy(image, out, 3, y_first, x_first)
-
-
-@kernel
-def pick_image(image, out, channels, start, end, kind, rgb):
-    """The nearest pixel of each plane of `[planes, H, W * channels]`; `rgb` is None, or something where `pick_rgb` serves."""
-    height, width = image.shape[1], image.shape[2] // channels
-    rows, columns = out.shape[1], out.shape[2] // channels
-    if kind[0] == NN_FUSED:
-        y_first = fused_nearest_taps(rows, height, start[0], end[0])
-        x_first = fused_nearest_taps(columns, width, start[1], end[1])
-    elif kind[0] > NN_FUSED:
-        y_first = exact_taps(rows, height, start[0], end[0], kind[0], np.float32(0.5))[0]
-        x_first = exact_taps(columns, width, start[1], end[1], kind[1], np.float32(0.5))[0]
-    else:
-        y_first, x_first = nearest_plane(height, width, rows, columns, start, end)
-    if rgb is None:
-        pick_planes(image, out, channels, y_first, x_first)
-    else:
-        pick_rgb(image, out, y_first, x_first)
-
-
-pick_image.fallback()
 
 
 @kernel
@@ -478,15 +396,16 @@ def filter_axis(image, out, first, weights, period, even, behind, low, high):
             put_row(line[at : at + period], target[at : at + period], even, behind, low, high)
 
 
-def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, end, kind, radius) -> None:
+def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], *values: np.ndarray) -> None:
     """Resample `image` along `axes` into `out`: two or more neighbours, ascending; -1 is an axis of one pixel before
-    the image's own. `start`, `end`, `kind`, `radius` have a value an axis."""
+    the image's own. `values`: start, end, kind, radius, whole and skip (see `resample_plan`), each with a value an axis."""
     if out.size == 0 or image.size == 0:
         return
     if axes[0] < 0:
         image, out, axes = image[None], out[None], tuple(axis + 1 for axis in axes)
+    start, end, kind, _, whole, skip = values
     if all([k in _NEAREST for k in kind.tolist()]):
-        return _pick(image, out, axes, start, end, kind)
+        return _pick(image, out, axes, start, end, kind, whole, skip)
     # The loops make bytes and float32; other types are rounded afterwards, which spares compiling them for each pair of
     # types (5 s). The same for what they read would cost a fifth of the speed of 16-bit images.
     target = out if out.dtype in MADE else host_empty(out.shape, F32)
@@ -498,12 +417,12 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], start, e
     if moved == [True, True]:
         y, x = axes
         channels = math.prod(out.shape[x + 1 :])
-        taps = plane_taps(*extents, *sizes, channels, start, end, kind, radius, REGISTER // out.itemsize)
+        taps = plane_taps(*extents, *sizes, channels, *values, REGISTER // out.itemsize)
         planes = image.reshape(_plane(image.shape, y)), target.reshape(_plane(out.shape, y))
         filter_planes(*planes, channels, *taps, *range_of(target.dtype))
         rounding = sizes[1] * channels, *taps[-2:]
     else:
-        rounding = _one_by_one(image, target, axes, moved, start, end, kind, radius, REGISTER // out.itemsize)
+        rounding = _one_by_one(image, target, axes, moved, values, REGISTER // out.itemsize)
     if target is not out:
         period, even, behind = rounding
         put_rows(target.reshape(-1, period), out.reshape(-1, period), even, behind, *range_of(out.dtype))
@@ -513,13 +432,14 @@ def _plane(shape: tuple[int, ...], y: int) -> tuple[int, int, int]:
     return math.prod(shape[:y]), shape[y], math.prod(shape[y + 1 :])
 
 
-def _pick(image, out, axes, start, end, kind) -> None:
+def _pick(image, out, axes, start, end, kind, whole, skip) -> None:
     """The nearest pixel along all axes."""
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     if kind[0] == NN_FUSED:
         picked = [fused_nearest_taps(*place) for place in zip(sizes, extents, start, end, strict=True)]
     elif kind[0] > NN_FUSED:
-        picked = [exact_taps(*place, F32(0.5))[0] for place in zip(sizes, extents, start, end, kind, strict=True)]
+        taps = [exact_taps(*place, F32(0.5)) for place in zip(whole, extents, start, end, kind, strict=True)]
+        picked = [cut_taps(*part)[0] for part in zip(*zip(*taps, strict=True), skip, sizes, strict=True)]
     elif len(axes) == 2:
         picked = nearest_plane(*extents, *sizes, start, end)
     else:
@@ -536,10 +456,11 @@ def _pick(image, out, axes, start, end, kind) -> None:
     pick_planes(image.reshape(_plane(image.shape, y)), out.reshape(_plane(out.shape, y)), channels, *picked[-2:])
 
 
-def _one_by_one(image, out, axes, changes, start, end, kind, radius, lanes) -> tuple[int, int, int]:
+def _one_by_one(image, out, axes, changes, values, vector_width) -> tuple[int, int, int]:
     """One pass along each axis that changes, with float32 in between. Gives the run of elements whose ties are rounded
     to even: in each `period` of the result, from `even` to `behind`."""
     low, high = range_of(out.dtype)
+    start, end, kind, radius, whole, skip = values
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     spans = [reach(*place) for place in zip(extents, start, end, kind, radius, strict=True)]
     taps = [tap_count(*filter_) for filter_ in zip(kind, radius, strict=True)]
@@ -548,18 +469,22 @@ def _one_by_one(image, out, axes, changes, start, end, kind, radius, lanes) -> t
     origins = [0 if i == order[0] else span[0] for i, span in enumerate(spans)]
     moved = [i for i in order if changes[i]] or [last]
     along = {
-        i: axis_taps(sizes[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], i < len(axes) - 1)
+        i: cut_taps(
+            *axis_taps(whole[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], i < len(axes) - 1),
+            skip[i],
+            sizes[i],
+        )
         for i in {*moved, last}
     }
     # The last pass decides how ties are rounded, even where it changes nothing.
     channels = math.prod(out.shape[axes[-1] + 1 :])
     period = math.prod(sizes[-2:] if last == len(axes) - 3 else sizes[-1:]) * channels
-    even, behind = 0, period // lanes * lanes
+    even, behind = 0, period // vector_width * vector_width
     if kind[last] in _NEAREST:
         even = behind = 0
     elif last == len(axes) - 1:
         first, weights = along[last]
-        even, behind = even_run(first, weights.shape[1], *spans[last], channels, lanes)
+        even, behind = even_run(first, weights.shape[1], *spans[last], channels, vector_width)
     for i in moved:
         axis, ready = axes[i], i == moved[-1]
         shape = *image.shape[:axis], out.shape[axis], *image.shape[axis + 1 :]

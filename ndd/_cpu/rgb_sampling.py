@@ -107,7 +107,7 @@ def _mixed_byte(a, b, c, d, shift, qx, qy, fused):
 @kernel
 def mix_rgb(a, b, c, d, qx, qy, row, fused):
     """Fills `row` with pixels made of the four around each point: `a` and `b` above, `c` and `d` below, `qx` and `qy` the
-    shares of those behind. `fused`: see `_mixed_byte`."""
+    shares of those after. `fused`: see `_mixed_byte`."""
     for i in range(row.size):
         red = _mixed_byte(a[i], b[i], c[i], d[i], 0, qx[i], qy[i], fused)
         green = _mixed_byte(a[i], b[i], c[i], d[i], 8, qx[i], qy[i], fused)

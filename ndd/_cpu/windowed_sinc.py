@@ -110,7 +110,7 @@ def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
 @kernel(fastmath=False)  # else numba inherits the caller's option, and sums in another order
 def _placed(fraction, step, coarse, weights):
     """For each output of a block, the first of which lies at `fraction`, in the rows of `weights` `[5 * BLOCK]`: how far it is
-    behind a whole sample, in phases; that sample; the phase; how far it is behind that, as the table has it in its lower and in
+    after a whole sample, in phases; that sample; the phase; how far it is after that, as the table has it in its lower and in
     its upper half. The second loop compiles to vectors: where the sums are formed it took as long as 32 taps.
     """
     narrow_step, half = np.float32(step), coarse / np.float32(2)

@@ -24,7 +24,7 @@ def anchor_of(free, rounding):
 def place_windows(extents, sizes, positions, rounding, anchors, shapes):
     """The windows of `crop`; `sizes` and `positions` are `[N or 1, axes]`.
 
-    Gives the first sample and axis, as `sample * axes + axis`, whose position is not in [0, 1], else -1.
+    Returns the first sample and axis, as `sample * axes + axis`, whose position is not in [0, 1], else -1.
     """
     samples, axes = extents.shape
     for n in range(samples):
@@ -58,7 +58,7 @@ def join_axes(extents, starts, shapes, keep, joined, chunk, chunks):
     """Axes that are never cut joined to the one before, in the last places of `joined` `[3, N, slots]` (extent, start,
     size); `chunks` are the elements over `chunk`. Axis `keep` stays alone.
 
-    Gives the number of axes that are left (if there is no room for them, no more than that), and the place of `keep`.
+    Returns the number of axes that are left (if there is no room for them, no more than that), and the place of `keep`.
     """
     samples, axes = extents.shape
     slots = joined.shape[2]
@@ -134,7 +134,7 @@ def cut_bytes(image, out, extents, starts, sizes, fill, item, inner):
     for k in range(axes - 1):
         outside |= starts[k] < 0 or starts[k] + sizes[k] > extents[k]
     plain = (
-        outside  # the border is one byte again and again: then all of it that lies behind each other is one `memset`
+        outside  # the border is one byte again and again: then all of it that lies one after the other is one `memset`
     )
     for i in range(1, fill.size):
         plain &= fill[i] == fill[0]

@@ -26,7 +26,7 @@ class Event:
         self._handle = handle.value
 
     def record(self, stream: Any) -> None:
-        """Records the event behind what is queued on a torch stream now."""
+        """Records the event after what is queued on a torch stream now."""
         driver.call("cuEventRecord", self._handle, stream.cuda_stream, device_id=self.device_id)
 
     def wait(self, stream: Any) -> None:
@@ -50,7 +50,7 @@ class Event:
 
 
 def recorded(stream: Any, event: Any = None) -> Any:
-    """An event behind all that is queued on a stream of ours; `event` again, if it belongs to the GPU of the stream."""
+    """An event after all that is queued on a stream of ours; `event` again, if it belongs to the GPU of the stream."""
     return recorded_on(stream._torch, stream.device_id, event)
 
 

@@ -27,7 +27,7 @@ class Rows(Memory):
 def memory(launch: Any, counts: np.ndarray, n: int) -> Rows:
     """Memory for `counts[i]` rows of `n` float32 of each sample."""
     volumes = counted(counts.reshape(-1, 1))
-    return launch.made(Rows(_room(volumes.total), volumes.offsets, n))
+    return launch.make_memory(Rows(_room(volumes.total), volumes.offsets, n))
 
 
 def _room(total: int) -> int:
@@ -68,4 +68,4 @@ class _Spectra(Memory):
 
 def rfft(launch: Any, rows: Rows) -> Memory:
     """The transforms of all rows in what `memory` gave: `n // 2 + 1` pairs a row."""
-    return launch.made(_Spectra(rows))
+    return launch.make_memory(_Spectra(rows))

@@ -222,7 +222,7 @@ class Launch:
             if sizes.__class__ is not np.ndarray or sizes.shape != (self.n,):
                 sizes = np.full(self.n, sizes, np.int64)
             volumes = counted(sizes.reshape(-1, 1))
-        return self.made(Memory(max(1, volumes.total), kind, volumes.offsets, kind.itemsize, zeros=zeros))
+        return self.make_memory(Memory(max(1, volumes.total), kind, volumes.offsets, kind.itemsize, zeros=zeros))
 
     def table(self, values: np.ndarray, each: bool = False, cached: bool = False) -> Memory:
         """A small constant array, on the GPU.
@@ -233,9 +233,9 @@ class Launch:
         """
         places = np.arange(self.n, dtype=np.int64) if each else None
         step = values[0].nbytes if each and len(values) else 0
-        return self.made(Memory(0, None, places, step, values, cached=values if cached else None))
+        return self.make_memory(Memory(0, None, places, step, values, cached=values if cached else None))
 
-    def made(self, memory: Memory) -> Memory:
+    def make_memory(self, memory: Memory) -> Memory:
         """Makes memory that somebody else describes, now and when these launches are repeated."""
         memory.make(self.call)
         if self.steps is not None:

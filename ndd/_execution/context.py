@@ -1,7 +1,7 @@
 """`EvalContext`: the thread, thread pool, device and stream that operators run with."""
 
 # Users' arguments are checked, whatever the annotations say.
-# pyright: reportUnnecessaryIsInstance=false
+# pyright: reportUnnecessaryIsInstance=false, reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOOK_AGAIN_SECONDS = (
 _FORK_SECONDS = 5.0  # how long a fork waits for an operator that is running
 _FORK_PAUSE = 0.05  # how long it waits for one queue at a time
 # How long a background thread waits after it was woken, see `_serve`. If nothing is left for it, it looks again after twice
-# that time, up to the second number; after so many looks it sleeps. Each look takes the interpreter from the working thread:
+# that time, up to the second number; after this many looks it sleeps. Each look takes the interpreter from the working thread:
 # with a look every 0.3 ms, each after a wake, half of the calls in a loop that asks for every result took 8 to 60 us longer.
 _GRACE_SECONDS, _LONGEST_GRACE_SECONDS, _LOOKS = 0.0003, 0.0024, 12
 _IDLE_SECONDS = 5.0  # a background thread without work ends; the next operator starts another (60 us)
@@ -301,6 +301,9 @@ class EvalContext:
         cuda_stream: the stream to use (a `Stream`, a torch stream, a handle); default: the one that `set_current_stream` or
             `set_default_stream` has set by now, else a stream of its own (DALI: that of the thread's default context).
 
+    Raises TypeError for a `thread_pool` or `num_threads` of another type; ValueError for both of them, for a number of
+    threads below 1, and for a stream of another GPU.
+
     >>> import ndd
     >>> with ndd.EvalContext(num_threads=1) as context:
     ...     context.num_threads
@@ -343,7 +346,11 @@ class EvalContext:
 
     @staticmethod
     def default() -> EvalContext:
-        """This thread's default context for the current device."""
+        """This thread's default context for the current device.
+
+        Raises TypeError or ValueError where the number of threads or the stream of the context is changed to what it
+        cannot be.
+        """
         number = current_gpu()
         context = _local.defaults.get(number)
         if context is None:
@@ -371,9 +378,9 @@ class EvalContext:
         """The stream that GPU operators use; None without a GPU."""
         if self._device.device_id is None:
             return None
-        return self.stream_on(self._device.device_id)
+        return self._stream_on(self._device.device_id)
 
-    def stream_on(self, device_id: int) -> Stream:
+    def _stream_on(self, device_id: int) -> Stream:
         """The stream for work on a GPU, which need not be the context's own (`device="gpu:1"`).
 
         Args:
@@ -407,7 +414,10 @@ class EvalContext:
         """
 
     def evaluate_all(self) -> None:
-        """Waits until every operator called so far has run."""
+        """Waits until every operator called so far has run.
+
+        Raises RuntimeError if an operator calls it: it would wait for itself. Errors of operators come with it.
+        """
         queue = self._queue
         if queue.within():
             raise RuntimeError(
@@ -417,7 +427,7 @@ class EvalContext:
             while queue.step():
                 pass
 
-    def submit(self, invocation: Invocation) -> None:
+    def _submit(self, invocation: Invocation) -> None:
         """Queues an invocation for the background thread.
 
         Args:
@@ -425,7 +435,7 @@ class EvalContext:
         """
         self._queue.submit(invocation)
 
-    def finish(self, invocation: Invocation) -> None:
+    def _finish(self, invocation: Invocation) -> None:
         """Runs or waits for an invocation.
 
         Args:
@@ -465,4 +475,4 @@ def get_current_stream(device_id: int | None = None) -> Stream | None:
     """
     context = EvalContext.default()
     number = context.device_id if device_id is None else device_id
-    return None if number is None else context.stream_on(number)
+    return None if number is None else context._stream_on(number)

@@ -144,7 +144,7 @@ class Invocation:
     def result(self, index: int) -> Any:
         """The store of output `index`; waits, and raises what the operator raised."""
         if self.state < _DONE:
-            self.context.finish(self)
+            self.context._finish(self)
         if self.state == _FAILED:
             how = "deferred evaluation" if self.deferred else "asynchronous execution"
             raise_later(self.error, self.name, self.call, how)  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 """The scheduler: makes an invocation of every operator call and of every method that stands for one."""
 
+# Parts of the package's own classes, which users do not see.
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -49,19 +51,19 @@ def schedule(
     if level == DEFERRED:
         invocation.inputs = inputs
     if level >= SYNC_CPU:
-        context.finish(invocation)
+        context._finish(invocation)
         invocation.raise_now()
         if level == SYNC_FULL and invocation.stream is not None:
             invocation.stream.synchronize()
     elif shares_memory:
-        context.finish(invocation)
+        context._finish(invocation)
         if invocation.stream is not None:
             order_after(invocation)
     elif level == EAGER:
         if at_once or serving.now:  # an operator waits for the result, and the queue may be waiting for the operator
             invocation.execute()
         elif operator_call is None or _is_made is None or not _is_made(operator_call, invocation):
-            context.submit(invocation)
+            context._submit(invocation)
     return invocation
 
 

@@ -20,7 +20,7 @@ class Stream:
     """A CUDA stream. `Stream()` makes one; `Stream(stream=s)` wraps a torch stream, an integer handle or anything
     with `__cuda_stream__`. A stream equals its handle and the torch stream that it wraps.
 
-    Raises RuntimeError where there is no usable GPU.
+    Raises RuntimeError where there is no usable GPU, TypeError for what is no stream, ValueError for a stream of another GPU.
 
     Args:
         stream: a torch stream, an integer handle, or an object with `__cuda_stream__`; without it a new stream is made.
@@ -108,6 +108,8 @@ def stream(*, stream: Any = _UNSET, device_id: int | None = None) -> Any:
             new stream is made.
         device_id: the number of the GPU; default: torch's current one.
 
+    Raises RuntimeError without a GPU, TypeError for what is no stream, ValueError for a stream of another GPU.
+
     >>> import ndd
     >>> ndd.stream(stream=None) is None  # a new one, `ndd.stream()`, needs a GPU
     True
@@ -156,6 +158,8 @@ def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> Non
     Args:
         cuda_stream: what `stream` takes; None restores the streams of the contexts.
         device_id: the number of the GPU; default: that of the stream.
+
+    Raises RuntimeError without a GPU, TypeError for what is no stream, ValueError for a stream of another GPU.
     """
     if cuda_stream is None:
         _default.pop(_number(device_id), None)
@@ -169,6 +173,8 @@ def set_current_stream(cuda_stream: Any, /) -> None:
 
     Args:
         cuda_stream: what `stream` takes; None restores the default stream.
+
+    Raises TypeError for what is no stream, ValueError for a stream of another GPU.
     """
     if cuda_stream is None:
         _local.streams.clear()

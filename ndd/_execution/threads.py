@@ -45,6 +45,8 @@ def get_num_threads() -> int:
     """How many threads CPU operators use by default: the last `set_num_threads`, else the environment variable
     `NDD_NUM_THREADS` or `DALI_NUM_THREADS`, else the number of CPUs this process may run on.
 
+    Raises ValueError if `NDD_NUM_THREADS` or `DALI_NUM_THREADS` is no positive number.
+
     >>> import ndd
     >>> ndd.get_num_threads() >= 1
     True
@@ -97,6 +99,8 @@ class ThreadPool:
     Args:
         num_threads: how many work at once, including the thread that waits for them; default `get_num_threads()`.
         device_id: the GPU that DALI would bind the threads to. It has no effect here, but can be read.
+
+    Raises TypeError for what is no number, ValueError for a number below 1.
 
     >>> import ndd
     >>> squares = [0] * 4

@@ -41,7 +41,7 @@ class CapturedLoop:
     def forget(self) -> None:
         """Back to before the first iteration: what was bound to the loop is free again."""
         for feeder in getattr(self, "feeders", ()):
-            feeder.released()
+            feeder._released()
         self.step = 0
         self.operators = False  # whether the first iteration called any
         self.calls: dict[Any, tuple[str, tuple[Any, ...]]] = {}  # site: where it ran, which of its arguments are marked

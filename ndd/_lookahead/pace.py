@@ -32,7 +32,7 @@ class Pace:
         self._needed = _STEADY
         self._run = 0  # iterations in a row that speak for a change; below zero the grace after one
         self._place: Any = None  # an event on torch's stream, where the loop came to the batch
-        self._ready: Any = None  # the event behind all that made the batch before
+        self._ready: Any = None  # the event after all that made the batch before
         self._ahead: bool | None = None
 
     def begin(self, device_id: int, ready: Any) -> bool:
@@ -40,7 +40,7 @@ class Pace:
         arrived.
 
         Args:
-            ready: the event behind all that made the last batch; None if it was not made ahead.
+            ready: the event after all that made the last batch; None if it was not made ahead.
         """
         import torch
 
@@ -52,7 +52,7 @@ class Pace:
         return bool(ahead)
 
     def arrived(self) -> None:
-        """What was made ahead is there, as far as the CPU goes."""
+        """Called when the CPU has finished work done ahead: records whether the GPU is waiting for it."""
         if self._ahead is None and self._place is not None:
             # The loop's stream waits for the last batch as well, which would say nothing of the loop.
             self._ahead = self._ready is not None and self._ready.query() and not self._place.query()

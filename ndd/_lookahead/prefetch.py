@@ -49,7 +49,7 @@ class PrefetchedCall:
         """The results, made now if nobody has asked before; None if it failed."""
         invocation = self.invocation
         if not invocation.finished:  # nothing that the loop was expected to ask for needed it
-            invocation.context.finish(invocation)
+            invocation.context._finish(invocation)
         return invocation.results if invocation.error is None else None
 
     def split_results(self, stream: Any) -> None:
@@ -107,7 +107,7 @@ def prefetch(loop: LoopRecording, batches: list[Store], distance: int, context: 
                 call.split = []
     workers = cpu_thread() if gpu is None else gpu_threads()
     references = [weakref.ref(store) for store in batches]
-    stream = None if gpu is None else own.stream_on(gpu)
+    stream = None if gpu is None else own._stream_on(gpu)
     future = workers.submit(_run, loop, references, calls, requested, stream)
     for iteration in iterations:
         iteration.future, iteration.process = future, os.getpid()
@@ -138,7 +138,7 @@ def expected_calls(
         inputs, cached = tuple(handles[: recorded.inputs]), recorded.cached
         if recorded.named:
             values = dict(zip(recorded.named, handles[recorded.inputs :], strict=True))
-            cached = cached.given(tuple([values.get(name) for name in cached.named]))
+            cached = cached.with_values(tuple([values.get(name) for name in cached.named]))
         n = source.n if recorded.n == usual else recorded.n
         call = Call(recorded.op, cached, inputs, n, recorded.batched, source.draws(places))
         if recorded.op.fuses:
@@ -217,7 +217,7 @@ def _run(
     start = perf_counter()
     with at_pace(loop.pace.relaxed):
         for call in requested:
-            call.invocation.context.finish(call.invocation)
+            call.invocation.context._finish(call.invocation)
     if stream is None:
         return
     from ndd._cuda.event import recorded

@@ -66,7 +66,7 @@ class RecordedCall:
         cached, self.named = call.cached_call, []
         if cached.handles:
             self.named = [name for name, value in cached.named.items() if value.__class__ in _HANDLES]
-            cached = cached.given(tuple(cached.named.values()), keep=False)
+            cached = cached.with_values(tuple(cached.named.values()), keep=False)
         self.op = call.op
         self.cached: CachedCall = cached
         self.inputs = len(call.handles)
@@ -153,7 +153,7 @@ class Iteration:
         writes: by the number of a call, `times_written` of its results when the loop got them, which were made ahead.
         finished: when the work done ahead was over, of `perf_counter`; None before.
         kind: what the batch is, see `kind_of`.
-        ready: the event behind that work on a GPU; None before.
+        ready: the event after that work on a GPU; None before.
         process: in which the work is done ahead.
     """
 

@@ -337,14 +337,14 @@ def values_of(argument: Argument, value: Any, n: int, operator: str) -> Values:
     """A per-sample argument for `n` samples, from a constant or a handle."""
     if not isinstance(value, Handle):
         return Values(argument.name, value, n, argument.numpy, argument.vector, varies=False)
-    values = _found(argument, value, n, operator)
+    values = _values_behind(argument, value, n, operator)
     too_large = excess(argument.name, values) if argument.bounded else None
     if too_large is not None:
         raise bad_sample(too_large[0], f"argument {argument.name!r}: {too_large[1]}", ValueError)
     return Values(argument.name, values, n, argument.numpy, argument.vector, varies=True, layout=value.layout)
 
 
-def _found(argument: Argument, handle: Any, n: int, operator: str) -> Any:
+def _values_behind(argument: Argument, handle: Any, n: int, operator: str) -> Any:
     """The values behind a handle: scalars `[n]`, vectors `[n, ...]` or a list where lengths differ."""
     store = (handle if handle.device.device_type == "cpu" else handle.cpu())._value()
     whole = store.dense()

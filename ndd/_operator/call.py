@@ -154,7 +154,7 @@ class Call:
             warn_of_planes(self.op.name, (handle._store or stored(handle)).shapes, invocation.call)
         if self.device.device_id is None:
             return self._compute()
-        stream = self.stream = invocation.stream = invocation.context.stream_on(self.device.device_id)
+        stream = self.stream = invocation.stream = invocation.context._stream_on(self.device.device_id)
         with _gpu_rooms().scope.on_stream(stream, self.device.device_id):
             results = self._compute()
             for store in results:

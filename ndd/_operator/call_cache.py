@@ -82,7 +82,7 @@ class CachedCall:
         cache[key] = result
         return result  # not looked up again: another thread may have cleared it
 
-    def given(self, values: Sequence[Any], keep: bool = True) -> CachedCall:
+    def with_values(self, values: Sequence[Any], keep: bool = True) -> CachedCall:
         """The same with the handles that are among the values of the arguments; `keep=False`: without them."""
         named = self.named.copy()
         handles: list[Any] = []

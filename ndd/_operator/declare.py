@@ -66,6 +66,9 @@ def operator(
 
     A plan whose first parameter is `call` gets the `Call`, `.batch` and `.views` always do.
 
+    Raises TypeError for a function without a name, for parameters that cannot be inputs or arguments, and for names in
+    `reads` that are no inputs.
+
     >>> import ndd
     >>> @ndd.operator
     ... def invert(image, /, *, maximum: ndd.PerSample[int] = 255):

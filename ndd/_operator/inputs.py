@@ -20,7 +20,7 @@ def stored(handle: Any) -> Store:
     pending = handle._pending
     if pending is not None:  # another thread may put the store there at any time, and then forgets `_pending`
         if not pending.finished:
-            pending.context.finish(pending)
+            pending.context._finish(pending)
         if pending.error is not None:
             raise InputFailed(pending)
     return handle._value()

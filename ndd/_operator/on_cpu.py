@@ -1,5 +1,7 @@
 """The CPU side of a call: memory for the outputs, and the kernels that fill it."""
 
+# Parts of the package's own classes, which users do not see.
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
 from functools import partial
@@ -19,11 +21,11 @@ from ndd._operator.partition import (
     are_alike,
     array_pieces,
     bits_of,
-    goes_past_the_cache,
     is_few,
     lie_together,
     row_pieces,
     sample_arrays,
+    uses_nontemporal_stores,
 )
 from ndd._operator.plan import Plan
 from ndd._tensor import Spec, Store
@@ -95,7 +97,7 @@ class _Bound:
         self._varies = any([each for _, each in self._numbers])
         self._cut = "whole" if samples is not None else plan.cut or op.cut
         self._samples, self._work = samples, plan.work
-        self._views = plan.views(names, len(self._operands))
+        self._views = plan._views(names, len(self._operands))
         if self._compiled and self._cut == "elements":
             self._views = [View("flat", view and view.dtype) for view in self._views]
         self._alike: bool | None = None
@@ -147,7 +149,7 @@ class _Bound:
             fields += [Rows(np.asarray(value)) if each else value for value, each in self._numbers]
             loop = SampleLoop(self._kernel, fields, operands, n, self._work, self._samples)
             if self._cut != "whole":
-                loop.cut(call.threads, joined, self._cut == "elements" and goes_past_the_cache(operands[-1]))
+                loop.cut(call.threads, joined, self._cut == "elements" and uses_nontemporal_stores(operands[-1]))
             self._loops[key] = loop
         loop.run(call, operands)
 

@@ -260,7 +260,7 @@ class Operator:
             except TypeError:
                 cached_call = None
         if cached_call is not None and cached_call.constants.same(key):
-            return cached_call.given(values) if cached_call.handles else cached_call
+            return cached_call.with_values(values) if cached_call.handles else cached_call
         return self._settle(inputs, values, key, device, specs)
 
     def _settle(
@@ -293,7 +293,7 @@ class Operator:
                 self._cached_calls.clear()
             cached_call.constants = Constants(key)
             self._cached_calls[(key, device, *specs)] = (
-                cached_call.given(values, keep=False) if handles else cached_call
+                cached_call.with_values(values, keep=False) if handles else cached_call
             )
         return cached_call
 

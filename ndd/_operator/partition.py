@@ -35,9 +35,9 @@ _WAKE_SECONDS = 5e-6
 _CALL_SECONDS = 2e-6  # of a call without work, about
 _TINY = 1 << 13  # bytes of a batch that are little work for any kernel
 _BYTES = 1 << 26  # of one call, about: Python handles signals (Ctrl-C) in between
-_SHARE = 32  # one sample in so many of a batch is timed
+_SHARE = 32  # one of this many samples of a batch is timed
 _MUCH_SECONDS = 256 * _WAKE_SECONDS  # of work from which on 16 threads are worth it: one sample tells
-_FIRST_CALLS, _CALLS = 3, 64  # the first calls are timed, and one in so many later ones
+_FIRST_CALLS, _CALLS = 3, 64  # the first calls are timed, then one of this many
 _ALONE = 1 << 17  # bytes of a batch for which one thread is enough
 _FEWEST = 1 << 14  # elements of a batch from which on compiled kernels that cut it are worth compiling
 _ELEMENTS = 1 << 15  # of a piece, at least
@@ -262,9 +262,9 @@ class SampleLoop:
             order = np.arange(n) if self.nbytes < _ALONE else _largest_first(n, used, work)
         self._order = order
 
-    def cut(self, threads: int, joined: bool, far: bool) -> SampleLoop:
-        """Over pieces along the first axis of the views, which is equally long in all of them; `joined`: the samples follow
-        each other in memory and count as one. `far`: 1-D results bypass the cache."""
+    def cut(self, threads: int, joined: bool, bypass: bool) -> SampleLoop:
+        """Divides the work along the first axis of the views, which is equally long in all of them. `joined`: the samples follow
+        each other in memory and count as one. `bypass`: stores to 1-D results bypass the cache."""
         counts = self._places[-1].extents[:, 0]
         rows = [volumes(place.extents[:, 1:]) for place in self._places]
         if any([not np.array_equal(place.extents[:, 0], counts) for place in self._places]):
@@ -294,7 +294,7 @@ class SampleLoop:
         operands = len(places) - 1
         if operands in (1, 2) and all([place.like.ndim == 1 for place in places]):
             self.loop = loop_over_samples(by_blocks(self.kernel, operands))
-            self.fields.insert(operands + 1, (far,))
+            self.fields.insert(operands + 1, (bypass,))
         return self
 
     def run(self, call: Call, stores: list[Any], held: Any = None) -> None:
@@ -367,7 +367,7 @@ def is_few(out: Store) -> bool:
     return out.element_count() < _FEWEST
 
 
-def goes_past_the_cache(out: Store) -> bool:
+def uses_nontemporal_stores(out: Store) -> bool:
     """Whether a result is too large to stay in the cache."""
     return out.dtype.bytes > 1 and out.nbytes() >= _FAR
 

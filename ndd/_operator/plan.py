@@ -112,7 +112,7 @@ class Plan:
         self.shared = shared or {}
         self.view, self.kernel, self.cut, self.inputs, self.work = view, kernel, cut, inputs, work
 
-    def views(self, names: list[str], count: int) -> list[View | None]:
+    def _views(self, names: list[str], count: int) -> list[View | None]:
         """The views of the first `count` parameters of a kernel.
 
         Args:
@@ -128,6 +128,8 @@ class Plan:
 
         Args:
             name: of the parameter.
+
+        Raises TypeError for a name that neither the call nor the plan has.
         """
         if name in self.per_sample:
             return self.per_sample[name], True
@@ -135,7 +137,7 @@ class Plan:
             return self.shared[name], False
         has = ", ".join([*self.per_sample, *self.shared]) or "nothing"
         raise TypeError(
-            f"the CPU kernel asks for {name!r}, which is no input, no argument and not in the plan, which has {has}."
+            f"the CPU kernel asks for {name!r}, which is neither an input nor an argument nor in the plan, which has {has}."
         )
 
 

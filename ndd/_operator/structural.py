@@ -144,7 +144,7 @@ def _on_device(work: Callable[[Any], list[Store]], *values: Any) -> Callable[[An
     def placed(invocation: Any) -> list[Store]:
         from ndd._cuda.scope import on_stream, wait_for
 
-        stream = invocation.context.stream_on(number)
+        stream = invocation.context._stream_on(number)
         invocation.stream = stream
         for value in values:
             wait_for(stored(value), stream)

@@ -17,7 +17,7 @@ class Values:
     `rows(k)` give arrays whose first axis is the samples, and say what is wrong with values of another shape.
     """
 
-    __slots__ = ("_given", "kind", "layout", "n", "name", "varies", "vector")
+    __slots__ = ("_value", "kind", "layout", "n", "name", "varies", "vector")
 
     def __init__(
         self, name: str, value: Any, n: int, kind: np.dtype, vector: bool, varies: bool, layout: str | None = None
@@ -30,11 +30,11 @@ class Values:
         """Whether the samples have values of their own: a Batch was given, or one value for each frame."""
         self.layout = layout
         """That of the Batch or Tensor that was given."""
-        self._given = value  # if `varies`: an array [n, ...] or a list of n arrays; else a number or an array
+        self._value = value  # if `varies`: an array [n, ...] or a list of n arrays; else a number or an array
 
     def each(self) -> np.ndarray:
         """One number for each sample: `[n]`."""
-        value = self._given
+        value = self._value
         if not self.varies:
             numbers = np.empty(self.n, self.kind)
             numbers.fill(value)
@@ -48,7 +48,7 @@ class Values:
             repeat: one number stands for `k` equal ones.
             meaning: the meaning of the numbers, for the error: "(H, W)".
         """
-        value = self._given
+        value = self._value
         if is_list(value):
             wrong = [i for i, a in enumerate(value) if a.ndim != 1 or a.size != (value[0].size if k is None else k)]
             if wrong and not repeat:
@@ -70,7 +70,7 @@ class Values:
 
     def matrices(self, rows: int, columns: int) -> np.ndarray:
         """A matrix for each sample: `[n, rows, columns]`; its numbers may have been given as one row."""
-        value = self._given if self.varies else np.asarray(self._given)[None]
+        value = self._value if self.varies else np.asarray(self._value)[None]
         for i, matrix in enumerate(value if is_list(value) else value[:1]):
             if matrix.shape not in ((rows, columns), (rows * columns,)):
                 text = f"argument {self.name!r}: expected {rows} x {columns} numbers, got {_shown(matrix)}"
@@ -81,7 +81,7 @@ class Values:
     @property
     def numbers(self) -> Any:
         """The number for all samples, or an array `[n]`, for arithmetic that broadcasts."""
-        return self._given
+        return self._value
 
     def _row(self, row: np.ndarray, k: int | None, repeat: bool, meaning: str, sample: int | None) -> np.ndarray:
         if row.ndim == 1 and (k is None or row.size == k):
@@ -93,12 +93,12 @@ class Values:
     def arrays(self) -> list[np.ndarray]:
         """The values of each sample, of any shape: a list of `n` arrays."""
         if not self.varies:
-            return [np.asarray(self._given)] * self.n
-        return list(self._given)
+            return [np.asarray(self._value)] * self.n
+        return list(self._value)
 
     def distinct(self) -> list[np.ndarray]:
         """As `arrays`, but a single array if it holds for all samples."""
-        return self.arrays() if self.varies else [np.asarray(self._given)]
+        return self.arrays() if self.varies else [np.asarray(self._value)]
 
     def error(self, sample: int, text: str) -> Exception:
         """An error about the value of a sample; about the argument if one value holds for all."""
@@ -113,17 +113,17 @@ class Values:
     def whole(self) -> np.ndarray | None:
         """The values of all samples as one array `[n, ...]`; None if their shapes differ."""
         if not self.varies:
-            return np.broadcast_to(self._given, (self.n, *np.shape(self._given)))
-        return None if is_list(self._given) else self._given
+            return np.broadcast_to(self._value, (self.n, *np.shape(self._value)))
+        return None if is_list(self._value) else self._value
 
     @property
     def constant(self) -> Any:
         """The value that holds for all samples; None if they have values of their own."""
-        return None if self.varies else self._given
+        return None if self.varies else self._value
 
     def repeated(self, counts: np.ndarray) -> Values:
         """The values of samples for each of their frames, `counts[i]` of sample i."""
-        value = self._given
+        value = self._value
         if self.varies:
             value = (
                 [a for a, c in zip(value, counts, strict=True) for _ in range(c)]

@@ -1,4 +1,4 @@
-"""What a value is: Tensor and Batch, their element types, devices, memory, slicing and display."""
+"""Values: Tensor and Batch, their element types, devices, memory, slicing and display."""
 
 from ndd._tensor.batch import Batch
 from ndd._tensor.construct import as_batch, as_tensor, batch, make_batch, make_tensor, tensor

@@ -102,6 +102,8 @@ class Batch(Arithmetic, Handle):
         Args:
             axis: the axis of a sample that is measured: its number, or its letter in the layout.
 
+        Raises IndexError for an axis that the samples do not have, ValueError for a letter that is not in the layout.
+
         >>> import ndd, torch
         >>> words = ndd.batch([[7, 8, 9], [5]])
         >>> padded, lengths = words.torch(pad=True), words.lengths()
@@ -151,6 +153,8 @@ class Batch(Arithmetic, Handle):
         Args:
             sample_range: an integer (negative ones count from the end), a slice, a list of integers, or `...` for all
                 samples.
+
+        Raises IndexError for a sample that is not there, TypeError for what is no integer, slice or list of integers.
         """
         if sample_range is ...:
             return self

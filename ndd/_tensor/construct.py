@@ -53,6 +53,9 @@ def tensor(
         layout: a letter for each axis, such as "HWC". A Batch gives "N" + its own layout.
         pad: pad the samples of a ragged Batch with zeros; without it they raise ValueError.
 
+    Raises ValueError for lists of uneven lengths and a layout that does not fit, RuntimeError for text and complex
+    numbers and without a GPU that is asked for, TypeError for what is no numbers.
+
     >>> import ndd
     >>> ndd.tensor([[1, 2], [3, 4]], dtype=ndd.float32).torch()
     tensor([[1., 2.],
@@ -79,6 +82,8 @@ def as_tensor(
     Args:
         data: an array, a tensor, a number, a list of numbers, bytes or text; or a Batch.
         dtype, device, layout, pad: as for `tensor`.
+
+    Raises RuntimeError, TypeError and ValueError as `tensor`.
 
     >>> import ndd, numpy as np
     >>> a = np.zeros(2)
@@ -109,8 +114,9 @@ def batch(
             type, in which 0.5 becomes 0 and 300 becomes 255.)
         layout: a letter for each axis of a sample.
 
-    Raises ValueError for an empty list without `dtype`, OverflowError for Python integers out of range, and RuntimeError for
-    samples of different rank and for an integer that the common float type may not represent (beyond 2**24 in f32).
+    Raises ValueError for an empty list without `dtype` and a layout that does not fit, OverflowError for Python integers out of
+    range, RuntimeError for samples of different rank and for an integer that the common float type may not represent (beyond
+    2**24 in f32), and TypeError for what is no list of samples, such as a number or a dict.
 
     >>> import ndd, numpy as np
     >>> ndd.batch([1, 0.5]).dtype.name
@@ -135,6 +141,8 @@ def as_batch(
     Args:
         tensors: a list of arrays, tensors or numbers; or one array, whose first axis counts the samples; or a Batch.
         dtype, device, layout: as for `batch`.
+
+    Raises RuntimeError, TypeError, ValueError and OverflowError as `batch`.
 
     >>> import ndd, numpy as np
     >>> ndd.as_batch(np.zeros((2, 4, 6, 3), np.uint8), layout="HWC").shape
@@ -192,7 +200,7 @@ def make_batch(
 
 
 def build_tensor(data: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool) -> Tensor:
-    """What `tensor` and `as_tensor` do for anything but a Batch."""
+    """`tensor` and `as_tensor` for anything but a Batch."""
     if watched:
         data, dtype, device, layout = unmarked((data, dtype, device, layout))
     if layout is not None and not isinstance(layout, str):
@@ -414,7 +422,7 @@ def characters(path: Any) -> Any:
 
 
 def build_batch(tensors: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool) -> Batch:
-    """What `batch` and `as_batch` do."""
+    """The body of `batch` and `as_batch`."""
     if watched:
         tensors, dtype, device, layout = unmarked((tensors, dtype, device, layout))
     wanted = None if dtype is None else to_dtype(dtype)

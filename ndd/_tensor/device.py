@@ -115,6 +115,8 @@ class Device:
 
         Args:
             device_type: "cpu" or "gpu".
+
+        Raises ValueError for an unknown type of device, RuntimeError for "gpu" without a GPU.
         """
         if device_type == "cpu":
             return None
@@ -130,6 +132,8 @@ class Device:
 
         Args:
             dev_type: the number of the type, 1 for the CPU and 2 for CUDA.
+
+        Raises ValueError for a type of device that is neither CPU nor CUDA.
         """
         kinds = {1: "cpu", 2: "gpu"}
         if int(dev_type) not in kinds:
@@ -142,6 +146,8 @@ class Device:
 
         Args:
             dlpack_device: any object that has `__dlpack_device__`, such as a torch tensor.
+
+        Raises ValueError for memory that is neither a CPU's nor a CUDA GPU's.
         """
         kind, number = dlpack_device.__dlpack_device__()
         name = Device.type_from_dlpack(kind)
@@ -194,6 +200,9 @@ def device(obj: Any, id: int | None = None) -> Any:
     Args:
         obj: a `Device`, a name such as "gpu:1", a torch.device, or None.
         id: the number of the GPU, where the name has none.
+
+    Raises TypeError for what names no device, ValueError for an unknown type, a GPU that is not there, and an index
+    beside a Device, RuntimeError for "gpu" without a GPU.
 
     >>> import ndd, torch
     >>> ndd.device(torch.device("cpu")) == ndd.Device("cpu")

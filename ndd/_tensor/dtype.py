@@ -34,6 +34,8 @@ class DType:
 
     The objects are singletons: compare with `==` or `is`. Calling one builds a tensor of that type:
 
+    Raises ValueError for a number of bits that the kind does not have.
+
     >>> import ndd
     >>> ndd.uint8([1, 2, 255])
     Tensor(
@@ -44,7 +46,7 @@ class DType:
     """
 
     class Kind(enum.Enum):
-        """What the bits of a type mean."""
+        """The meaning of a type's bits."""
 
         signed = 1
         unsigned = 2
@@ -250,6 +252,8 @@ def dtype(*args: Any) -> DType:
     Args:
         *args: one of these; or what the constructor of `DType` takes.
 
+    Raises ValueError for an unknown name, TypeError for what names no element type.
+
     >>> import ndd, numpy as np
     >>> ndd.dtype("u8") is ndd.dtype(np.uint8) is ndd.uint8
     True
@@ -271,6 +275,8 @@ def type_id(dtype: Any) -> Any:
 
     Args:
         dtype: what `ndd.dtype` takes.
+
+    Raises ValueError for what is no element type of DALI.
 
     >>> import ndd
     >>> ndd.type_id(ndd.uint8).name

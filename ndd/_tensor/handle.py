@@ -1,4 +1,4 @@
-"""What Tensor and Batch share: a handle is a stored value, or an invocation that will produce one.
+"""The common base of Tensor and Batch: a handle is a stored value, or an invocation that will produce one.
 
 `spec` says what the value is (element type, rank, layout, device) without running anything. Higher packages plug in two things
 when they are imported: the evaluation mode (through `Pending`, the interface of an invocation) and the operators behind
@@ -195,7 +195,7 @@ class Handle:
 
     @property
     def layout(self) -> str | None:
-        """What the axes mean, a letter each ("HWC", "FHWC", ...), or None."""
+        """The meaning of the axes, a letter each ("HWC", "FHWC", ...), or None."""
         if self._spec.ndim is None and not self._spec.layout:
             self._value()  # a layout is known only with the number of axes
         return self._spec.layout or None
@@ -223,6 +223,8 @@ class Handle:
 
         Args:
             index: the number of the GPU; default: torch's current one.
+
+        Raises RuntimeError without a GPU, ValueError for a GPU that is not there.
         """
         return self.to_device(Device("gpu", index))
 
@@ -232,6 +234,8 @@ class Handle:
         Args:
             device: "cpu", "gpu", "gpu:1", a `Device` or a torch.device.
             force_copy: copy where it is on that device already.
+
+        Raises TypeError for what names no device, ValueError for a device that is not there.
         """
         target = to_device_object(device)
         if target == self._spec.device and not force_copy:

@@ -97,7 +97,7 @@ class Operand:
 
     @property
     def flat(self) -> Any:
-        """All samples as one 1-D buffer if they lie behind each other, else None."""
+        """All samples as one 1-D buffer if they lie one after the other, else None."""
         store = self._store
         if store.flat is not None and store.n == self.n:
             return store.flat

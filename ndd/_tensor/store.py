@@ -47,7 +47,7 @@ class Volumes:
             return
         self.largest = int(np.maximum.reduce(self.sizes))
         most = self.largest if columns < 2 else int(np.maximum.reduce(shapes, axis=None)) ** columns
-        if most * n > _MOST:  # else no sum of so many can overflow
+        if most * n > _MOST:  # else no sum of this many can overflow
             total = sum([prod(s) for s in shapes.tolist()])
             if total > _MOST:
                 raise MemoryError(

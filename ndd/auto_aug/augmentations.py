@@ -62,7 +62,7 @@ def poster_mask_uint8(magnitude):
 
 
 def solarize_add_shift(shift):
-    """What is added to dark bytes: below 128, since they stay bytes."""
+    """The number added to dark bytes: below 128, since they stay bytes."""
     if shift >= _HALF:
         raise ValueError(f"solarize_add: expected shifts from 0 to {_HALF - 1}, got {shift}")
     return np.uint8(shift)

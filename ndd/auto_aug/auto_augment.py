@@ -210,6 +210,8 @@ def auto_augment_image_net(
     Args:
         data, shape, fill_value, interp_type, max_translate_abs, max_translate_rel, seed, rng: as for `auto_augment`.
 
+    Raises ValueError or RuntimeError as `auto_augment`.
+
     >>> import ndd
     >>> from ndd.auto_aug import auto_augment
     >>> image = ndd.tensor([[[10, 20, 30]]], dtype=ndd.uint8, layout="HWC")

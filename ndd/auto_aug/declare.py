@@ -41,6 +41,8 @@ class Augmentation:
         op: takes samples and a parameter, gives as many samples.
         mag_range, randomly_negate, mag_to_param, param_device, name: as for `augmentation`.
 
+    Raises TypeError for a function that does not take two positional arguments.
+
     >>> import ndd
     >>> image = ndd.tensor([[[10, 20, 30]]], dtype=ndd.uint8, layout="HWC")
     >>> ndd.auto_aug.augmentations.invert(image).torch().flatten().tolist()
@@ -62,7 +64,7 @@ class Augmentation:
         self.mag_to_param = mag_to_param or np.array
         self.param_device = param_device or "cpu"
         self.name = name or getattr(op, "__name__", repr(op))
-        self._given = {
+        self._settings = {
             "mag_range": mag_range, "randomly_negate": randomly_negate, "mag_to_param": mag_to_param,
             "param_device": param_device, "name": name,
         }  # fmt: skip
@@ -79,7 +81,7 @@ class Augmentation:
         self._needs = [p.name for p in named if p.default is p.empty]
 
     def __repr__(self) -> str:
-        settings = [f"{k}={v!r}" for k, v in self._given.items() if v is not None]
+        settings = [f"{k}={v!r}" for k, v in self._settings.items() if v is not None]
         return f"Augmentation({', '.join([repr(self.op), *settings])})"
 
     def __call__(
@@ -126,10 +128,10 @@ class Augmentation:
             "mag_range": mag_range, "randomly_negate": randomly_negate, "mag_to_param": mag_to_param,
             "param_device": param_device, "name": name,
         }  # fmt: skip
-        settings = {k: self._given[k] if v is _AS_GIVEN else v for k, v in changed.items()}
+        settings = {k: self._settings[k] if v is _AS_GIVEN else v for k, v in changed.items()}
         return (augmentation_cls or type(self))(self.op, **settings)
 
-    def takes(self, name: str) -> bool:
+    def _takes_argument(self, name: str) -> bool:
         """Whether `op` has an argument of this name, beside samples and parameter.
 
         Args:
@@ -185,7 +187,7 @@ class Augmentation:
 
         return on_batches(look_up)(data, index)
 
-    def parameters(self, bins: int) -> np.ndarray:
+    def _parameter_table(self, bins: int) -> np.ndarray:
         """The parameters of all bins [R, ...]: R is `bins`, or twice as many where magnitudes are negated, or 1 where there
         are none.
 
@@ -299,7 +301,7 @@ def augmentation(
 
 def forbid_unused(augmentations: Any, named: dict[str, Any], call: str) -> None:
     """TypeError for arguments that no augmentation takes."""
-    unused = [n for n in named if not any(a.takes(n) for a in augmentations)]
+    unused = [n for n in named if not any(a._takes_argument(n) for a in augmentations)]
     if unused:
         names = ", ".join(f"`{n}`" for n in unused)
         raise TypeError(f"{call}: no augmentation takes {names}")

@@ -101,7 +101,7 @@ def together(augmentations: tuple[Augmentation, ...], bins: int, has_shape: bool
             and (has_shape or kind != MOVED)
             and numbers is not None
         ):
-            rows = _padded(numbers(augmentation.parameters(bins)))
+            rows = _padded(numbers(augmentation._parameter_table(bins)))
             group.kinds[k], group.numbers[k] = kind, np.repeat(rows, 2 * bins // len(rows), axis=0)
     return group
 

@@ -116,14 +116,14 @@ def without(excluded: Sequence[str] | None, augmentations: list[Augmentation], c
     names = [x.name for x in augmentations]
     for name in excluded or ():
         if name not in names:
-            raise ValueError(f"{call}: `excluded` has `{name}`, which is none of {', '.join(names)}")
+            raise ValueError(f"{call}: excluded: expected some of {', '.join(names)}, got `{name}`")
     return [x for x in augmentations if x.name not in (excluded or ())]
 
 
 def taken_by(augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any) -> dict[str, Any]:
-    """Those of these arguments that an augmentation takes: what the ones left over do not take is no mistake."""
+    """Those of these arguments that an augmentation takes: what the ones left over do not take is not a mistake."""
     named = {"fill_value": fill_value, "interp_type": interp_type} | ({} if shape is None else {"shape": shape})
-    return {k: v for k, v in named.items() if any(x.takes(k) for x in augmentations)}
+    return {k: v for k, v in named.items() if any(x._takes_argument(k) for x in augmentations)}
 
 
 def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[..., Any], named: dict[str, Any]) -> Any:
@@ -134,7 +134,7 @@ def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[...
     pipeline = in_pipeline()
     generator: Callable[[], Any] = lambda: rng  # noqa: E731
     if pipeline is not None and rng is None:
-        generator = pipeline.generator(f"auto_aug.{name}", seed)
+        generator = pipeline._generator(f"auto_aug.{name}", seed)
     elif seed is not None:
         if rng is not None:
             raise ValueError(f"{name}: `seed` and `rng` exclude each other")

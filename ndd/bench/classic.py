@@ -147,7 +147,7 @@ def _proxy(name: str, setting: Setting, files: Folder, batch: int) -> Callable[[
 
 
 def _pillow(data: Any) -> Any:
-    """What torchvision's transforms would do: decode, resize, normalise."""
+    """The equivalent of torchvision's transforms: decode, resize, normalise."""
     import io
 
     import torch

@@ -47,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--records", type=int, help="records that each reader reads (default 20,000)")
     parser.add_argument(
-        "--store", action="store_true", help="readers: over a bucket 50 ms away, beside its plain client (2,000 pictures)"
+        "--store",
+        action="store_true",
+        help="readers: over a bucket 50 ms away, beside its plain client (2,000 pictures)",
     )
     parser.add_argument("--connections", type=int, default=32, help="readers --store: requests at once (default 32)")
     parser.add_argument(
@@ -193,7 +195,7 @@ def _number(value: float | None) -> str:
 
 
 def describe(setting: Setting) -> dict[str, Any]:
-    """What the numbers depend on."""
+    """The machine and the versions on which the numbers depend."""
     import torch
 
     import ndd

@@ -59,7 +59,7 @@ def anchors() -> list[float]:
 
 
 def _annotated(data: Path | None, least: int, place: Path) -> tuple[Path, Path]:
-    """A folder of images and a COCO file of at least so many: the user's own, or photographs with made-up boxes."""
+    """A folder of images and a COCO file of at least this many: the user's own, or photographs with made-up boxes."""
     if data is not None and (data / "instances.json").exists():
         return data / "images", data / "instances.json"
     from PIL import Image

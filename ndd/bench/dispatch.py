@@ -1,4 +1,4 @@
-"""What a call costs apart from its work: operators on four tiny images."""
+"""The cost of a call apart from its work: operators on four tiny images."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def measure(setting: Setting) -> Iterator[Result]:
 
     place = setting.device.upper()
     on_cpu = setting.device == "cpu"
-    yield compare(f"flip, 4 tiny images, call + evaluate, {place}", 1, _one, "ratio <= 0.20" if on_cpu else "")
+    yield compare(f"flip, 4 tiny images, call + evaluate, {place}", 1, _single_call, "ratio <= 0.20" if on_cpu else "")
     yield compare(f"x + 1, 4 tiny images, call + evaluate, {place}", 1, _add, "")
     yield compare(f"chain of 8 flips, call + evaluate, {place}", 1, _chain, "ratio <= 0.10" if on_cpu else "")
     yield compare(f"caller's share of one operator, {place}", 8, _caller, "<= 15 us")
 
 
-def _one(library: Any, batch: Any) -> float:
+def _single_call(library: Any, batch: Any) -> float:
     flip = library.flip
 
     def times() -> Iterator[float]:

@@ -12,7 +12,7 @@ from ndd.installation import install_command
 
 @dataclass
 class Setting:
-    """What is measured with: the libraries by name, the device, threads, and how long to take."""
+    """The setting of a measurement: the libraries by name, the device, the threads, and the duration."""
 
     device: str
     threads: int

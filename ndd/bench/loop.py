@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from ndd.bench.libraries import Setting
-from ndd.bench.loop_pictures import made
+from ndd.bench.loop_pictures import convert_pictures
 from ndd.bench.loop_sides import SIDES
 from ndd.bench.rounds import Result
 from ndd.demo.folder import PHOTOS, scan
@@ -47,7 +47,7 @@ def measure(
     with tempfile.TemporaryDirectory() as folder:
         root = data or PHOTOS
         if pictures:
-            root = made(Path(folder), root, pictures)
+            root = convert_pictures(Path(folder), root, pictures)
         scan(root)  # says what is wrong with a folder
         for batch_size in batch_sizes or ([64] if setting.device == "cpu" else [64, 256]):
             for loop, title in _TITLES.items():

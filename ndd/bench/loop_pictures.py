@@ -47,7 +47,7 @@ PICTURES = {
 """The kinds by name. "tiny" is what CIFAR and MNIST have; a `tiny-mask` is gray."""
 
 
-def made(folder: Path, root: Path, name: str) -> Path:
+def convert_pictures(folder: Path, root: Path, name: str) -> Path:
     """Files of one kind in `folder`, made of those below `root`."""
     from PIL import Image
 

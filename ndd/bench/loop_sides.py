@@ -101,7 +101,7 @@ def dynamic(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
 
 
 def operators(library: Any, loop: str, device: str, more: dict[str, Any]) -> Callable[[Any], Any]:
-    """What a loop of `LOOPS` does with a batch of JPEG files."""
+    """The work of a loop of `LOOPS` on a batch of JPEG files."""
 
     def decoded(jpegs: Any) -> Any:
         return library.decoders.image(jpegs, device=device, **more)
@@ -239,7 +239,7 @@ class _Pillow:
 
 
 def transforms(v2: Any, loop: str) -> Any:
-    """What torchvision's users write for a loop; None where it only decodes."""
+    """The transforms of a typical torchvision user for a loop; None if it only decodes."""
     import torch
 
     mean, std = [m / 255 for m in MEAN], [s / 255 for s in STD]

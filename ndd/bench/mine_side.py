@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--images", type=int, default=0)
     parser.add_argument("--loop", default="ndd_loop")
     args = parser.parse_args(argv)
-    with contextlib.redirect_stdout(sys.stderr):  # what the script prints is no number
+    with contextlib.redirect_stdout(sys.stderr):  # what the script prints is not a number
         script = loaded(args.script)
         epoch = ndd_loop(script, args) if args.side == "ndd" else own_loop(script, args)
         numbers = timed(epoch, args.rounds, args.images)
@@ -53,7 +53,7 @@ def loaded(path: Path) -> ModuleType:
 
 
 def ndd_loop(script: ModuleType, args: Any) -> Callable[..., Any]:
-    """What gives the batches of an epoch, by ndd."""
+    """The batches of an epoch, by ndd."""
     import ndd
 
     loop: Any = getattr(script, args.loop, None)

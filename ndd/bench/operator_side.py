@@ -65,7 +65,7 @@ def _why(side: str, error: Exception) -> str:
 def _answer(side: str, device: str, threads: str, data: str, batch_size: str, seconds: str) -> None:
     """The process of one library: an answer for each line that comes in; an empty line asks whether it is ready."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    os.dup2(2, 1)  # whatever a library prints is not an answer
     setting = make_setting(device, int(threads), side == "DALI")
     setting.seconds = float(seconds)
     source = arrays(Path(data) if data else None, int(batch_size))

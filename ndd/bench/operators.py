@@ -14,7 +14,7 @@ from ndd.bench.process import Process
 from ndd.bench.rounds import Result, interleaved
 
 Answer = Callable[[str], dict[str, Any]]
-"""What a library says of a row: `operator_side.Rows.answer`."""
+"""A library's answer for a row: `operator_side.Rows.answer`."""
 
 
 def measure(setting: Setting, data: Path | None, batch_size: int = 64, only: str = "") -> Iterator[Result]:
@@ -52,7 +52,7 @@ class _Side:
         self._process: Process | None = None
 
     def answer(self, row: str) -> dict[str, Any]:
-        """What the process answers, or that it ended. RuntimeError if it ends before it is asked for any row."""
+        """The answer of the process, or that it ended. RuntimeError if it ends before the first row."""
         if self._process is None:
             self._process = Process("ndd.bench.operator_side", self._side, *self._arguments)
             self._process.ask("")  # nothing else is measured while it starts

@@ -16,7 +16,7 @@ class Process:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, question: str) -> dict[str, Any]:
-        """What the process answers. RuntimeError if it ended instead."""
+        """The answer of the process. RuntimeError if it ended instead."""
         pipes = self._process.stdin, self._process.stdout
         if pipes[0] is None or pipes[1] is None:
             raise RuntimeError("the process has no pipes")

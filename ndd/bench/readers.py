@@ -312,7 +312,7 @@ def _resident() -> float:
 def _answer(side: str, name: str, device: str, threads: str, arguments: str) -> None:
     """The process of one library: an answer for each line that comes in."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    os.dup2(2, 1)  # whatever a library prints is not an answer
     setting = make_setting(device, int(threads), side == "DALI")
     library = setting.libraries[side]
     options = json.loads(arguments)

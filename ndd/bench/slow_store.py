@@ -27,7 +27,8 @@ _END = b"\r\n\r\n"
 def slow_store(folder: Path, seconds: float = 0.05) -> Iterator[str]:
     """The URL of a store in a process of its own, which serves the folders of a folder as buckets."""
     process = subprocess.Popen([sys.executable, __file__, str(folder), str(seconds)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    if process.stdout is None:
+        raise RuntimeError("the store has no output to say its port by")
     try:
         yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
     finally:

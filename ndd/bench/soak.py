@@ -226,7 +226,7 @@ _START = """
 import logging, os, random, sys, threading, time
 import numpy as np
 import ndd
-logging.getLogger("ndd").setLevel(logging.ERROR)  # not: that it compiles, which is no fault
+logging.getLogger("ndd").setLevel(logging.ERROR)  # not: that it compiles, which is not a fault
 images = ndd.batch([np.full((60, 50, 3), i, np.uint8) for i in range(4)], layout="HWC")
 chance = random.Random(int(sys.argv[1]))
 """

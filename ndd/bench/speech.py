@@ -61,7 +61,9 @@ def measure(
     count = recordings or (256 if setting.device == "cpu" else 2048)
     with tempfile.TemporaryDirectory() as folder:
         results = (
-            sorted(itertools.chain.from_iterable(data.rglob(kind) for kind in _KINDS)) if data else _made(Path(folder))
+            sorted(itertools.chain.from_iterable(data.rglob(kind) for kind in _KINDS))
+            if data
+            else _generated(Path(folder))
         )
         if not results:
             raise ValueError(f"--data {data}: no file matches {', '.join(_KINDS)}")
@@ -95,7 +97,7 @@ def _alternating(processes: dict[str, Process], stage: str, rounds: int) -> dict
     return {side: median(values) for side, values in rates.items()}
 
 
-def _made(folder: Path) -> list[Path]:
+def _generated(folder: Path) -> list[Path]:
     """Sixteen recordings of 2 to 15 s of noise that comes and goes, 16 bits at 22.05 kHz, half of them FLAC."""
     import soundfile  # the benchmark writes what the decoder reads
 
@@ -111,7 +113,7 @@ def _made(folder: Path) -> list[Path]:
 def _answer(side: str, device: str, threads: str, batch: str, listed: str) -> None:
     """The process of one library: an epoch of a stage for each line that comes in."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    os.dup2(2, 1)  # whatever a library prints is not an answer
     setting = make_setting(device, int(threads), side == "DALI")
     library = setting.libraries[side]
     reader = library.readers.File(files=json.loads(Path(listed).read_text()), random_shuffle=True)

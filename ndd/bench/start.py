@@ -1,4 +1,4 @@
-"""What starting costs: the import beside torch's, and the first call of an operator on a new and on a known machine."""
+"""The cost of starting: the import beside torch's, and the first call of an operator on a new and on a known machine."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _first_call(side: str, name: str, device: str, environment: dict[str, str]) 
 
 
 def _numbers(code: str, environment: dict[str, str] | None = None) -> list[float]:
-    """What a fresh Python prints on its last line."""
+    """The last line that a new Python process prints."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **(environment or {})},

@@ -113,7 +113,9 @@ def _of_reader(names: Sequence[str], kind: str, shuffled: bool) -> tuple[float, 
     return count / seconds, cpu / count
 
 
-def _of_client(url: str, files: Sequence[tuple[str, int]], size: int, count: int, connections: int) -> tuple[float, float]:
+def _of_client(
+    url: str, files: Sequence[tuple[str, int]], size: int, count: int, connections: int
+) -> tuple[float, float]:
     """The same of the client, for ranges of `size` bytes of the files."""
     obstore: Any = importlib.import_module("obstore")
     config = {"endpoint": url, **_OPTIONS}

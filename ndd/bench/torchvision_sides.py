@@ -97,7 +97,7 @@ def _of_ndd(args: Any, files: Folder) -> Iterator[int]:
         for jpegs, labels in reader.next_epoch(batch_size=args.batch_size):
             images = ndd.decoders.image(jpegs, device=args.device)
             if recipe == "SSDlite":
-                own = ndd.batch([boxes[k] for k in labels.torch().flatten().tolist()], device=args.device)
+                own = ndd.batch([boxes[k] for k in labels.torch().flatten().tolist()])
                 result = work(ndd.Targets(images, own))
                 result.boxes.evaluate()
                 result.images.evaluate()
@@ -163,8 +163,9 @@ def _of_torchvision(args: Any, files: Folder) -> Iterator[int]:
     )  # fmt: skip
     while True:
         for batch in loader:
-            if args.device == "gpu" and isinstance(batch, torch.Tensor):
-                batch.to("cuda", non_blocking=True)
+            if args.device == "gpu":
+                for value in torch.utils._pytree.tree_leaves(batch):
+                    value.to("cuda", non_blocking=True)
             yield args.batch_size
 
 

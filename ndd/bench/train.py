@@ -61,7 +61,7 @@ def measure(
     wanted = [name.strip().lower() for name in sides.split(",")] if sides else [side.lower() for side in SIDES]
     unknown = [name for name in wanted if name not in [side.lower() for side in SIDES]]
     if unknown:
-        raise ValueError(f"--sides: {unknown[0]!r} is none of {', '.join(SIDES)}")
+        raise ValueError(f"--sides: expected some of {', '.join(SIDES)}, got {unknown[0]!r}")
     chosen = [side for side in SIDES if side.lower() in wanted]
     chosen = [side for side in chosen if "DALI" not in side or "DALI" in setting.libraries]
     for training in TRAININGS[setting.device]:
@@ -82,7 +82,7 @@ def measure(
 def _trained(
     side: str, training: Training, setting: Setting, root: Path, more: list[str], gpus: int, numa: str
 ) -> dict[str, Any] | None:
-    """What `train_sides` printed; None where the side cannot run here."""
+    """The output of `train_sides`; None if the side cannot run here."""
     start = [sys.executable]
     if gpus > 1:
         start += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={gpus}"]

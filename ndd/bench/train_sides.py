@@ -264,7 +264,7 @@ def _pipeline(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
 
 
 def _data_loader(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
-    """What torch's users write: files decoded by torchvision and transformed by its v2 in DataLoader's workers."""
+    """The usual torch program: torchvision decodes files, and its v2 transforms them in DataLoader's workers."""
     import torch
     from torch.utils.data import DataLoader, DistributedSampler
     from torchvision.io import ImageReadMode, decode_jpeg, read_file

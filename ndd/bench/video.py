@@ -40,7 +40,7 @@ def measure(setting: Setting, data: Path | None, only: str = "") -> Iterator[Res
     """The results for videos of each codec in `data`, or for some that are made for it."""
     folder = Path(tempfile.mkdtemp(prefix="ndd-bench-"))
     try:
-        for codec, paths in (_made(folder) if data is None else _sorted(data)).items():
+        for codec, paths in (_generated(folder) if data is None else _sorted(data)).items():
             for name, sides in (
                 ("random clips of 16", _random(setting, codec, paths)),
                 ("in sequence", _sequential(setting, codec, paths)),
@@ -82,7 +82,7 @@ def _engines_busy(work: Callable[[], float]) -> float | None:
     return max(map(float, said), default=None)
 
 
-def _made(folder: Path) -> dict[str, list[str]]:
+def _generated(folder: Path) -> dict[str, list[str]]:
     """Two videos of 240 frames of each kind, with a key frame every 48."""
     y, x = np.mgrid[:180, :320]
     frames = [

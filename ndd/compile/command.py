@@ -1,4 +1,4 @@
-"""The `compile` command: which operators, where for, the progress bars; lines where the output is no terminal."""
+"""The `compile` command: which operators, where for, the progress bars; lines where the output is not a terminal."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class NullTorchStream:
         """Nothing to wait for."""
 
     def record_event(self, event: Any = None) -> NullTorchStream:
-        """What has already happened can be waited for."""
+        """Waits for an event that has already happened."""
         return self
 
     def query(self) -> bool:
@@ -109,7 +109,7 @@ def _decode_to_host_memory(put: Callable[[Any, str, Any], None]) -> None:
     decoder, pictures = codec.Decoder, codec.Pictures
     put(pool, "Decoder", lambda library, _, *rest: decoder(library, None, *rest[:-1], ""))  # no options
     put(pool, "Pictures", lambda library: pictures(library, on_gpu=False))
-    put(pool, "_pools", type(pool._pools)(pool._made, limit=2))
+    put(pool, "_pools", type(pool._pools)(pool._new_decoders, limit=2))
     put(pool, "places", type(pool.places)(pool.Places))
 
 

@@ -1,4 +1,4 @@
-"""What tests a name: the cases of the registry-wide tests for operators, the files that name it for the rest."""
+"""The tests of a name: the cases of the registry-wide tests for operators, the files that name it for the rest."""
 
 from __future__ import annotations
 

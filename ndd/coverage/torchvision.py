@@ -53,7 +53,7 @@ def names() -> list[str]:
 
 
 def _compared(own: str, theirs: str) -> str:
-    """ "equal", "equal, and same_on_batch=False" where ndd takes more behind, or ndd's parameters."""
+    """ "equal", "equal, and same_on_batch=False" where ndd takes more after, or ndd's parameters."""
     if own == theirs:
         return "equal"
     more = own[:-1].removeprefix(theirs[:-1])

@@ -50,7 +50,7 @@ def audio(
         quality: of resampling, 0 to 100, see `ndd.audio_resample`.
         sample_rate: the new rate in Hz; gives `ceil((n * sample_rate) / rate)` samples. 0 keeps the rate of the file.
         start: where to begin, in seconds: at sample `floor(start * rate)`. The samples equal those of the whole file to the
-            last bit; in MP3, behind the first million, to 2e-7. Opus, GSM and the like, and what FFmpeg decodes, are decoded
+            last bit; in MP3, after the first million, to 2e-7. Opus, GSM and the like, and what FFmpeg decodes, are decoded
             from their beginning. (Not in DALI.)
 
     Differs from DALI: it also reads MP3 and what FFmpeg decodes. Floats as integers are scaled and saturated (DALI gives 1 for
@@ -61,7 +61,7 @@ def audio(
     libvorbis decodes unusual files: damaged or chained ones, those of more than 4 MB or 16 channels or with floors of type 0;
     and on a new machine all of them, for the 12 s until the kernels are compiled.
 
-    A file that is cut off behind its header, or has damaged packets, gives the samples of the packets that can be decoded,
+    A file that is cut off after its header, or has damaged packets, gives the samples of the packets that can be decoded,
     one after the other. FLAC gives an error instead, as in DALI. MP3 may have other data between its frames.
 
     Raises RuntimeError for data that is not sound or is cut off in its header, for a `start` beyond the end, a `quality`

@@ -83,7 +83,7 @@ class BatchBackend(Protocol):
 
 
 class Decoded(NamedTuple):
-    """Room for pictures, one behind the other in one block of memory, and which are there."""
+    """Room for pictures, one after the other in one block of memory, and which are there."""
 
     memory: Any
     """Elements of NumPy, or of torch on a GPU."""

@@ -88,7 +88,7 @@ def image(
     Where DALI is wrong, this is right:
 
     * Turned PNG and WebP files with alpha are upright in ANY_DATA too. DALI gives them unturned, or uninitialised memory.
-    * In a WebP, chunks behind one of odd length are read, and so is an EXIF chunk that begins with "Exif".
+    * In a WebP, chunks after one of odd length are read, and so is an EXIF chunk that begins with "Exif".
     * The GRAY of a PNG is that of its colours. With a gAMA or sRGB chunk DALI mixes it in linear light, up to 68 of 255 off.
     * BMP: masks may lie anywhere, five bits of white are 255 (248 in DALI), pixels beyond the end of a row of run lengths are
       dropped, and files of 2 bits and RLE4 work.

@@ -16,7 +16,7 @@ from ndd._compiled.sample_loops import next_index
 
 @kernel
 def _length(source, at, length):
-    """A length that may continue in further bytes, and the byte behind it; -1 if bytes are missing."""
+    """A length that may continue in further bytes, and the byte after it; -1 if bytes are missing."""
     if length == 15:
         while True:
             if at >= source.size:

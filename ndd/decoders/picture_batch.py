@@ -37,7 +37,7 @@ class PictureBatch:
         windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
         seen: the same for the part of a whole picture that anybody looks at; None for all of it.
         images: the pixels of single pictures, by number.
-        block: the pixels of all pictures, one behind the other, if a backend made them so; `images` is then empty.
+        block: the pixels of all pictures, one after the other, if a backend made them so; `images` is then empty.
         errors: of the bad pictures, by number.
     """
 

@@ -30,7 +30,7 @@ class Format(NamedTuple):
         matches: whether a file begins as this format does.
         read_header: see `ndd.decoders.formats`.
         backends: those that decode it, the first choice first; for JPEG see `_jpeg_backends`.
-        stripped: the file without what must not influence its pixels; None for a damaged or cut-off one.
+        stripped: the file without what must not influence its pixels; None for a damaged or truncated one.
     """
 
     matches: Callable[[memoryview], bool]
@@ -79,7 +79,7 @@ def _jpeg_backends(header: Header, options: Options, window: Window | None) -> t
     """All of them use libjpeg-turbo and give DALI's pixels.
 
     simplejpeg is the fastest (5 to 11 % faster than nvImageCodec on one core), but decodes whole pictures. OpenCV and Pillow
-    paint over what is missing of a cut-off file, where nvImageCodec refuses it: so they stand in where that is not installed
+    paint over what is missing of a truncated file, where nvImageCodec refuses it: so they stand in where that is not installed
     (macOS has none), and for what it cannot decode.
     """
     any_data = options.output_type == DALIImageType.ANY_DATA

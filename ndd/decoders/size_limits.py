@@ -19,6 +19,8 @@ def set_max_pixels(count: int | None) -> None:
     Args:
         count: height x width, in pixels; None for the default.
 
+    Raises ValueError for a number that is not positive.
+
     >>> import ndd
     >>> ndd.decoders.set_max_pixels(4096 * 4096)
     >>> ndd.decoders.get_max_pixels()
@@ -47,7 +49,7 @@ def checked(count: int) -> int:
 
 
 def check_memory(pixels: int = 0) -> None:
-    """Raises MemoryError if there is no memory to decode a picture of so many pixels; by default, to read a header.
+    """Raises MemoryError if there is no memory to decode a picture of this many pixels; by default, to read a header.
 
     Libraries do not say whether the data was damaged or memory was short.
     """

@@ -46,7 +46,7 @@ def video(
         times: moments in seconds, instead of all others (not in DALI): the frame shown at each moment; the first frame
             before it, the last one after it.
         pad_mode: what replaces frames that the video does not have: "constant" (`fill_value`), "edge" (the nearest frame),
-            "reflect_101" or "reflect_1001" (mirrored at the last frame, or behind it), "none" (they are left out).
+            "reflect_101" or "reflect_1001" (mirrored at the last frame, or after it), "none" (they are left out).
         fill_value: one number, or red, green and blue.
         build_index, affine: accepted for compatibility with DALI, without effect.
 

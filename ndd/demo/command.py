@@ -99,7 +99,7 @@ def _place(wanted: str) -> tuple[str, str]:
 
 
 def _gpu() -> tuple[str, str]:
-    """What stands in the way of the GPU (nothing if it can be used), and its name."""
+    """The reason why the GPU cannot be used ("" if it can), and its name."""
     import importlib.util
 
     import torch

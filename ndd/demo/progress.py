@@ -14,7 +14,7 @@ class Bar:
     Args:
         title: stands before the bar.
         total: how many batches there will be.
-        each: where the output is no terminal, print a line for every batch instead of the last one: for steps that take
+        each: where the output is not a terminal, print a line for every batch instead of the last one: for steps that take
             seconds.
     """
 

@@ -161,7 +161,7 @@ def _median(image, out, rows, columns, window):
 
 @kernel
 def _select(values, middle):
-    """Puts the number that belongs at `middle` there: smaller ones before, larger ones behind."""
+    """Puts the number that belongs at `middle` there: smaller ones before, larger ones after."""
     low, high = 0, values.size - 1
     while low < high:
         pivot = values[(low + high) // 2]

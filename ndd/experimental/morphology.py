@@ -92,7 +92,7 @@ def _merges(size: np.ndarray, place: np.ndarray, border: int) -> bool:
 
 
 def _kernels(kind: np.dtype, window: np.ndarray, repeats: int, largest: bool) -> dict[Any, np.ndarray]:
-    """What computes images: small windows of integers are ours, the others OpenCV's."""
+    """The function for images: ours for small windows of integers, else OpenCV's."""
     small: Any = (window[:, :2] <= _LARGEST_IN_TURNS).all(axis=1) & (kind.kind != "f") & (repeats == 1)
     outside = kind.type(0 if largest or kind.kind == "f" else np.iinfo(kind).max)
     ours = functools.partial(_reduce_planes, outside=outside, largest=largest)
@@ -101,7 +101,7 @@ def _kernels(kind: np.dtype, window: np.ndarray, repeats: int, largest: bool) ->
 
 @kernel
 def _reduce_planes(image, out, window, border, outside, largest):
-    """Some rows at a time, each with its border beside it and one behind the other: all of them are one line to the loops."""
+    """Some rows at a time, each with its border beside it and one after the other: all of them are one line to the loops."""
     planes, height, width, channels = image.shape
     if out.size == 0:
         return

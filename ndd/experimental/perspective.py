@@ -168,7 +168,7 @@ def _(image, out, matrix, fill):
 
 @kernel
 def _perspective_line(y, m, share_x, share_y, column, line):
-    """Points of a row: the pixel before each, and the share of the one behind it."""
+    """Points of a row: the pixel before each, and the share of the one after it."""
     x_start, y_start, w_start = y * m[0, 1], y * m[1, 1], y * m[2, 1]
     left, top, third = x_start + m[0, 2], y_start + m[1, 2], w_start + m[2, 2]
     across, down, deep = m[0, 0], m[1, 0], m[2, 0]

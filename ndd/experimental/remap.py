@@ -73,7 +73,7 @@ def remap(
             raise RuntimeError(f"`{name}`: expected float32, got {coordinates.dtype}")
         if coordinates.layout and coordinates.layout not in _MAP_LAYOUTS:
             raise ValueError(
-                f'The layout "{coordinates.layout}" of `{name}` is none of the allowed ones: {", ".join(_MAP_LAYOUTS)}'
+                f'`{name}`: expected one of the layouts {", ".join(_MAP_LAYOUTS)}, got "{coordinates.layout}"'
             )
     return like(input)
 
@@ -101,7 +101,7 @@ def _(input, mapx, mapy, *, interp, pixel_origin):
 
 
 def _kernels(input: Operand, results: np.ndarray, interp: int) -> dict[Kernel | Callable[..., None], np.ndarray]:
-    """What computes images of which `results` elements are made."""
+    """The function for images whose output has `results` elements."""
     sizes = np.broadcast_to(input.sizes, results.shape)
     some = sizes > 0
     kernel = {_NEAREST: _pick, _LINEAR: _blend}.get(int(interp), _blend_cubic)
@@ -118,7 +118,7 @@ def _nothing(image, mapx, mapy, out) -> None:
 
 @kernel
 def _inside(u, n):
-    """Whether a coordinate counts as inside a line of `n` pixels: half a pixel before the first centre to one behind
+    """Whether a coordinate counts as inside a line of `n` pixels: half a pixel before the first centre to one after
     the last; NaN does not."""
     return u >= np.float32(-0.5) and u < np.float32(n)
 
@@ -254,7 +254,7 @@ def _store(line, out, rounds, low, high):
 
 @kernel
 def _cubic_weights(t, weights):
-    """The weights of the pixels -1, 0, 1 and 2 for a point `t` behind pixel 0: the cubic through the four of them."""
+    """The weights of the pixels -1, 0, 1 and 2 for a point `t` after pixel 0: the cubic through the four of them."""
     one, two = np.float32(1), np.float32(2)
     weights[0] = t * (one - t) * (t - two) * np.float32(1 / 6)
     weights[1] = (t + one) * (one - t) * (two - t) * np.float32(0.5)

@@ -85,7 +85,7 @@ def warp_perspective(
     `(X, Y, Z) = M @ (x, y, 1)`, and the pixel is read at (X / Z, Y / Z). Layout and type stay; halves are rounded to even.
     On the CPU this is `cv2.warpPerspective` with `WARP_INVERSE_MAP`, and with OpenCV's limits: INTERP_LINEAR of int16 or of
     two channels reads at the nearest multiple of 1/32 pixel, INTERP_CUBIC no farther than the size of the image (at least
-    16) before and behind it. OpenCV's pixel_origin is "center". torchvision's `perspective` takes corners of the image in
+    16) before and after it. OpenCV's pixel_origin is "center". torchvision's `perspective` takes corners of the image in
     place of a matrix and knows zeros outside it only.
 
     Differs from DALI: images without pixels, and of more than four channels, are taken; points far outside a mirrored image
@@ -198,7 +198,7 @@ def _by_opencv(image, out, opencv_matrix, matrix, far, planar, interp, border, f
 
 
 def _kernels(input: Operand, outputs: np.ndarray, maps: np.ndarray, far: np.ndarray, shared: dict[str, Any]) -> Any:
-    """What computes images of these shapes: RGB pixels in bytes, between four of them, are ours; the rest is OpenCV's."""
+    """The function for images of these shapes: ours for RGB bytes interpolated between four pixels, else OpenCV's."""
     linear = shared["interp"] == LINEAR and shared["border"] == 0 and shared["inverse_map"] and not shared["planar"]
     if not linear or input.dtype.name != "u8" or input.ndim != 3 or not multiplies_and_adds():
         return _by_opencv
@@ -210,7 +210,7 @@ def _kernels(input: Operand, outputs: np.ndarray, maps: np.ndarray, far: np.ndar
 
 
 def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[float]) -> list[tuple[Any, Any, Any]]:
-    """What OpenCV takes at once: (pixels, output, fill values) for planes or up to four channels."""
+    """The parts for one call of OpenCV each: (pixels, output, fill values) for planes or up to four channels."""
     repeated = [*fills] * _CHANNELS if len(fills) == 1 else [*fills, 0.0, 0.0, 0.0]
     if planar:
         return [

@@ -85,7 +85,7 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
             return Store(uint8, None, Device.CPU, content.shapes, packed=content, source_info=names)
     parts: list[Any] = [None] * len(names)
 
-    def one(i: int) -> None:
+    def read_into(i: int) -> None:
         parts[i] = contents(names[i])
 
     urls = [i for i, name in enumerate(names) if is_remote(name)]
@@ -100,7 +100,7 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
             raise content
         parts[i] = content
     local = [i for i in range(len(names)) if not is_remote(names[i])]
-    errors |= {local[k]: error for k, error in call.spread(lambda k: one(local[k]), len(local)).items()}
+    errors |= {local[k]: error for k, error in call.spread(lambda k: read_into(local[k]), len(local)).items()}
     for i in sorted(errors):
         if not isinstance(errors[i], RuntimeError):  # such as MemoryError: nothing is wrong with the file
             errors[i].sample = i  # type: ignore[attr-defined]

@@ -110,9 +110,11 @@ def object_store(
             `request_payer=True` (buckets whose readers pay), `virtual_hosted_style_request` and the like. Child processes
             get them in the environment variable `NDD_OBJECT_STORE`, so keep secrets in the client's own places.
 
+    Raises ValueError for numbers out of range.
+
     >>> import ndd
     >>> with ndd.io.object_store(connections=8, skip_signature=True):
-    ...     reader = ndd.readers.File(files=["s3://bucket/a.jpg"])  # opened when the first sample is asked for
+    ...     reader = ndd.readers.File(files=["s3://bucket/a.jpg"])  # opened at the first sample
     """
     settings = {
         "cache_dir": None if cache_dir is None else os.path.abspath(os.fsdecode(cache_dir)),
@@ -192,7 +194,7 @@ def list_folders(urls: Sequence[str]) -> list[Any]:
     return _asked(_entries, [(url,) for url in urls])
 
 
-def one(results: list[Any]) -> Any:
+def single(results: list[Any]) -> Any:
     """The only result; its error is raised."""
     if isinstance(results[0], BaseException):
         raise results[0]
@@ -489,7 +491,7 @@ around_fork(in_child=_forked)
 
 def _copy_library() -> None:
     """Loads obstore's extension once more, from memory. Its threads began in the parent and are not here, and a library
-    that is loaded already is not begun again: a request would wait for ever. Takes 0.1 s, once in a process."""
+    that is loaded already is not begun again: a request would wait forever. Takes 0.1 s, once in a process."""
     global _stale
     name = "obstore._obstore"
     old = [module_name for module_name in sys.modules if module_name.partition(".")[0] == "obstore"]

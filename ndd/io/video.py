@@ -23,7 +23,7 @@ from ndd.decoders.video_files.index import library, scan
 from ndd.decoders.video_files.open_files import OpenVideos
 
 _QUALITY = {"libx264": "crf", "libx265": "crf", "libvpx-vp9": "crf", "libsvtav1": "crf"}
-# Pixels: of frames that are less wide the libraries write behind their memory (x265 4.2 from the second frame on, SVT-AV1
+# Pixels: of frames that are less wide the libraries write beyond their memory (x265 4.2 from the second frame on, SVT-AV1
 # 4.1: found by a malloc that checks, over all encoders and sizes up to 64).
 _LEAST_WIDTH = {"libx265": 49, "libsvtav1": 26}
 _CODECS = {"mp4": "libx264", "mov": "libx264", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
@@ -51,7 +51,9 @@ def write(
 
     Needs PyAV. Raises RuntimeError for frames of another form, ValueError for an unknown format or codec and for a rate
     or interval that is none, before the file is made; RuntimeError too for what the encoder refuses, and for widths below
-    49 with libx265 and below 26 with libsvtav1, which write behind their memory there.
+    49 with libx265 and below 26 with libsvtav1, which write beyond their memory there.
+
+    Raises as `encode`: ValueError, RuntimeError or ImportError; OSError for a file that cannot be written.
 
     >>> import ndd, numpy as np, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "gray.mp4")
@@ -81,6 +83,9 @@ def encode(
     Args:
         frames, rate, codec, quality, key_interval: as for `write`.
         format: "mp4", "mov", "mkv", "webm" or "avi".
+
+    Raises ValueError for an unknown format or codec and numbers out of range, RuntimeError for frames that the encoder
+    does not take, ImportError without PyAV.
 
     >>> import ndd, numpy as np
     >>> clip = ndd.io.video.encode(np.zeros((3, 32, 48, 3), np.uint8), format="webm")
@@ -181,14 +186,16 @@ def sequences(
     Args:
         video: a path, or the bytes of a file, u8 `[size]`: a Tensor, an array.
         sequence_length: frames, from 1.
-        batch_size: give Batches of so many sequences, the last one of those that are left. On a GPU the sequences of a
+        batch_size: give Batches of this many sequences, the last one of those that are left. On a GPU the sequences of a
             batch are decoded by several engines.
         device: where the frames come out. A GPU's engines decode what they can, as in `decoders.video`.
         pad_sequences: fill the last sequence up with black frames.
         threads: how many threads of FFmpeg decode.
 
-    Needs PyAV. Raises ValueError for a length or a batch size below 1; RuntimeError for what is no video, and where a frame is
+    Needs PyAV. Raises ValueError for a length or a batch size below 1; RuntimeError for what is not a video, and where a frame is
     damaged.
+
+    Raises TypeError or ValueError for what is no device.
 
     >>> import ndd, numpy as np
     >>> clip = ndd.io.video.encode(np.zeros((10, 32, 48, 3), np.uint8))

@@ -1,7 +1,7 @@
 """Poisson variates for kernels. `poisson.cuh` has the same for GPU kernels.
 
-Elements that are four apart stand at the same word of their blocks (see `philox.py`): such a lane goes from block to
-block together, two uniform numbers each, so that the compiler can fill vector registers.
+Elements with the same residue modulo 4 stand at the same word of their blocks (see `philox.py`). They go from block to block
+together, with two uniform numbers each, so that the compiler can fill vector registers.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ LOG_FACTORIALS = np.array([math.lgamma(k + 1.0) for k in range(1024)])
 
 _BLOCKS = 4  # that a large mean takes in one go
 _MOST = 2147483646.0
-_LANE = CHUNK // 4
+_PER_RESIDUE = CHUNK // 4
 _U = np.uint64
 
 
 @kernel
 def prepare(c, mean):
-    """The numbers that depend on the mean alone, into a row; c[0] becomes 1."""
+    """Writes the numbers that depend only on the mean into a row; c[0] becomes 1."""
     c[0] = 1.0
     if not mean >= SMALL:
         c[1] = math.exp(-mean)
@@ -55,14 +55,14 @@ def prepare(c, mean):
 def poisson_row(out, mean, stream, first, slots, constants, log_factorials):
     """Poisson counts as float32 for elements from `first` on (at most CHUNK); two words a uniform number.
 
-    `slots` tells the row of `constants` for each element's mean; the last row is for means that have none (-1).
+    `slots` is the row of `constants` for each element's mean; -1, the last row, is for means without a row of their own.
     """
     n = mean.size
-    small, large = empty(_LANE, np.uint64), empty(_LANE, np.uint64)
-    limit = empty(_LANE, np.float64)
-    for lane in range(min(4, n)):
+    small, large = empty(_PER_RESIDUE, np.uint64), empty(_PER_RESIDUE, np.uint64)
+    limit = empty(_PER_RESIDUE, np.float64)
+    for residue in range(min(4, n)):
         few = many = 0
-        for e in range(lane, n, 4):
+        for e in range(residue, n, 4):
             if not mean[e] >= SMALL:
                 slot = slots[e]
                 if slot < 0 or constants[slot, 0] == 0.0:
@@ -74,14 +74,14 @@ def poisson_row(out, mean, stream, first, slots, constants, log_factorials):
             else:
                 large[many] = _U(e >> 2)
                 many += 1
-        position = stream[3] + _U(STRIDE) * _U(first + lane)
+        position = stream[3] + _U(STRIDE) * _U(first + residue)
         base = stream[1] + (position >> _U(2))
         place = (stream[0], base, stream[2] + _U(base < stream[1]), position & _U(3))
-        row = out[lane:]
+        row = out[residue:]
         if few:
             _small(row, small[:few], limit[:few], place)
         if many:
-            _large(row, large[:many], mean[lane:], place, slots[lane:], constants, log_factorials)
+            _large(row, large[:many], mean[residue:], place, slots[residue:], constants, log_factorials)
 
 
 @kernel
@@ -94,7 +94,7 @@ def _blocks(a, b, c, d, index, key, base, sequence):
 
 @kernel
 def _small(out, index, limit, place):
-    """Counts for means below 12 of one lane: how many products of the first numbers stay above the limit."""
+    """Counts for means below 12 and elements of one residue: how many products of the first numbers stay above the limit."""
     n = index.size
     a, b, c, d = empty(n, np.uint32), empty(n, np.uint32), empty(n, np.uint32), empty(n, np.uint32)
     carry, product, count = empty(n, np.uint32), np.ones(n, np.float64), zeros(n, np.float64)
@@ -145,7 +145,7 @@ def _gather(out, index, limit, product, count, carry, left):
 
 @kernel
 def _large_numbers(numbers, index, place):
-    """numbers[i, k] = uniform number i of element index[k] of a lane."""
+    """numbers[i, k] = uniform number i of the `index[k]`-th element of one residue."""
     n = index.size
     words = empty((4 * _BLOCKS, n), np.uint32)
     for j in range(_BLOCKS):

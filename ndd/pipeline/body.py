@@ -30,11 +30,11 @@ class PipelineBody(PipelineOptions):
     def _prepare(self) -> None:
         self._returned: Any = _UNDEFINED  # what the traced function returned
         self._body: Callable[[], Any] | None = None  # with `debug=True`: the function, for every batch
-        self.tracing = False
-        self.always: list[Step] = []  # steps that run although no output needs them
-        self.trace: Trace | None = None
-        self.live: Any = None  # the `Run` that is being computed
-        self._states: OperatorStates | None = None
+        self._tracing = False
+        self._always: list[Step] = []  # steps that run although no output needs them
+        self._trace: Trace | None = None
+        self._live: Any = None  # the `Run` that is being computed
+        self._states_cache: OperatorStates | None = None
         self._readers: dict[str, Any] = {}
         self._sources: list[ExternalSource] = []
         self._early: dict[str, list[Any]] = {}  # fed to sources before the first run
@@ -44,14 +44,14 @@ class PipelineBody(PipelineOptions):
         self._names: list[str] | None = None
         self._started = False
         self._output_count: int | None = None
-        self.statistics = MemoryStatistics()
+        self._statistics = MemoryStatistics()
 
     # ---- what it gives
 
     @property
     def num_outputs(self) -> int:
         """How many outputs the function returns."""
-        return self.interface()[1]
+        return self._interface()[1]
 
     def output_dtype(self) -> list[Any]:
         """The `output_dtype` given, for each output."""
@@ -94,20 +94,20 @@ class PipelineBody(PipelineOptions):
         Args:
             edge: a node that `fn` made.
         """
-        self.always += [node.step for node in nodes_in(edge) if node.step is not None]
+        self._always += [node._step for node in nodes_in(edge) if node._step is not None]
 
-    def trace_body(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+    def _trace_body(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         """Calls the function that makes the outputs once: the calls in it become the steps of every run.
 
         Args:
             function: gives the outputs, as nodes.
             *arguments, **named: what the function is called with.
         """
-        self.always = []
+        self._always = []
         with self:
             self._returned, self._built = function(*arguments, **named), False
 
-    def run_body(self, function: Callable[[], Any]) -> None:
+    def _run_body(self, function: Callable[[], Any]) -> None:
         """Makes the function that makes the outputs run for every batch.
 
         Args:
@@ -133,22 +133,22 @@ class PipelineBody(PipelineOptions):
     def _traced(self) -> Trace:
         """The steps that the outputs depend on."""
         if self._returned is _UNDEFINED:
-            self.trace_body(self.define_graph)
-        trace = Trace([value for value in self.output_values() if isinstance(value, DataNode)], self.always)
+            self._trace_body(self.define_graph)
+        trace = Trace([value for value in self._output_values() if isinstance(value, DataNode)], self._always)
         check_names(trace.call_states)
         return trace
 
     def _make_states(self, trace: Trace) -> None:
         with current.running(self):
-            self.states.give_seeds(trace.call_states)
+            self._states.give_seeds(trace.call_states)
             for step, _ in trace.steps:
                 if step.call_state is not None:
-                    self.states.of(step.call_state)
+                    self._states.of(step.call_state)
         for reader in self._readers.values():
             reader.get_metadata()  # the reader looks at its files now and reports what is wrong
-        self.trace = trace
+        self._trace = trace
 
-    def output_values(self) -> tuple[Any, ...]:
+    def _output_values(self) -> tuple[Any, ...]:
         """The outputs as they were returned: nodes, numbers and arrays. NotImplementedError if there are none, TypeError for
         other values."""
         outputs = _as_tuple(self._returned)
@@ -160,13 +160,13 @@ class PipelineBody(PipelineOptions):
 
     def __enter__(self) -> Any:
         current.pipelines().append(self)
-        self.tracing = True
-        self.states.begin()
+        self._tracing = True
+        self._states.begin()
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         current.pipelines().pop()
-        self.tracing = False
+        self._tracing = False
 
     @staticmethod
     def current() -> Any:
@@ -191,13 +191,13 @@ class PipelineBody(PipelineOptions):
     # ---- what the functions of `fn` need
 
     @property
-    def states(self) -> OperatorStates:
+    def _states(self) -> OperatorStates:
         """The state that calls keep between runs."""
-        if self._states is None:
-            self._states = OperatorStates(self._seed, self._restored)
-        return self._states
+        if self._states_cache is None:
+            self._states_cache = OperatorStates(self._seed, self._restored)
+        return self._states_cache
 
-    def new_reader(self, kind: Any, positional: tuple[Any, ...], arguments: dict[str, Any], name: str | None) -> Any:
+    def _new_reader(self, kind: Any, positional: tuple[Any, ...], arguments: dict[str, Any], name: str | None) -> Any:
         """A reader of this pipeline.
 
         Args:
@@ -211,7 +211,7 @@ class PipelineBody(PipelineOptions):
         self._readers[name or f"__{kind.__name__}_{len(self._readers)}"] = reader
         return reader
 
-    def new_source(self, source: ExternalSource) -> ExternalSource:
+    def _new_source(self, source: ExternalSource) -> ExternalSource:
         """A source of this pipeline: `feed_input` knows it, and the batch size of runs.
 
         Args:
@@ -222,7 +222,7 @@ class PipelineBody(PipelineOptions):
             source.feed(data, layout)
         return source
 
-    def generator(self, name: str, seed: int | None) -> Callable[[], ndd.random.RNG]:
+    def _generator(self, name: str, seed: int | None) -> Callable[[], ndd.random.RNG]:
         """The function that gives each run the generator of a call of that name, which draws without a generator of its
         own.
 
@@ -231,9 +231,9 @@ class PipelineBody(PipelineOptions):
             seed: of this call; None: it follows from the pipeline's seed.
         """
         call_state = OperatorState(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
-        return call_state if self.tracing else self.states.known_here(call_state)
+        return call_state if self._tracing else self._states.known_here(call_state)
 
-    def batch_of(self, reader: Any) -> Any:
+    def _batch_of(self, reader: Any) -> Any:
         """This run's batch of a reader. If Ctrl-C ends the run, the next run gets it.
 
         Args:
@@ -247,24 +247,24 @@ class PipelineBody(PipelineOptions):
     # ---- one run
 
     def _compute(self) -> tuple[TensorList, ...]:
-        run = self.live = Run(self)
+        run = self._live = Run(self)
         try:
             with current.running(self), self._in_context():
-                if self.trace is not None:
+                if self._trace is not None:
                     run.ask(self._sources)
-                    run.replay(self.trace, self.enable_memory_stats)
+                    run.replay(self._trace, self.enable_memory_stats)
                 else:
-                    self.states.begin()
+                    self._states.begin()
                     self._returned = self._body()  # type: ignore[misc]
                 lists = self._lists(run)
                 if self.enable_memory_stats:
-                    self.statistics.measure(run)
+                    self._statistics.measure(run)
         finally:
-            self.live = None
+            self._live = None
         self._check(lists)
-        return with_places(lists, taken_states(self.states.objects)) if self.enable_checkpointing else lists
+        return with_places(lists, taken_states(self._states.objects)) if self.enable_checkpointing else lists
 
-    def leave_all(self, outer: list[Any]) -> None:
+    def _leave_all(self, outer: list[Any]) -> None:
         """Leaves everything that an interrupted run has entered; the bodies `outer` were entered before.
 
         Args:
@@ -283,7 +283,7 @@ class PipelineBody(PipelineOptions):
 
     def _lists(self, run: Run) -> tuple[TensorList, ...]:
         lists = []
-        for value in self.output_values():
+        for value in self._output_values():
             batch = run.of(value) if isinstance(value, DataNode) else value
             lists.append(batch if isinstance(batch, ndd.Batch) else as_constant(batch, run.batch_size))
         return tuple([TensorList(batch.evaluate()) for batch in lists])
@@ -308,7 +308,7 @@ class PipelineBody(PipelineOptions):
                 if want is not None and want != read(output):
                     raise RuntimeError(f"Output {i}: expected {label} {want}, got {read(output)}")
 
-    def recorded_outputs(self, asking: str) -> tuple[Any, ...]:
+    def _recorded_outputs(self, asking: str) -> tuple[Any, ...]:
         """The outputs as recorded nodes, which know the calls that made them. RuntimeError with `debug=True`.
 
         Args:
@@ -317,11 +317,11 @@ class PipelineBody(PipelineOptions):
         self._refuse_debug(asking)
         self._traced()
         with current.running(self):
-            self.tracing = True
+            self._tracing = True
             try:
-                return tuple([v if isinstance(v, DataNode) else ndd.fn.copy(v) for v in self.output_values()])
+                return tuple([v if isinstance(v, DataNode) else ndd.fn.copy(v) for v in self._output_values()])
             finally:
-                self.tracing = False
+                self._tracing = False
 
     def _refuse_debug(self, asking: str) -> None:
         if self._body is not None:
@@ -330,7 +330,7 @@ class PipelineBody(PipelineOptions):
                 "unknown: make the pipeline without it"
             )
 
-    def interface(self) -> tuple[list[str], int]:
+    def _interface(self) -> tuple[list[str], int]:
         """The names of the external sources that are fed by hand, and the number of outputs."""
         self.build()
         if self._output_count is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.functions import OWN, fn
-from ndd.pipeline.node import DataNode, as_constant, made
+from ndd.pipeline.node import DataNode, add_node, as_constant
 from ndd.types import RGB
 
 
@@ -115,7 +115,7 @@ def split(value: Any, *, predicate: Any, **_: Any) -> Any:
         batch = run.of(value) if isinstance(value, DataNode) else as_constant(value, len(flags))
         return tuple(batch.select(np.flatnonzero(flags == side).tolist()) for side in (True, False))
 
-    return made(parts, (value, predicate), outputs=2, joins=True)
+    return add_node(parts, (value, predicate), outputs=2, joins=True)
 
 
 def merge(true: Any, false: Any, *, predicate: Any, **_: Any) -> Any:
@@ -141,7 +141,7 @@ def merge(true: Any, false: Any, *, predicate: Any, **_: Any) -> Any:
         sides = {True: iter(first.tensors), False: iter(two.tensors)}
         return ndd.as_batch([next(sides[flag]) for flag in flags.tolist()], layout=first.layout)
 
-    return made(merged, (true, false, predicate), joins=True)
+    return add_node(merged, (true, false, predicate), joins=True)
 
 
 def logical_not(value: Any, **_: Any) -> Any:

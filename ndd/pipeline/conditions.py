@@ -45,7 +45,7 @@ class Branch:
             with current.within(self.around):
                 sides = fn._conditional.split(node, predicate=self.decision.condition)
             for side, branch in zip(sides, self.decision.branches, strict=True):
-                side.made_in = branch
+                side._made_in = branch
             parts[id(node)] = (node, sides)
         return parts[id(node)][1][self.side]
 
@@ -170,7 +170,7 @@ def _joined(decision: Decision, first: Any, two: Any) -> Any:
         for branch, value in zip(decision.branches, (first, two), strict=True):
             with current.within(branch):
                 side = copy.copy(parted(value if isinstance(value, DataNode) else fn.copy(value)))
-            side.made_in = decision.around
+            side._made_in = decision.around
             sides.append(side)
         return fn._conditional.merge(*sides, predicate=decision.condition)
     if type(first) is type(two) and isinstance(first, str | bytes) and first == two:

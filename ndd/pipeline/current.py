@@ -43,7 +43,7 @@ def required(path: str) -> Any:
 
 class running:
     """Makes a pipeline the current one of this thread. (Not a generator, whose `finally` may run later, when another run has
-    begun. `PipelineBody.leave_all` cleans up after Ctrl-C.)"""
+    begun. `PipelineBody._leave_all` cleans up after Ctrl-C.)"""
 
     def __init__(self, pipeline: Any):
         self._pipeline = pipeline

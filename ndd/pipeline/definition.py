@@ -67,9 +67,9 @@ def pipeline_def(function: Callable[..., Any] | None = None, **options: Any) -> 
         pipeline = Pipeline(**{**options, **own})
         body = with_conditions(function) if chosen["enable_conditionals"] else function
         if chosen["debug"]:
-            pipeline.run_body(functools.partial(body, *arguments, **named))
+            pipeline._run_body(functools.partial(body, *arguments, **named))
         else:
-            pipeline.trace_body(body, *arguments, **named)
+            pipeline._trace_body(body, *arguments, **named)
         return pipeline
 
     make._is_pipeline_def = True  # type: ignore[attr-defined]

@@ -36,17 +36,17 @@ class Node:
     """The part of a `DataNode` that calls see.
 
     Attributes:
-        name: as DALI names it: "images", "__Flip_0"; with its place "reader[1]", if it is one of several.
-        call: the call that made a recorded node, and `place` the node's place among what it gave.
-        made_in: the branch of an `if` on a node whose samples it holds.
+        name: DALI's name: "images", "__Flip_0"; "reader[1]" for one of several outputs.
+        _call: the call that made a recorded node, and `_place` the node's place among its outputs.
+        _made_in: the branch of an `if` on a node whose samples it holds.
     """
 
     name: str | None = None
-    call: FunctionCall | None = None
-    place: Any = 0
-    made_in: Any = None
-    step: Any = None
-    recorded: bool
+    _call: FunctionCall | None = None
+    _place: Any = 0
+    _made_in: Any = None
+    _step: Any = None
+    _recorded: bool
 
 
 def nodes_in(value: Any) -> list[Node]:
@@ -72,7 +72,7 @@ def parted(value: Any) -> Any:
     if not isinstance(value, Node):
         return value
     here, chain = current.branch(), []
-    while here is not value.made_in:
+    while here is not value._made_in:
         if here is None:
             raise ValueError(
                 "This value was made in a branch of an `if` on a node, for the samples of that branch alone. Assign it to a "
@@ -111,7 +111,7 @@ class FunctionCall:
             return self.path.removeprefix("DataNode.")
         chosen = self.arguments.get("device")
         if chosen is None:
-            chosen = next((n.call.device for n in self.nodes if n.call is not None), "cpu")
+            chosen = next((n._call.device for n in self.nodes if n._call is not None), "cpu")
         return "gpu" if chosen == "mixed" else chosen
 
 
@@ -144,19 +144,19 @@ def _note(result: Any, path: str, inputs: tuple[Any, ...], arguments: dict[str, 
     if not nodes:
         return
     pipeline = current.pipeline()
-    numbers = _serials if pipeline is None else pipeline.states.numbers
+    numbers = _serials if pipeline is None else pipeline._states.numbers
     if not path.startswith("DataNode.") and path != "external_source":
         for _ in range(sum(not nodes_in(value) for value in inputs)):
             next(numbers)  # DALI makes it a constant, which has a name
     name = inputs[0].name if path in MOVES else arguments.get("name")
     if name is None:
         name = f"__{_class_name(path)}_{next(numbers)}"
-    call = FunctionCall(path, name, inputs, arguments) if nodes[0][1].recorded else None
+    call = FunctionCall(path, name, inputs, arguments) if nodes[0][1]._recorded else None
     for place, node in nodes:
         node.name = f"{name}[{place}]" if several else name
-        node.call, node.place = call, place
-        if pipeline is not None and pipeline.enable_memory_stats and node.recorded:
-            pipeline.statistics.watch(node, name, place)
+        node._call, node._place = call, place
+        if pipeline is not None and pipeline.enable_memory_stats and node._recorded:
+            pipeline._statistics.watch(node, name, place)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ import ndd
 from ndd.pipeline import current
 from ndd.pipeline.array_regions import REGION_ARGUMENTS, regions_of_samples
 from ndd.pipeline.function_call import noted
-from ndd.pipeline.node import DataNode, as_constant, contains_node, made, shapes_of
+from ndd.pipeline.node import DataNode, add_node, as_constant, contains_node, shapes_of
 from ndd.pipeline.operator_states import OperatorState
 from ndd.pipeline.python_functions import (
     dl_tensor_python_function,
@@ -163,7 +163,7 @@ def _operator_function(operator: Any, path: str) -> Any:
                     f"random {path}", _generator, seeded=True, seed=arguments.get("seed"), like=call_state
                 )
             step, taken = _step(operator, path, input_set, plain)
-            results.append(made(step, taken, outputs=outputs, call_state=call_state, always=always))
+            results.append(add_node(step, taken, outputs=outputs, call_state=call_state, always=always))
         if len(results) == 1:
             return results[0]
         return [list(column) for column in zip(*results, strict=True)] if isinstance(results[0], list) else results
@@ -248,7 +248,7 @@ def _constant_input(path: str, value: Any) -> Any:
         return as_constant(value, 1).select(0)
     if isinstance(value, list | tuple) and any(hasattr(v, "__array__") and not np.isscalar(v) for v in value):
         pipeline = current.pipeline()
-        if pipeline is None or pipeline.tracing:
+        if pipeline is None or pipeline._tracing:
             raise TypeError(
                 f"fn.{path}: expected nodes, lists of nodes, numbers or arrays as inputs, got a {type(value).__name__} of arrays. "
                 "With @pipeline_def(debug=True) it is one array for each sample; fn.external_source gives batches elsewhere"
@@ -289,17 +289,17 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         plain, finish = regions_of_samples(plain) if nodes else (plain, None)
 
         def make(pipeline: Any, word: int | None) -> Any:
-            return pipeline.new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
+            return pipeline._new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
 
         def step(run: Any, reader: Any) -> Any:
-            outputs = run.pipeline.batch_of(reader)
+            outputs = run.pipeline._batch_of(reader)
             return outputs if finish is None else finish(outputs, run.unwrapped)
 
         call_state = OperatorState(f"reader {path}", make, name=name, seeded=seeded)
         names = [output.name for output in kind.outputs(*positional, **plain)]
         outputs = names if kind.gives_dicts else len(names)
         always = bool(arguments.get("preserve"))
-        return made(step, tuple(nodes.values()), outputs=outputs, call_state=call_state, always=always)
+        return add_node(step, tuple(nodes.values()), outputs=outputs, call_state=call_state, always=always)
 
     return _named(function, path, kind.__doc__, form)
 
@@ -327,7 +327,7 @@ def external_source(
     check_source(source, options)
 
     def make(pipeline: Any, _: Any) -> ExternalSource:
-        return pipeline.new_source(ExternalSource(name, pipeline.max_batch_size, source, options))
+        return pipeline._new_source(ExternalSource(name, pipeline.max_batch_size, source, options))
 
     call_state = OperatorState("external_source", make, name=name, is_source=True)
 
@@ -335,7 +335,7 @@ def external_source(
         batches = run.data_of(source)
         return batches[0] if num_outputs in (None, 1) else batches
 
-    nodes = made(step, outputs=num_outputs, call_state=call_state, always=bool(options.get("preserve")))
+    nodes = add_node(step, outputs=num_outputs, call_state=call_state, always=bool(options.get("preserve")))
     return [nodes] if num_outputs == 1 else nodes
 
 
@@ -363,12 +363,12 @@ def constant(
         data = np.full(shape, data.flat[0]) if data.size == 1 else data.reshape(shape)
     kind = None if dtype is None else ndd.dtype(dtype)
     data = ndd.as_tensor(data, layout=layout)
-    return made(lambda run: ndd.Batch.broadcast(data, run.batch_size, dtype=kind))
+    return add_node(lambda run: ndd.Batch.broadcast(data, run.batch_size, dtype=kind))
 
 
 def shapes(value: Any, *, dtype: Any = None, **_: Any) -> Any:
     """The shape of every sample, as int64 tensors."""
-    return made(lambda run: shapes_of(run.batches((value,))[0], dtype), value)
+    return add_node(lambda run: shapes_of(run.batches((value,))[0], dtype), value)
 
 
 # Functions that are not just operators under another name; `compositions.py` adds some.

@@ -16,7 +16,7 @@ def calls_behind(outputs: Iterable[Any]) -> list[FunctionCall]:
     calls: dict[int, FunctionCall] = {}
     waiting = nodes_in(tuple(outputs))
     while waiting:
-        call = waiting.pop().call
+        call = waiting.pop()._call
         if call is None:
             raise RuntimeError(
                 "one of its nodes was not made by a function of `fn` or `math` (it may be of `auto_aug`)"
@@ -45,10 +45,10 @@ def dot_text(outputs: Iterable[Any], show_tensors: bool, use_colors: bool) -> st
         takers.append((f"output {i}", [node]))
     for taker, nodes in takers:
         for i, node in enumerate(nodes):
-            giver = _title(node.call)
+            giver = _title(node._call)
             if show_tensors:
-                box = _quoted(f"{giver}[{node.place}]")
-                lines += [f"{box}[shape=box];", f"{_quoted(giver)} -> {box}[label={_quoted(node.place)}];"]
+                box = _quoted(f"{giver}[{node._place}]")
+                lines += [f"{box}[shape=box];", f"{_quoted(giver)} -> {box}[label={_quoted(node._place)}];"]
                 lines.append(f"{box} -> {_quoted(taker)}[label={i}];")
             else:
                 lines.append(f"{_quoted(giver)} -> {_quoted(taker)};")

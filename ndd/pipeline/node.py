@@ -76,23 +76,28 @@ class DataNode(Node):
         step: the recorded step that gives it.
         index: its place among what the step gives, if that is several values.
         made_in: the branch of a condition that it was made in.
+
+    Raises TypeError for operands that are neither nodes nor numbers nor arrays.
     """
 
     def __init__(self, value: Any = None, step: Step | None = None, index: Any = None, made_in: Any = None):
         self._value = value
-        self.step = step
+        self._step = step
         self.index = index  # its place among the results of the step, if there are several
-        self.made_in = made_in
+        self._made_in = made_in
 
     @property
-    def recorded(self) -> bool:
+    def _recorded(self) -> bool:
         """Whether it stands for a value of every run and has no value of its own."""
-        return self.step is not None
+        return self._step is not None
 
     @property
     def value(self) -> Any:
-        """The `ndd.Batch`, with `debug=True`."""
-        if self.step is not None:
+        """The `ndd.Batch`, with `debug=True`.
+
+        Raises RuntimeError unless the pipeline was made with `debug=True`.
+        """
+        if self._step is not None:
             raise RuntimeError(
                 "This node has no value: the function of a pipeline is called once, to record its steps, and each run replays "
                 "them. @pipeline_def(debug=True) calls it for every batch, with values; fn.python_function sees the values of "
@@ -136,9 +141,9 @@ class DataNode(Node):
     @property
     def device(self) -> str:
         """The device of the value, "cpu" or "gpu"; for a recorded step, the device as far as the calls before it tell."""
-        if self.call is not None:
-            return self.call.device
-        return "cpu" if self.step is not None else self._value.device.device_type
+        if self._call is not None:
+            return self._call.device
+        return "cpu" if self._step is not None else self._value.device.device_type
 
     def get(self) -> Any:
         """The value of this run, as the `TensorList` that `run()` gives: to be looked at, as in DALI's debug mode."""
@@ -186,7 +191,7 @@ class DataNode(Node):
         return self._apply(lambda batch: ndd.get_property(batch, key=key).to_device(device))
 
     def __bool__(self) -> bool:
-        if self.step is None and self._value.batch_size == 1 and self._value.shape[0] == ():
+        if self._step is None and self._value.batch_size == 1 and self._value.shape[0] == ():
             return bool(self._value.select(0).item())
         raise TypeError(
             "A DataNode holds a value for each sample and has no single truth value. @pipeline_def(enable_conditionals=True) "
@@ -195,7 +200,7 @@ class DataNode(Node):
         )
 
     def __repr__(self) -> str:
-        if self.step is None:
+        if self._step is None:
             return f"DataNode({self._value!r})"
         return f"DataNode(name={self.name!r}, device={self.device!r})"
 
@@ -289,7 +294,7 @@ def contains_node(value: Any) -> bool:
     return isinstance(value, DataNode | Constant)
 
 
-def made(
+def add_node(
     compute: Callable[..., Any],
     inputs: Any = (),
     *,
@@ -309,15 +314,15 @@ def made(
         call_state, joins: see `Step`.
     """
     nodes, pipeline = nodes_in(inputs), current.pipeline()
-    live = pipeline is not None and not pipeline.tracing and not any(node.recorded for node in nodes)
+    live = pipeline is not None and not pipeline._tracing and not any(node._recorded for node in nodes)
     step = Step(compute, nodes, call_state, outputs not in (None, 1), joins, live)
     branch = current.branch() if nodes else None  # a call without inputs is for all samples
     result: Any = None
     if live:
-        step.call_state = None if call_state is None else pipeline.states.known_here(call_state)
-        result = pipeline.live.compute(step)
+        step.call_state = None if call_state is None else pipeline._states.known_here(call_state)
+        result = pipeline._live.compute(step)
     elif always and pipeline is not None:
-        pipeline.always.append(step)
+        pipeline._always.append(step)
 
     def node(index: Any) -> DataNode:
         if live:
@@ -333,4 +338,4 @@ def made(
 
 def applied(function: Callable[..., Any], *values: Any) -> DataNode:
     """A node of `function` applied to batches."""
-    return made(lambda run: function(*map(run.unwrapped, values)), values)
+    return add_node(lambda run: function(*map(run.unwrapped, values)), values)

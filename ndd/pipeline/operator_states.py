@@ -49,7 +49,7 @@ class OperatorState:
 
     def __call__(self) -> Any:
         """The object of the running pipeline."""
-        return current.pipeline().states.of(self)
+        return current.pipeline()._states.of(self)
 
 
 class OperatorStates:
@@ -57,7 +57,7 @@ class OperatorStates:
 
     def __init__(self, seed: int | None, restored: dict[str, Any] | None):
         self.objects: dict[str, Any] = {}  # by kind and number, as in checkpoints
-        self._made: dict[OperatorState, Any] = {}
+        self._states: dict[OperatorState, Any] = {}
         self._words: dict[OperatorState, int] = {}
         self._seeds = None if seed is None else itertools.cycle(seed_sequence(seed, _WORDS))
         self._restored = restored
@@ -71,22 +71,20 @@ class OperatorStates:
 
     def of(self, call_state: OperatorState) -> Any:
         """The object, made at the first call."""
-        if call_state not in self._made:
+        if call_state not in self._states:
             if call_state.takes_word and call_state.like not in self._words:
                 self.give_seeds([call_state])
             state = call_state.make(
                 current.pipeline(), call_state.seed if call_state.seed is not None else self._words.get(call_state.like)
             )
-            label = (
-                f"{call_state.kind} {call_state.name or sum(other.kind == call_state.kind for other in self._made) + 1}"
-            )
+            label = f"{call_state.kind} {call_state.name or sum(other.kind == call_state.kind for other in self._states) + 1}"
             if self._restored is not None:
                 give_state(state, label, self._restored)
-            self._made[call_state], self.objects[label] = state, state
-        return self._made[call_state]
+            self._states[call_state], self.objects[label] = state, state
+        return self._states[call_state]
 
     def __contains__(self, call_state: OperatorState) -> bool:
-        return call_state in self._made
+        return call_state in self._states
 
     def give_seeds(self, calls: Iterable[OperatorState]) -> None:
         """A word of the pipeline's seed for each state that takes one."""

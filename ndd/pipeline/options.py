@@ -121,9 +121,9 @@ class PipelineOptions:
         self.py_num_workers, self.py_start_method = py_num_workers, py_start_method
         self.stream_policy, self.concurrency = stream_policy, concurrency
         self._restored: dict[str, Any] | None = None
-        self.restored_iterator: dict[str, Any] | None = None  # the position of the iterator in the checkpoint
+        self._restored_iterator: dict[str, Any] | None = None  # the position of the iterator in the checkpoint
         if checkpoint is not None:
-            self._restored, self.restored_iterator = restored_states(checkpoint)
+            self._restored, self._restored_iterator = restored_states(checkpoint)
         self._output_checks = (
             _expected("output_dtype", output_dtype, "an element type", _is_type),
             _expected("output_ndim", output_ndim, "a number of at least 0", lambda v: isinstance(v, int)),

@@ -144,6 +144,8 @@ class PipelineTensor:
 class TensorCPU(PipelineTensor):
     """A `PipelineTensor` in CPU memory.
 
+    Raises TypeError for what is no array, tensor or DLPack capsule.
+
     >>> import numpy as np
     >>> from ndd.tensors import TensorCPU
     >>> TensorCPU(np.zeros((2, 3, 3), np.uint8), "HWC").shape()
@@ -152,7 +154,10 @@ class TensorCPU(PipelineTensor):
 
 
 class TensorGPU(PipelineTensor):
-    """A `PipelineTensor` in GPU memory."""
+    """A `PipelineTensor` in GPU memory.
+
+    Raises TypeError for what is no array, tensor or DLPack capsule.
+    """
 
 
 class TensorList:
@@ -212,7 +217,7 @@ class TensorList:
         return self._batch.ndim
 
     def set_layout(self, layout: str | None) -> None:
-        """Gives the samples another layout with a letter for each axis; "" or None removes it.
+        """Returns the samples another layout with a letter for each axis; "" or None removes it.
 
         Args:
             layout: as many letters as a sample has axes. ValueError for another number.
@@ -250,7 +255,10 @@ class TensorList:
         return self if moved is self._batch else TensorList(moved)
 
     def as_tensor(self) -> PipelineTensor:
-        """The samples as one tensor; RuntimeError if their shapes differ."""
+        """The samples as one tensor.
+
+        Raises RuntimeError if their shapes differ.
+        """
         if not self.is_dense_tensor():
             raise RuntimeError(
                 f"The samples differ in shape, so they cannot be one dense tensor: {self._batch.shape[:4]}..."
@@ -269,14 +277,19 @@ class TensorList:
         return PipelineTensor(ndd.reshape(ndd.cat(*flat), shape=list(shape)).evaluate())
 
     def as_array(self) -> np.ndarray:
-        """The samples of a CPU list as one NumPy array."""
+        """The samples of a CPU list as one NumPy array.
+
+        Raises RuntimeError if their shapes differ.
+        """
         return np.asarray(self.as_tensor())
 
     def at(self, index: int) -> Any:
-        """Sample `index`: a NumPy array on the CPU, a tensor on the GPU; RuntimeError beyond the end.
+        """Sample `index`: a NumPy array on the CPU, a tensor on the GPU.
 
         Args:
             index: the number of the sample; negative ones count from the end.
+
+        Raises RuntimeError beyond the end, TypeError for what is no integer.
         """
         if not -len(self) <= _place(index) < len(self):
             raise RuntimeError(f"Sample {index} is out of range: the list has {len(self)} samples")
@@ -310,6 +323,8 @@ class TensorList:
 class TensorListCPU(TensorList):
     """A `TensorList` in CPU memory.
 
+    Raises TypeError for samples of different types and for what is no array or tensor.
+
     >>> import numpy as np
     >>> from ndd.tensors import TensorListCPU
     >>> len(TensorListCPU([np.zeros(2), np.ones(3)]))
@@ -318,7 +333,10 @@ class TensorListCPU(TensorList):
 
 
 class TensorListGPU(TensorList):
-    """A `TensorList` in GPU memory."""
+    """A `TensorList` in GPU memory.
+
+    Raises TypeError for samples of different types and for what is no array or tensor.
+    """
 
 
 def _place(index: Any) -> int:

@@ -56,6 +56,11 @@ class Pipeline(PipelineBody):
         py_num_workers, py_start_method, py_callback_pickler: likewise, since Python sources run on the thread that runs the
             pipeline.
 
+    Raises ValueError for a batch size below 1 or none, TypeError for numbers that are no integers, KeyError for a
+    dict `prefetch_queue_depth` without its two keys, and RuntimeError for a GPU that is not there: methods that
+    build the pipeline do so when first called. Methods of different ways to run it (`run`, `schedule_run`, an
+    iterator) exclude each other by RuntimeError.
+
     >>> import ndd
     >>> @ndd.pipeline_def(batch_size=2)
     ... def numbers():
@@ -89,7 +94,7 @@ class Pipeline(PipelineBody):
             self._read = {}
             raise
         except BaseException:  # Ctrl-C, perhaps where a `with` block was about to be left
-            self.leave_all(outer)
+            self._leave_all(outer)
             raise
         self._read = {}
         return outputs
@@ -104,21 +109,23 @@ class Pipeline(PipelineBody):
         Args:
             inputs: batches for external sources, by name.
             cuda_stream: no effect.
+
+        Raises RuntimeError for batches by name where runs are made ahead, StopIteration at the end of an epoch.
         """
         if inputs:
             if self._depth > 1 and self.exec_pipelined:
                 raise RuntimeError("run(name=batch) needs prefetch_queue_depth=1 or exec_pipelined=False")
             self._feed_all(inputs)
-        self.use_as(PipelineAPIType.BASIC)
+        self._use_as(PipelineAPIType.BASIC)
         return self._next()
 
-    def run_on(self, inputs: dict[str, Any]) -> tuple[TensorList, ...]:
+    def _run_on(self, inputs: dict[str, Any]) -> tuple[TensorList, ...]:
         """As `run(name=batch, ...)`, whatever the prefetch depth. After an error the inputs are dropped.
 
         Args:
             inputs: batches for external sources, by name.
         """
-        self.use_as(PipelineAPIType.BASIC)
+        self._use_as(PipelineAPIType.BASIC)
         try:
             self._feed_all(inputs)
             return self._next()
@@ -130,16 +137,16 @@ class Pipeline(PipelineBody):
         for name, data in inputs.items():
             self.feed_input(name, data)
 
-    def iterate(self) -> tuple[TensorList, ...]:
+    def _iterate(self) -> tuple[TensorList, ...]:
         """As `run`, for iterators: a pipeline cannot be used by an iterator and run by hand as well."""
-        self.use_as(PipelineAPIType.ITERATOR)
+        self._use_as(PipelineAPIType.ITERATOR)
         return self._next()
 
     def _next(self) -> tuple[TensorList, ...]:
         self._schedule()
         return self._share()
 
-    def use_as(self, use: PipelineAPIType) -> None:
+    def _use_as(self, use: PipelineAPIType) -> None:
         """Records how the pipeline is used; RuntimeError if it is used in another way already.
 
         Args:
@@ -162,7 +169,7 @@ class Pipeline(PipelineBody):
 
     def release_outputs(self) -> None:
         """Does nothing: outputs own their memory."""
-        self.use_as(PipelineAPIType.SCHEDULED)
+        self._use_as(PipelineAPIType.SCHEDULED)
 
     def feed_input(
         self, data_node: Any, data: Any, layout: str | None = None, cuda_stream: Any = None, use_copy_kernel: Any = None
@@ -174,20 +181,22 @@ class Pipeline(PipelineBody):
             layout: the layout of a sample.
             cuda_stream, use_copy_kernel: no effect.
             data_node: the name of the source, or its node.
+
+        Raises KeyError for an unknown source, TypeError for what is neither a name nor a node.
         """
         self.build()
         if not isinstance(data_node, str | DataNode):
             raise TypeError(
                 f"Pipeline.feed_input: expected the name of an external_source or its node, got {data_node!r}"
             )
-        step = None if isinstance(data_node, str) else data_node.step
+        step = None if isinstance(data_node, str) else data_node._step
         if (
             step is not None
             and step.call_state is not None
             and step.call_state.is_source
-            and step.call_state in self.states
+            and step.call_state in self._states
         ):
-            self.states.of(step.call_state).feed(data, layout)
+            self._states.of(step.call_state).feed(data, layout)
         elif self._body is not None and not self._started and isinstance(data_node, str):
             self._early.setdefault(data_node, []).append((data, layout))
         else:
@@ -200,6 +209,8 @@ class Pipeline(PipelineBody):
 
         Args:
             input_name: the name of an external source.
+
+        Raises KeyError for an unknown source.
         """
         self.build()
         if self._body is None:
@@ -215,7 +226,7 @@ class Pipeline(PipelineBody):
 
     def schedule_run(self) -> None:
         """Starts a run; `share_outputs` returns its outputs."""
-        self.use_as(PipelineAPIType.SCHEDULED)
+        self._use_as(PipelineAPIType.SCHEDULED)
         self._schedule()
 
     def _schedule(self) -> None:
@@ -239,8 +250,10 @@ class Pipeline(PipelineBody):
 
         Args:
             cuda_stream: no effect.
+
+        Raises StopIteration at the end of an epoch.
         """
-        self.use_as(PipelineAPIType.SCHEDULED)
+        self._use_as(PipelineAPIType.SCHEDULED)
         if not self._scheduled:
             self._schedule()
         return self._share()
@@ -271,6 +284,8 @@ class Pipeline(PipelineBody):
         Args:
             filename: also written there; the file appears whole or not at all.
             iterator: the position of an iterator over the pipeline as plain values, given by its `checkpoints()`.
+
+        Raises RuntimeError without `enable_checkpointing=True`.
         """
         if not self.enable_checkpointing:
             raise RuntimeError("Pipeline.checkpoint: make the pipeline with enable_checkpointing=True")
@@ -282,6 +297,8 @@ class Pipeline(PipelineBody):
 
         Args:
             cuda_stream: no effect.
+
+        Raises StopIteration at the end of an epoch.
         """
         return self.share_outputs()
 
@@ -308,6 +325,8 @@ class Pipeline(PipelineBody):
 
         Args:
             name: of a reader; default: all of them.
+
+        Raises RuntimeError for an unknown reader.
         """
         self.build()
         if name is None:
@@ -343,6 +362,8 @@ class Pipeline(PipelineBody):
         RuntimeError for functions and objects of Python among the arguments, for nodes of `auto_aug` (DALI writes these), and with
         `debug=True`.
 
+        Raises TypeError for a `define_graph` that is no function.
+
         >>> import ndd
         >>> pipe = ndd.pipeline_def(lambda: ndd.fn.random.uniform(range=[0, 1]) * 100)(batch_size=2, seed=1)
         >>> again = ndd.Pipeline.deserialize(pipe.serialize())
@@ -353,8 +374,8 @@ class Pipeline(PipelineBody):
             if not callable(define_graph):
                 hint = " Did you mean `serialize(filename=...)`?" if isinstance(define_graph, str) else ""
                 raise TypeError(f"Pipeline.serialize: define_graph: expected a function, got {define_graph!r}.{hint}")
-            self.trace_body(define_graph)
-        data = definition_text(self, self.recorded_outputs("serialize")).encode()
+            self._trace_body(define_graph)
+        data = definition_text(self, self._recorded_outputs("serialize")).encode()
         if filename is not None:
             with atomic_file(filename) as file:
                 file.write(data)
@@ -386,6 +407,8 @@ class Pipeline(PipelineBody):
 
         Args:
             serialized_pipeline: what `serialize` of ndd gave. ValueError for anything else.
+
+        Raises RuntimeError for what `serialize` did not give.
         """
         definition = definition_in(serialized_pipeline)
         if self._seed is None:
@@ -394,7 +417,7 @@ class Pipeline(PipelineBody):
         self._read_definition(definition)
 
     def _read_definition(self, definition: dict[str, Any]) -> None:
-        self.trace_body(lambda: tuple(outputs_of(definition)))
+        self._trace_body(lambda: tuple(outputs_of(definition)))
         self.build()
 
     def save_graph_to_dot_file(
@@ -414,7 +437,7 @@ class Pipeline(PipelineBody):
             warnings.warn(
                 "save_graph_to_dot_file: show_ids is deprecated, it has no effect", DeprecationWarning, stacklevel=2
             )
-        text = dot_text(self.recorded_outputs("save_graph_to_dot_file"), show_tensors, use_colors)
+        text = dot_text(self._recorded_outputs("save_graph_to_dot_file"), show_tensors, use_colors)
         with atomic_file(filename) as file:
             file.write(text.encode())
 
@@ -426,7 +449,9 @@ class Pipeline(PipelineBody):
         so far. `reserved_memory_size` and `max_reserved_memory_size` are the same here: nothing is kept in reserve for a call.
         """
         self.build()
-        return {name: {kind: list(sizes) for kind, sizes in row.items()} for name, row in self.statistics.found.items()}
+        return {
+            name: {kind: list(sizes) for kind, sizes in row.items()} for name, row in self._statistics.sizes.items()
+        }
 
     @property
     def is_restored_from_checkpoint(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline import current
-from ndd.pipeline.node import made
+from ndd.pipeline.node import add_node
 
 
 def python_function(
@@ -48,7 +48,7 @@ def python_function(
         outputs = [ndd.batch(r, layout=layout) for r, layout in zip(results, layouts, strict=False)]
         return None if num_outputs == 0 else outputs[0] if num_outputs == 1 else tuple(outputs)
 
-    return made(step, inputs, outputs=num_outputs, always=True)
+    return add_node(step, inputs, outputs=num_outputs, always=True)
 
 
 def _called(function: Any, *arguments: Any) -> Any:
@@ -93,18 +93,18 @@ def dl_tensor_python_function(
         synchronize_stream: no effect: the user of a result waits for it.
     """
 
-    def given(value: Any) -> Any:
-        return [given(v) for v in value] if isinstance(value, list) else value.__dlpack__()
+    def as_capsules(value: Any) -> Any:
+        return [as_capsules(v) for v in value] if isinstance(value, list) else value.__dlpack__()
 
-    def taken(value: Any) -> Any:
+    def as_tensors(value: Any) -> Any:
         import torch
 
         if isinstance(value, list | tuple):
-            return type(value)(taken(v) for v in value)
+            return type(value)(as_tensors(v) for v in value)
         return torch.from_dlpack(value)
 
     def call(*values: Any) -> Any:
-        return taken(function(*map(given, values)))
+        return as_tensors(function(*map(as_capsules, values)))
 
     return python_function(*inputs, function=call, batch_processing=batch_processing, **arguments)
 
@@ -163,6 +163,9 @@ def numba_function(
         run_fn: the function.
         **_: accepted for compatibility with DALI, without effect.
 
+    Raises ValueError for lists of types and of numbers of axes that differ in length, RuntimeError for inputs of
+    another type or number of axes.
+
     >>> import ndd
     >>> from ndd.plugin.numba.fn.experimental import numba_function
     >>> def double(out, numbers):
@@ -207,7 +210,7 @@ def numba_function(
         results = tuple(ndd.batch(column) for column in outs)
         return results[0] if len(results) == 1 else results
 
-    return made(step, inputs, outputs=len(kinds))
+    return add_node(step, inputs, outputs=len(kinds))
 
 
 def _plain(tensor: Any) -> Any:

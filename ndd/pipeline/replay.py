@@ -63,7 +63,7 @@ class Run:
 
     def of(self, node: DataNode) -> Any:
         """The batch of a node."""
-        step = node.step
+        step = node._step
         if step is None:
             return node.value
         if step not in self.values:  # a node made outside of a body that runs for every batch

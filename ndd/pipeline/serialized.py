@@ -122,7 +122,7 @@ def _written(value: Any, label: str, numbers: dict[int, int]) -> Any:
     if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, Enum)):
         return value
     if isinstance(value, DataNode):
-        return {"node": [numbers[value.call.serial], None if _is_alone(value) else value.place]}
+        return {"node": [numbers[value._call.serial], None if _is_alone(value) else value._place]}
     if isinstance(value, list):
         return parts(value)
     if isinstance(value, tuple):
@@ -149,7 +149,7 @@ def _written(value: Any, label: str, numbers: dict[int, int]) -> Any:
 
 
 def _is_alone(node: DataNode) -> bool:
-    return node.name == node.call.name
+    return node.name == node._call.name
 
 
 def _read(value: Any, results: list[Any]) -> Any:

@@ -9,7 +9,7 @@ class MemoryStatistics:
     """The largest sizes that the results of each call had in any run, in bytes."""
 
     def __init__(self) -> None:
-        self.found: dict[str, dict[str, list[int]]] = {}
+        self.sizes: dict[str, dict[str, list[int]]] = {}
         self._watched: dict[tuple[str, Any], Any] = {}
 
     def watch(self, node: Any, name: str, place: Any) -> None:
@@ -20,7 +20,7 @@ class MemoryStatistics:
         """Notes the sizes at the end of a run, while all its values exist."""
         rows: dict[str, list[tuple[int, int]]] = {}
         for (name, _), node in self._watched.items():
-            if node.step not in run.values:
+            if node._step not in run.values:
                 continue  # no output needs it
             batch = run.of(node)
             sizes = [sample.nbytes for sample in batch.tensors]
@@ -31,5 +31,5 @@ class MemoryStatistics:
                 now = [sizes[k] for sizes in sizes_of_outputs]
                 for size_kind in ("real", "reserved"):
                     title = f"{kind}{size_kind}_memory_size"
-                    before = self.found.setdefault(key, {}).get(title, now)
-                    self.found[key][title] = [max(pair) for pair in zip(before, now, strict=True)]
+                    before = self.sizes.setdefault(key, {}).get(title, now)
+                    self.sizes[key][title] = [max(pair) for pair in zip(before, now, strict=True)]

@@ -52,11 +52,11 @@ class Trace:
     """
 
     def __init__(self, outputs: Iterable[Any], always: Iterable[Step]):
-        ends = [node.step for node in outputs if node.step is not None]
+        ends = [node._step for node in outputs if node._step is not None]
         met = _met([*ends, *always])
         last: dict[Step, Step] = {}
         for step in (ordered := sorted(met, key=lambda step: step.serial)):
-            last |= {node.step: step for node in step.nodes}
+            last |= {node._step: step for node in step.nodes}
             last[step] = step
         done: dict[Step, list[Step]] = {}
         for step in last.keys() - set(ends):
@@ -77,5 +77,5 @@ def _met(ends: list[Step]) -> list[Step]:
             ordered[step] = None
             continue
         waiting.append((step, True))
-        waiting += [(node.step, False) for node in reversed(step.nodes) if node.step is not None]
+        waiting += [(node._step, False) for node in reversed(step.nodes) if node._step is not None]
     return list(ordered)

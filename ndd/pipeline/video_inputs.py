@@ -9,7 +9,7 @@ import numpy as np
 
 import ndd
 from ndd.pipeline.functions import OWN
-from ndd.pipeline.node import made
+from ndd.pipeline.node import add_node
 from ndd.pipeline.operator_states import OperatorState
 from ndd.pipeline.sources import ExternalSource
 
@@ -80,10 +80,10 @@ def video_input(
 
     def make(pipeline: Any, _: Any) -> VideoInput:
         video_source = VideoInput(name, pipeline.max_batch_size, {**how, "threads": pipeline.num_threads})
-        return pipeline.new_source(video_source)
+        return pipeline._new_source(video_source)
 
     call_state = OperatorState("experimental.inputs.video", make, name=name, is_source=True)
-    return made(lambda run, source: run.data_of(source)[0], call_state=call_state)
+    return add_node(lambda run, source: run.data_of(source)[0], call_state=call_state)
 
 
 OWN["experimental.inputs.video"] = video_input

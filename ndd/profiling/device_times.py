@@ -1,4 +1,4 @@
-"""How long a CUDA stream worked, by events before and behind the work. Nothing waits for the GPU while the loop runs."""
+"""How long a CUDA stream worked, by events before and after the work. Nothing waits for the GPU while the loop runs."""
 
 from __future__ import annotations
 

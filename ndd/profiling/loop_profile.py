@@ -17,7 +17,7 @@ _MOST_SPANS = 200_000  # that are kept for the trace: an hour of a loop, 60 MB
 
 
 class OperatorTimes(NamedTuple):
-    """What an operator, or a reader, took in all.
+    """The total of an operator or a reader.
 
     Attributes:
         name: of the operator or reader.
@@ -39,7 +39,7 @@ class OperatorTimes(NamedTuple):
 
 
 class Profile:
-    """What happened within `with ndd.profile() as p`. It may be printed meanwhile.
+    """The events within `with ndd.profile() as p`. It may be printed at any time.
 
     Attributes:
         nvtx: whether operators are ranges in Nsight Systems.
@@ -125,7 +125,7 @@ class Profile:
                 self._keep_timing(span)
 
     def _keep_timing(self, span: Span) -> None:
-        """Keeps the events of a span, unless nobody asks for them: with NDD_NVTX=1 they would be kept for ever."""
+        """Keeps the events of a span, unless nobody asks for them: with NDD_NVTX=1 they would be kept forever."""
         if self._keeps_spans:
             self._timed.append(span)
 
@@ -223,6 +223,8 @@ class Profile:
 
         Args:
             value: a Tensor or a Batch.
+
+        Raises TypeError for what is no Tensor or Batch, RuntimeError for a value that was made while no profile was on.
         """
         return explain(value)
 

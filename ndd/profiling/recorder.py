@@ -220,7 +220,7 @@ def _timing(invocation: Invocation, call: Any) -> Timing | None:
         return None
     if not has_gpu():
         return None
-    return Timing(invocation.context.stream_on(call.device.device_id)._torch)
+    return Timing(invocation.context._stream_on(call.device.device_id)._torch)
 
 
 @contextlib.contextmanager

@@ -42,6 +42,8 @@ class Reader(BaseNode[dict[str, Any]]):
         kwargs: the arguments of the reader.
 
     The state of a node is the reader's place, exact to the sample. (DALI's cannot be resumed.)
+
+    Raises TypeError for a reader in place of its class, ValueError for another number of names than of outputs.
     """
 
     def __init__(
@@ -76,7 +78,10 @@ class Reader(BaseNode[dict[str, Any]]):
         self._epoch: Iterator[Any] | None = None
 
     def next(self) -> dict[str, Any]:
-        """The outputs of the next batch or sample, by name. StopIteration at the end of the epoch."""
+        """The outputs of the next batch or sample, by name. StopIteration at the end of the epoch.
+
+        Raises RuntimeError before `reset`, StopIteration at the end.
+        """
         if self._epoch is None:
             raise RuntimeError("nodes.Reader: next() before reset(): a node is reset when iteration begins")
         values = next(self._epoch)
@@ -117,10 +122,13 @@ class DictMapper(BaseNode[dict[str, Any]]):
         self._key = key
 
     def next(self) -> dict[str, Any]:
-        """A copy of the next dict, with the entry replaced."""
+        """A copy of the next dict, with the entry replaced.
+
+        Raises KeyError for a key that the dict does not have, StopIteration at the end.
+        """
         values = dict(self._source.next())
         if self._key not in values:
-            raise KeyError(f"nodes.DictMapper: key {self._key!r} is none of {sorted(values)}")
+            raise KeyError(f"nodes.DictMapper: key: expected one of {sorted(values)}, got {self._key!r}")
         values[self._key] = self._map_fn(values[self._key])
         return values
 
@@ -153,7 +161,10 @@ class ToTorch(BaseNode[tuple[torch.Tensor, ...]]):
         self._stream = output_stream
 
     def next(self) -> tuple[torch.Tensor, ...]:
-        """The next dict's values as tensors."""
+        """The next dict's values as tensors.
+
+        Raises ValueError for entries on different GPUs, StopIteration at the end.
+        """
         values: dict[str, Tensor | Batch] = self._source.next()
         gpus = {str(v.device): v.device for v in values.values() if v.device.device_type != "cpu"}
         if len(gpus) > 1:

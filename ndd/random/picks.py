@@ -11,7 +11,7 @@ from ndd._cpu.draws import fill_index, fill_index_in_order, fill_weighted_index
 
 
 class Table:
-    """What samples choose from.
+    """The choices of the samples.
 
     Args:
         items: `[rows, most]`, or `[rows, most, widest]` for items that are arrays themselves, flat; or None: an item
@@ -68,7 +68,7 @@ class Table:
     def launch(
         self, launch: Any, streams: np.ndarray, places: np.ndarray, draws: np.ndarray, sizes: np.ndarray
     ) -> None:
-        """The same on a GPU for samples of so many `draws` of `sizes` numbers each: one launch of `pick.cu`."""
+        """The same on a GPU for samples of this many `draws` of `sizes` numbers each: one launch of `pick.cu`."""
         tables = {"table": self.items, "cumulative": self.cumulative, "chosen": None}
         if self.in_order:
             tables["chosen"] = self.indices(int(draws.max(initial=0)), streams, places)

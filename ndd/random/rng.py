@@ -69,6 +69,8 @@ class RNG:
         seed: the key, truncated to 64 bits. Without it (and without `state`) the operating system chooses one.
         state: where to start, as another generator's `state` tells it, or its text. Excludes `seed`.
 
+    Raises ValueError for both `seed` and `state` and for a text that is no state, TypeError for other types.
+
     >>> rng = RNG(seed=1234)
     >>> rng(), rng()
     (546353992, 3665621163)
@@ -108,13 +110,19 @@ class RNG:
     def _get_seed(self) -> int:
         raise AttributeError("seed is write-only: read `state`, which begins with the key.")
 
-    seed = property(_get_seed, _set_seed, doc="Write-only: assigning a number restarts the generator with that key.")
+    seed = property(
+        _get_seed,
+        _set_seed,
+        doc="Write-only: assigning a number restarts the generator with that key.\n\nRaises AttributeError when it is read.",
+    )
 
     def advance(self, n: SupportsIndex) -> None:
         """Move on by `n` words, as `n` calls would, at the cost of one addition.
 
         Args:
             n: how many words, 0 or more.
+
+        Raises ValueError for a negative number.
         """
         n = index(n)
         if n < 0:
@@ -140,6 +148,8 @@ class RNG:
 
         Args:
             value: what `get_state` gave, or its text.
+
+        Raises TypeError for other types, ValueError for a text that is no state.
         """
         if isinstance(value, bytes):
             value = value.decode("ascii", "replace")
@@ -167,6 +177,8 @@ class RNG:
 
         Args:
             state: what `state_dict` gave.
+
+        Raises TypeError for what `state_dict` did not give, ValueError for a text that is no state.
         """
         text = state.get("state") if isinstance(state, dict) else None
         if not isinstance(text, str):
@@ -248,6 +260,8 @@ def set_seed(seed: SupportsIndex) -> None:
     Args:
         seed: the key, truncated to 64 bits.
 
+    Raises TypeError for what is no integer.
+
     >>> set_seed(42)
     >>> get_default_rng()
     RNG(state='Philox_000000000000002A_0000000000000000:0000000000000000_0')
@@ -269,7 +283,7 @@ def _first_key() -> int | None:
 
 
 def _worker() -> Any:
-    """What torch knows of this process as a worker of a DataLoader."""
+    """Torch's information about this process as a worker of a DataLoader."""
     loading = sys.modules.get("torch.utils.data")
     return None if loading is None else loading.get_worker_info()
 

@@ -1,4 +1,4 @@
-"""What a random operator draws from: the place that its generator had at the call, and a stream for each sample."""
+"""The random numbers of an operator: the place of its generator at the call, and a stream for each sample."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Draws:
         return self.position - earlier.position if self.key == earlier.key else None
 
     def moved(self, words: int) -> Draws:
-        """What is drawn after so many words more."""
+        """The numbers that are drawn after this many more words."""
         return type(self)(self.key, (self.position + words) % POSITIONS)
 
     def streams(self, n: int) -> np.ndarray:
@@ -69,11 +69,11 @@ class PipelineRNG:
         self._samples = 0
 
     def take(self) -> PipelineDraws:
-        """What the next call draws."""
+        """The numbers of the next call."""
         return PipelineDraws(self._key, pack(self._samples, 0, 0))
 
     def advance(self, samples: int) -> None:
-        """A call has drawn for so many samples."""
+        """A call has drawn for this many samples."""
         self._samples = (self._samples + samples) & MASK_64
 
     def state_dict(self) -> dict[str, str]:

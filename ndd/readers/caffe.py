@@ -32,7 +32,7 @@ class Caffe(Reader):
     Differences from DALI: `path` may be the file; a record that was rewritten while the reader had the LMDB open is an error
     at its batch.
 
-    Raises: IndexError if neither output is left. When the first sample is asked for: RuntimeError for a path that is not an
+    Raises: IndexError if neither output is left. At the first sample: RuntimeError for a path that is not an
     LMDB, an empty or damaged LMDB, more shards than records; at its batch for a record that is cut off or is not a
     Datum, and for a label of more than 32 bits.
 
@@ -82,4 +82,4 @@ class _Datums(LmdbStore):
             )
             for place in np.flatnonzero(labels != values).tolist():
                 faults.setdefault(place, f"expected a label of 32 bits, got {values[place]}")
-        return Records.found(columns, {place: ValueError(text) for place, text in faults.items()})
+        return Records.from_columns(columns, {place: ValueError(text) for place, text in faults.items()})

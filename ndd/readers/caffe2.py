@@ -43,7 +43,7 @@ class Caffe2(Reader):
     Differences from DALI: label types 1 and 3 work (DALI 2.4.0 refuses good records); a record with fewer tensors than
     asked for, or of another kind, is an error and never ends the process; `path` may be the file.
 
-    Raises: IndexError if no output is left. When the first sample is asked for: RuntimeError for another label type, a
+    Raises: IndexError if no output is left. At the first sample: RuntimeError for another label type, a
     negative number of inputs, a path that is not an LMDB, an empty or damaged LMDB, more shards than records; at its batch
     for a record that is cut off, is not a TensorProtos, or has other tensors or integers of more than 32 bits, and for a
     label that is not below `num_labels`.
@@ -113,7 +113,7 @@ class _Tensors(LmdbStore):
         columns += [tensors.numbers(first + k, f"additional[{k}]") for k in range(self._additional)]
         if self._box:
             columns.append(tensors.numbers(-1, "the box", 4, _INT32))
-        return Records.found(columns, {place: ValueError(text) for place, text in tensors.wrong.items()})
+        return Records.from_columns(columns, {place: ValueError(text) for place, text in tensors.wrong.items()})
 
     def _active(self, tensors: _Batch, first: int) -> list[np.ndarray]:
         """Labels given by their indices, and perhaps weights, as one number for each possible label."""

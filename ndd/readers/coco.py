@@ -83,7 +83,7 @@ class COCO(Reader):
     on or crashes on (broken and truncated JSON, missing keys, texts for numbers, run lengths of another size than the image,
     or too few or too many of them) are errors.
 
-    Raises (when the first sample is asked for): RuntimeError for a missing or broken file, no file_root, no images,
+    Raises (at the first sample): RuntimeError for a missing or broken file, no file_root, no images,
     options that exclude each other, missing or damaged preprocessed files; ValueError for a `bbox` that is not 4
     numbers; at its batch for an image that cannot be read, for an image without a size where `ratio` or
     `pixelwise_masks` needs it, and for an invalid segmentation.
@@ -224,7 +224,7 @@ class _Images(FileStore):
             columns += self._outlined(numbers, faults)
         if self._form.ids:
             columns.append(self._ids[listed, None])
-        return Records.found(columns, faults)
+        return Records.from_columns(columns, faults)
 
     def _outlined(self, numbers: Sequence[int], faults: dict[int, Exception]) -> list[Column]:
         """The mask, or polygons and vertices, of each image. Adds to the faults."""

@@ -52,7 +52,7 @@ class File(Reader):
     batch and the next batch can still be read; files that lie in a root on S3 itself are left out, as on a disk (DALI
     makes a class of them); see also `next_epoch` and `set_state`.
 
-    Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, a missing directory
+    Raises (at the first sample): RuntimeError for no, conflicting or empty sources, a missing directory
     or list, a malformed line, more shards than samples; at its batch for a file that cannot be read. ValueError for
     labels that are not integers (DALI cuts 0.5 to 0). Labels of more than 32 bits are refused (DALI keeps the lower ones).
 

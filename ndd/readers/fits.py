@@ -40,7 +40,7 @@ class Fits(Reader):
     Differences from DALI: without `dtypes` the type is the file's; with device "gpu" files are read and decoded on the
     CPU and copied from pinned memory. DALI 2.4.0 reads no FITS file without a GPU, so the scaling rule is astropy's.
 
-    Raises: IndexError if `hdu_indices` is empty. When the first sample is asked for: RuntimeError for no, conflicting or
+    Raises: IndexError if `hdu_indices` is empty. At the first sample: RuntimeError for no, conflicting or
     empty sources, an index below 1, another number of `dtypes`; at its batch for a file that is cut off or is not a FITS
     file, for an HDU that is missing, is not an image or has no pixels, and for an image of another type than `dtypes` says.
 

@@ -47,7 +47,7 @@ class HuggingFace(Reader):
             a list of these, also as URLs.
         columns: the names of the columns, in the order of the outputs; a single name for one column.
 
-    Raises (when the first sample is asked for): TypeError for an `IterableDataset` or a `DatasetDict`; RuntimeError for a column
+    Raises (at the first sample): TypeError for an `IterableDataset` or a `DatasetDict`; RuntimeError for a column
     that is not there, a missing or broken file, no rows, more shards than rows; at its batch for a row that cannot be read, and
     for a null that is neither text nor float.
 

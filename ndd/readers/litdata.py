@@ -32,7 +32,7 @@ class LitData(Reader):
         columns: the leaves of the samples, in the order of the outputs; a single name for one. Samples that are dicts have
             their keys ("image"; "box.left" in a dict in a dict), tuples and lists "0", "1" and so on, others "0".
 
-    Raises (when the first sample is asked for): RuntimeError for a missing or broken index, a column that is not there, chunks
+    Raises (at the first sample): RuntimeError for a missing or broken index, a column that is not there, chunks
     that are encrypted or were not written by LitData's `PyTreeLoader`, no samples, more shards than samples; at its batch for
     a sample that cannot be read.
 

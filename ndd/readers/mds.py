@@ -33,7 +33,7 @@ class MDS(Reader):
         path: the folder of a split, which has an `index.json`; a local path or a URL, or a list of them.
         columns: the names of the columns, in the order of the outputs; a single name for one column.
 
-    Raises (when the first sample is asked for): RuntimeError for a missing or broken index, a column that is not there, shards
+    Raises (at the first sample): RuntimeError for a missing or broken index, a column that is not there, shards
     of several kinds, no samples, more shards than samples; at its batch for a sample that cannot be read.
 
     >>> import json, ndd, pathlib, struct, tempfile

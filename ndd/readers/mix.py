@@ -27,8 +27,8 @@ class MixOptions(Options):
     """The arguments of a mixture: they choose the order of its parts.
 
     Attributes:
-        mixture: the parts, once they have been opened.
-        epoch_size: the samples of an epoch; None: as many as there are.
+        mixture: the parts, after they have been opened.
+        epoch_size: the number of samples of an epoch; None: all samples.
         shares: the weights; None: the sizes.
     """
 
@@ -37,12 +37,12 @@ class MixOptions(Options):
     epoch_size: int | None = None
 
     def order_fields(self) -> dict[str, Any]:
-        """As of every reader, and the mixture."""
+        """The options of every reader, and the mixture."""
         mixture = None if (self.shares, self.epoch_size) == (None, None) else f"{self.shares} {self.epoch_size}"
         return {**super().order_fields(), **({} if mixture is None else {"mixture": mixture})}
 
     def order(self, shards: Shards, permuted: bool, seed: int) -> Order:
-        """The mixture of each epoch, or what a sampler says."""
+        """The mixture of each epoch, or the order of a sampler."""
         if self.sampler is not None:
             return super().order(shards, permuted, seed)
         parts: list[tuple[_Part, Order]] = []
@@ -59,7 +59,7 @@ class MixOptions(Options):
 
 @dataclass
 class _Part:
-    """A reader of a mixture: its number of samples, those of the parts before, and its share of each epoch."""
+    """A reader of a mixture: its number of samples, that of the parts before it, and its share of each epoch."""
 
     reader: Reader
     size: int
@@ -68,25 +68,25 @@ class _Part:
 
 
 class Mix(Reader):
-    """Mixes the samples of several readers, which have equal outputs: each epoch holds a share of each, at random places.
+    """Mixes the samples of several readers with equal outputs: each epoch holds a share of each reader, at random places.
 
-    The shares are exact: after any number of epochs a reader with weight 0.3 has given 30 % of the samples, rounded. Each reader
-    goes through its own data again and again, in its own order (`shuffle`, `random_shuffle`, `sampler` and so on, without
-    shards); where the mixture has an order, that is the order of each. The order depends on nothing but the seeds and the
-    epoch, so shards, exact resume on any number of ranks and `reader[i]` work. `source_info` names the file or record of each
-    sample, and `indices` its number: the samples of the first reader come first, then those of the second.
+    The shares are exact: after any number of epochs a reader with weight 0.3 has contributed 30 % of the samples, rounded. Each
+    reader goes through its own data again and again, in its own order (`shuffle`, `random_shuffle`, `sampler` and so on, without
+    shards), or in the order of the mixture if that has one. The order depends only on the seeds and the epoch, so shards, exact
+    resume on any number of ranks and `reader[i]` work. `source_info` names the file or record of each sample, and `indices` its
+    number: the samples of the first reader come first, then those of the second.
 
-    The mixture does not move the readers on; they may be used elsewhere.
+    The mixture does not change the state of the readers; they may be used elsewhere.
 
     Args:
-        readers: the readers, in a list. What they have opened is shared with them.
-        weights: a positive number for each reader, its share of the samples. Default: its size, so that an epoch gives each
-            sample once.
-        epoch_size: the samples of an epoch, at most as many as all readers have together. Default: as many.
+        readers: the readers, in a list. The mixture shares their open files.
+        weights: a positive number for each reader, its share of the samples. Default: its size, so that an epoch has each sample
+            once.
+        epoch_size: the number of samples of an epoch, at most that of all readers together. Default: that of all readers.
 
-    Raises: TypeError for weights that are not numbers; ValueError for no readers, not as many weights as readers, weights
-    that are not positive, readers with other outputs, or whose outputs are computed from records (`Numpy`, videos); what the
-    readers raise.
+    Raises: TypeError for weights that are not numbers. ValueError for an empty list of readers, a wrong number of weights,
+    weights that are not positive, readers with different outputs, or readers that compute their outputs from records (`Numpy`,
+    videos). Errors of the readers.
 
     >>> import ndd, pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -124,7 +124,7 @@ class Mix(Reader):
         for reader, outputs in zip(listed, declared, strict=True):
             if len(outputs) != len(declared[0]) or reader.gives_dicts:
                 raise ValueError(
-                    f"{cls._display}: readers: expected readers that give tuples of {len(declared[0])}, got "
+                    f"{cls._display}: readers: expected readers with tuples of {len(declared[0])}, got "
                     f"{type(reader).__name__} of {len(outputs)} outputs"
                 )
             if type(reader)._present is not Definition._present or any(output.device == "gpu" for output in outputs):
@@ -155,7 +155,7 @@ class Mix(Reader):
 
 
 def _agreed(outputs: Sequence[Output]) -> Output:
-    """An output that is what those of all readers are."""
+    """The common description of an output of all readers."""
     first = outputs[0]
     same = {name: getattr(first, name) if len({getattr(o, name) for o in outputs}) == 1 else None for name in _FACTS}
     return dataclasses.replace(first, **same)
@@ -170,7 +170,7 @@ def _mixed(parts: Sequence[tuple[_Part, Order]], size: int, seed: int, epoch: in
     numbers: list[np.ndarray] = []
     end = 0
     for k, (part, order) in enumerate(parts):
-        before, after = _given(part.share, size, epoch), _given(part.share, size, epoch + 1)
+        before, after = _drawn_before(part.share, size, epoch), _drawn_before(part.share, size, epoch + 1)
         which[end : end + after - before] = k
         end += after - before
         if after > before:
@@ -187,7 +187,8 @@ def _mixed(parts: Sequence[tuple[_Part, Order]], size: int, seed: int, epoch: in
     return mixed
 
 
-def _given(share: tuple[float, float], size: int, epochs: int) -> int:
-    """How many samples a reader has given after some epochs: the difference of two rounded places, so that all add up."""
+def _drawn_before(share: tuple[float, float], size: int, epochs: int) -> int:
+    """The number of samples that a reader has contributed after some epochs: the difference of two rounded places, so that the
+    numbers of all readers add up."""
     first, last = (round(bound * size * epochs) for bound in share)
     return last - first

@@ -27,23 +27,22 @@ _FIRST_READ = 1 << 22  # bytes, where the index leaves more room than that: it m
 
 
 class MXNet(Reader):
-    """Reads MXNet RecordIO files and gives pairs of (encoded image as u8 `[size]`, labels as f32 `[n]`).
+    """Reads MXNet RecordIO files. Outputs: the encoded image as u8 `[size]`, and the labels as f32 `[n]`.
 
-    The labels are those of MXNet's `IRHeader`: the `flag` numbers that follow it, or its single one if `flag` is 0.
-    Records come in the order in which they lie in the file.
+    The labels are those of MXNet's `IRHeader`: the `flag` numbers that follow it, or its single label if `flag` is 0.
+    Records come in the order of the file.
 
     Args:
-        path: the record file (`.rec`). A list of files counts as one: offsets go on from file to file.
+        path: the record file (`.rec`). A list of files counts as one: offsets continue from file to file.
         index_path: the index (`.idx`), a line `key offset` for each record. Keys are ignored. Records that are not
-            listed do not exist; an index that ends before the file does is warned of.
+            listed do not exist. An index that ends before the file raises a warning.
 
     Differences from DALI: records of several parts (images that contain the file's magic number) are joined; keys may
     be any text without spaces; a broken line of the index is an error; `shuffle_after_epoch` shuffles (in DALI 2.4.0 it
     reads the same shard in stored order).
 
-    Raises (when the first sample is asked for): RuntimeError for a missing file, not exactly one index, a broken or
-    empty index, more shards than records; at its batch for a record that is cut off or invalid, as with the index of
-    another file.
+    Raises (at the first sample): RuntimeError for a missing file, no or several index files, a broken or empty index, or more
+    shards than records. At its batch: RuntimeError for a truncated or invalid record, as with the index of another file.
 
     >>> import ndd, pathlib, struct, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -90,20 +89,20 @@ class MXNet(Reader):
         return _Records(paths, containers, listed - (ends - np.diff(ends, prepend=0))[containers], sizes)
 
     def _warn_of_rest(self, index: str, paths: list[str], ends: np.ndarray, offset: int) -> None:
-        """A warning where the record at the last offset is not the last one of the files."""
+        """Warns if the record at the last offset is not the last one of the files."""
         own = min(int(np.searchsorted(ends, offset, "right")), len(paths) - 1)
         begin = int(ends[own - 1]) if own else 0
         with RegularFile(paths[own]) as file:
             head = file.read(offset - begin, _HEAD.size)
         magic, kind_and_length = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
-        if magic == _MAGIC and kind_and_length >> 29 == 0:  # else of several parts, or none, which its batch will tell
+        if magic == _MAGIC and kind_and_length >> 29 == 0:  # else it has several parts, or its batch reports it
             end = offset + _HEAD.size + -(-kind_and_length // 4) * 4
             warn_of_unlisted(self._display, index, paths[-1], end, int(ends[-1]))
 
 
 class _Records(ContainerStore):
     def read(self, container: int, numbers: np.ndarray) -> Records:
-        """Records of one part, understood together; others (of several parts, or broken) one by one."""
+        """Parses records of one part together, and others (of several parts, or broken) one by one."""
         sizes = self.sizes[numbers]
         data, starts, faults = self.packed(container, self.offsets[numbers], sizes)
         magic, kinds, counts = rows_at(data, starts, _HEAD.size + 4).view("<u4").astype(np.int64).T
@@ -113,7 +112,7 @@ class _Records(ContainerStore):
         plain[list(faults)] = False
         counts = np.where(plain, counts, 0)
         labels = _labels(data, np.where(counts, starts + _HEAD.size + _ITEM.size, starts + _HEAD.size + 4), counts)
-        records = Records.found([Packed.of(data, begins, ends - begins), labels], faults)
+        records = Records.from_columns([Packed.of(data, begins, ends - begins), labels], faults)
         odd = [place for place in np.flatnonzero(~plain).tolist() if place not in faults]
         if not odd:
             return records
@@ -125,18 +124,18 @@ class _Records(ContainerStore):
     def parse(self, number: int, data: np.ndarray) -> Record:
         item = self._joined(number, data)
         if len(item) < _ITEM.size:
-            raise ValueError(f"expected a header of {_ITEM.size} bytes, the record holds {len(item)}")
+            raise ValueError(f"expected a header of {_ITEM.size} bytes, got a record of {len(item)} bytes")
         count, label = _ITEM.unpack(item[: _ITEM.size].tobytes())
         start = _ITEM.size + 4 * count
         if start > len(item):
-            raise ValueError(f"expected {count} labels, the record holds {len(item)} bytes")
+            raise ValueError(f"expected {count} labels, got a record of {len(item)} bytes")
         if not count:
             return item[start:], np.array([label], np.float32)
         return item[start:], np.frombuffer(item[_ITEM.size : start].tobytes(), "<f4").astype(np.float32, copy=False)
 
     def _joined(self, number: int, data: np.ndarray) -> np.ndarray:
-        """The bytes of a record, which may consist of parts: 1 the first, 2 a middle one, 3 the last; 0 the only one.
-        The magic number stood between them, and was left out by the writer."""
+        """The bytes of a record, which may consist of parts. Kinds of parts: 0 the only one, 1 the first, 2 a middle one, 3 the
+        last. The writer leaves out the magic number between two parts."""
         parts, at = [], 0
         while True:
             magic, kind_and_length = _HEAD.unpack(self._bytes(number, data, at, _HEAD.size).tobytes())
@@ -154,7 +153,7 @@ class _Records(ContainerStore):
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _bytes(self, number: int, data: np.ndarray, start: int, size: int) -> np.ndarray:
-        """Bytes of a record's file from the record's beginning on: of `data`, or read anew where that ends before."""
+        """Bytes of a record's file from the record's beginning on: from `data`, or read again if `data` ends earlier."""
         if start + size <= len(data):
             return data[start : start + size]
         pieces = self.ranges(int(self.containers[number]), self.offsets[[number]] + start, np.array([size]))[0]
@@ -164,7 +163,7 @@ class _Records(ContainerStore):
 
 
 def _labels(data: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np.ndarray | Packed:
-    """The labels of each record, one where none are counted."""
+    """The labels of each record; a record with a count of 0 has one label."""
     most = max(1, int(counts.max()))
     if (np.maximum(counts, 1) == most).all():
         return rows_at(data, starts, 4 * most).view("<f4").astype(np.float32, copy=False)
@@ -175,10 +174,10 @@ def _labels(data: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np.ndar
 
 
 def scan_recordio(path: str, report: Callable[[int, int], None] = lambda done, total: None) -> list[int]:
-    """Where the records of a file begin; a record of several parts counts once. Reads the 8 bytes before each part.
+    """The offsets of the records of a file; a record of several parts counts once. Reads the 8 bytes before each part.
 
-    `report(done, total)` is called now and then, in bytes. OSError for a file that cannot be read, ValueError for one
-    that is cut off or no RecordIO file.
+    `report(done, total)` is called regularly, with numbers of bytes. Raises OSError for a file that cannot be read, and
+    ValueError for a truncated file or one that is not RecordIO.
     """
     offsets: list[int] = []
     at, parts = 0, 0
@@ -194,7 +193,7 @@ def scan_recordio(path: str, report: Callable[[int, int], None] = lambda done, t
                     f"{kind_and_length:#010x}: is the file damaged?"
                 )
             if len(head) < _HEAD.size or end > file.size:
-                raise ValueError(f"{path} record {len(offsets)}: the file ends at {file.size}: it is cut off")
+                raise ValueError(f"{path} record {len(offsets)}: the file is truncated: it ends at {file.size}")
             if not inside:
                 offsets.append(at)
                 if not len(offsets) % _REPORTED:
@@ -206,7 +205,7 @@ def scan_recordio(path: str, report: Callable[[int, int], None] = lambda done, t
 
 
 def _lists_offsets(index: Index, size: int) -> bool:
-    """Whether an index is one that a text of this size lists."""
+    """Whether an index file of this size can list these offsets."""
     if not has_columns(index, offsets="int64 n"):
         return False
     offsets = index["offsets"]

@@ -1,4 +1,4 @@
-"""`readers.NemoAsr`: speech and its transcript, from manifests as NVIDIA NeMo has them."""
+"""`readers.NemoAsr`: speech and its transcripts, from manifests of NVIDIA NeMo."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ _LARGE = 1 << 24  # bytes of a file from which a part of it is read where it lie
 
 
 class NemoAsr(Reader):
-    """Reads recordings that manifests list, with their transcripts.
+    """Reads the recordings that manifests list, with their transcripts.
 
     A manifest has a JSON object on each line: `{"audio_filepath": "a.wav", "duration": 1.5, "offset": 0.0, "text":
-    "..."}`. Only `audio_filepath` is required. Relative paths begin at the working directory, as in DALI; where the first
-    one of a manifest does not exist there, at the manifest's folder. `offset` and `duration` (in s) choose a part,
-    `floor(duration * rate)` samples from `floor(offset * rate)`; without a duration, or with a negative one, it goes to the
+    "..."}`. Only `audio_filepath` is required. Relative paths begin at the working directory, as in DALI; if the first path of a
+    manifest does not exist there, they begin at the manifest's folder. `offset` and `duration` (in s) select a part of
+    `floor(duration * rate)` samples from `floor(offset * rate)` on; without a duration, or with a negative one, it extends to the
     end.
 
-    Gives the samples, `(n,)`, or with `downmix=False` `(n, channels)`; the sampling rate of the file in Hz, float32 of shape
-    `()`; the transcript, u8, its UTF-8 bytes; and with `read_idxs` the place of the entry among those kept of its manifest,
-    int64 `(1,)`.
+    Outputs: the samples, `(n,)`, or `(n, channels)` with `downmix=False`; the sampling rate of the file in Hz, float32 of shape
+    `()`; the transcript as UTF-8 bytes, u8; and with `read_idxs` the number of the entry among the selected entries of its
+    manifest, int64 `(1,)`.
 
     Args:
-        manifest_filepaths: a path or a list of them; their entries follow each other.
-        downmix: give the mean of the channels.
+        manifest_filepaths: a path or a list of paths; their entries are read one manifest after the other.
+        downmix: return the mean of the channels.
         dtype: float32, int16 or int32, scaled as by `decoders.audio`.
-        max_duration: leave out longer entries, in s. 0: none.
-        min_duration: leave out shorter entries, and those without a duration.
-        quality: of resampling, 0 to 100.
-        read_idxs, read_sample_rate, read_text: which outputs there are beside the samples.
-        sample_rate: the rate to resample to. 0 or less: that of the file. The rate that comes out is the file's in any
-            case, unlike that of `decoders.audio`.
-        normalize_text: taken for DALI's sake, without effect.
+        max_duration: skip longer entries, in s. 0: no limit.
+        min_duration: skip shorter entries, and entries without a duration.
+        quality: the quality of resampling, 0 to 100.
+        read_idxs, read_sample_rate, read_text: the outputs beside the samples.
+        sample_rate: the rate to resample to. 0 or less: that of the file. The rate in the output is always that of the file,
+            unlike that of `decoders.audio`.
+        normalize_text: accepted for compatibility with DALI, without effect.
 
     Lines that cannot be read (broken JSON, no `audio_filepath`, a duration that is not a number, a text that is not a
-    string: of those DALI dies or makes empty signals) are left out, and a warning says how many.
+    string) are skipped, and a warning tells their number. DALI crashes on such lines, or returns empty signals.
 
-    Differences from DALI: MP3 and what FFmpeg decodes are read as well; seconds are read to their last bit (DALI 2.4.0 reads
-    some of them one bit too small, and gives a sample less). An `offset` also holds in files in which libsndfile cannot seek
-    (GSM, G.72x; DALI reads those from their beginning). Of a file of more than 16 MB only the part is read.
+    Differences from DALI: MP3 and all formats of FFmpeg are read as well. Seconds are read exactly (DALI 2.4.0 reads some of
+    them one bit too small, and returns one sample less). An `offset` also works in files in which libsndfile cannot seek
+    (GSM, G.72x; DALI reads those from their beginning). Of a file of more than 16 MB only the selected part is read.
 
-    Raises (when the first sample is asked for): RuntimeError for a manifest that cannot be read and where nothing is left;
-    at its batch for a file that is missing or no sound, and for an offset beyond the end.
+    Raises (at the first sample): RuntimeError for a manifest that cannot be read, or if no entry is left. At its batch:
+    RuntimeError for a file that is missing or not a sound file, and for an offset beyond the end.
 
     >>> import ndd, json, pathlib, soundfile, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -109,7 +109,7 @@ class NemoAsr(Reader):
         if dtype not in (float32, int16, int32):
             raise RuntimeError(f"{self._display}: Unsupported output type: {dtype}. Expected one of f32, i16, i32.")
         if not 0 <= quality <= 100:
-            raise RuntimeError(f"{self._display}: `quality` is from 0 to 100, got {quality}")
+            raise RuntimeError(f"{self._display}: `quality`: expected 0 to 100, got {quality}")
         entries: list[Entry] = []
         for path in listed_names(self._display, "manifest_filepaths", manifest_filepaths):
             entries += read_manifest(self._display, path, min_duration, max_duration)
@@ -133,7 +133,7 @@ class Entry(NamedTuple):
 
 
 def read_manifest(reader: str, path: str, shortest: float, longest: float) -> list[Entry]:
-    """The entries of a manifest that are neither too short nor too long."""
+    """The entries of a manifest with a duration within the limits."""
     entries: list[Entry] = []
     broken = 0
     example = ""
@@ -142,7 +142,7 @@ def read_manifest(reader: str, path: str, shortest: float, longest: float) -> li
         if not line.strip():
             continue
         try:
-            # Editors of Windows begin a file with a mark of its encoding; DALI leaves out the line that has it.
+            # Windows editors write a byte order mark at the beginning of a file; DALI skips the line with it.
             entry = _entry(json.loads(line.removeprefix("\ufeff")), len(entries))
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             broken += 1
@@ -211,7 +211,7 @@ class _Recordings(RecordStore):
         files = OpenFiles([entry.path for entry in entries])
         if not self._remote and not ((files.sizes >= 0) & (files.sizes <= _LARGE)).all():
             files.close()
-            return Records.of(super().records(numbers))  # each with its own error, large ones where they lie
+            return Records.of(super().records(numbers))  # each with its own error; large files are not read into memory
         contents, faults = files.read_whole()
         if faults:
             return Records.of(super().records(numbers))
@@ -220,7 +220,7 @@ class _Recordings(RecordStore):
         durations = np.array([np.nan if entry.duration is None else entry.duration for entry in entries], np.float64)
         decoded = decode_several(sources, self._wanted, starts, durations)
         if decoded.whole:
-            return Records.found(
+            return Records.from_columns(
                 self._columns(entries, Packed.of(decoded.flat, decoded.places, decoded.shapes), decoded.rates)
             )
         parts, rates, errors = decoded.parts(), decoded.rates.copy(), {}
@@ -229,7 +229,7 @@ class _Recordings(RecordStore):
                 parts[i], rates[i] = decode(sources[i], self._part(entries[i]))
             except Exception as error:
                 errors[i] = error
-        return Records.found(self._columns(entries, parts, rates), errors)
+        return Records.from_columns(self._columns(entries, parts, rates), errors)
 
     def _part(self, entry: Entry) -> Wanted:
         return self._wanted._replace(start=entry.offset, duration=entry.duration)
@@ -247,7 +247,7 @@ class _Recordings(RecordStore):
 
 
 def _file(path: str) -> np.ndarray | str:
-    """What `decode` takes: the bytes, or the path of a large file."""
+    """The input of `decode`: the bytes, or the path of a large file."""
     if not is_remote(path) and os.path.getsize(path) > _LARGE:
         return path
     contents, faults = read_files([path])

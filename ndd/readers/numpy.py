@@ -22,17 +22,16 @@ from ndd.readers.stores.records import Records
 
 
 class Numpy(Reader):
-    """Reads `.npy` files and gives the array in each, with its element type and shape; with `labels` pairs of (array,
-    label as i32 `[1]`).
+    """Reads `.npy` files. Outputs: the array, with its element type and shape; with `labels` also the label as i32 `[1]`.
 
-    The files come from `files`; from `file_list`, a text file with one path a line; or from `file_root`: the files of
+    The files come from `files`; from `file_list`, a text file with one path per line; or from `file_root`: the files of
     that folder whose names match `file_filter`, sorted, then those of each of its sub-folders (one level).
 
-    A region of the arrays is read with one of `roi_start`, `rel_roi_start` (default: 0) and one of `roi_end`,
-    `rel_roi_end`, `roi_shape`, `rel_roi_shape` (default: the array's end): as many numbers as the array has axes (or
-    `roi_axes` names), or a single one for all. Relative numbers are fractions of the extent; they are rounded, a half
-    away from zero. Of a file only the bytes from the region's first element to its last are read. In a pipeline these
-    arguments may be nodes: each sample has a region of its own then, cut from the whole array by `slice`.
+    To read a region of the arrays, pass one of `roi_start`, `rel_roi_start` (default: 0) and one of `roi_end`, `rel_roi_end`,
+    `roi_shape`, `rel_roi_shape` (default: the array's end): one number per axis of the array (or of `roi_axes`), or a single
+    number for all axes. Relative numbers are fractions of the extent; they are rounded, half away from zero. Only the bytes from
+    the region's first element to its last are read. In a pipeline these arguments may be nodes: each sample then has its own
+    region, which `slice` cuts from the whole array.
 
     Args:
         files: a path or a list of them; relative to `file_root` if that is given.
@@ -41,27 +40,27 @@ class Numpy(Reader):
         file_filter: glob pattern, with case.
         labels: one integer for each of `files`, as in `readers.File`. (Not in DALI.) Default: no second output. Labels stay
             on the CPU whatever the device.
-        roi_start, roi_end, roi_shape: elements. Fractions are cut off.
+        roi_start, roi_end, roi_shape: in elements. Fractions are truncated.
         rel_roi_start, rel_roi_end, rel_roi_shape: fractions of the extent.
         roi_axes: the axes that the region's numbers are for, negative ones from the end. Default: all.
-        out_of_bounds_policy: what happens where the region lies beyond the array: "error", "pad" with `fill_value`, or
-            "trim_to_shape", which cuts the region (perhaps to nothing).
-        fill_value: rounded and limited to the element type.
-        cache_header_information, register_buffers, use_o_direct: accepted, without effect: equal headers are parsed
-            once in any case. As in DALI, `use_o_direct` wants `dont_use_mmap`.
+        out_of_bounds_policy: for a region that extends beyond the array: "error", "pad" with `fill_value`, or
+            "trim_to_shape", which trims the region (possibly to nothing).
+        fill_value: rounded and clamped to the element type.
+        cache_header_information, register_buffers, use_o_direct: accepted, without effect: equal headers are always parsed
+            once. As in DALI, `use_o_direct` requires `dont_use_mmap`.
 
-    Differences from DALI: big-endian files and versions 2 and 3 of the format are read as well. With device "gpu" files
-    are read by GPUDirect where kvikio is installed (`pip install kvikio-cu13`, or -cu12) and finds its driver: past the
-    CPU and the page cache to the GPU; what must be swapped, transposed, cut or padded, and objects of a store, come by
-    way of the CPU. (So far this was exercised only with a stand-in for kvikio.)
-    Elsewhere files are read on the CPU and copied from pinned memory, by several threads: 22 GB/s from the page cache on one
-    H100, where kvikio, which had no GPUDirect driver there, gave 25. The environment variable `NDD_GPUDIRECT=0` forbids
-    GPUDirect, `NDD_GPUDIRECT=1` has kvikio read also without its driver.
+    Differences from DALI: big-endian files and versions 2 and 3 of the format are read as well. With device "gpu", GPUDirect
+    reads files directly to the GPU, bypassing the CPU and the page cache, if kvikio is installed (`pip install kvikio-cu13`, or
+    -cu12) and finds its driver. Arrays that must be byte-swapped, transposed, cut or padded, and objects of a store, are read on
+    the CPU. (So far this was tested only with a stand-in for kvikio.)
+    Without GPUDirect, several threads read files on the CPU and copy them from pinned memory: 22 GB/s from the page cache on one
+    H100, where kvikio without its driver reached 25. The environment variable `NDD_GPUDIRECT=0` disables GPUDirect;
+    `NDD_GPUDIRECT=1` uses kvikio even without its driver.
 
-    Raises (when the first sample is asked for): RuntimeError for no, conflicting or empty sources, or two arguments for
-    one end of the region, or `labels` that are not one for each of `files`; ValueError for labels that are not integers of
-    32 bits; at its batch RuntimeError for a file that is cut off, is no `.npy` file or holds other types than bool,
-    integers and floats, for a region that does not fit, and for a batch of different types or numbers of dimensions.
+    Raises (at the first sample): RuntimeError for no, conflicting or empty sources, for two arguments for one end of the region,
+    or if `labels` and `files` differ in length; ValueError for labels that are not 32-bit integers. At its batch: RuntimeError
+    for a truncated file, a file that is not `.npy` or holds other types than bool, integers and floats, for a region that does
+    not fit, and for a batch of different types or numbers of dimensions.
 
     >>> import ndd, numpy, pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -102,7 +101,7 @@ class Numpy(Reader):
     ) -> FileStore:
         region = chosen_region(self._display, self._arguments)
         if use_o_direct and not self._options.dont_use_mmap:
-            raise RuntimeError(f"{self._display}: use_o_direct wants dont_use_mmap=True")
+            raise RuntimeError(f"{self._display}: use_o_direct requires dont_use_mmap=True")
         if labels is not None and files is None:
             raise RuntimeError(f"{self._display}: `labels` is valid only together with `files`")
         root, names = named_files(self._display, files, file_list, file_root, file_filter)
@@ -131,7 +130,7 @@ class _Arrays(FileStore):
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records:
         records = read_arrays(paths, self._region, self._fill, self._gpu)
-        if self._labelled and records.columns:  # no array could be read: no label either
+        if self._labelled and records.columns:  # no array could be read, so there is no label either
             sound = [number for place, number in enumerate(numbers) if place not in records.faults]
             records.columns.append(self._labels[sound].reshape(-1, 1))
         return records

@@ -1,4 +1,4 @@
-"""The arguments that all readers share: what they mean, their checks, and the order and shards they ask for."""
+"""The arguments that all readers share: their meaning, their checks, and the order and shards that they select."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ndd._tensor.invariant import unmarked
 from ndd._tensor.limits import check_sample_count
 from ndd.readers.sampling.sampler import Buffered, Global, Order, Reshuffled, Sampled, Shards, check_sampler
 
-DEFAULT_EPOCH_SEED = 524287  # what DALI uses when shuffle_after_epoch_seed is not given
+DEFAULT_EPOCH_SEED = 524287  # DALI's default of shuffle_after_epoch_seed
 
 _MOST_AHEAD = 1 << 14  # batches that are read ahead: all of them are in memory
 
@@ -28,22 +28,22 @@ class Options:
     Attributes:
         max_batch_size: the default batch size of `next_epoch()`, and the largest that it accepts.
         name: ignored (DALI's operator name).
-        device: where those outputs go that follow the device: "cpu" or, if the reader has such outputs, "gpu".
+        device: the device of the outputs that can be on a GPU: "cpu" or, if the reader has such outputs, "gpu".
         num_inputs: 0 or None.
         dont_use_mmap: without effect. Files are always read by system calls, with one copy, as with DALI's `True`. If a file
-            gets shorter while it is read, the missing records are errors.
+            becomes shorter while it is read, the missing records are errors.
         random_shuffle: draw samples from a buffer of `initial_fill` samples. If samples are single files, one fixed
             permutation of all of them comes first. The order equals DALI's for the same `seed`.
         initial_fill: the size of that buffer. It holds sample numbers, not data: a large buffer costs nothing.
         shuffle_after_epoch: a new permutation of all samples for each epoch, the same for all shards; equal to DALI's
             for the same `shuffle_after_epoch_seed`.
         shuffle_after_epoch_seed: its seed. The default is a fixed seed.
-        seed: of `random_shuffle` and `shuffle="global"`. The default is a fixed seed.
+        seed: the seed of `random_shuffle` and `shuffle="global"`. The default is a fixed seed.
         num_shards: the number of processes that share the data set.
         shard_id: the part of it that this process reads: samples floor(id * N / num) to floor((id + 1) * N / num) - 1.
         stick_to_shard: read the same shard in every epoch, not the next one.
         pad_last_batch: repeat a shard's last sample until the shard is as long as the longest one and fills whole
-            batches. All shards then have equally many batches.
+            batches. All shards then have the same number of batches.
         prefetch_queue_depth: the number of batches to read ahead, besides the next one.
         read_ahead: read twice as many batches ahead.
         skip_cached_images: accepted, without effect: there is no decoder cache.
@@ -52,17 +52,17 @@ class Options:
         enable_checkpointing: `get_state` works without it. As in DALI it changes the order of `shuffle_after_epoch`: each
             epoch then shuffles the stored order, not the order of the previous epoch.
         shuffle: "global" for a full and independent permutation in each epoch, a pure function of (seed, epoch).
-            Shards then keep their share of the permutation; with shard="auto" they take turns, so that the samples of a step
-            are the same for any number of processes whose batches together are as large. (Not in DALI.)
+            Each shard then takes its share of the permutation; with shard="auto" the samples go to the processes round robin,
+            so that the samples of a step are the same for any number of processes with the same global batch size. (Not in DALI.)
         sampler: the sample numbers of each epoch: a sequence, an object that can be iterated in each epoch (a torch
-            Sampler; its `set_epoch` is called if it has one) or a function of the epoch number. It is asked while the
-            previous epoch is still running. For an exact resume it must give the same numbers again. (Not in DALI.)
+            Sampler; its `set_epoch` is called if it has one) or a function of the epoch number. It is called while the
+            previous epoch is still running. For an exact resume it must return the same numbers again. (Not in DALI.)
         shard: "auto" takes shard_id and num_shards from torch.distributed, or from RANK and WORLD_SIZE. All processes then
-            make equally many steps in an epoch, even if their shards differ by a sample (except with last_batch="partial"
+            make the same number of steps in an epoch, even if their shards differ by a sample (except with last_batch="partial"
             and single samples), and a state may be that of other ranks, see `set_state`. (Not in DALI.)
-        on_error: "raise" raises the error of a broken record at its batch. "skip" leaves the record out: the batch is smaller,
-            `batch.dropped` and `epoch.dropped` name the missing samples, `reader.skipped` lists all of them, and empty
-            batches are left out. Exhausted memory and a store that does not answer are always raised. (Not in DALI.)
+        on_error: "raise" raises the error of a broken record at its batch. "skip" skips the record: the batch is smaller,
+            `batch.dropped` and `epoch.dropped` name the missing samples, `reader.skipped` lists all of them, and empty batches
+            are skipped. Out-of-memory errors and a store that does not answer are always raised. (Not in DALI.)
     """
 
     max_batch_size: int | None = None
@@ -91,7 +91,7 @@ class Options:
     on_error: Literal["raise", "skip"] = "raise"
 
     def check_early(self, reader: str) -> None:
-        """The checks when the reader is made: ValueError and TypeError."""
+        """The checks in the constructor: raises ValueError and TypeError."""
         if self.num_shards < 1:
             raise ValueError(f"{reader}: num_shards: expected a positive number of shards, got {self.num_shards}")
         if not 0 <= self.shard_id < self.num_shards:
@@ -109,7 +109,9 @@ class Options:
         if self.on_error not in ("raise", "skip"):
             raise ValueError(f'{reader}: on_error: expected "raise" or "skip", got {self.on_error!r}')
         if self.shard == "auto" and (self.num_shards, self.shard_id) != (1, 0):
-            raise ValueError(f'{reader}: shard="auto" takes num_shards and shard_id from torch.distributed; drop them')
+            raise ValueError(
+                f'{reader}: shard="auto" takes num_shards and shard_id from torch.distributed; remove them'
+            )
         asked = [n for n in ("random_shuffle", "shuffle_after_epoch", "shuffle") if getattr(self, n)]
         if self.sampler is not None:
             check_sampler(self.sampler)
@@ -119,7 +121,7 @@ class Options:
             raise ValueError(f'{reader}: shuffle="global" and {asked[0]} exclude each other')
 
     def check_late(self, reader: str) -> None:
-        """What DALI refuses only when the first sample is asked for: RuntimeError."""
+        """The checks that DALI makes only at the first sample: raises RuntimeError."""
         if self.shuffle_after_epoch and self.random_shuffle:
             raise RuntimeError(f"{reader}: shuffle_after_epoch and random_shuffle cannot be both true")
         if self.shuffle_after_epoch and self.stick_to_shard:
@@ -130,10 +132,10 @@ class Options:
         if self.tensor_init_bytes < 0:
             raise RuntimeError(f"{reader}: tensor_init_bytes: expected a size from 0, got {self.tensor_init_bytes}")
 
-    sent_place = None  # of the process whose DataLoader started this one: its workers are of its rank
+    sent_place = None  # of the process whose DataLoader started this one: workers have its rank
 
     def place(self) -> list[int]:
-        """Which part of the samples is ours, and of how many."""
+        """The shard of this process and the number of shards."""
         if self.shard != "auto":
             return [self.shard_id, self.num_shards]
         place = list(rank_of_world())
@@ -157,7 +159,7 @@ class Options:
         return size
 
     def warn_of_small_buffer(self, reader: str, permuted: bool, size: int) -> None:
-        """UserWarning where a buffer shuffles much less than all."""
+        """Warns if a buffer shuffles only a small part of the samples."""
         if self.random_shuffle and not permuted and self.initial_fill * 4 < size:
             warnings.warn(
                 f"{reader}: random_shuffle draws from initial_fill={self.initial_fill} samples at a time, "
@@ -175,7 +177,7 @@ class Options:
         return names[0] if names else "stored"
 
     def order_fields(self) -> dict[str, Any]:
-        """The fields that a saved state must agree with, besides the data."""
+        """The fields in which a saved state must agree, besides the data."""
         return {
             "order": self.order_name + (" with enable_checkpointing" if self._afresh else ""),
             "fill": self.initial_fill if self.order_name == "random_shuffle" else None,
@@ -184,7 +186,7 @@ class Options:
         }
 
     def order(self, shards: Shards, permuted: bool, seed: int) -> Order:
-        """The order that the arguments ask for."""
+        """The order that the arguments select."""
         name = self.order_name
         if name == "sampler":
             return Sampled(shards, self.sampler)
@@ -202,7 +204,7 @@ class Options:
 
     @property
     def order_seed(self) -> int:
-        """The seed of the order in force."""
+        """The seed of the selected order."""
         if self.order_name != "shuffle_after_epoch":
             return self.seed
         return DEFAULT_EPOCH_SEED if self.shuffle_after_epoch_seed is None else self.shuffle_after_epoch_seed
@@ -221,17 +223,17 @@ def plain(value: Any) -> Any:
 
 
 def listed_numbers(reader: str, indices: Any) -> list[Any]:
-    """The numbers of samples that are asked for; TypeError for a single one."""
+    """The requested sample numbers. Raises TypeError for a single number."""
     numbers = plain(indices)
     if not isinstance(numbers, Iterable) or isinstance(numbers, str):
         raise TypeError(
-            f"{reader}.fetch: expected a list of sample numbers, got {indices!r}. reader[i] gives one sample"
+            f"{reader}.fetch: expected a list of sample numbers, got {indices!r}. reader[i] returns one sample"
         )
     return list(numbers)
 
 
 def check_batch_size(reader: str, batch_size: Any, name: str = "batch_size") -> int | None:
-    """A batch size as an int, or None. RuntimeError, as in DALI, for anything but a positive integer."""
+    """A batch size as an int, or None. Raises RuntimeError, as DALI does, for anything but a positive integer."""
     size = plain(batch_size)
     if size is None or (type(size) is int and size > 0):
         return size and check_sample_count(reader, size, RuntimeError)
@@ -239,7 +241,7 @@ def check_batch_size(reader: str, batch_size: Any, name: str = "batch_size") -> 
 
 
 def check_device(reader: str, device: Any, allowed: tuple[str, ...]) -> str:
-    """ "cpu" or "gpu"; ValueError for other values, and for a device that the reader does not run on."""
+    """Returns "cpu" or "gpu". Raises ValueError for other values, and for a device that the reader does not support."""
     kind = str(device).partition(":")[0]
     kind = "gpu" if kind == "cuda" else kind
     if kind not in ("cpu", "gpu"):

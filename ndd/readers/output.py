@@ -1,4 +1,4 @@
-"""`Output`: what a reader says of one of its outputs before anything is read; and the forms of what was."""
+"""`Output`: the description of a reader's output, known before anything is read; and the forms of the samples."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Output:
     """One output of a reader; `Reader.outputs(**arguments)` gives a tuple of them.
 
     Attributes:
-        name: what it is; the key where samples are dicts.
-        dtype: the element type; None if only the data tells, or if samples are Python objects (texts, dicts): these come as
-            they are, in a list for a batch.
-        ndim: the number of dimensions of a sample; None if only the data tells.
+        name: its name, and its key if samples are dicts.
+        dtype: the element type; None if it depends on the data, or if samples are Python objects (texts, dicts). Objects are
+            delivered unchanged, as a list for a batch.
+        ndim: the number of dimensions of a sample; None if it depends on the data.
         layout: the layout, if it has one.
         device: where it is delivered. A reader declares "reader" for an output that follows its argument `device`;
-            `Reader.outputs` gives "cpu" or "gpu".
+            `Reader.outputs` returns "cpu" or "gpu".
     """
 
     name: str
@@ -47,19 +47,19 @@ class Output:
     device: Literal["cpu", "gpu", "reader"] = "cpu"
 
     @property
-    def told(self) -> bool:
-        """Whether nothing is left to the data, so that the first sample, as the reader's own promise, stands for all."""
+    def _declared(self) -> bool:
+        """Whether element type and number of dimensions are declared, and do not depend on the data."""
         return self.dtype is not None and self.ndim is not None
 
-    def refused(self, column: Column) -> tuple[int, str] | None:
-        """The first of these samples that is not of the declared element type and number of dimensions, or, where the
-        data tells, not of those of the first sample; and a text that says so. None if all are well.
+    def _mismatch(self, column: Column) -> tuple[int, str] | None:
+        """The first sample whose element type or number of dimensions differs from the declaration (or from the first sample, if
+        these depend on the data), and a text about the difference. None if all samples agree.
 
         Args:
             column: the samples of this output in a batch.
         """
         if isinstance(column, list):
-            kinds = [_kind_of(sample) for sample in (column[:1] if self.told else column)]
+            kinds = [_kind_of(sample) for sample in (column[:1] if self._declared else column)]
         else:
             kinds = [(column.dtype, column.ndim - isinstance(column, np.ndarray))]
         dtype, ndim = kinds[0]
@@ -69,7 +69,10 @@ class Output:
                 got = f"{kind[0]} of shape {_shape_of(column, place)}" if kind[0] else _type_of(column, place)
                 wanted = f"{expected[0]} with {expected[1]} dimension(s)" if expected[0] else "a Python object"
                 difference = f"expected {self.name!r} as {wanted}, got {got}"
-                return place, difference if self.told else f"{difference} (Inconsistent data: a batch holds one kind)"
+                return (
+                    place,
+                    difference if self._declared else f"{difference} (Inconsistent data: a batch holds one kind)",
+                )
         return None
 
 

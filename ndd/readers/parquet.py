@@ -24,29 +24,28 @@ _ASKED_AT_ONCE = 1024  # footers
 
 
 class Parquet(Reader):
-    """Reads columns of Parquet files and gives a tuple with one output for each of `columns`.
+    """Reads columns of Parquet files, with one output for each of `columns`.
 
     * Bytes, and structs with a field `bytes` (as Hugging Face stores pictures and sound), are u8 `[size]`: encoded
-      pictures for `decoders.image`. Where `bytes` is null, the file that `path` names is read; it lies beside the Parquet file.
-    * Numbers are arrays `[1]` of their type; a missing float is NaN. Lists of numbers are arrays, of one dimension for each
-      level; lists in lists of unequal lengths stay Python lists.
+      pictures for `decoders.image`. If `bytes` is null, the file at `path` is read, relative to the Parquet file.
+    * Numbers are arrays `[1]` of their type; a missing float is NaN. Lists of numbers are arrays, with one dimension for each
+      level; nested lists of unequal lengths stay Python lists.
     * Texts and everything else are Python objects: a `str` for a sample, a list of them for a batch.
 
-    Rows come in the order of the files and row groups. A row group is read whole, in large ranges and ahead of its use; the row
-    groups that were used last stay decoded (256 MB). So `random_shuffle=True` reads each row group once. With `shuffle="global"`
-    and more data than that, each row costs a whole row group: write small row groups for it (`row_group_size=100` for
-    pictures), as `datasets` does.
+    Rows come in the order of the files and row groups. A row group is read as a whole, in large ranges and ahead of its use; the
+    most recently used row groups stay decoded (256 MB). So `random_shuffle=True` reads each row group once. With
+    `shuffle="global"` and more data than that, each row costs a whole row group: write small row groups for it
+    (`row_group_size=100` for pictures), as `datasets` does.
 
     Args:
         path: a file, a folder (its `*.parquet`, and those one level below, sorted by name), or a list of them; URLs as well.
         columns: the names of the columns, in the order of the outputs; a single name for one column.
-        predicate: conditions such as `("year", ">=", 2020)`, with ==, !=, <, <=, >, >= or in. Row groups whose statistics
-            exclude that a row fulfils all of them are not read; of the others all rows come. A
-            condition on a column that is not there excludes nothing. Default: no conditions.
+        predicate: conditions such as `("year", ">=", 2020)`, with ==, !=, <, <=, >, >= or in. Row groups are skipped if, by
+            their statistics, no row can fulfil all conditions; of the others all rows are read. A condition on a missing column
+            excludes nothing. Default: no conditions.
 
-    Raises (when the first sample is asked for): RuntimeError for a missing or broken file, a column that is not there, no
-    rows, more shards than rows; at its batch for a row group that cannot be read, and for a null that is neither text nor
-    float.
+    Raises (at the first sample): RuntimeError for a missing or broken file, a missing column, no rows, or more shards than rows.
+    At its batch: RuntimeError for a row group that cannot be read, and for a null that is neither text nor float.
 
     >>> import ndd, pathlib, tempfile
     >>> import pyarrow as pa, pyarrow.parquet as pq
@@ -100,7 +99,7 @@ def _all_footers(paths: Sequence[str]) -> Any:
 
 
 def _checked(reader: str, predicate: Any) -> list[tuple[str, str, Any]]:
-    """The conditions; ValueError for other values."""
+    """The conditions. Raises ValueError for other values."""
     for condition in predicate:
         if not isinstance(condition, tuple | list) or len(condition) != 3 or condition[1] not in COMPARISONS:
             raise ValueError(

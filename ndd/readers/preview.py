@@ -1,4 +1,4 @@
-"""A reader in a notebook: what it reads, how much, where it is, and its first samples. Nothing of it moves."""
+"""A reader in a notebook: its arguments, size and place, and its first samples. The preview does not change its state."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LONGEST = 120
 
 
 def reader_html(reader: Reader) -> str:
-    """The reader's line of text, and a table with a row for each of the first samples; or why there are none."""
+    """The reader's line of text, and a table with a row for each of the first samples, or the error if they cannot be read."""
     try:
         count = len(reader)
         rows = _rows(reader, min(_SHOWN, count))
         facts = f"{count:,} samples"
-    except Exception as error:  # shown, not raised: the cell made a reader, and that went well
+    except Exception as error:  # shown, not raised: the cell only creates a reader, which succeeded
         rows, facts = "", f"cannot be read: {error_text(error)}"
     text = html.escape(without_secrets(repr(reader)))
     return f'<div style="font-family:monospace">{text}<br>{html.escape(facts)}</div>{rows}'
@@ -61,7 +61,7 @@ def _sample(values: Any, i: int) -> Any:
 
 
 def _cell(sample: Any) -> str:
-    """A small picture of what is one, the number or the text of what is short, the shape of everything else."""
+    """A thumbnail of a picture, the value of a number or a short text, or the shape of anything else."""
     if not isinstance(sample, Tensor):
         return html.escape(str(sample)[:_LONGEST])
     array = np.asarray(sample)

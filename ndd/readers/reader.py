@@ -24,11 +24,11 @@ from ndd.readers.sampling.sampler import LastBatch
 
 
 class Reader(Definition):
-    """The base of all readers: it gives the records of a store, in some order, as samples or batches.
+    """The base of all readers: it delivers the records of a store, in some order, as samples or batches.
 
-    A reader of your own says how to open its data and what comes out; `help(ndd.readers.definition)` lists what it may
-    override. The arguments that all readers share (shuffling, shards, reading ahead and so on) join its signature and the
-    "Args" of its docstring, and never reach it:
+    A reader of your own opens its data and declares its outputs; `help(ndd.readers.definition)` lists the methods that it may
+    override. The arguments that all readers share (shuffling, shards, reading ahead and so on) are added to its signature and to
+    the "Args" of its docstring, and are not passed to it:
 
         class LineStore(ndd.readers.RecordStore):
             def __init__(self, path: str):
@@ -45,7 +45,7 @@ class Reader(Definition):
                 return LineStore(path)
             @classmethod
             def _outputs(cls, *, path: str = "") -> tuple[ndd.readers.Output, ...]:
-                return (ndd.readers.Output("line"),)  # also of which type and layout, if it is an array
+                return (ndd.readers.Output("line"),)  # with type and layout, if it is an array
 
     Attributes:
         devices: the devices that `device` may name.
@@ -76,10 +76,13 @@ class Reader(Definition):
     def outputs(cls, *positional: Any, **arguments: Any) -> tuple[Output, ...]:
         """Name, element type, number of dimensions, layout and device of each output of a reader with these arguments.
 
-        Opens nothing and needs no data. Required arguments that do not matter here may be left out.
+        Opens nothing and needs no data. Required arguments that do not affect the outputs may be omitted.
 
         Args:
             *positional, **arguments: those of the reader.
+
+        Raises TypeError for arguments that the reader does not have, ValueError for a device that it does not run on,
+        RuntimeError and IndexError for arguments that leave no valid outputs.
 
         >>> import ndd
         >>> [(output.name, str(output.dtype)) for output in ndd.readers.File.outputs()]
@@ -118,36 +121,38 @@ class Reader(Definition):
     ) -> Epoch[Any]:
         """The next epoch: an iterator over the samples of this reader's shard, with a length.
 
-        With `batch_size` (here, or `max_batch_size` at construction) it gives batches, otherwise single samples; a
-        reader stays with its first choice until `reset()`. Nothing is read before the first sample is asked for.
+        With `batch_size` (here, or `max_batch_size` at construction) it yields batches, otherwise single samples; a
+        reader keeps its first choice until `reset()`. Nothing is read before the first sample is requested.
 
         With `last_batch="fill"`, as in DALI, every batch is full. Without `pad_last_batch` the last batch continues into the
-        next epoch: 10 samples in batches of 4 give 12, and the next epoch begins with the third sample. "partial" gives
-        each sample of the shard exactly once, as an evaluation needs: the last batch is smaller, nothing is padded, and
-        every epoch begins afresh, also after an unfinished one. "drop" leaves out a last batch that is not full.
-        (Not in DALI.)
+        next epoch: with 10 samples in batches of 4 an epoch has 12, and the next one begins with the third sample. "partial"
+        yields each sample of the shard exactly once, as an evaluation needs: the last batch is smaller, nothing is padded, and
+        every epoch starts anew, even after an unfinished one. "drop" skips a last batch that is not full. (Not in DALI.)
 
         `capture=True` promises that every iteration calls the same operators. The values are those of an ordinary loop, but
-        on the CPU, too, the next batches are computed while the program does something else, such as training
+        the next batches are computed ahead on the CPU as well, while the program does something else, such as training
         (`NDD_LOOKAHEAD=0` turns that off). A broken promise raises DALI's errors. After this call the reader allows only
         captured loops of this batch size until `reset()`, even if the loop is left in its first iteration; a first iteration
-        that calls no operator frees the reader. Two calls of one function in the body are two places, each with its own
+        that calls no operator releases the reader. Two calls of one function in the body are two places, each with its own
         rules. An operator's `batch_size` may be the loop's or that of the current batch, which is smaller at the end of an
-        epoch with "partial" and where `on_error="skip"` leaves samples out.
+        epoch with "partial" and if `on_error="skip"` skips samples.
 
         `ctx` is the context in which the reader computes (copies to the GPU, for example); default: the current one.
 
         If the previous epoch is unfinished, this one ("fill") continues where it stopped and has full length, as in DALI,
         and warns once; call `reset()` before `next_epoch()` to drop the rest. After `set_state` the interrupted epoch is
-        finished first, also with another `batch_size` or `last_batch`: an epoch that began with "fill" continues as "partial"
-        or "drop" to the end of the shard's pass over its samples. An epoch raises RuntimeError if it is used after another
-        one began anew; epochs with "fill" take turns in one stream.
+        finished first, even with another `batch_size` or `last_batch`: an epoch that began with "fill" continues as "partial"
+        or "drop" to the end of the shard's pass over its samples. An epoch raises RuntimeError if it is used after a new epoch
+        has started; epochs with "fill" share one stream instead.
 
         Args:
             batch_size: samples in a batch; None: single samples.
             ctx: the `EvalContext` in which the reader computes; default: the current one.
             capture: every iteration calls the same operators, and ndd may compute ahead.
-            last_batch: "fill", "partial" or "drop": what becomes of the last samples.
+            last_batch: "fill", "partial" or "drop", the treatment of the last samples.
+
+        Raises TypeError for a `ctx` that is no EvalContext, ValueError for an unknown `last_batch` and for a
+        `batch_size` below 1.
 
         >>> import ndd, tempfile, pathlib
         >>> root = pathlib.Path(tempfile.mkdtemp())
@@ -174,13 +179,13 @@ class Reader(Definition):
         return Epoch(self, size, ctx, last_batch)
 
     def __iter__(self) -> Iterator[Any]:
-        """A loop over `next_epoch()`: samples, or batches of `max_batch_size`. Each call is a new loop. Frameworks that want the
-        number of batches should be given an `Epoch`, since `len()` of a reader counts samples."""
+        """A loop over `next_epoch()`: samples, or batches of `max_batch_size`. Each call is a new loop. Pass an `Epoch` to
+        frameworks that need the number of batches, since `len()` of a reader counts samples."""
         return iter(self.next_epoch())
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
-        """The next sample, or with `batch_size` the next batch. Epochs follow each other without end. A reader with one
-        output returns it alone, not in a tuple."""
+        """The next sample, or with `batch_size` the next batch, in an endless sequence of epochs. A reader with one output returns
+        it alone, not in a tuple."""
         size, session = check_batch_size(self._display, batch_size), self._session
         progress = session.progress
         progress.check("calls", size)
@@ -195,7 +200,7 @@ class Reader(Definition):
         if held.number > progress.number:
             progress.number, progress.position = held.number, held.step.position
             progress.skip = progress.share.count - 1
-        held.given, held.value, held.step, held.run = True, None, None, None
+        held.delivered, held.value, held.step, held.run = True, None, None, None
         return value
 
     def _step(self, size: int | None) -> StepInFlight:
@@ -208,13 +213,15 @@ class Reader(Definition):
                 return held
 
     def reset(self, epoch: int | None = None) -> None:
-        """Abandon the running epoch and free the batch size and the mode. `next_epoch` then starts a fresh epoch.
+        """Abandons the running epoch and unlocks batch size and mode. `next_epoch` then starts a new epoch.
 
         Args:
             epoch: the epoch to go to (0 is the first). Default: the epoch after the running one, or the next one if none is
                 running.
 
         Iterators of the abandoned epoch end.
+
+        Raises ValueError for a negative `epoch`.
         """
         wanted = plain(epoch)
         if wanted is not None and (type(wanted) is not int or wanted < 0):
@@ -229,8 +236,8 @@ class Reader(Definition):
             return len(self._session.opened()[0])
 
     def __getitem__(self, index: Any) -> Any:
-        """Sample `index` of the data set in stored order, as sample mode gives it; a slice or list gives batches.
-        Does not move the reader."""
+        """Sample `index` of the data set in stored order, as in sample mode; a slice or list returns batches. Does not change the
+        reader's place."""
         if isinstance(index, slice):
             return self.fetch(range(*index.indices(len(self))))
         index = plain(index)
@@ -239,12 +246,14 @@ class Reader(Definition):
         return self._session.value(self._session.fetched([index]), None)
 
     def fetch(self, indices: Any) -> Any:
-        """The samples with these numbers (stored order, any number of times each) as one batch for each output.
-        Does not move the reader.
+        """The samples with these numbers (in stored order, repetitions allowed) as one batch for each output. Does not change the
+        reader's place.
 
         Args:
-            indices: integers, from 0 or (negative) from the end, in any order. IndexError for numbers beyond the data
-                set.
+            indices: integers in any order, from 0 or (negative) from the end. Numbers beyond the data set raise IndexError.
+
+        Raises TypeError for what is no list of numbers, IndexError for a number that is not there, RuntimeError if no
+        sample can be read.
 
         >>> import ndd
         >>> reader = ndd.readers.File(files=[ndd.readers.__file__] * 4, labels=[7, 8, 9, 10])
@@ -263,7 +272,7 @@ class Reader(Definition):
     # Facts and state
 
     def close(self) -> None:
-        """Stop reading ahead and close files. The reader may be used again: it continues where it was."""
+        """Stops reading ahead and closes files. The reader may be used again: it continues at the same place."""
         self._session.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -277,8 +286,8 @@ class Reader(Definition):
 
     @property
     def skipped(self) -> list[Skipped]:
-        """The broken records that `on_error="skip"` has left out so far, each once: (number, source, error). They are part of
-        the reader's state."""
+        """The broken records that `on_error="skip"` has skipped so far, each once: (number, source, error). They are part of the
+        reader's state."""
         return self._session.broken.listed()
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
@@ -301,10 +310,10 @@ class Reader(Definition):
         }
 
     def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
-        """The reader's place, exact to the sample, as a short text. It may be taken at any time, without preparation.
+        """The reader's place, exact to the sample, as a short text. It may be saved at any time, without preparation.
 
-        After `set_state` (on this or an equal reader, in this or another process) the next batch is the one that
-        would have come next here, and the epoch ends where it would have ended.
+        After `set_state` (on this or an equal reader, in this or another process) the reader continues with the batch that
+        comes next here, and the epoch ends at the same sample.
 
         Args:
             cuda_stream: no effect.
@@ -312,36 +321,37 @@ class Reader(Definition):
         return self._session.state()
 
     def set_state(self, state: ReaderState | str | bytes | Sequence[ReaderState | str | bytes]) -> None:
-        """Go to a place given by `get_state()`, also in mid-epoch; frees batch size and mode.
+        """Goes to a place saved by `get_state()`, also in the middle of an epoch; unlocks batch size and mode.
 
-        Raises ValueError that names the first difference if the state is of a reader with other data, another order or
-        other shards (as soon as that is known: the size of the data only when it is opened). The seed comes from the state.
+        If the state belongs to a reader with other data, another order or other shards, raises a ValueError that names the first
+        difference (as soon as it is known: the size of the data is known only after it is opened). The seed comes from the state.
 
-        A list holds the states of all shards, in any order; their number may differ from today's. The samples of the running
-        epoch that none of them has given are divided among today's shards, as an epoch of its own. The next epoch is
-        divided as usual. No sample comes twice, and none is left out. (If fewer samples are left than there are shards, they
-        come with the next epoch.)
+        A list holds the states of all shards, in any order; their number may differ from the current one. The remaining samples
+        of the running epoch are divided among the current shards and form a separate epoch. The next epoch is divided as usual. No
+        sample is repeated or lost. (If fewer samples are left than there are shards, they are added to the next epoch.)
 
-        With `shard="auto"` the state of one rank is enough if all ranks were in step, that is, had taken equally many batches
-        of the same sizes, as DDP makes them. Tools that keep the state of one rank only, or give it to more or fewer ranks,
-        lose nothing. (Neither is in DALI.)
+        With `shard="auto"` the state of one rank is enough if all ranks are in step: if they have taken the same number of batches
+        of the same sizes, as with DDP. So tools that save the state of only one rank, or load it on more or fewer ranks, lose
+        nothing. (Neither is in DALI.)
 
         Args:
-            state: what `get_state` gave, its text, or a list of those of all shards.
+            state: a state of `get_state`, or a list of the states of all shards.
         """
         every_rank = isinstance(state, list | tuple)
         saved = [states.parse(self._display, each) for each in (state if every_rank else [state])]
         self._session.restore(saved, every_rank)
 
     def state_dict(self) -> dict[str, str]:
-        """`get_state` as a dict, for checkpointing tools that want one: `{"state": text}`."""
+        """`get_state` as a dict, for checkpointing tools that expect one: `{"state": text}`."""
         return {"state": str(self.get_state())}
 
     def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
-        """`set_state` for what `state_dict` returned; a list for those of all ranks.
+        """`set_state` for a dict of `state_dict`, or for a list of the dicts of all ranks.
 
         Args:
             state: a dict of `state_dict`, or a list of them.
+
+        Raises TypeError for what `state_dict` did not give, ValueError for the state of another reader.
         """
         every_rank = isinstance(state, list | tuple)
         texts = [states.state_text(self._display, each) for each in (state if every_rank else [state])]

@@ -1,6 +1,6 @@
 """A reader's signature and docstring: its own arguments (those of `_open`) and the ones all readers share (`Options`).
 
-`compose` puts both together when a reader class is made; `bound` takes the arguments of a call apart again.
+`compose` joins both when a reader class is defined; `bound` separates the arguments of a call again.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _SHARED = inspect.signature(Options, eval_str=True).parameters
 
 
 def compose(reader: Any) -> None:
-    """Give a reader class its `__signature__` and its docstring. TypeError if its `_open` takes anything else than
-    arguments by name, or one that all readers have."""
+    """Sets the `__signature__` and the docstring of a reader class. Raises TypeError if its `_open` has parameters that are not
+    keyword-only, or that all readers share."""
     abstract = reader._open is Definition._open
     own = [] if abstract else list(_evaluated(reader._open).parameters.values())[1:]
     shared = [name for name in _SHARED if reader._has_epoch_shuffle or name not in _OF_EPOCHS]
     for parameter in own:
         if parameter.kind is not _KEYWORD or parameter.name in shared:
             raise TypeError(
-                f"{reader.__name__}._open takes its own arguments by name, after a *; got {parameter.name!r}"
+                f"{reader.__name__}._open: expected keyword-only parameters (after a *), got {parameter.name!r}"
             )
     parameters = {p.name: p.replace(annotation=_or_none(p)) for p in own}
     for name in shared:
@@ -54,8 +54,8 @@ def compose(reader: Any) -> None:
 
 
 def bound(reader: Any, positional: Any, arguments: Any, partial: bool = False) -> tuple[Options, dict[str, Any]]:
-    """The arguments of a call as the shared options and the reader's own. None stands for the default, as in DALI;
-    values of ndd and NumPy become Python's. With `partial`, required ones may be missing, and are then left out."""
+    """The arguments of a call, separated into the shared options and the reader's own. None stands for the default, as in DALI;
+    values of ndd and NumPy are converted to Python's. With `partial`, required arguments may be missing."""
     signature: inspect.Signature = reader.__signature__
     try:
         by_name = (signature.bind_partial if partial else signature.bind)(*positional, **arguments).arguments
@@ -79,7 +79,7 @@ def bound(reader: Any, positional: Any, arguments: Any, partial: bool = False) -
 
 
 def _evaluated(function: Any) -> inspect.Signature:
-    """A signature whose annotations are types; or texts, where only a type checker can follow them."""
+    """A signature with its annotations evaluated, or as texts if only a type checker can evaluate them."""
     try:
         return inspect.signature(function, eval_str=True)
     except (NameError, TypeError):
@@ -87,7 +87,7 @@ def _evaluated(function: Any) -> inspect.Signature:
 
 
 def _or_none(parameter: inspect.Parameter) -> Any:
-    """None is accepted wherever there is a default, and stands for it."""
+    """Allows None for every parameter with a default, for which it stands."""
     kind = parameter.annotation
     if parameter.default is parameter.empty or isinstance(kind, str) or kind in (parameter.empty, Any, DeviceLike):
         return kind
@@ -95,7 +95,7 @@ def _or_none(parameter: inspect.Parameter) -> Any:
 
 
 def _converted(reader: str, name: str, value: Any, hint: Any) -> Any:
-    """A value as the annotation wants it: bool, int, float, element types and fixed texts; others as they come."""
+    """A value converted to its annotation: bool, int, float, element types and literal texts; others are returned unchanged."""
     kinds = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     kinds = [kind for kind in kinds if kind is not type(None)]
     kind = kinds[0] if len(kinds) == 1 else None
@@ -136,7 +136,7 @@ def _number(reader: str, name: str, value: Any) -> int:
 
 
 def _with_shared(text: str, shared: list[str]) -> str:
-    """A reader's docstring with what the shared arguments mean after its own."""
+    """A reader's docstring, with the texts of the shared arguments after those of its own."""
     lines = "\n".join(f"    {line}" for name, line in _documented().items() if name in shared)
     if re.search(r"^Args:$", text, re.MULTILINE) is None:
         return f"{text}\n\nArgs:\n{lines}"
@@ -148,14 +148,14 @@ def _with_shared(text: str, shared: list[str]) -> str:
 
 @cache
 def _documented() -> dict[str, str]:
-    """What the docstring of `Options` says of each argument, indented for one level more."""
+    """The text of each argument in the docstring of `Options`, indented by one more level."""
     text = inspect.cleandoc(Options.__doc__ or "").partition("Attributes:\n")[2]
     entries = re.findall(r"^    (\w+): ((?:.*\n?)(?:        .*\n?)*)", text, re.MULTILINE)
     return {name: f"{name}: {said.rstrip()}" for name, said in entries}
 
 
 def shown(kind: Any, own: dict[str, Any]) -> str:
-    """A reader with those of its own arguments that differ from their defaults: "File(file_root='photos')"."""
+    """A reader with its own arguments that differ from their defaults: "File(file_root='photos')"."""
     parameters = kind.__signature__.parameters
     shown_arguments = (
         f"{name}={without_secrets(_short(value))}"
@@ -166,7 +166,7 @@ def shown(kind: Any, own: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    """An argument's value; a long list by its length."""
+    """The text of an argument's value; of a long list, its length."""
     if isinstance(value, list | tuple) and len(value) > 3:
         return f"[{value[0]!r}, ...] ({len(value)})"
     return repr(os.fspath(value) if isinstance(value, os.PathLike) else value)

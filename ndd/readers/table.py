@@ -1,4 +1,4 @@
-"""`readers.Table`: a table of paths, labels and whatever else, as pandas, polars or a list hold it."""
+"""`readers.Table`: a table of paths, labels and other values, from pandas, polars or a list."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class Frame(Protocol):
 
 
 class Table(Reader):
-    """Reads the files that a table names, and gives a tuple with one output for each of `columns`.
+    """Reads the rows of a table and the files that they name, with one output for each of `columns`.
 
-    * The files are u8 `[size]`: encoded pictures for `decoders.image`.
-    * Numbers are arrays `[1]` of their column's type. Bytes are u8 arrays, arrays what they are.
+    * Files are u8 `[size]`: encoded pictures for `decoders.image`.
+    * Numbers are arrays `[1]` of their column's type. Bytes are u8 arrays; arrays are unchanged.
     * Texts and everything else are Python objects: a `str` for a sample, a list of them for a batch.
 
     A CSV file in one line: `Table(polars.read_csv("train.csv"), columns=["path", "label"], file_root="photos")`.
 
     Args:
-        data: a frame of pandas or polars, a table of pyarrow, a dict of lists, a list of dicts, or a list of tuples whose
-            values `columns` names in order; for one column also a list of its values.
+        data: a frame of pandas or polars, a table of pyarrow, a dict of lists, a list of dicts, or a list of tuples with the
+            values of `columns` in order; for one column also a list of its values.
         columns: the names of the columns, in the order of the outputs; a single name for one column.
-        files: the columns of paths. Default: the first column of `pathlib.Path`s, or of texts of which the first is the path
-            of a file or a URL; none if there is a column of bytes or arrays. If no such file exists, the first column of texts.
+        files: the columns of paths. Default: no column if there are bytes or arrays; else the first column of `pathlib.Path`s,
+            or of texts whose first value is a URL or the path of an existing file; else the first column of texts.
         file_root: the folder that paths are relative to; it may be a URL. Default: the working directory.
 
-    Raises (when the first sample is asked for): RuntimeError for a column that is not there, no rows, columns of unequal
-    lengths, more shards than rows; at its batch for a file that cannot be read, or is not named.
+    Raises (at the first sample): RuntimeError for a missing column, no rows, columns of unequal lengths, or more shards than
+    rows. At its batch: RuntimeError for a missing path and for a file that cannot be read.
 
     >>> import ndd, pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -83,7 +83,7 @@ class Table(Reader):
 
 
 def _by_name(reader: str, data: Any, names: list[str]) -> list[Any]:
-    """The columns that are wanted."""
+    """The selected columns."""
     there = data if isinstance(data, Mapping) else getattr(data, "columns", getattr(data, "column_names", None))
     if hasattr(data, "column_names"):  # in pyarrow `columns` are the data
         there = getattr(data, "column_names")
@@ -111,7 +111,7 @@ def _by_name(reader: str, data: Any, names: list[str]) -> list[Any]:
 
 
 def _values(column: Any) -> np.ndarray | list[Any]:
-    """A column as `[N, 1]` of numbers, or as a list of anything else."""
+    """A column of numbers as an array `[N, 1]`, any other as a list."""
     typed = column.to_numpy() if hasattr(column, "to_numpy") else column
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, method):
@@ -127,7 +127,7 @@ def _values(column: Any) -> np.ndarray | list[Any]:
 
 
 def _path_column(names: list[str], columns: list[Any], root: str) -> list[str]:
-    """The names of the columns that hold paths, as it looks."""
+    """The names of the columns that seem to hold paths."""
     firsts = [next((value for value in values if value is not None), None) for values in columns]
     paths = [name for name, first in zip(names, firsts, strict=True) if isinstance(first, os.PathLike)]
     kinds = zip(columns, firsts, strict=True)

@@ -32,36 +32,35 @@ _MOST_RECORDS = 1 << 20  # of a compressed file, however small it is
 
 
 class TFRecord(Reader):
-    """Reads TFRecord files of `tf.train.Example` records and gives dicts of the wanted features, in their order.
+    """Reads TFRecord files of `tf.train.Example` records. Samples are dicts of the features, in the order of `features`.
 
-    `ndd.tfrecord` says what a feature is: `FixedLenFeature(shape, type, default)` gives samples of that shape,
+    `ndd.tfrecord` defines the features: `FixedLenFeature(shape, type, default)` has samples of that shape,
     `VarLenFeature(type, default)` samples `(n,)`, `VarLenFeature(shape, type, default)` samples `(n / volume, *shape)`;
     as int64 or float32, and strings as the u8 `[bytes]` of the first value.
 
     Args:
-        path: a record file, or a list of files, which count as one, in the order of the list. Files that gzip or zlib has
-            compressed as a whole (TensorFlow's `compression_type="GZIP"` and `"ZLIB"`) are unpacked as they are read.
-        features: a dict of features of `ndd.tfrecord` by name. (DALI's own objects do not tell what they hold.)
-        index_path: the index of each file, as DALI's `tfrecord2idx` or `python -m ndd index` write it: a line
+        path: a record file, or a list of files, which count as one, in the order of the list. Files that are compressed as a
+            whole by gzip or zlib (TensorFlow's `compression_type="GZIP"` and `"ZLIB"`) are decompressed while they are read.
+        features: a dict of features of `ndd.tfrecord` by name. (The contents of DALI's own objects cannot be read.)
+        index_path: the index of each file, as written by DALI's `tfrecord2idx` or `python -m ndd index`: a line
             `offset size` for each record. Records that are not listed do not exist; an index that ends before its
-            file does is warned of. Of a compressed file these are places in its content. None: one pass over the heads
-            of the records makes the index, which is kept from run to run (`NDD_CACHE_DIR`); the CRC of each length is
-            checked.
-        use_o_direct: without effect; as in DALI it needs `dont_use_mmap`.
+            file raises a warning. For a compressed file the offsets are those in its content. None: one pass over the record
+            headers makes the index, which is cached between runs (`NDD_CACHE_DIR`); the CRC of each length is checked.
+        use_o_direct: without effect; as in DALI it requires `dont_use_mmap`.
 
-    Of a compressed file, records in their order are unpacked once; to reach any other one takes up to 1/256 of its content (at
-    least 1 MB). Store what is read in a random order (`shuffle_after_epoch`) uncompressed.
+    A compressed file is decompressed once if its records are read in order; reaching any other record costs up to 1/256 of the
+    content (at least 1 MB). Store data uncompressed if it is read in random order (`shuffle_after_epoch`).
 
-    Differences from DALI: `index_path` may be left out. Compressed files are read. Values that a record lacks are the
-    feature's default (DALI leaves what was in memory), of a VarLenFeature there are then none. Values of another type
-    than the feature's are an error. The CRC of a record's data, which costs as much time as reading it, is looked at only
-    where the record cannot be understood: to say which of the two is wrong. `shuffle_after_epoch` shuffles (in DALI 2.4.0
-    it reads the same shard in stored order).
+    Differences from DALI: `index_path` may be omitted. Compressed files are read. Values that a record lacks are the feature's
+    default (in DALI they are uninitialised memory); a VarLenFeature then has no values. Values of another type than the
+    feature's are an error. The CRC of a record's data, which takes as long as reading it, is checked only if the record cannot
+    be parsed, to tell a damaged record from a wrong one. `shuffle_after_epoch` shuffles (in DALI 2.4.0 it reads the same shard in
+    stored order).
 
-    Raises: TypeError for values that are not features. When the first sample is asked for, RuntimeError for no features or
-    files, a missing, broken or empty index, not as many indices as files, more shards than records; without an index
-    also for a file that is cut off or no TFRecord file. At its batch for a record that is cut off, none (as with the
-    index of another file), or does not fit a feature.
+    Raises: TypeError for values that are not features. At the first sample: RuntimeError for no features or files, a missing,
+    broken or empty index, a wrong number of indices, or more shards than records; without an index also for a file that is
+    truncated or not TFRecord. At its batch: RuntimeError for a record that is truncated, invalid (as with the index of another
+    file), or does not fit a feature.
 
     >>> import ndd, pathlib, struct, tempfile
     >>> from ndd import tfrecord as tfrec
@@ -96,7 +95,7 @@ class TFRecord(Reader):
         if not features:
             raise RuntimeError(f"{self._display}: `features` is empty: name at least one")
         if use_o_direct and not self._options.dont_use_mmap:
-            raise RuntimeError(f"{self._display}: use_o_direct needs dont_use_mmap=True, got False")
+            raise RuntimeError(f"{self._display}: use_o_direct requires dont_use_mmap=True, got False")
         for name, feature in features.items():
             if feature.type == FeatureType.string and (feature.variable or feature.shape not in ((), (1,))):
                 raise RuntimeError(
@@ -132,22 +131,24 @@ class TFRecord(Reader):
 
 
 def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, total: None) -> Index:
-    """Where the records of a file begin, and their sizes with all that frames them. Reads the 12 bytes before each; a file that
-    is compressed is unpacked, and these are places in its content.
+    """The offsets of the records of a file, and their sizes including the framing. Reads the 12 bytes before each record. A
+    compressed file is decompressed, and the offsets are those in its content.
 
-    `report(done, total)` is called now and then, in bytes. OSError for a file that cannot be read, ValueError for one
-    that is cut off or has a wrong CRC of a length.
+    `report(done, total)` is called regularly, with numbers of bytes. Raises OSError for a file that cannot be read, and
+    ValueError for one that is truncated or has a wrong CRC of a length.
     """
     packed = are_compressed([path])[0]
     offsets, heads, first = [0], bytearray(), 0
     with Unpacked(path) if packed else RegularFile(path) as file:
         while offsets[-1] < file.size:
             head = file.read(offsets[-1], HEAD)
-            if not head and offsets[-1] >= file.size:  # the end of what is compressed is known now
+            if not head and offsets[-1] >= file.size:  # the size of the compressed content is known now
                 break
             heads += head if len(head) == HEAD else b""
             offsets.append(offsets[-1] + FRAME + (_LENGTH.unpack_from(head)[0] if len(head) == HEAD else 0))
-            if packed or len(offsets) % _REPORTED == 0:  # what follows a wrong length is far away, and to be unpacked
+            if (
+                packed or len(offsets) % _REPORTED == 0
+            ):  # a wrong length points far away, to bytes that are expensive to decompress
                 first = _check_heads(path, heads, offsets, first)
             if len(offsets) % _REPORTED == 0:
                 if isinstance(file, Unpacked):
@@ -166,7 +167,7 @@ def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, t
 
 
 def _check_heads(path: str, heads: bytearray, offsets: list[int], first: int) -> int:
-    """Takes the heads of the records from number `first` on; the number behind. ValueError for a wrong CRC in one."""
+    """Reads record headers from number `first` on. Returns the next number. Raises ValueError for a wrong CRC of a length."""
     wrong = wrong_heads(np.frombuffer(bytes(heads), np.uint8))
     if wrong >= 0:
         number = first + wrong
@@ -180,17 +181,17 @@ def _check_heads(path: str, heads: bytearray, offsets: list[int], first: int) ->
 
 
 def _check_count(path: str, count: int, packed_size: int) -> None:
-    """Two records differ in their checksums at least, which cannot be compressed: what has far more records than that is made
-    to fill the memory."""
+    """Raises ValueError for far more records than the compressed bytes can hold: records differ at least in their checksums, which
+    cannot be compressed, so such a file is made to exhaust memory."""
     if count > _MOST_RECORDS + packed_size // 4:
         raise ValueError(
-            f"{path}: expected fewer records in {packed_size} compressed bytes, got more than {count}: if it is no attack, "
+            f"{path}: expected fewer records in {packed_size} compressed bytes, got more than {count}: if it is not an attack, "
             "store it uncompressed"
         )
 
 
 def are_compressed(paths: Sequence[str]) -> list[bool]:
-    """Which files gzip or zlib has compressed as a whole. A file that cannot be read is not one of them."""
+    """Which files are compressed as a whole by gzip or zlib. A file that cannot be read counts as uncompressed."""
     compressed: list[bool] = []
     for start in range(0, len(paths), _OPEN_AT_ONCE):
         part = paths[start : start + _OPEN_AT_ONCE]
@@ -203,7 +204,7 @@ def are_compressed(paths: Sequence[str]) -> list[bool]:
 
 
 def _tiles(index: Index, size: int) -> bool:
-    """Whether an index is one of records that fill a file of this size."""
+    """Whether the records of an index fill a file of this size."""
     packed = {"compressed": "bool 1"} if "compressed" in index else {}  # then the size of the content is not known
     if not has_columns(index, offsets="int64 n", sizes="int64 n", **packed):
         return False
@@ -215,7 +216,7 @@ def _tiles(index: Index, size: int) -> bool:
 
 
 def _lists_records(index: Index, size: int) -> bool:
-    """Whether an index is one that a text of this size lists."""
+    """Whether an index file of this size can list these records."""
     return (
         has_columns(index, offsets="int64 n", sizes="int64 n")
         and 0 < len(index["offsets"]) <= size // len("0 0")
@@ -247,7 +248,7 @@ class _Examples(ContainerStore):
         self._divisors = np.where([feature.variable for feature in features.values()], volumes, 1)
 
     def read(self, container: int, numbers: np.ndarray) -> Records:
-        """Several records of one container, understood together: see `ndd/readers/formats/tf_example.py`."""
+        """Several records of one container, parsed together: see `ndd/readers/formats/tf_example.py`."""
         offsets, sizes = self.offsets[numbers], self.sizes[numbers]
         data, starts, errors = self.packed(container, offsets, sizes)
         if errors:
@@ -255,7 +256,7 @@ class _Examples(ContainerStore):
             sizes[list(errors)] = 0
         features = _ParsedFeatures(data, starts, sizes, self._keys, self._key_ends)
         faults: dict[int, Exception] = {**self._strangers(features, offsets), **errors}
-        return Records.found(self._columns(features, faults), faults)
+        return Records.from_columns(self._columns(features, faults), faults)
 
     def _strangers(self, features: _ParsedFeatures, offsets: np.ndarray) -> dict[int, Exception]:
         """The errors of bytes that are not records, by their position."""
@@ -306,7 +307,7 @@ class _Examples(ContainerStore):
         )
 
     def _columns(self, features: _ParsedFeatures, faults: dict[int, Exception]) -> list[Column]:
-        """Each feature's samples; something for records with a fault. Adds the faults of values to `faults`."""
+        """Each feature's samples; those of records with a fault are arbitrary. Adds the faults of values to `faults`."""
         wanted = list(enumerate(self._features.items()))
         for place, column in self._misfits(features):
             faults.setdefault(place, self._misfit(features, place, column))
@@ -341,7 +342,7 @@ class _Examples(ContainerStore):
 
 
 class _ParsedFeatures:
-    """What a first look at some records tells."""
+    """The result of the first pass over some records."""
 
     def __init__(self, data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, keys: np.ndarray, ends: np.ndarray):
         self.data, self.starts, self.sizes = data, starts, sizes
@@ -387,7 +388,7 @@ def _output(name: str, feature: Feature) -> Output:
 
 
 def _checked(reader: str, features: Any) -> dict[str, Feature]:
-    """The features; TypeError for other values."""
+    """The features. Raises TypeError for other values."""
     if features is None:
         return {}
     if not isinstance(features, Mapping):
@@ -396,13 +397,13 @@ def _checked(reader: str, features: Any) -> dict[str, Feature]:
         if not isinstance(feature, Feature):
             raise TypeError(
                 f"{reader}: features: expected `ndd.tfrecord.Feature` for {name!r}, got {type(feature)}. Use "
-                "`ndd.tfrecord.FixedLenFeature` or `ndd.tfrecord.VarLenFeature`: DALI's objects do not tell what they hold"
+                "`ndd.tfrecord.FixedLenFeature` or `ndd.tfrecord.VarLenFeature`: the contents of DALI's objects cannot be read"
             )
     return dict(features)
 
 
 def _listed_records(reader: str, path: str) -> Index:
-    """What an index lists, in its order."""
+    """The offsets and sizes in an index, in its order."""
     records = []
     for number, line in enumerate(read_lines(reader, path), 1):
         words = line.split()

@@ -26,7 +26,7 @@ FrameNum = str | bool | None
 
 
 class _VideoSession(Session):
-    """Decodes a batch on a GPU before it is handed over, where sequences that cannot be decoded are to be left out."""
+    """Decodes a batch on a GPU before it is delivered, so that sequences which cannot be decoded can be skipped."""
 
     _decoded: tuple[Records, Any] | None = None
 
@@ -46,7 +46,7 @@ class _VideoSession(Session):
         return decoded[1] if size is not None else decoded[1].select(0), *values[1:]
 
     def _tried(self, step: Step) -> tuple[dict[int, BaseException], Any]:
-        """Decodes a batch: which of its sequences cannot be decoded, and the frames of the others."""
+        """Decodes a batch. Returns the errors of the sequences that cannot be decoded, and the frames of the others."""
         places = [place for place in range(len(step.numbers)) if place not in step.records.faults]
         faults: dict[int, BaseException] = {}
         frames = self._decode(step, places)
@@ -67,7 +67,7 @@ class _VideoSession(Session):
         try:
             return reader._there(self.made_of(some, len(places))[0]).evaluate()
         except RuntimeError as error:
-            cause = error.__cause__ or error  # what happened on another thread comes with its call around it
+            cause = error.__cause__ or error  # an error of another thread is wrapped in that of its call
             if not hasattr(cause, "sample"):
                 raise
             source = without_secrets(self.opened()[0].source(some.numbers[0]))
@@ -75,58 +75,56 @@ class _VideoSession(Session):
 
 
 class Video(Reader):
-    """Reads sequences of frames from videos: whatever FFmpeg reads (`decoders.video` lists some).
+    """Reads sequences of frames from videos in all formats of FFmpeg (`decoders.video` lists some).
 
-    A sample is a video of `sequence_length` frames, `[F, H, W, 3]`, layout "FHWC"; then, where there are labels, the
-    label, i32 `[1]`; then what `enable_frame_num` and `enable_timestamps` ask for. Sequences begin at the frames 0, `step`, 2 *
-    `step`, ... of each video, or of the part of it that a list names, in the order of the files.
+    Outputs: `sequence_length` frames, `[F, H, W, 3]`, layout "FHWC"; the label, i32 `[1]`, if the videos have labels; the outputs
+    of `enable_frame_num` and `enable_timestamps`. Sequences begin at the frames 0, `step`, 2 * `step`, ... of each video, or of
+    the part of it that a list names, in the order of the files.
 
     The videos come from one of
 
     * `filenames`, with or without `labels`;
-    * `file_root`: one folder for each label, as `readers.File` has it. What is no video is left out with a warning;
+    * `file_root`: one folder for each label, as for `readers.File`. Files that are not videos are skipped with a warning;
     * `file_list`: a text file with a line `file label [start [end]]` for each video, or part of a video. `start` is the
       first frame, `end` the one after the last; they are seconds, or numbers of frames, and negative ones count from the end.
       Paths are relative to the working directory, or to the list's own folder.
 
-    A moment in seconds means the frame that is shown then by the times in the file, so a variable frame rate is read
-    right. A video is indexed once, and the index kept on disk (`index_cache.py`); a thousand files are indexed eight at
-    a time. Sequential reading never goes back; random reading decodes from the key frame before, and leaves out what no
-    frame needs.
+    A time in seconds means the frame that is shown at that time according to the file, so variable frame rates are read
+    correctly. A video is indexed once, and the index is cached on disk (`index_cache.py`); eight files are indexed at a time.
+    Sequential reading never seeks back; random reading decodes from the preceding key frame, and skips frames that are not
+    needed.
 
     Args:
-        sequence_length: how many frames a sequence has.
-        stride: how far these are apart.
-        step: how far sequences begin apart; below 1: `sequence_length * stride`.
+        sequence_length: the number of frames of a sequence.
+        stride: the distance between the frames of a sequence.
+        step: the distance between the beginnings of sequences; below 1: `sequence_length * stride`.
         filenames: paths of the videos.
-        labels: a whole number for each of `filenames`; an empty list stands for 0, 1, 2, ...
+        labels: an integer for each of `filenames`; an empty list stands for 0, 1, 2, ...
         file_root: the folder of classes.
         file_list: the text file of paths, labels and parts.
-        file_list_frame_num: start and end are numbers of frames; of no whole numbers the start is rounded up, the end down.
-        file_list_include_preceding_frame: round moments the other way, so that the first frame is not later than the
-            start. By default the first frame is the first one not before `start`, and the last one is before the last
-            that is not after `end`.
-        pad_sequences: give the sequences too that reach beyond the end; frames that are missing are black, their numbers
-            and timestamps -1.
-        enable_frame_num: "scalar" (or True) gives the number of the first frame, i32 `[1]`, "sequence" those of all, i32
-            `[F]`.
-        enable_timestamps: gives when each frame is shown, in seconds after the first one of the video, f64 `[F]`. (The moments
-            of a `file_list` are those in the file, in which the first frame may come later than 0; so in DALI.)
+        file_list_frame_num: start and end are frame numbers; a fractional start is rounded up, a fractional end down.
+        file_list_include_preceding_frame: round times the other way, so that the first frame is not later than the start. By
+            default the part begins with the first frame not before `start`, and ends before the last frame not after `end`.
+        pad_sequences: also return sequences that extend beyond the end; missing frames are black, with number and timestamp -1.
+        enable_frame_num: "scalar" (or True): an output with the number of the first frame, i32 `[1]`; "sequence": with the
+            numbers of all frames, i32 `[F]`.
+        enable_timestamps: an output with the time of each frame, in seconds after the first frame of the video, f64 `[F]`. (The
+            times of a `file_list` are those in the file, whose first frame may come later than 0, as in DALI.)
         dtype: u8, or f32.
-        normalized: give 0..1 instead of 0..255; needs f32.
-        image_type: RGB, or YCbCr: the numbers of the stream, chroma spread over the pixels.
+        normalized: scale to 0..1 instead of 0..255; requires f32.
+        image_type: RGB, or YCbCr: the values of the stream, with chroma upsampled.
         channels: 3.
         skip_vfr_check, additional_decode_surfaces: accepted, without effect.
 
-    Runs on the CPU, and with device "gpu" on the video engines of the GPU, as `decoders.video` does; DALI has it on a GPU only.
-    With `on_error="skip"` a GPU's batches are waited for: only what is decoded tells which sequences are left out. Colours are
-    those of `decoders.video`. A video that is stored turned comes out upright.
+    Runs on the CPU, and with device "gpu" on the video engines of the GPU, as `decoders.video` does; DALI's reader runs only on
+    GPUs. With `on_error="skip"` the reader waits for each batch of a GPU, because only decoding shows which sequences must be
+    skipped. Colours are those of `decoders.video`. Rotated videos are returned upright.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
-    Raises (when the first sample is asked for): RuntimeError for no or several sources, a missing or malformed list, a
-    file that is not a video (with `on_error="skip"` it is left out), no sequence in any of them; at its batch for a frame
-    that cannot be decoded (with `on_error="skip"` its sequence is left out).
+    Raises (at the first sample): RuntimeError for no or several sources, a missing or malformed list, a file that is not a video
+    (with `on_error="skip"` it is skipped), or if no video has a sequence. At its batch: RuntimeError for a frame that cannot be
+    decoded (with `on_error="skip"` its sequence is skipped).
 
     >>> import ndd, numpy as np, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "gray.mp4")
@@ -148,7 +146,7 @@ class Video(Reader):
         if dtype not in (uint8, float32):
             raise RuntimeError(f"{cls._display}: dtype: expected u8 or f32, got {dtype}")
         if arguments.get("normalized") and dtype is uint8:
-            raise RuntimeError(f"{cls._display}: normalized frames are fractions: they need dtype=f32")
+            raise RuntimeError(f"{cls._display}: normalized=True requires dtype=f32")
         return declared(cls._display, dtype, arguments)
 
     def _open(
@@ -203,8 +201,8 @@ class Video(Reader):
         return self._store
 
     def __del__(self) -> None:
-        # Batches, and threads that end, know the store too: its decoders would wait for the collector.
-        store = getattr(self, "_store", None)  # none where the arguments were wrong
+        # Batches and ending threads refer to the store too: without this its decoders would wait for the garbage collector.
+        store = getattr(self, "_store", None)  # missing if the arguments were wrong
         if store is not None:
             store.end()
 
@@ -212,18 +210,18 @@ class Video(Reader):
         return (self._scaled(self._there(video)), *extras)
 
     def _there(self, video: Any) -> Any:
-        """Frames where the reader delivers them, so that operators run there."""
+        """Frames on the reader's device, so that operators run there."""
         here = Device(str(self._options.device))
         return on_gpu(video, self._store, here) if here.device_type != video.device.device_type else video
 
     def _scaled(self, video: Any) -> Any:
-        """Frames in the element type and range that was asked for."""
+        """Frames in the requested element type and range."""
         if to_dtype(self._arguments.get("dtype") or uint8) is uint8:
             return video
         return self._in_range(cast(video, dtype=float32))
 
     def _in_range(self, video: Any) -> Any:
-        """Frames of 0..255 in the range that was asked for."""
+        """Frames of 0..255 in the requested range."""
         return video / 255.0 if self._arguments.get("normalized") else video
 
 
@@ -241,7 +239,7 @@ def declared(reader: str, dtype: DType, arguments: dict[str, Any]) -> tuple[Outp
 
 
 def has_labels(arguments: dict[str, Any]) -> bool:
-    """Whether a reader with these arguments gives labels."""
+    """Whether a reader with these arguments has an output of labels."""
     return bool(arguments.get("file_root") or arguments.get("file_list")) or arguments.get("labels") is not None
 
 
@@ -254,7 +252,7 @@ def frame_num(reader: str, value: Any) -> str:
 
 
 def checked_layout(reader: str, length: int, stride: int, step: int, pad_mode: str, fill_value: Any) -> Layout:
-    """What makes a sequence; RuntimeError for what makes none."""
+    """The form of a sequence. Raises RuntimeError for invalid arguments."""
     for name, number in (("sequence_length", length), ("stride", stride)):
         if number < 1:
             raise RuntimeError(f"{reader}: {name}: expected a number from 1, got {number}")

@@ -22,21 +22,21 @@ _OF_RESIZE = (
 class VideoResize(Video):
     """Reads sequences of frames from videos as `readers.Video` does, and resizes them as `ndd.resize` does.
 
-    The size is given in exactly one way: `size`, or some of `resize_x` and `resize_y`, or `resize_shorter`, or
-    `resize_longer`. Frames are resized on the device of the reader. See `readers.Video` for what a sample is and where
-    videos come from, `ndd.resize` for the geometry and the filters.
+    Specify the size in exactly one way: `size`, `resize_x` and/or `resize_y`, `resize_shorter`, or `resize_longer`. Frames are
+    resized on the device of the reader. See `readers.Video` for the outputs and sources of videos, and `ndd.resize` for the
+    geometry and the filters.
 
     Args:
         sequence_length, stride, step, filenames, labels, file_root, file_list, file_list_frame_num: as in
             `readers.Video`.
         file_list_include_preceding_frame, pad_sequences, enable_frame_num, enable_timestamps, normalized: likewise.
         image_type, channels, skip_vfr_check, additional_decode_surfaces: likewise.
-        dtype: u8, or f32: what resizing gives before it is rounded.
-        size, resize_x, resize_y, resize_shorter, resize_longer, mode, max_size: how large the frames become.
-        resize_z: frames have no third axis; anything but 0 is an error.
+        dtype: u8, or f32 for resized values without rounding.
+        size, resize_x, resize_y, resize_shorter, resize_longer, mode, max_size: the size of the resized frames.
+        resize_z: frames have no third axis, so it must be 0.
         interp_type, mag_filter, min_filter, antialias, subpixel_scale: as in `ndd.resize`.
         roi_start, roi_end, roi_relative: the part of the frames that is resized.
-        minibatch_size, temp_buffer_hint: have no effect.
+        minibatch_size, temp_buffer_hint: accepted, without effect.
 
     Raises what `readers.Video` and `ndd.resize` raise.
 

@@ -17,40 +17,40 @@ from ndd.types import DALIImageType
 
 
 class Video(PlainVideo):
-    """Reads sequences of frames from videos as `readers.Video` does, with other rules for what lies beyond the end.
+    """Reads sequences of frames from videos as `readers.Video` does, with other rules at the end of a video.
 
-    A sequence takes `sequence_length * stride` frames, those behind its last one too. Where it is padded, one more is given
-    for each video than there are whole ones, as in DALI.
+    A sequence spans `sequence_length * stride` frames, including those after its last one. With padding, each video has one more
+    sequence than fit into it, as in DALI.
 
-    A sample is a video of `sequence_length` frames, u8 `[F, H, W, 3]`, layout "FHWC"; then, where there are labels, the
-    label, i32 `[1]`; then what `enable_frame_num` and `enable_timestamps` ask for. See `readers.Video` for where videos and
-    labels come from, and for what is beyond DALI: all codecs of FFmpeg on the CPU, variable frame rates, upright frames.
+    Outputs: `sequence_length` frames, u8 `[F, H, W, 3]`, layout "FHWC"; the label, i32 `[1]`, if the videos have labels; the
+    outputs of `enable_frame_num` and `enable_timestamps`. See `readers.Video` for the sources of videos and labels, and for the
+    features beyond DALI: all codecs of FFmpeg on the CPU, variable frame rates, upright frames.
 
     Args:
-        sequence_length: how many frames a sequence has.
-        stride: how far these are apart.
-        step: how far sequences begin apart; below 1: `sequence_length * stride`.
+        sequence_length: the number of frames of a sequence.
+        stride: the distance between the frames of a sequence.
+        step: the distance between the beginnings of sequences; below 1: `sequence_length * stride`.
         uniform_sample: one sequence for each video (or part of it): `sequence_length` frames spread evenly from its
-            first frame to its last, rounded to the nearest, half up. `stride`, `step` and `pad_mode` do not count.
-        pad_mode: what becomes of sequences that reach beyond the end: "none" leaves them out; "constant" fills in
-            `fill_value`, with -1 as number and timestamp; "edge" ("repeat") shows the last frame again; "reflect_101"
-            ("reflect") and "reflect_1001" ("symmetric") what a mirror in the last frame, or behind it, shows: also what is
-            before the part of a video that a list names.
+            first frame to its last, rounded to the nearest, half up. `stride`, `step` and `pad_mode` are ignored.
+        pad_mode: the treatment of sequences that extend beyond the end. "none" skips them; "constant" pads with `fill_value`, with
+            -1 as number and timestamp; "edge" ("repeat") repeats the last frame; "reflect_101" ("reflect") and "reflect_1001"
+            ("symmetric") reflect the frames at the last frame, without or with repeating it. Reflected frames may lie before the
+            part of a video that a list names.
         fill_value: one number, or red, green and blue.
-        filenames, labels, file_root, file_list: as in `readers.Video`; labels have to be as many as files.
-        file_list_format: start and end in a list are "timestamps" in seconds or "frames". Seconds are 32-bit numbers, cut
-            off to whole ticks of the video's time base: 0.9 is a little less and means, rounded down, the frame before the
-            one that is shown at 0.9; 0.9001 means that one.
-        file_list_rounding: what a moment between two frames means, or a number that is not whole:
-            "start_down_end_up", "start_up_end_down", "all_up" or "all_down". The end does not belong to the part.
+        filenames, labels, file_root, file_list: as in `readers.Video`; there must be as many labels as files.
+        file_list_format: start and end in a list are "timestamps" in seconds or "frames". Seconds are 32-bit numbers, truncated
+            to ticks of the video's time base: 0.9 is a little less and means, rounded down, the frame before the one that is shown
+            at 0.9; 0.9001 means that one.
+        file_list_rounding: the rounding of a time between two frames, or of a fractional number: "start_down_end_up",
+            "start_up_end_down", "all_up" or "all_down". The part does not include its end.
         file_list_include_end: accepted, without effect, as in DALI 2.4.0.
-        enable_frame_num: "scalar" (or True) gives the number of the first frame, i32 `[1]`, "sequence" those of all, i32
-            `[F]`.
-        enable_timestamps: gives when each frame is shown, in seconds after the first one of the video, f64 `[F]`.
-        image_type: RGB, or YCbCr: the numbers of the stream, chroma spread over the pixels.
+        enable_frame_num: "scalar" (or True): an output with the number of the first frame, i32 `[1]`; "sequence": with the
+            numbers of all frames, i32 `[F]`.
+        enable_timestamps: an output with the time of each frame, in seconds after the first frame of the video, f64 `[F]`.
+        image_type: RGB, or YCbCr: the values of the stream, with chroma upsampled.
 
-    Differences from DALI: a line with a start and no end goes to the end of the video, a negative or too large moment in
-    seconds is taken for what it says, and a label that is not a number is an error.
+    Differences from DALI: a line with a start and no end extends to the end of the video, a negative or too large time in
+    seconds is used as it is, and a label that is not a number is an error.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 

@@ -26,36 +26,37 @@ _BEHAVIOURS = ("empty", "skip", "error")
 
 
 class Webdataset(Reader):
-    """Reads tar archives of WebDataset and gives a tuple of components, 1-D, one for each entry of `ext`.
+    """Reads tar archives of WebDataset. Outputs: one component, 1-D, for each entry of `ext`.
 
     A component's file name is divided at the first dot of its last part: `a/17.seg.png` is the component `seg.png` of
-    the sample `a/17`. Files that follow each other and have the same sample name are one sample; a name that comes back
-    later begins a new one. Files whose names begin with a dot are left out; one without a dot is a sample of no
-    components.
+    the sample `a/17`. Consecutive files with the same sample name are one sample; if a name appears again later, a new sample
+    begins. Files whose names begin with a dot are skipped; a file without a dot is a sample without components.
 
     Args:
         paths: an archive, or a list of archives, which count as one, in the order of the list.
-        ext: the extension of each output, or several to choose from, as "jpg;png": the first file of the sample, in the
-            order of the archive, that has one of them.
-        case_sensitive_extensions: whether "JPG" is another extension than "jpg".
+        ext: the extension of each output, or several such as "jpg;png": the first file of the sample, in the order of the archive,
+            with one of them.
+        case_sensitive_extensions: distinguish "JPG" from "jpg".
         dtypes: the element type of each output, by default u8 for all. A component's size must be a multiple of it.
-        index_paths: the index of each archive, as DALI's `wds2idx` or `python -m ndd index` write it (v1.0 to v1.2).
-            None: one pass over the headers of the archive makes the index, which is kept from run to run
-            (`NDD_CACHE_DIR`).
-        missing_component_behavior: "empty" (or ""): a sample that lacks a component has `(0,)` in its place; "skip": it
-            does not exist; "error".
+        index_paths: the index of each archive, as written by DALI's `wds2idx` or `python -m ndd index` (v1.0 to v1.2). None:
+            one pass over the headers of the archive makes the index, which is cached between runs (`NDD_CACHE_DIR`).
+        missing_component_behavior: for a sample without one of the components. "empty" (or ""): an array of shape `(0,)`; "skip":
+            skip the sample; "error".
 
-    Differences from DALI: headers of pax are understood, so that names of any length are; an archive without samples
-    gives none (DALI: one empty sample), and an error if it is the only one; a hidden file that an archive begins with makes
-    no sample (DALI: an empty one, where there is no index); archives that end without their end mark, which were cut off, are
-    errors, as are sparse files, and a single block of zeros before other members; an extension that several outputs name
-    serves them all, also with "skip" (DALI 2.4.0: no sample is left); before each component its header is checked, so that
-    an archive that has changed, or the index of another one, is noticed; `shuffle_after_epoch` shuffles (in DALI 2.4.0 it
-    reads the same shard in stored order).
+    Differences from DALI:
 
-    Raises (when the first sample is asked for): RuntimeError for a missing or broken archive or index, not as many
-    indices as archives, wrong types or behaviours, a component whose size is no multiple of its type, more shards than
-    samples, no samples; at its batch for a component that is cut off or not where the index says.
+    * Headers of pax are read, so names may have any length.
+    * An archive without samples adds none (DALI: one empty sample), and is an error if it is the only one.
+    * A hidden file at the beginning of an archive is not a sample (DALI: an empty one, without an index).
+    * Truncated archives, which end without their end mark, are errors, as are sparse files, and a single block of zeros before
+      other members.
+    * An extension that several outputs name serves all of them, also with "skip" (DALI 2.4.0: no sample is left).
+    * The header before each component is checked, so a modified archive, or the index of another one, is an error.
+    * `shuffle_after_epoch` shuffles (in DALI 2.4.0 it reads the same shard in stored order).
+
+    Raises (at the first sample): RuntimeError for a missing or broken archive or index, a wrong number of indices, wrong types or
+    behaviours, a component whose size is not a multiple of its type, more shards than samples, or no samples. At its batch:
+    RuntimeError for a component that is truncated or not at the place in the index.
 
     >>> import io, ndd, pathlib, tarfile, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tar"
@@ -137,7 +138,7 @@ class Webdataset(Reader):
         sizes: np.ndarray,
         several: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets and sizes of the samples that there are, as `missing_component_behavior` says."""
+        """Offsets and sizes of the samples, after `missing_component_behavior`."""
         missing = sizes < 0
         if behaviour == "error" and missing.any():
             number, output = np.argwhere(missing)[0].tolist()
@@ -157,7 +158,7 @@ class Webdataset(Reader):
             number, output = np.argwhere(several)[0].tolist()
             warnings.warn(
                 f"{self._display}: {without_secrets(path)} record {number}: several components match {entries[output]!r}: the "
-                f"first in the archive is taken (so in {int(several.any(axis=1).sum())} samples of this archive)",
+                f"first in the archive is used (in {int(several.any(axis=1).sum())} samples of this archive)",
                 UserWarning,
                 stacklevel=2,
             )
@@ -168,7 +169,7 @@ class Webdataset(Reader):
 
 
 class _Samples(ContainerStore):
-    """Offsets and sizes are `[N, outputs]`; a size of -1: there is no such component."""
+    """Offsets and sizes are `[N, outputs]`; a size of -1 is a missing component."""
 
     def __init__(
         self,
@@ -185,7 +186,7 @@ class _Samples(ContainerStore):
         """Several samples of one archive, each component with the header before it."""
         sizes = self.sizes[numbers].ravel()
         present = np.flatnonzero(sizes >= 0)
-        # In the order of the archive, which is not that of the outputs.
+        # In the order of the archive, which may differ from that of the outputs.
         present = present[np.argsort(self.offsets[numbers].ravel()[present], kind="stable")]
         data, starts = np.empty(0, np.uint8), np.zeros(len(sizes), np.int64)
         wrong: dict[int, Exception] = {}
@@ -198,12 +199,12 @@ class _Samples(ContainerStore):
             faults.setdefault(place // len(self._kinds), wrong[place])
         firsts, counts = (part.reshape(len(numbers), -1) for part in (starts, np.maximum(sizes, 0)))
         columns = [_column(data, firsts[:, k], counts[:, k], kind) for k, kind in enumerate(self._kinds)]
-        return Records.found(columns, faults)
+        return Records.from_columns(columns, faults)
 
     def _components(
         self, container: int, offsets: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, dict[int, Exception]]:
-        """The bytes of some components, as u8 data and where each begins in it; and those that are not there."""
+        """The bytes of some components, as u8 data with the offset of each; and the missing ones."""
         data, starts, failed = self.packed(container, offsets - BLOCK, sizes + BLOCK)
         good = np.ones(len(starts), bool)
         good[list(failed)] = False
@@ -228,7 +229,7 @@ def _column(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, kind: np.dt
 
 
 def _types(reader: str, dtypes: Any) -> list[DType]:
-    """The element types that `dtypes` names; RuntimeError for a type that is not numeric."""
+    """The element types in `dtypes`. Raises RuntimeError for a type that is not numeric."""
     listed = [] if dtypes is None else dtypes if isinstance(dtypes, list | tuple) else [dtypes]
     types = []
     for kind in listed:
@@ -242,13 +243,13 @@ def _types(reader: str, dtypes: Any) -> list[DType]:
 
 
 def component_of(name: str) -> tuple[str, str | None]:
-    """The sample's name and the extension of a file; None without a dot."""
+    """The sample's name and the extension of a file; the extension is None without a dot."""
     dot = name.find(".", name.rfind("/") + 1)
     return (name, None) if dot < 0 else (name[:dot], name[dot + 1 :])
 
 
 def is_hidden(sample: str) -> bool:
-    """Whether there is nothing before the dot of a file name."""
+    """Whether a file name begins with a dot."""
     return not sample or sample.endswith("/")
 
 
@@ -269,7 +270,7 @@ def scan_archive(path: str, report: Callable[[int, int], None] = lambda done, to
 
 def _table(count: int, components: list[tuple[int, str, int, int]]) -> Index:
     """Components in columns: the number of their sample, of their extension (in `extensions`, joined by zero bytes),
-    offset and size; and how many samples there are."""
+    offset and size; and the number of samples."""
     known: dict[str, int] = {}
     extensions = [known.setdefault(extension, len(known)) for _, extension, _, _ in components]
     numbers = np.array([(sample, offset, size) for sample, _, offset, size in components], np.int64).reshape(-1, 3)
@@ -284,17 +285,17 @@ def _table(count: int, components: list[tuple[int, str, int, int]]) -> Index:
 
 
 def _is_of(index: Index, size: int) -> bool:
-    """Whether an index can be that of an archive of this size."""
+    """Whether an index is plausible for an archive of this size."""
     return _is_table(index, size // BLOCK) and all_inside(index["offset"], index["size"], size)
 
 
 def _lists_samples(index: Index, size: int) -> bool:
-    """Whether an index is one that a text of this size lists."""
+    """Whether an index file of this size can list these components."""
     return _is_table(index, size) and all(all_within(index[name], 0, MOST_BYTES) for name in ("offset", "size"))
 
 
 def _is_table(index: Index, most: int) -> bool:
-    """Whether an index is such a table, of at most so many samples and components."""
+    """Whether an index is such a table, within these numbers of samples and components."""
     if not has_columns(
         index, count="int64 1", sample="int64 c", offset="int64 c", size="int64 c", extension="int32 c",
         extensions="uint8 b",
@@ -314,8 +315,7 @@ def _is_table(index: Index, most: int) -> bool:
 
 
 def _chosen(index: Index, entries: list[str], case: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Offsets and sizes `[samples, outputs]` of the components wanted, -1 where there is none; and whether there are
-    several."""
+    """Offsets and sizes `[samples, outputs]` of the selected components, -1 for a missing one; and whether several match."""
     count = int(index["count"][0])
     known = index["extensions"].tobytes().decode(errors="surrogateescape").split("\0")
     offsets, sizes = (np.full((count, len(entries)), -1, np.int64) for _ in range(2))
@@ -333,7 +333,7 @@ def _chosen(index: Index, entries: list[str], case: bool) -> tuple[np.ndarray, n
 
 
 def _listed_samples(reader: str, path: str) -> Index:
-    """What an index lists. RuntimeError, with file and line, for a broken one."""
+    """The components in an index. Raises RuntimeError, with file and line, for a broken one."""
 
     def fault(line: int, text: str) -> RuntimeError:
         return RuntimeError(f'{reader}: Malformed index file at "{path}" line {line}: {text}')

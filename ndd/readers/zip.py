@@ -22,10 +22,10 @@ from ndd.readers.stores.zip_members import ZipMembers
 
 
 class Zip(Reader):
-    """Reads files in zip archives and gives pairs of (bytes as u8 `[size]`, label as i32 `[1]`), as `File` does of a folder.
+    """Reads files in zip archives, as `File` reads a folder. Outputs: the bytes as u8 `[size]`, and the label as i32 `[1]`.
 
     Each folder of the archive is a class. Folders are sorted by name and numbered from 0 (also hidden and empty ones; those
-    that `dir_filters` leaves out are not counted), files are sorted by name within them. Deeper folders and files beside the
+    that `dir_filters` excludes are not counted); files are sorted by name within them. Deeper folders and files beside the
     folders are ignored; in an archive without folders all files have label 0. Several archives count as one.
 
     Stored and deflated members can be read, in any order, without unpacking the archive; their CRC is checked.
@@ -34,10 +34,10 @@ class Zip(Reader):
         path: an archive, a folder (its `*.zip`, and those one level below, sorted by name), or a list of them; URLs as well.
         file_root: the folder in the archive whose folders are the classes, as "train" or "photos/train". Default: its root.
         case_sensitive_filter: match the filters with case.
-        dir_filters, file_filters: glob pattern or list of them; a name needs to match one.
+        dir_filters, file_filters: a glob pattern or a list of patterns; a name must match one of them.
 
-    Raises (when the first sample is asked for): RuntimeError for a missing or broken archive, no files, more shards than
-    samples; at its batch for a member that is damaged, encrypted or compressed in another way.
+    Raises (at the first sample): RuntimeError for a missing or broken archive, no files, or more shards than samples. At its
+    batch: RuntimeError for a member that is damaged, encrypted or compressed by another method.
 
     >>> import ndd, pathlib, tempfile, zipfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.zip"
@@ -92,7 +92,7 @@ class Zip(Reader):
         return ZipMembers(archives, rows, classes)
 
     def _members(self, archive: str) -> list[tuple[zipfile.ZipInfo, int]]:
-        """The members, and where the next member begins after each."""
+        """The members of an archive, each with the offset of the next one."""
         try:
             with SeekableFile(archive) as file, zipfile.ZipFile(file) as opened:
                 listed, start = opened.infolist(), opened.start_dir

@@ -5,7 +5,7 @@
         images, labels = recipe(jpegs, labels)
 
 A call with settings gives a `Recipe`, which is called with batches. Batches beyond those that it takes, such as labels, are
-returned unchanged behind its results. `print(recipe)` shows the steps: copy them to change them. Recipes can be pickled.
+returned unchanged after its results. `print(recipe)` shows the steps: copy them to change them. Recipes can be pickled.
 `@ndd.recipes.recipe` makes a recipe of a function of your own.
 
 Random recipes draw from `rng`, an `ndd.random.RNG`; by default from the thread's generator, which `ndd.random.set_seed` seeds.

@@ -48,7 +48,7 @@ def _largest(x, out, first):
 
 @kernel
 def _split(extents, last):
-    """The sample as outer, rows and inner, where run `last` is to be reduced and those behind it have been."""
+    """The sample as outer, rows and inner, where run `last` is to be reduced and those after it have been."""
     outer, inner = np.int64(1), np.int64(1)
     for run in range(last):
         outer *= extents[run]
@@ -124,8 +124,8 @@ for _function in _OF_RUNS.values():
 
 
 def reducing(kind: str, finish: str, source: np.dtype, result: np.dtype, runs: int) -> partial[None]:
-    """The kernel `f(x, out, ddof)` for so many runs of neighbouring reduced axes; with `extents` behind `out` for several of them,
-    and a mean behind `x` for deviations. `kind` is accumulated and made into results as `finish` says, for elements of these
+    """The kernel `f(x, out, ddof)` for this many runs of neighbouring reduced axes; with `extents` behind `out` for several of
+    them, and a mean after `x` for deviations. `kind` is accumulated and made into results as `finish` says, for elements of these
     types."""
     chosen = (_OF_SAMPLES if runs == 1 else _OF_RUNS)[kind]
     numbers = further(kind, source, accumulator(kind, source, result))

@@ -1,4 +1,4 @@
-"""What all reductions share: which axes, what comes out, and how samples are reduced.
+"""The common part of all reductions: the axes, the output, and how samples are reduced.
 
 A new one is a file such as `max.py` and a line in `_COMPUTED`. Where none of the sums and extremes that are accumulated
 makes it, it takes a kind of its own too: in `KERNELS` and the functions below it in `_cpu/reduction.py`, and a KIND in `reduce.cu`.

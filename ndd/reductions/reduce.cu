@@ -31,7 +31,7 @@ struct Moments {
 inline Moments operator+(Moments a, Moments b) { return {a.first + b.first, a.second + b.second}; }
 inline Moments fresh(const volatile Moments* p) { return {p->first, p->second}; }
 #endif
-template <class T> T fresh(const volatile T* p) { return *p; }  // what other blocks have written, past the cache
+template <class T> T fresh(const volatile T* p) { return *p; }  // the value that other blocks have written, not a cached one
 
 #if FROM_INPUT && KIND == KIND_DEVIATION
 inline double mean_at(const Sample& s, long long o, long long i, long long flat) {

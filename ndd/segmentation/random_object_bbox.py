@@ -50,7 +50,7 @@ def random_object_bbox(
     Args:
         input: labels: 8, 16 or 32-bit integers or bool, of any rank. An axis of channels counts as any other.
         foreground_prob: probability of an object; else the box is the whole mask.
-        background: the label that is no object. Default: 0, or if `classes` has it the next lower number that is free.
+        background: the label that is not an object. Default: 0, or if `classes` has it the next lower number that is free.
         classes: labels of objects. Default: all but `background`.
         class_weights: how likely each class is, relative to each other, in the order of `classes`; without `classes`
             those of the labels 1, 2, .... Default: all alike.
@@ -369,7 +369,7 @@ def _(row, background):
 
 @kernel
 def _find_runs(row, background, i, start, end, parent, labels):
-    """The runs of a line, from number `i` on; the number behind them."""
+    """The runs of a line, from number `i` on; the number after them."""
     last = background
     for x in range(row.size):
         value = np.int32(row[x])

@@ -25,7 +25,7 @@ def select_masks(mask_ids, polygons, vertices, /, *, reindex_masks: bool = False
         reindex_masks: the objects get the numbers 0, 1, ... in the order of `mask_ids`.
 
     Two results: the chosen polygons, int32 (Q, 3), in the order of `mask_ids` and for each object as they came; their
-    vertices behind each other, (W, d). With the box numbers that `random_bbox_crop(output_bbox_indices=True)` gives as
+    vertices one after the other, (W, d). With the box numbers that `random_bbox_crop(output_bbox_indices=True)` gives as
     `mask_ids`, boxes and polygons stay together; an object without polygons cannot be chosen. Of an object with several
     polygons all are given (DALI 2.4.0 loses all but the last).
 
@@ -165,7 +165,7 @@ def _slot(table, mask, ids, start, number):
 
 @kernel
 def gather(picked, places, points, out, itemsize, width):
-    """The vertices of the picked polygons behind each other; arrays of bytes."""
+    """The vertices of the picked polygons one after the other; arrays of bytes."""
     at = 0
     for k in range(len(picked)):
         start, size = places[k] * itemsize, np.int64(picked[k, 2] - picked[k, 1]) * width * itemsize

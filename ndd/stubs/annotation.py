@@ -37,7 +37,7 @@ class Names:
         return here
 
     def of(self, kind: type) -> str:
-        """What a class is called here."""
+        """The name of a class here."""
         first, _, rest = kind.__qualname__.partition(".")
         if kind.__module__ == "builtins":
             local = self.add("builtins", first, f"_{first}") if first in self._shadowed else first

@@ -98,7 +98,7 @@ def _fixed(p: inspect.Parameter, value: Any, options: list[str] | None, names: N
 
 
 def _added(p: inspect.Parameter, operator: Any, names: Names, batch: bool) -> inspect.Parameter:
-    """What every operator takes besides its own arguments."""
+    """The arguments of every operator besides its own."""
     if p.name == "batch_size":
         if _batch_only(operator):
             return p.replace(annotation="int", default=_EMPTY)

@@ -1,4 +1,4 @@
-"""What the parts of `ndd.Targets` may be: looked at at once if they are there, else when they are."""
+"""The checks of the parts of `ndd.Targets`: at once if their values exist, else when they do."""
 
 from __future__ import annotations
 

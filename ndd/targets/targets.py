@@ -75,7 +75,8 @@ class Targets:
     back. In a notebook it shows its images with all the rest drawn over them (`ndd.picture`).
 
     Raises ValueError for other layouts and formats, and for masks that are not as large as their image; RuntimeError for
-    another number of labels, rows or points than of boxes: at once if both are there, else when the values are asked for.
+    another number of labels, rows or points than of boxes: at once if both are there, else when the values are asked for;
+    TypeError for an entry of `extra` that has the name of a part or a method.
 
     >>> import ndd, numpy as np
     >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
@@ -168,7 +169,10 @@ class Targets:
 
     def to_tv_tensors(self) -> Any:
         """A pair (Image, dict) of `torchvision.tv_tensors` for each sample: a list of a batch. The dict has "boxes" in the
-        targets' format and in pixels, "masks", "semantic", "points" and tensors of the rest, by their names. Needs torchvision."""
+        targets' format and in pixels, "masks", "semantic", "points" and tensors of the rest, by their names. Needs torchvision.
+
+        Raises ValueError for an unknown format, ImportError without torchvision.
+        """
         return tv_tensors.samples_of(self.convert(normalized=False))
 
     @classmethod
@@ -198,7 +202,10 @@ class Targets:
 
     def to_coco(self) -> Any:
         """A list of COCO's dictionaries for each sample: a list of lists of a batch. "area" is that of the mask, or of the box;
-        masks are runs {"size", "counts"}, not compressed, down the columns."""
+        masks are runs {"size", "counts"}, not compressed, down the columns.
+
+        Raises TypeError without boxes, ValueError for boxes of an unknown format.
+        """
         return coco.annotations_of(self.convert(format="xywh", normalized=False))
 
     def convert(self, *, format: str | None = None, normalized: bool | None = None) -> Targets:
@@ -207,6 +214,8 @@ class Targets:
         Args:
             format: "xyxy", "xywh" or "cxcywh".
             normalized: True for fractions of width and height, False for pixels.
+
+        Raises ValueError for an unknown format.
         """
         if format is not None and format not in FORMATS:
             raise ValueError(
@@ -215,7 +224,7 @@ class Targets:
         target = self.format if format is None else format, self.normalized if normalized is None else normalized
         if target == (self.format, self.normalized) or (self.boxes is None and self.points is None):
             return self._with(format=target[0], normalized=target[1])
-        return self._following(flip_motion(self.images), None, made=target)
+        return self._following(flip_motion(self.images), None, box_format=target)
 
     def sanitize(self, *, min_size: float = 1.0, min_area: float = 1.0) -> Targets:
         """Boxes cut off at the border of the image, and dropped with what belongs to them where a side is below `min_size`, or
@@ -286,6 +295,8 @@ class Targets:
         Args:
             rng: an `ndd.random.RNG`; without it the thread's default one.
             **how: arguments of `ndd.random_bbox_crop`, such as `thresholds`, `scaling` and `aspect_ratio`.
+
+        Raises TypeError without boxes.
         """
         if self.boxes is None:
             raise TypeError("Targets.random_crop: expected `boxes`, by which windows are chosen, got none: use `crop`")
@@ -306,6 +317,8 @@ class Targets:
         Args:
             remove_threshold: 0 to 1, the least share of a box's area that keeps it.
             **how: arguments of `ndd.resize`, such as `size` or `resize_shorter`.
+
+        Raises TypeError for arguments of `ndd.resize` that boxes and masks cannot follow.
         """
         _refuse("resize", how, ("save_attrs",), "it gives images and what belongs to them: read their shapes before")
         where = {k: v for k, v in how.items() if k in _RESIZES}
@@ -384,10 +397,10 @@ class Targets:
         return left._with(images=images(self.images), **moved)
 
     def _following(
-        self, motion: Any, remove_threshold: float | None, made: tuple[str, bool] | None = None, **least: float
+        self, motion: Any, remove_threshold: float | None, box_format: tuple[str, bool] | None = None, **least: float
     ) -> Targets:
         """Boxes and points after a motion, without those that have left, and what belongs to the ones that stay."""
-        format, normalized = made or (self.format, self.normalized)
+        format, normalized = box_format or (self.format, self.normalized)
         left, how = self, {"normalized": self.normalized, "made_normalized": normalized}
         if self.boxes is not None:
             formats = {"format": self.format, "made_format": format, "remove_threshold": remove_threshold}

@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,6 +34,18 @@ class Treated:
     canvas_size: tuple[int, int] = (0, 0)
     format: str = "XYXY"
     clamping_mode: str | None = "soft"
+
+
+class Fills(NamedTuple):
+    """The fill values of the outside of `ndd.Targets`: of their images, and of their masks."""
+
+    images: Any
+    masks: Any = None
+
+    @classmethod
+    def of(cls, fill: Any) -> Fills:
+        """Two fills, or one of images beside masks that get 0."""
+        return fill if isinstance(fill, cls) else cls(fill)
 
 
 def tv_tensors() -> Any:
@@ -106,7 +118,7 @@ def count_of(value: Any) -> int | None:
 
 def per_sample(value: Any, count: int | None, axes: int = 0) -> Any:
     """A parameter as ndd's operators take it. For a batch of `count` samples an array or a tensor whose first axis is as long
-    has a value for each of them; if one value is always a vector (`axes` 1), only with another axis behind that."""
+    has a value for each of them; if one value is always a vector (`axes` 1), only with another axis after that."""
     if isinstance(value, ndd.Batch) or value is None:
         return value
     if isinstance(value, torch.Tensor):

@@ -49,7 +49,7 @@ class Rows:
     def __init__(self, n: int, input: Operand | None, arguments: dict[str, Any]):
         self.n = n
         self.input = input
-        self._given = arguments
+        self._arguments = arguments
         self.counts: np.ndarray | None = None
         if input is not None and (input.layout or "")[:1] == "F":
             self.counts = input.shapes[:, 0]
@@ -66,8 +66,8 @@ class Rows:
         return counts
 
     def values(self, name: str, axes: int | None = 1) -> np.ndarray:
-        """An argument as float32 [R, ...], with `axes` axes behind the rows (None: any number)."""
-        value = self._given[name]
+        """An argument as float32 [R, ...], with `axes` axes after the rows (None: any number)."""
+        value = self._arguments[name]
         if not value.varies:
             numbers = value.constant[None]
         elif _framed(value):
@@ -102,13 +102,13 @@ class Rows:
 
     def angles(self, name: str) -> np.ndarray:
         """An argument of one number for each row, in degrees, as radians [R]."""
-        numbers = self.values(name, 0) if _framed(self._given[name]) else self.vectors(name, 1)[:, 0]
+        numbers = self.values(name, 0) if _framed(self._arguments[name]) else self.vectors(name, 1)[:, 0]
         return radians(numbers)
 
     def about(self, linear: np.ndarray) -> np.ndarray:
         """A linear map [R, d, d] that leaves `center` where it is (default: the origin)."""
         d = linear.shape[-1]
-        if self._given["center"] is None:
+        if self._arguments["center"] is None:
             return affine(linear, np.zeros((1, d), np.float32))
         center = self.vectors("center", d)
         return affine(linear, center - (linear * center[:, None]).sum(axis=2, dtype=np.float32))
@@ -147,9 +147,10 @@ def _framed(value: Any) -> bool:
 
 
 def makes_maps(op: Any) -> Callable[[Callable[..., np.ndarray]], Any]:
-    """What computes an operator of this package: `f(rows, **arguments)` gives its own maps, float32 [R, d, d + 1]."""
+    """Registers the function of an operator of this package: `f(rows, **arguments)` returns its maps, float32 [R, d, d + 1]."""
 
     def hook(function: Callable[..., np.ndarray]) -> None:
+        # NumPy multiplies the matrices of the whole batch in one call: they have a few numbers each.
         @op.batch
         def _(call: Any, input: Any, *, reverse_order: bool, **arguments: Any) -> Any:
             rows = Rows(call.n, input, {k: v for k, v in arguments.items() if isinstance(v, Values | None)})

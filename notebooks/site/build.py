@@ -30,7 +30,7 @@ def main() -> int:
     shutil.rmtree(_OUT, ignore_errors=True)
     gallery = Gallery()
     reference = Reference(_torchvision_names(), gallery.figure)
-    for path, content in _made(reference, gallery).items():
+    for path, content in _files(reference, gallery).items():
         file = _OUT / "pages" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -44,19 +44,35 @@ def main() -> int:
     for path in lost:
         print(f"no entry in the navigation: {path}", file=sys.stderr)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "-f", str(_OUT / "mkdocs.yml")]
-    return subprocess.run(command, check=False).returncode or int(bool(gallery.failed or lost))
+    built = subprocess.run(command, check=False).returncode
+    broken = [] if built else _broken(_OUT / "html")
+    for link in broken:
+        print(f"broken: {link}", file=sys.stderr)
+    return built or int(bool(gallery.failed or lost or broken))
+
+
+def _broken(html: Path) -> list[str]:
+    """Links and pictures that lead to no file. The generator checks Markdown, not HTML in it, and a server forgives too many `..`
+    at its root."""
+    broken = []
+    for page in html.rglob("index.html"):
+        for link in set(re.findall(r'(?:src|href)="([^"#?:]+)["#?]', page.read_text(encoding="utf-8"))):
+            path = (page.parent / link).resolve()
+            if not (path.is_relative_to(html.resolve()) and path.exists()):
+                broken.append(f"{page.relative_to(html)}: {link}")
+    return broken
 
 
 def _pages(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in folder.rglob("*.md")]
 
 
-def _made(reference: Reference, gallery: Gallery) -> dict[str, str | bytes]:
+def _files(reference: Reference, gallery: Gallery) -> dict[str, str | bytes]:
     """All files of the site by path: text pages, notebooks, the reference, pictures."""
     files: dict[str, str | bytes] = {path: (_DOCS / path).read_text(encoding="utf-8") for path in _pages(_DOCS)}
     files["gallery.md"] = files["gallery.md"].replace("<!-- tiles -->", _tiles(reference, gallery))
     files["operators.md"] = re.sub(
-        r"\[`([\w.]+)`\]\(\.\./ndd/[^)]*\)", lambda found: _entry_link(found[1], reference), files["operators.md"]
+        r"\[`([\w.]+)`\]\(\.\./ndd/[^)]*\)", lambda match: _entry_link(match[1], reference), files["operators.md"]
     )
     for stem in _NOTEBOOKS:
         files[f"{stem}.md"] = notebook_page(_DOCS / f"{stem}.ipynb")
@@ -71,12 +87,14 @@ def _linked(path: str, content: str | bytes) -> str | bytes:
     """Links to notebooks lead to their pages, pictures are found from there; the repository's own files have no links."""
     if not isinstance(content, str):
         return content
-    content = re.sub(r"<!-- docstring: ([\w.]+) -->", lambda found: _docstring(found[1]), content)
-    content = re.sub(r"<!-- text: ([\w./]+) -->", lambda found: _without_title(found[1]), content)
+    # Comments that stand in one column would lie beyond the edge of the page.
+    content = re.sub(r"(?s)```python\n.*?```", lambda found: re.sub(r"(?m)(?<=\S) {3,}# ", "  # ", found[0]), content)
+    content = re.sub(r"<!-- docstring: ([\w.]+) -->", lambda match: _docstring(match[1]), content)
+    content = re.sub(r"<!-- text: ([\w./]+) -->", lambda match: _without_title(match[1]), content)
     content = re.sub(r"\[([^\]]+)\]\((?:\.\./)+(?:\.github|ndd|README)[^)]*\)", r"\1", content)
     content = re.sub(r"(\]\((?!https?:)[^)\s]*?)\.ipynb\)(?!\{ \.download)", r"\1.md)", content)
-    depth = path.count("/") + (not path.endswith("index.md"))
-    return content.replace('src="/gallery/', f'src="{"../" * depth}gallery/')
+    # The generator changes `src` from the place of the Markdown file to that of the page.
+    return content.replace('src="/gallery/', f'src="{"../" * path.count("/")}gallery/')
 
 
 def _docstring(module: str) -> str:
@@ -98,9 +116,7 @@ def _tiles(reference: Reference, gallery: Gallery) -> str:
     parts = []
     for page, entries in reference.pages.items():
         names = [path.removeprefix("ndd.") for path, _ in entries]
-        tiles = [
-            gallery.thumbnail(name, f"../reference/{page}/#ndd.{name}") for name in names if name in gallery.figures
-        ]
+        tiles = [gallery.thumbnail(name, f"reference/{page}/#ndd.{name}") for name in names if name in gallery.figures]
         if tiles:
             parts.append(f"## {reference.titles[page]}\n")
             parts.append('<div class="tiles">' + "".join(tiles).replace("\n", "") + "</div>\n")

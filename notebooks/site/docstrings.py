@@ -7,6 +7,7 @@ import inspect
 import operator
 import re
 import sys
+import textwrap
 import types
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,7 +78,7 @@ def _lists_apart(paragraph: str) -> str:
 
 
 def signature_text(name: str, function: Any) -> str:
-    """The signature, on one line where that is short, else with a line for each parameter."""
+    """The signature, on one line where that is short, else on several."""
     signature = signature_of(function)
     if signature is None:
         return name
@@ -97,7 +98,11 @@ def signature_text(name: str, function: Any) -> str:
         if parameter.kind is parameter.POSITIONAL_ONLY and (last or parameters[i + 1].kind is not parameter.kind):
             words.append("/")
     line = f"{name}({', '.join(words)})"
-    return line if len(line) <= 88 else f"{name}(\n" + "".join(f"    {word},\n" for word in words) + ")"
+    if len(line) <= 88:
+        return line
+    # A line for each of twenty parameters would push the text off the screen; the table below has them one by one.
+    filled = textwrap.wrap(", ".join(words) + ",", 84, break_long_words=False, break_on_hyphens=False)
+    return f"{name}(\n" + "".join(f"    {part}\n" for part in filled) + ")"
 
 
 def _parameter(parameter: inspect.Parameter) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from docstrings import argument_table, parsed, signature_of, signature_text, value_text
+from errors import WHEN, errors_of
 
 import ndd
 from ndd._operator import Operator, all_operators
@@ -92,7 +93,9 @@ class Reference:
 
     def index(self) -> str:
         """The page with all names."""
-        parts = ["# Reference\n\nEvery public name. Press <kbd>/</kbd> to search.\n"]
+        parts = [
+            "# Reference\n\nEvery public name. Press <kbd>/</kbd> to search. [Errors](#errors) says when errors are raised.\n"
+        ]
         for page, entries in self.pages.items():
             rows = [
                 f"| [`{path}`]({page}.md#{path}) | {_sentence(thing)} |"
@@ -103,7 +106,7 @@ class Reference:
                 parts.append(
                     f"## [{self.titles[page]}]({page}.md)\n\n| name | |\n| --- | --- |\n" + "\n".join(rows) + "\n"
                 )
-        return "\n".join(parts)
+        return "\n".join([*parts, WHEN])
 
     def page(self, page: str) -> str:
         """The page of one module or family."""
@@ -130,7 +133,7 @@ class Reference:
         same = self._documented_elsewhere(thing)
         if same and same != path:
             return parts[0] + f"\nThe same as [`{same}`]({self.place[same]}.md#{same}).\n"
-        parts += [self._facts(path, thing), *self._described(path, thing)]
+        parts += [self._facts(path, thing), *self._described(path, thing, self.place[path])]
         if isinstance(thing, type) and issubclass(thing, enum.Enum):
             parts.append("One of " + ", ".join(f"`{name}`" for name in thing.__members__) + ".\n")
         elif isinstance(thing, type):
@@ -158,15 +161,14 @@ class Reference:
             facts.append(f"**torchvision** {self.torchvision[short]}")
         return f"{' · '.join(facts)}\n{{ .facts }}\n" if facts else ""
 
-    def _described(self, path: str, thing: Any, owner: Any = None) -> Iterator[str]:
+    def _described(self, path: str, thing: Any, page: str, owner: Any = None) -> Iterator[str]:
         doc = parsed(thing)
         if signature_of(thing) is not None:
             yield f"```python\n{signature_text(path, thing)}\n```\n"
         yield self.figure(path.removeprefix("ndd.")) + "\n"
         yield doc.text + "\n"
         yield argument_table(thing, doc, owner)
-        if doc.errors:
-            yield f"**Errors.** {doc.errors}\n"
+        yield errors_of(thing, page)
         if doc.example:
             yield f"```pycon\n{doc.example}\n```\n"
 
@@ -174,35 +176,36 @@ class Reference:
         anchor = f"{path}.{name}"
         head = f"### {name} {{ #{anchor} }}\n"
         if isinstance(member, property) or not callable(member):
-            return head + "\n" + parsed(member.fget if isinstance(member, property) else member).text + "\n"
-        return "\n".join([head, *(part for part in self._described(anchor, member, owner) if part.strip())])
+            doc = parsed(member.fget if isinstance(member, property) else member)
+            return "\n".join([head, doc.text + "\n", errors_of(member, "")])
+        return "\n".join([head, *(part for part in self._described(anchor, member, "", owner) if part.strip())])
 
 
 def _modules() -> Iterator[str]:
     """The public modules below `ndd`, by their dotted paths."""
-    for found in pkgutil.iter_modules(ndd.__path__):
-        if found.name not in _LATE and found.name not in ndd.__all__:
+    for info in pkgutil.iter_modules(ndd.__path__):
+        if info.name not in _LATE and info.name not in ndd.__all__:
             continue
-        path = f"ndd.{found.name}"
+        path = f"ndd.{info.name}"
         module = importlib.import_module(path)
-        if isinstance(getattr(ndd, found.name, module), types.ModuleType):
+        if isinstance(getattr(ndd, info.name, module), types.ModuleType):
             yield path
-            if found.ispkg:
+            if info.ispkg:
                 yield from _inner(module, path)
 
 
 def _inner(module: types.ModuleType, path: str) -> Iterator[str]:
-    for found in pkgutil.iter_modules(module.__path__):
-        inner = f"{path}.{found.name}"
-        public = found.name in getattr(module, "__all__", ()) or found.ispkg
-        if public and not found.name.startswith("_") and found.name not in ("formats", "stores", "sampling", "jpeg"):
+    for info in pkgutil.iter_modules(module.__path__):
+        inner = f"{path}.{info.name}"
+        public = info.name in getattr(module, "__all__", ()) or info.ispkg
+        if public and not info.name.startswith("_") and info.name not in ("formats", "stores", "sampling", "jpeg"):
             try:
                 loaded = importlib.import_module(inner)
             except ImportError:
                 continue
-            if isinstance(getattr(module, found.name, loaded), types.ModuleType) and getattr(loaded, "__all__", None):
+            if isinstance(getattr(module, info.name, loaded), types.ModuleType) and getattr(loaded, "__all__", None):
                 yield inner
-                if found.ispkg:
+                if info.ispkg:
                     yield from _inner(loaded, inner)
 
 

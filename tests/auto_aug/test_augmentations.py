@@ -27,15 +27,15 @@ def pictures(n=2 * BINS, frames=None, seed=0):
     import cv2
 
     random = np.random.default_rng(seed)
-    found = []
+    result = []
     for i in range(n):
         noise = random.integers(0, 256, (frames or 1, 12 + i % 5, 17 + i % 3, 3), np.uint8)
         soft = np.stack([cv2.GaussianBlur(f, (0, 0), 1.0) for f in noise]).astype(np.float32)
         picture = np.clip(soft * random.uniform(0.5, 2) + random.integers(-60, 60), 0, 255).astype(np.uint8)
-        found.append(picture if frames else picture[0])
-    found[-1][...] = 77  # of a single value
-    found[0][..., 0] = 9
-    return found
+        result.append(picture if frames else picture[0])
+    result[-1][...] = 77  # of a single value
+    result[0][..., 0] = 9
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +84,10 @@ def test_every_magnitude_is_as_in_dali(dali_modules, name):
     batch = ndd.batch(images, layout="HWC")
     for own, their, wanted in zip(suite(name), theirs, expected, strict=True):
         assert own.name == their.name
-        found = of_ndd(own, batch, shapes)
-        assert found.dtype == ndd.uint8
-        assert found.layout == "HWC"
-        compare(own.name, found, wanted)
+        result = of_ndd(own, batch, shapes)
+        assert result.dtype == ndd.uint8
+        assert result.layout == "HWC"
+        compare(own.name, result, wanted)
 
 
 @pytest.mark.oracle
@@ -101,8 +101,8 @@ def test_videos_are_as_in_dali(dali_modules):
         compare(own.name, of_ndd(own, batch, shapes), wanted)
 
 
-def compare(name, found, expected):
-    for i, (a, b) in enumerate(zip(found.tensors, expected, strict=True)):
+def compare(name, result, expected):
+    for i, (a, b) in enumerate(zip(result.tensors, expected, strict=True)):
         apart = np.abs(np.asarray(a).astype(int) - b.astype(int))
         most, share = (1, 0.002) if name == "rotate" else (0, 0)  # a cosine's last bit
         assert apart.max() <= most, f"{name}, bin {EACH_BIN[i]}, sign {SIGNS[i]}: {apart.max()}"
@@ -117,10 +117,10 @@ def test_a_gpu_gives_the_same(emulated_gpu, layout):
     policy = auto_augment.get_image_net_policy().augmentations
     for augmentation in [*rand_augment.get_rand_augment_suite(), policy["invert"], policy["solarize_add"]]:
         before = len(emulated_gpu.launches)
-        found = of_ndd(augmentation, batch.gpu(), shapes)
-        assert found.device.device_type == "gpu"
+        result = of_ndd(augmentation, batch.gpu(), shapes)
+        assert result.device.device_type == "gpu"
         wanted = of_ndd(augmentation, batch, shapes)
-        pairs = zip(found.cpu().tensors, wanted.tensors, strict=True)
+        pairs = zip(result.cpu().tensors, wanted.tensors, strict=True)
         apart = np.concatenate([np.asarray(a).ravel().astype(int) - np.asarray(b).ravel() for a, b in pairs])
         assert np.abs(apart).max() <= 1, augmentation.name
         assert (apart != 0).mean() <= 0.01, augmentation.name  # steep edges, small images
@@ -136,11 +136,11 @@ def test_without_a_fill_value_the_border_is_repeated(emulated_gpu, device):
     for named, border in (({"fill_value": None}, image[:, :1]), ({"fill_value": 5}, 5), ({}, 128)):
         wanted = np.roll(image, 3, axis=1)
         wanted[:, :3] = border
-        for found in (
+        for result in (
             moved(batch, magnitude_bin=0, num_magnitude_bins=2, **named),
             rand_augment.apply_rand_augment([moved], batch, n=1, m=0, **named),
         ):
-            np.testing.assert_array_equal(np.asarray(found.cpu().select(0)), wanted, err_msg=str(named))
+            np.testing.assert_array_equal(np.asarray(result.cpu().select(0)), wanted, err_msg=str(named))
 
 
 def test_the_kernels_compile_for_every_gpu(emulated_gpu):

@@ -40,32 +40,32 @@ def zeros(n):
 
 def test_rand_augment_draws_each_step_for_each_sample():
     marks = [marker(0), marker(1), marker(2)]
-    found = rand_augment.apply_rand_augment(marks, zeros(3000), n=2, m=10, rng=ndd.random.RNG(7), note=3).numpy()
-    assert (found[:, 2] == 303).all()
-    first, second = found[:, 0] // 100, found[:, 0] % 100
+    result = rand_augment.apply_rand_augment(marks, zeros(3000), n=2, m=10, rng=ndd.random.RNG(7), note=3).numpy()
+    assert (result[:, 2] == 303).all()
+    first, second = result[:, 0] // 100, result[:, 0] % 100
     for k in range(3):
         for j in range(3):
             assert abs(((first == k) & (second == j)).mean() - 1 / 9) < 0.02
-    alone = found[second == 1][:, 1] - 100 * np.round(found[second == 1][:, 1] / 100)
+    alone = result[second == 1][:, 1] - 100 * np.round(result[second == 1][:, 1] / 100)
     assert set(np.abs(alone).tolist()) == {10.0}  # bin 10 of 31 from 0 to 30
     assert abs((alone < 0).mean() - 0.5) < 0.05
-    assert (found[(first != 1) & (second != 1)][:, 1] == 1010).all()
+    assert (result[(first != 1) & (second != 1)][:, 1] == 1010).all()
 
 
 def test_trivial_augment_draws_a_magnitude_for_each_sample():
-    found = trivial_augment.apply_trivial_augment([marker(0), marker(2)], zeros(3100), rng=ndd.random.RNG(8)).numpy()
-    assert set(found[:, 0].tolist()) == {0.0, 2.0}
-    counts = np.bincount(found[:, 1].astype(int), minlength=31)
+    result = trivial_augment.apply_trivial_augment([marker(0), marker(2)], zeros(3100), rng=ndd.random.RNG(8)).numpy()
+    assert set(result[:, 0].tolist()) == {0.0, 2.0}
+    counts = np.bincount(result[:, 1].astype(int), minlength=31)
     assert len(counts) == 31
     assert counts.min() > 50
-    assert abs(np.corrcoef(found[:, 0], found[:, 1])[0, 1]) < 0.06
+    assert abs(np.corrcoef(result[:, 0], result[:, 1])[0, 1]) < 0.06
 
 
 def test_auto_augment_runs_the_steps_of_one_sub_policy():
-    zero, one, two = marker(0), marker(1), marker(2)
-    policy = Policy("p", 31, [[(one, 0.25, 5)], [(zero, 1.0, 7), (two, 0.5, 30)]])
-    found = auto_augment.apply_auto_augment(policy, zeros(4000), rng=ndd.random.RNG(9)).numpy()
-    kinds, counts = np.unique(found[:, :2], axis=0, return_counts=True)
+    zero, first, second = marker(0), marker(1), marker(2)
+    policy = Policy("p", 31, [[(first, 0.25, 5)], [(zero, 1.0, 7), (second, 0.5, 30)]])
+    result = auto_augment.apply_auto_augment(policy, zeros(4000), rng=ndd.random.RNG(9)).numpy()
+    kinds, counts = np.unique(result[:, :2], axis=0, return_counts=True)
     shares = {tuple(k): c / 4000 for k, c in zip(kinds.tolist(), counts.tolist(), strict=True)}
     expected = {(0, 0): 0.375, (1, 5): 0.0625, (1, -5): 0.0625, (0, 7): 0.25, (2, 730): 0.25}
     assert shares.keys() == expected.keys()
@@ -75,21 +75,21 @@ def test_auto_augment_runs_the_steps_of_one_sub_policy():
 
 def test_the_same_generator_decides_the_same_whatever_the_batch_device_and_mode():
     images = ndd.batch(np.random.default_rng(0).integers(0, 256, (12, 9, 8, 3), np.uint8), layout="HWC")
-    given = {"n": 2, "m": 17}
-    found = rand_augment.rand_augment(images, **given, rng=ndd.random.RNG(4)).numpy()
-    some = rand_augment.rand_augment(images.select(slice(0, 5)), **given, rng=ndd.random.RNG(4)).numpy()
-    assert (found[:5] == some).all()
-    assert (found != rand_augment.rand_augment(images, **given, rng=ndd.random.RNG(5)).numpy()).any()
-    assert (found == rand_augment.rand_augment(images, **given, seed=4).numpy()).all()
+    arguments = {"n": 2, "m": 17}
+    result = rand_augment.rand_augment(images, **arguments, rng=ndd.random.RNG(4)).numpy()
+    some = rand_augment.rand_augment(images.select(slice(0, 5)), **arguments, rng=ndd.random.RNG(4)).numpy()
+    assert (result[:5] == some).all()
+    assert (result != rand_augment.rand_augment(images, **arguments, rng=ndd.random.RNG(5)).numpy()).any()
+    assert (result == rand_augment.rand_augment(images, **arguments, seed=4).numpy()).all()
     with ndd.EvalMode.deferred:
-        later = rand_augment.rand_augment(images, **given, rng=ndd.random.RNG(4))
-    assert (found == later.numpy()).all()
+        later = rand_augment.rand_augment(images, **arguments, rng=ndd.random.RNG(4))
+    assert (result == later.numpy()).all()
     rng, other = ndd.random.RNG(4), ndd.random.RNG(4)
-    rand_augment.rand_augment(images, **given, rng=rng)
+    rand_augment.rand_augment(images, **arguments, rng=rng)
     other.advance(7)
     assert rng.state == other.state
     ndd.random.set_seed(4)
-    assert (found == rand_augment.rand_augment(images, **given).numpy()).all()
+    assert (result == rand_augment.rand_augment(images, **arguments).numpy()).all()
 
 
 def test_a_gpu_decides_the_same_with_few_launches(emulated_gpu):
@@ -99,10 +99,10 @@ def test_a_gpu_decides_the_same_with_few_launches(emulated_gpu):
     shapes = ndd.batch([np.array(i.shape) for i in images])
     wanted = auto_augment.auto_augment(batch, "svhn", shape=shapes, rng=ndd.random.RNG(4))
     before = len(emulated_gpu.launches)
-    found = auto_augment.auto_augment(batch.gpu(), "svhn", shape=shapes, rng=ndd.random.RNG(4)).evaluate()
+    result = auto_augment.auto_augment(batch.gpu(), "svhn", shape=shapes, rng=ndd.random.RNG(4)).evaluate()
     assert len(emulated_gpu.launches) - before <= 6  # counts, tables, pixels, for each of two steps
-    assert found.device.device_type == "gpu"
-    for x, y in zip(found.cpu().tensors, wanted.tensors, strict=True):
+    assert result.device.device_type == "gpu"
+    for x, y in zip(result.cpu().tensors, wanted.tensors, strict=True):
         assert np.abs(np.asarray(x).astype(int) - np.asarray(y)).max() <= 1
 
 
@@ -118,7 +118,7 @@ def test_augmentations_of_ones_own_beside_those_that_are_done_together():
         return ndd.brightness(data, brightness_shift=by / 255)
 
     suite = [lighter, a.invert, a.translate_x, a.rotate]
-    found = trivial_augment.apply_trivial_augment(
+    result = trivial_augment.apply_trivial_augment(
         suite, ndd.batch(images, layout="HWC"), 5, rng=ndd.random.RNG(8), shape=shapes, fill_value=0
     )
     draws = ndd.random.uniform(range=(0, 1), shape=[3], batch_size=30, rng=ndd.random.RNG(8)).numpy()
@@ -127,13 +127,13 @@ def test_augmentations_of_ones_own_beside_those_that_are_done_together():
     for i, image in enumerate(images):
         alone = ndd.batch([image], layout="HWC")
         signed = signed_bin(ndd.batch([bins[i]]), ndd.batch([int(negative[i])]))
-        given = {
+        arguments = {
             "magnitude_bin": signed,
             "num_magnitude_bins": 5,
             "shape": ndd.batch([np.array(image.shape)]),
             "fill_value": 0,
         }
-        assert (np.asarray(found.select(i)) == np.asarray(suite[which[i]](alone, **given).select(0))).all(), suite[
+        assert (np.asarray(result.select(i)) == np.asarray(suite[which[i]](alone, **arguments).select(0))).all(), suite[
             which[i]
         ].name
 
@@ -142,12 +142,12 @@ def test_order_sources_layout_and_single_samples_stay():
     random = np.random.default_rng(2)
     images = [random.integers(0, 256, (1 + i, 7, 3), np.uint8) for i in range(20)]
     batch = ndd.batch(images, layout="HWC")
-    found = trivial_augment.trivial_augment_wide(batch, rng=ndd.random.RNG(1))
-    assert found.shape == [i.shape for i in images]
-    assert found.layout == "HWC"
-    assert (found.dtype, found.ndim, found.batch_size) == (ndd.uint8, 3, 20)
-    one = ndd.tensor(images[4], layout="HWC")
-    assert isinstance(trivial_augment.trivial_augment_wide(one), ndd.Tensor)
+    result = trivial_augment.trivial_augment_wide(batch, rng=ndd.random.RNG(1))
+    assert result.shape == [i.shape for i in images]
+    assert result.layout == "HWC"
+    assert (result.dtype, result.ndim, result.batch_size) == (ndd.uint8, 3, 20)
+    item = ndd.tensor(images[4], layout="HWC")
+    assert isinstance(trivial_augment.trivial_augment_wide(item), ndd.Tensor)
     video = ndd.batch([random.integers(0, 256, (2, 5, 6, 3), np.uint8)] * 3, layout="FHWC")
     assert rand_augment.rand_augment(video, 3, 30).shape == [(2, 5, 6, 3)] * 3
     assert rand_augment.rand_augment(batch.select([]), 2, 3).batch_size == 0
@@ -167,8 +167,8 @@ def test_samples_keep_their_sources(tmp_path):
     reader = ndd.readers.File(files=[str(tmp_path / f"{i}.png") for i in range(6)])
     files, _ = reader(batch_size=6)
     images = ndd.decoders.image(files)
-    found = trivial_augment.trivial_augment_wide(images, rng=ndd.random.RNG(3))
-    assert [t.source_info for t in found.tensors] == [t.source_info for t in images.tensors]
+    result = trivial_augment.trivial_augment_wide(images, rng=ndd.random.RNG(3))
+    assert [t.source_info for t in result.tensors] == [t.source_info for t in images.tensors]
 
     @augmentation
     def picky(data, _):
@@ -196,8 +196,8 @@ def described(x):
 
 
 def same(own, their):
-    (*one, parameter), (*other, theirs) = described(own), described(their)
-    assert one == other
+    (*item, parameter), (*other, theirs) = described(own), described(their)
+    assert item == other
     assert (parameter is None) == (theirs is None)
     for p, q in zip(parameter or (), theirs or (), strict=True):
         assert p.shape == q.shape
@@ -211,8 +211,10 @@ def test_suites_are_those_of_dali(dali_auto_aug):
         ("rand_augment", "get_rand_augment_non_monotonic_suite"),
         ("trivial_augment", "get_trivial_augment_wide_suite"),
     ):
-        for given in ((), (True,), (False, 12), (False, (10, 20)), (True, None, 0.3), (True, None, (0.1, 0.7))):
-            own, their = (getattr(getattr(package, module), name)(*given) for package in (ndd.auto_aug, dali_auto_aug))
+        for arguments in ((), (True,), (False, 12), (False, (10, 20)), (True, None, 0.3), (True, None, (0.1, 0.7))):
+            own, their = (
+                getattr(getattr(package, module), name)(*arguments) for package in (ndd.auto_aug, dali_auto_aug)
+            )
             assert len(own) == len(their) == 14
             for x, y in zip(own, their, strict=True):
                 same(x, y)
@@ -221,9 +223,9 @@ def test_suites_are_those_of_dali(dali_auto_aug):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["image_net", "reduced_image_net", "svhn", "reduced_cifar10"])
 def test_policies_are_those_of_dali(dali_auto_aug, name):
-    for given in ((),) if name == "reduced_image_net" else ((), (True, None, (0.3, 0.4)), (False, 9)):
+    for arguments in ((),) if name == "reduced_image_net" else ((), (True, None, (0.3, 0.4)), (False, 9)):
         own, their = (
-            getattr(package.auto_augment, f"get_{name}_policy")(*given) for package in (ndd.auto_aug, dali_auto_aug)
+            getattr(package.auto_augment, f"get_{name}_policy")(*arguments) for package in (ndd.auto_aug, dali_auto_aug)
         )
         assert own.name == their.name
         assert own.num_magnitude_bins == their.num_magnitude_bins
@@ -262,8 +264,8 @@ def test_signatures_are_those_of_dali(dali_auto_aug):
             ours = getattr(own, name)
             if not isinstance(theirs, type):
                 theirs, ours = getattr(theirs, "op", theirs), getattr(ours, "op", ours)
-            expected, found = inspect.signature(theirs).parameters, inspect.signature(ours).parameters
-            known = {k: p.default for k, p in found.items()}
+            expected, result = inspect.signature(theirs).parameters, inspect.signature(ours).parameters
+            known = {k: p.default for k, p in result.items()}
             for k, p in expected.items():
                 assert k in known, f"{name}: {k}"
                 assert known[k] == p.default or getattr(known[k], "name", 0) == getattr(p.default, "name", 1), (
@@ -300,8 +302,8 @@ def test_a_pipeline_written_for_dali():
 
     for scheme in ("rand", "trivial", "auto", "own"):
         (first, *_), (again, *_) = pipe(scheme).run(), pipe(scheme).run()
-        made = pipe(scheme)
-        runs = [np.array(made.run()[0].at(3)) for _ in range(6)]
+        result = pipe(scheme)
+        runs = [np.array(result.run()[0].at(3)) for _ in range(6)]
         assert any((r != runs[0]).any() for r in runs[1:]), scheme
         assert [np.array(first.at(i)).shape for i in range(6)] == [i.shape for i in images]
         assert first.layout() == "HWC"
@@ -358,9 +360,9 @@ def test_a_pipeline_of_recorded_steps():
     with pipe:
         data = ndd.fn.external_source(source=lambda: images, layout="HWC")
         shapes = data.shape()
-        one = rand_augment.apply_rand_augment([a.invert], data, 1, 0)
+        item = rand_augment.apply_rand_augment([a.invert], data, 1, 0)
         pipe.set_outputs(
-            one,
+            item,
             rand_augment.rand_augment(data, 2, 9, shape=shapes),
             a.posterize(data, magnitude_bin=0, num_magnitude_bins=2),
         )
@@ -418,9 +420,9 @@ def test_parameters_are_on_the_device_that_was_asked_for(emulated_gpu):
 
     data = zeros(2)
     for asked in ("cpu", "gpu", "auto"):
-        made = augmentation(own, mag_range=(0, 1), param_device=asked)
+        result = augmentation(own, mag_range=(0, 1), param_device=asked)
         for x in (data, data.gpu()):
-            made(x, magnitude_bin=ndd.batch([0, 1]), num_magnitude_bins=2)
+            result(x, magnitude_bin=ndd.batch([0, 1]), num_magnitude_bins=2)
     assert places == ["cpu", "cpu", "gpu", "gpu", "cpu", "gpu"]
 
 

@@ -27,19 +27,19 @@ def photos():
     return [str(p) for p in sorted(PHOTOS.rglob("*.jp*g"))[:5]]
 
 
-def augmented(auto_aug, images, automatic_augmentation, **given):
+def augmented(auto_aug, images, automatic_augmentation, **arguments):
     """As the example chooses: a condition on a constant, with the extents that images have after `resize`."""
     shape = [SIZE, SIZE]
     if automatic_augmentation == "autoaugment":
-        return auto_aug.auto_augment.auto_augment_image_net(images, shape=shape, **given)
+        return auto_aug.auto_augment.auto_augment_image_net(images, shape=shape, **arguments)
     if automatic_augmentation == "trivialaugment":
-        return auto_aug.trivial_augment.trivial_augment_wide(images, shape=shape, **given)
+        return auto_aug.trivial_augment.trivial_augment_wide(images, shape=shape, **arguments)
     if automatic_augmentation == "randaugment":
-        return auto_aug.rand_augment.rand_augment(images, n=2, m=17, shape=shape, **given)
+        return auto_aug.rand_augment.rand_augment(images, n=2, m=17, shape=shape, **arguments)
     return images
 
 
-def training(dali, files, automatic_augmentation, dali_device="cpu", **given):
+def training(dali, files, automatic_augmentation, dali_device="cpu", **arguments):
     """The pipeline of a package: `ndd` or `nvidia.dali`."""
     fn, types = dali.fn, dali.types
 
@@ -57,7 +57,7 @@ def training(dali, files, automatic_augmentation, dali_device="cpu", **given):
         if dali_device == "gpu":
             images = images.gpu()
         images = fn.flip(images, horizontal=fn.random.coin_flip(probability=0.5))
-        images = augmented(dali.auto_aug, images, automatic_augmentation, **given)
+        images = augmented(dali.auto_aug, images, automatic_augmentation, **arguments)
         if fn.random.coin_flip(probability=0.5, dtype=types.BOOL):
             images = fn.gaussian_blur(images, window_size=3)
         output = fn.crop_mirror_normalize(
@@ -76,9 +76,9 @@ def test_an_epoch_in_pipeline_mode(photos, scheme, device):
         steps = DALIClassificationIterator(pipe, reader_name="Reader", last_batch_policy=LastBatchPolicy.PARTIAL)
         return [(step[0]["data"].cpu().numpy(), step[0]["label"].numpy()) for step in steps]
 
-    found, again = epoch(), epoch()
-    assert [x.shape for x, _ in found] == [(2, 3, SIZE, SIZE)] * 2 + [(1, 3, SIZE, SIZE)]
-    for (x, label), (y, other) in zip(found, again, strict=True):
+    result, again = epoch(), epoch()
+    assert [x.shape for x, _ in result] == [(2, 3, SIZE, SIZE)] * 2 + [(1, 3, SIZE, SIZE)]
+    for (x, label), (y, other) in zip(result, again, strict=True):
         assert (label == other).all()
         assert (x == y).all()  # one seed, one epoch
         assert np.isfinite(x).all()
@@ -88,7 +88,7 @@ def test_an_epoch_in_pipeline_mode(photos, scheme, device):
 @pytest.mark.parametrize("scheme", SCHEMES[1:])
 def test_an_epoch_in_a_loop_on_both_devices(emulated_gpu, photos, scheme):
     """The same numbers are drawn on a GPU, and a step of a scheme is three kernels however many kinds it drew."""
-    made = {}
+    result = {}
     for device in ("cpu", "gpu"):
         reader, rng = ndd.readers.File(files=photos), ndd.random.RNG(5)
         for jpegs, _ in reader.next_epoch(batch_size=5):
@@ -99,9 +99,9 @@ def test_an_epoch_in_a_loop_on_both_devices(emulated_gpu, photos, scheme):
             images = augmented(ndd.auto_aug, images, scheme, rng=rng).evaluate()
             assert len(emulated_gpu.launches) - before <= (6 if device == "gpu" else 0)
             images = ndd.crop_mirror_normalize(images, mean=MEAN, std=STD)
-            made[device] = images.cpu().numpy()
+            result[device] = images.cpu().numpy()
             assert images.device.device_type == device
-    apart = np.abs(made["cpu"] - made["gpu"]) * 0.225 * 255
+    apart = np.abs(result["cpu"] - result["gpu"]) * 0.225 * 255
     assert (apart > 3).mean() < 0.02  # a step at a threshold, a mean grey, between rounded numbers
 
 
@@ -112,12 +112,12 @@ def test_it_is_code_for_dali(photos):
     for module in ("fn", "types", "auto_aug.trivial_augment"):
         importlib.import_module(f"nvidia.dali.{module}")
 
-    made = []
+    result = []
     # DALI builds 14 for seconds.
     few = [a.name for a in ndd.auto_aug.trivial_augment.get_trivial_augment_wide_suite()][3:]
     for package in (ndd, dali):
         pipe = training(package, photos, "trivialaugment", excluded=few)
         pipe.build()
-        made.append([[np.asarray(out.at(i)) for i in range(2)] for out in pipe.run()])
-    for mine, theirs in zip(*made, strict=True):
+        result.append([[np.asarray(out.at(i)) for i in range(2)] for out in pipe.run()])
+    for mine, theirs in zip(*result, strict=True):
         assert [(x.dtype, x.shape) for x in mine] == [(x.dtype, x.shape) for x in theirs]

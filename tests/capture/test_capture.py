@@ -27,19 +27,19 @@ class Loops:
     def __init__(self, m, do, files):
         self.m, self.do, self.files = m, do, files
 
-    def reader(self, **given):
-        return self.m.readers.File(files=self.files[:6], labels=list(range(6)), **given)
+    def reader(self, **arguments):
+        return self.m.readers.File(files=self.files[:6], labels=list(range(6)), **arguments)
 
     def loop(self, reader, body, size=2, epochs=1, between=lambda: None, left_at=None):
         def run():
-            found = []
+            result = []
             for _ in range(epochs):
                 for i, (_data, labels) in enumerate(reader.next_epoch(size, capture=True)):
-                    found.append(body(i, labels))
+                    result.append(body(i, labels))
                     if i == left_at:
                         break
                 between()
-            return found
+            return result
 
         self.do(run)
 
@@ -132,16 +132,16 @@ def sources(m, do, files):
         feeder = m.ExternalSource(batches(m, fed, base=100), cycle=cycle)
 
         def loop():
-            found = []
+            result = []
             before(feeder)
             for _ in range(epochs):
                 for i, x in enumerate(root.captured(batch_size=size)):
                     y = m.cast(x, dtype=m.int32)
                     z = feed(i, feeder)
-                    found.append(y if z is None else y + z)
+                    result.append(y if z is None else y + z)
                     if i == left_at:
                         break
-            return found
+            return result
 
         do(loop)
         return root, feeder
@@ -195,7 +195,7 @@ def test_as_dali(scenario, files):
 )
 def test_values_of_an_eager_loop(given, files):
     """Over epochs and shards, with branches, several calls on one line, and work on the batch of the step before."""
-    found = []
+    result = []
     for capture in (False, True):
         reader = ndd.readers.File(files=files, labels=list(range(10)), **given)
         rng, seen, before = ndd.random.RNG(seed=5), [], None
@@ -211,8 +211,8 @@ def test_values_of_an_eager_loop(given, files):
                     seen.append((before + b.slice[:1]).torch().tolist())
                 before = b.slice[:1]
                 seen += [moved.torch().tolist(), b.torch().tolist(), str(rng.state)]
-        found.append(seen)
-    assert found[0] == found[1]
+        result.append(seen)
+    assert result[0] == result[1]
 
 
 def test_words_of_errors(files):

@@ -53,8 +53,8 @@ def behaviour(m, do):
         ):  # fmt: skip
 
             def same(look=look, p=p, value=value):
-                found, wanted = look(p), look(value)
-                return type(found) is type(wanted) and (look is iter or repr(found) == repr(wanted))
+                result, wanted = look(p), look(value)
+                return type(result) is type(wanted) and (look is iter or repr(result) == repr(wanted))
 
             do(same)
     thing = Thing()

@@ -174,16 +174,16 @@ OTHERS = {
 }
 
 
-def at_addresses(given):
+def at_addresses(options):
     """The results that a kernel knows by their addresses."""
-    if "what" in given:
-        rows = [of_sample.in_python()(given["what"], i) for i in given["order"].tolist()]
+    if "what" in options:
+        rows = [of_sample.in_python()(options["what"], i) for i in options["order"].tolist()]
         return [array.copy() for row in rows for array in row if isinstance(array, np.ndarray)]
-    if "geometry" not in given:
+    if "geometry" not in options:
         return []
-    counts = given["geometry"][:, 0].prod(axis=1).tolist()
+    counts = options["geometry"][:, 0].prod(axis=1).tolist()
     placed = array_at.in_python()
-    return [placed(t, n, given["like"]).copy() for t, n in zip(given["targets"].tolist(), counts, strict=True)]
+    return [placed(t, n, options["like"]).copy() for t, n in zip(options["targets"].tolist(), counts, strict=True)]
 
 
 @pytest.fixture
@@ -194,23 +194,23 @@ def both(monkeypatch):
 
     def compared(self, *args):
         if self.function.__code__ is team._join.__code__:  # the loop itself is looked at
-            _, _, counter, limit, what = args
-            return compared(self.function.__globals__["loop"], counter, limit, *what)
+            _, _, counter, limit, case = args
+            return compared(self.function.__globals__["loop"], counter, limit, *case)
         if self._fallback is None and isinstance(self, SampleLoop):
-            counter, limit, *what = args
-            return compiled(team.joined(self), team.ALONE, 0, counter, limit, tuple(what))
+            counter, limit, *case = args
+            return compiled(team.joined(self), team.ALONE, 0, counter, limit, tuple(case))
         if self._fallback is None:
             return compiled(self, *args)
         arrays = {(a.ctypes.data, a.shape, a.strides): a.copy() for a in args if isinstance(a, np.ndarray)}
         copies = [arrays[a.ctypes.data, a.shape, a.strides] if isinstance(a, np.ndarray) else a for a in args]
-        found = self._fallback(*copies)
-        if found is False:  # it leaves the samples to another way, whose kernels are compared
-            return found
+        result = self._fallback(*copies)
+        if result is False:  # it leaves the samples to another way, whose kernels are compared
+            return result
         names = self.function.__code__.co_varnames
         first = at_addresses(dict(zip(names, args, strict=False)))
         if isinstance(self, SampleLoop):
-            turns, most, *what = args
-            expected = compiled(team.joined(self), team.ALONE, 0, turns, most, tuple(what))
+            turns, most, *case = args
+            expected = compiled(team.joined(self), team.ALONE, 0, turns, most, tuple(case))
         else:
             expected = compiled(self, *args)
         for ours, theirs in zip(first, at_addresses(dict(zip(names, args, strict=False))), strict=True):
@@ -220,10 +220,10 @@ def both(monkeypatch):
             for n, *pair in zip(names, copies, args, strict=False)
             if n not in SCRATCH and isinstance(pair[0], np.ndarray)
         }
-        pairs |= {"result": (found, expected)} if expected is not None else {}
-        for what, pair in pairs.items():
+        pairs |= {"result": (result, expected)} if expected is not None else {}
+        for case, pair in pairs.items():
             for ours, theirs in zip(*pair, strict=True) if isinstance(pair[0], tuple) else [pair]:
-                np.testing.assert_array_equal(ours, theirs, f"{what} of {self.__qualname__}")
+                np.testing.assert_array_equal(ours, theirs, f"{case} of {self.__qualname__}")
         seen.add(self.__qualname__)
         return expected
 
@@ -263,16 +263,16 @@ def sounds(form, subtype):
 )
 def test_other_libraries_decode_meanwhile(room, decoded, monkeypatch):
     expected, calls = decoded(), []
-    for name, found in list(vars(room).items()):
+    for name, result in list(vars(room).items()):
         each_file = room is sound_batch and name.startswith(("decode_", "open_", "read_"))
-        if isinstance(found, Kernel) and found._fallback is not None and not each_file:
-            fallback = found._fallback
-            monkeypatch.setattr(room, name, lambda *given, f=fallback: calls.append(f) or f(*given))
+        if isinstance(result, Kernel) and result._fallback is not None and not each_file:
+            fallback = result._fallback
+            monkeypatch.setattr(room, name, lambda *options, f=fallback: calls.append(f) or f(*options))
     monkeypatch.setattr(
-        sound_decode, "loop_over_samples", lambda one: calls.append(one) or functools.partial(_by_fallback, one)
+        sound_decode, "loop_over_samples", lambda item: calls.append(item) or functools.partial(_by_fallback, item)
     )
-    for found, known in zip(decoded(), expected, strict=True):
-        np.testing.assert_array_equal(found, known)
+    for result, known in zip(decoded(), expected, strict=True):
+        np.testing.assert_array_equal(result, known)
     assert calls
 
 

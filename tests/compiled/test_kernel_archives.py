@@ -156,16 +156,16 @@ print(hits)
 def test_code_for_a_higher_level_is_compiled_but_not_run(package):
     """Machines that build wheels may have a lower one; the code of the lowest level answers the calls."""
     own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), *sys.path])}
-    made, hits = package / "levels", []
-    made.mkdir()
+    result, hits = package / "levels", []
+    result.mkdir()
     for level in LEVELS:
         cache = package / f"cache-{level}"
-        done = warm_interpreter.run(textwrap.dedent(_AT_A_LEVEL), level, str(made), str(cache), env=own, cwd=package)
+        done = warm_interpreter.run(textwrap.dedent(_AT_A_LEVEL), level, str(result), str(cache), env=own, cwd=package)
         assert done.returncode == 0, done.stderr
         hits.append(int(done.stdout.splitlines()[-1]))
     assert hits == [0, *[1] * (len(LEVELS) - 1)]
     for level in LEVELS:
-        archive = kernel_archives.KernelArchive((made / f"{level}.zip").read_bytes())
+        archive = kernel_archives.KernelArchive((result / f"{level}.zip").read_bytes())
         features = cpu_levels.environment(level)["NUMBA_CPU_FEATURES"]
         assert archive.header["target"]["features"] == features
         (name,) = [name for name in archive._names if name.endswith(kernel_file.SUFFIX)]

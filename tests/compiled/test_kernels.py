@@ -178,7 +178,7 @@ def test_large_kernels_are_linked_through_others(folder, monkeypatch):
     """Also where they are too large to be looked at by each kernel between them and the one that Python calls."""
     (folder / "small.py").write_text(CHAIN)
     values = np.arange(9, dtype=np.float64)
-    found = []
+    result = []
     for large in (0, 1 << 30):
         monkeypatch.setattr(linking, "_LARGE", large)
         for path in files(folder):
@@ -186,8 +186,8 @@ def test_large_kernels_are_linked_through_others(folder, monkeypatch):
         for _ in range(2):  # compiled, then loaded
             out = np.empty(9)
             loaded(folder).doubled(values, out)
-            found.append(out.tolist())
-    assert all(each == found[0] for each in found)
+            result.append(out.tolist())
+    assert all(each == result[0] for each in result)
 
 
 def test_the_switch_of_numba_is_a_sentence(folder, monkeypatch):
@@ -263,9 +263,9 @@ def test_arrays_are_counted_without_locks(folder):
     try:
         before = rtsys.get_allocation_stats()
         for _ in range(20):
-            made, first = summed(rows, out)
-            assert made.tolist() == first.tolist() == [1.0] * 5
-        del made, first
+            result, first = summed(rows, out)
+            assert result.tolist() == first.tolist() == [1.0] * 5
+        del result, first
         after = rtsys.get_allocation_stats()
     finally:
         _nrt_python.memsys_disable_stats()
@@ -288,9 +288,9 @@ def test_what_is_kept_is_loaded_without_the_compiler(folder):
     """
     own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
     own["NUMBA_CACHE_DIR"] = str(folder / "cache")
-    compiled, found = (warm_interpreter.run(textwrap.dedent(code), env=own, cwd=folder) for _ in range(2))
+    compiled, result = (warm_interpreter.run(textwrap.dedent(code), env=own, cwd=folder) for _ in range(2))
     assert "'numba.np.arrayobj'" in compiled.stdout, compiled.stderr
-    assert found.stdout == "[] True\n", found.stderr
+    assert result.stdout == "[] True\n", result.stderr
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "noise", "forged"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+import warm_interpreter
 
 import ndd
 from ndd._compiled import thread_team as room
@@ -137,30 +137,30 @@ def test_a_loop_over_samples_is_compiled_with_what_joins_it(helpers):
         joined(loop)(team.board, helpers, np.array([0]), 10, (np.arange(4), (rows, out, firsts - 1, (100,))))
 
 
-def living():
+def team_threads():
     return [thread for thread in threading.enumerate() if thread.name.startswith("ndd-team")]
 
 
 def test_threads_end_with_their_pool():
-    before, pool = set(living()), ThreadPool(5)
+    before, pool = set(team_threads()), ThreadPool(5)
     team_of(pool).ensure(4)
     assert team_of(pool) is team_of(pool)
-    begun = set(living()) - before
+    begun = set(team_threads()) - before
     assert len(begun) == 4
     del pool
     gc.collect()
     for thread in begun:
         thread.join(30)
-    assert not begun & set(living())
+    assert not begun & set(team_threads())
 
 
 def test_what_a_loop_of_pythons_gives():
     taken = []
-    shared = joined(lambda counter, limit, what: taken.append(what) or True)
+    shared = joined(lambda counter, limit, case: taken.append(case) or True)
     assert shared(ALONE, 0, np.array([0]), 1, ("a",)) is BY_FALLBACK
     assert shared(ALONE, 3, np.array([0]), 1, ("b",)) is BY_FALLBACK
     assert taken == ["a"]
-    assert joined(lambda *given: False)(ALONE, 0, np.array([0]), 1, ()) is False
+    assert joined(lambda *arguments: False)(ALONE, 0, np.array([0]), 1, ()) is False
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
@@ -177,7 +177,7 @@ def test_a_forked_child_has_a_crew_of_its_own(tasks):
         done = False
         try:
             signal.alarm(60)
-            done = not living() and bool((flipped() == images[:, :, ::-1]).all()) and len(living()) == 2
+            done = not team_threads() and bool((flipped() == images[:, :, ::-1]).all()) and len(team_threads()) == 2
         finally:
             os._exit(0 if done else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -203,7 +203,8 @@ def test_where_nobody_can_wait_python_has_the_threads():
         assert (np.asarray(found.torch()) == images[:, :, ::-1]).all()
         assert shared == [3], shared
     """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+    done = warm_interpreter.run(program)
+    assert done.returncode == 0, done.stderr
 
 
 def test_nobody_waits_for_what_a_crew_does(monkeypatch):

@@ -9,12 +9,12 @@ import pytest
 @pytest.fixture(scope="session")
 def nvrtc():
     pytest.importorskip("cupy")  # finds the libraries
-    found = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
+    result = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
     try:
-        found.getVersion()
+        result.getVersion()
     except Exception as error:
         pytest.skip(f"NVRTC cannot be loaded: {error}")
-    return found
+    return result
 
 
 @pytest.fixture

@@ -28,11 +28,11 @@ def declared(tmp_path, monkeypatch, text, name="probe", n_out=None):
 
     probe.__name__ = name
     probe.__module__ = module.__name__
-    found = ndd.operator(probe, register=False)
+    result = ndd.operator(probe, register=False)
     if n_out is not None:
-        found.plan(lambda x: Plan(np.full((x.n, 1), n_out)))
-    found.cuda("probe.cu")
-    return found
+        result.plan(lambda x: Plan(np.full((x.n, 1), n_out)))
+    result.cuda("probe.cu")
+    return result
 
 
 HEAD = 'extern "C" __global__ void probe(const Sample* samples, int count, Shared shared) {'
@@ -43,10 +43,10 @@ def test_a_batch_is_one_launch(emulated_gpu):
     b = ndd.batch(images, layout="HWC").gpu()
     out = ndd.flip(b, horizontal=ndd.batch([1, 0, 1]))
     assert out.device == ndd.Device("gpu:0")
-    found = out.cpu().evaluate()
+    result = out.cpu().evaluate()
     assert emulated_gpu.launches == ["flip"]
     for i, image in enumerate(images):
-        np.testing.assert_array_equal(np.asarray(found.select(i)), image[:, ::-1] if i != 1 else image)
+        np.testing.assert_array_equal(np.asarray(result.select(i)), image[:, ::-1] if i != 1 else image)
 
 
 def test_threads_of_a_block_work_together(emulated_gpu, tmp_path, monkeypatch):

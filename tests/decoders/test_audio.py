@@ -83,9 +83,9 @@ def test_parts(kind):
     whole = arrays_of(ndd.decoders.audio(ndd.batch(data))[0])
     starts, durations = [0.25, 1.0, 0.0], [0.5, 0.125, 99.0]
     parts, _ = ndd.decoders.audio(ndd.batch(data), start=ndd.batch(starts), duration=ndd.batch(durations))
-    for found, all_of_it, start, duration in zip(arrays_of(parts), whole, starts, durations, strict=True):
+    for result, all_of_it, start, duration in zip(arrays_of(parts), whole, starts, durations, strict=True):
         first = int(start * 8000)
-        assert_same_values([found], [all_of_it[first : first + int(duration * 8000)]], 1e-6)
+        assert_same_values([result], [all_of_it[first : first + int(duration * 8000)]], 1e-6)
     assert ndd.decoders.audio(ndd.tensor(data[0]), start=2.0)[0].shape == (0, 2)
     for arguments in ({"start": 2.5}, {"start": -1.0}, {"duration": -1.0}):
         with pytest.raises(RuntimeError, match=f"audio: .*`{next(iter(arguments))}`"):
@@ -132,10 +132,10 @@ def test_a_part_of_a_long_mapped_file_is_read_alone(tmp_path):
 
     a_second()  # what must be compiled takes memory too
     tracemalloc.start()
-    found = a_second()
+    result = a_second()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    np.testing.assert_array_equal(found, long[500 * rate : 501 * rate])
+    np.testing.assert_array_equal(result, long[500 * rate : 501 * rate])
     assert peak < 2e6
 
 
@@ -165,12 +165,12 @@ def test_a_loop_that_goes_to_the_gpu_is_decoded_ahead(tmp_path, emulated_gpu, mo
         (tmp_path / f"{i:02}.wav").write_bytes(encoded(signal, 8000).tobytes())
     reader = ndd.readers.File(files=[str(tmp_path / f"{i:02}.wav") for i in range(12)])
     for _ in range(2):
-        found = []
+        result = []
         for files, _ in reader.next_epoch(batch_size=2):
             samples, _ = ndd.decoders.audio(files, downmix=True, start=0.001)
-            found += arrays_of((samples.gpu() * 2).cpu())
+            result += arrays_of((samples.gpu() * 2).cpu())
             let_read_on(reader)
-        for signal, samples in zip(signals, found, strict=True):
+        for signal, samples in zip(signals, result, strict=True):
             expected, _ = ndd.decoders.audio(ndd.tensor(encoded(signal, 8000)), downmix=True, start=0.001)
             np.testing.assert_array_equal(samples, np.asarray(expected) * 2)
     assert any(name.startswith("ndd-lookahead") for name in began)
@@ -196,8 +196,8 @@ def test_the_length_is_of_the_product_of_length_and_rate(dali, kind):
 def test_what_dali_refuses(format, codec):
     rate = 48000 if codec == "libopus" else 16000
     data = ffmpeg_file(format, codec, rate)
-    samples, found = ndd.decoders.audio(ndd.tensor(data), downmix=True)
-    assert found.item() == rate
+    samples, result = ndd.decoders.audio(ndd.tensor(data), downmix=True)
+    assert result.item() == rate
     x = np.asarray(samples)
     assert abs(len(x) - rate) < 3000  # codecs add some silence
     assert abs(np.argmax(np.abs(np.fft.rfft(x))) * rate / len(x) - 440) < 2
@@ -223,8 +223,8 @@ def test_what_ffmpeg_decodes_is_cut_off_or_has_a_bad_packet(format, codec, rate)
     place, size = packets[len(packets) // 2]
     bad[place + size // 2 : place + size - 5] = np.random.default_rng(1).integers(0, 256, size - size // 2 - 5)
     for file, least in ((data[: len(data) * 3 // 4], 0.5), (data[:-1], 0.9), (bad, 1 - 2.1 / len(packets))):
-        found, its_rate = ndd.decoders.audio(ndd.tensor(file), downmix=True)
-        x = np.asarray(found)
+        result, its_rate = ndd.decoders.audio(ndd.tensor(file), downmix=True)
+        x = np.asarray(result)
         assert its_rate.item() == rate
         assert least * len(whole) <= len(x) <= len(whole)
         assert is_tone(x[2000:-2000], rate)
@@ -301,10 +301,10 @@ def test_a_batch_of_all_kinds_is_one_task_for_each_thread(kinds, tasks):
     tasks.clear()
     ndd.set_num_threads(5)
     try:
-        found = arrays_of(ndd.decoders.audio(ndd.batch(files), **kinds)[0])
+        result = arrays_of(ndd.decoders.audio(ndd.batch(files), **kinds)[0])
     finally:
         ndd.set_num_threads(None)
-    for mine, known in zip(found, expected, strict=True):
+    for mine, known in zip(result, expected, strict=True):
         np.testing.assert_array_equal(mine, known)
     assert 1 < max(tasks) <= 5
     assert len(tasks) <= 2  # what libsndfile is to read is opened before

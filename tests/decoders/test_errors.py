@@ -117,8 +117,8 @@ def test_fill_gives_zeros_in_the_size_that_the_header_states():
     assert [b.index for b in out.dropped] == [0, 2, 3]
     gray = ndd.decoders.image(ndd.batch([broken()["text"]]), on_error="fill", output_type=ndd.types.GRAY)
     assert gray.shape == [(1, 1, 1)]
-    one = ndd.decoders.image(broken()["half jpeg"], on_error="fill")
-    assert one.shape == (40, 56, 3)
+    item = ndd.decoders.image(broken()["half jpeg"], on_error="fill")
+    assert item.shape == (40, 56, 3)
 
 
 def test_fill_where_the_header_states_no_channels():

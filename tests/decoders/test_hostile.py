@@ -31,7 +31,7 @@ from encoded import KINDS, cmyk, made, photo, rare, read, real
 import ndd
 
 SEED = 20
-FILES_IN_CI = 1500
+FILES_IN_CI = 600
 PATIENCE = 120  # seconds for one file: the slowest takes 0.3 of a free core, and there may be none
 MAX_PIXELS = 1 << 20
 MAX_GROWTH = 600 << 20  # bytes of memory that a process may take more at its end than after its first files
@@ -43,16 +43,16 @@ MAX_GROWTH = 600 << 20  # bytes of memory that a process may take more at its en
 def originals() -> list[tuple[str, bytes]]:
     """Good files and broken ones, small ones first made here; of large ones there are few, for they cost time."""
     rgb = np.ascontiguousarray(photo(24, 36)[..., :3])
-    found = {name: data.tobytes() for name, data in (made() | rare() | {"cmyk.jpg": cmyk()}).items()}
-    found["ascii.ppm"] = b"P3\n36 24\n65535\n" + b" ".join(b"%d" % v for v in rgb.ravel()) + b"\n"
+    result = {name: data.tobytes() for name, data in (made() | rare() | {"cmyk.jpg": cmyk()}).items()}
+    result["ascii.ppm"] = b"P3\n36 24\n65535\n" + b" ".join(b"%d" % v for v in rgb.ravel()) + b"\n"
     frames = [Image.fromarray(rgb).quantize(16), Image.fromarray(rgb[::-1]).quantize(7)]
     for kind in ("GIF", "WEBP", "TIFF", "PNG"):
-        found[f"frames.{kind.lower()}"] = saved(kind, frames[0], save_all=True, append_images=frames[1:])
+        result[f"frames.{kind.lower()}"] = saved(kind, frames[0], save_all=True, append_images=frames[1:])
     try:
-        found["still.avif"] = saved("AVIF", Image.fromarray(rgb))
+        result["still.avif"] = saved("AVIF", Image.fromarray(rgb))
     except (KeyError, OSError):  # this Pillow has no AVIF
         pass
-    files = list(found.items()) * 3
+    files = list(result.items()) * 3
     for path in real("formats/*/*") * 2 + real("broken/*") + real("imagenet/*/*")[::97]:
         files.append((path.name, read(path).tobytes()))
     return files
@@ -73,56 +73,58 @@ def handmade() -> list[tuple[str, bytes]]:
         b"", b"\xff", b"\xff\xd8\xff", bytes(png[:8]), b"BM", b"GIF89a", b"II*\0", b"MM\0*", b"II+\0", b"RIFF\0\0\0\0WEBP",
         b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51", b"P6 ", b"\0\0\0\x1cftypavif", b"%!PS-Adobe-3.0",
     ]  # fmt: skip
-    found = {str(s): s for s in signatures} | {f"{s!r} and zeros": s + bytes(200) for s in signatures}
+    result = {str(s): s for s in signatures} | {f"{s!r} and zeros": s + bytes(200) for s in signatures}
     siz = struct.pack(">HHHH", 0xFF4F, 0xFF51, 41, 0)
     for size in (60000, 2**31 - 1, 2**32 - 1):
         two = struct.pack(">II", size, size)
-        found[f"{size} png"] = bytes(with_checksums(png[:16] + two + png[24:]))
+        result[f"{size} png"] = bytes(with_checksums(png[:16] + two + png[24:]))
         header = struct.pack("<IIIIiiHHIIiiII", 99, 0, 54, 40, -1, size & 0x7FFFFFFF, 1, 24, *[0] * 6)
-        found[f"{size} bmp"] = b"BM" + header + bytes(60)
-        found[f"{size} pnm"] = b"P6 %d %d 255 " % (size, size) + bytes(60)
-        found[f"{size} ascii pnm"] = b"P3 %d %d 255 1 2 3 4 5 6" % (size, size)
+        result[f"{size} bmp"] = b"BM" + header + bytes(60)
+        result[f"{size} pnm"] = b"P6 %d %d 255 " % (size, size) + bytes(60)
+        result[f"{size} ascii pnm"] = b"P3 %d %d 255 1 2 3 4 5 6" % (size, size)
         numbers = {256: size, 257: size, 258: 8, 259: 1, 262: 1, 273: 8, 277: 1, 278: size, 279: 2**32 - 1}
-        found[f"{size} tiff"] = tiff(numbers)
+        result[f"{size} tiff"] = tiff(numbers)
         stream = siz + two + bytes(8) + struct.pack(">IIIIH", size, size, 0, 0, 1) + b"\7\1\1"
-        found[f"{size} jpeg 2000"] = stream + bytes(100)
-        found[f"{size} jpeg 2000, subsampling 0"] = stream[:-2] + b"\0\0" + bytes(100)
+        result[f"{size} jpeg 2000"] = stream + bytes(100)
+        result[f"{size} jpeg 2000, subsampling 0"] = stream[:-2] + b"\0\0" + bytes(100)
     thousand = struct.pack(">IIIIIIIIH", 1000, 1000, 0, 0, 1, 1, 0, 0, 1) + b"\7\1\1"
-    found["jpeg 2000, a tile for each pixel"] = siz + thousand + bytes(60)
+    result["jpeg 2000, a tile for each pixel"] = siz + thousand + bytes(60)
     # An EXIF of 65 entries, the first with 131073 orientations: nvImageCodec's parser writes behind its memory.
     many = b"MM\0*\0\0\0\x08\0A\x01\x12\0\3\0\2\0\1\0\6\x80\0\0\0\0\0"
     for name in ("turned_6.jpg", "turned_6.png", "turned_6.webp"):
         turned = bytearray(made()[name].tobytes())
         place = turned.index(b"MM\0*")
         turned[place : place + len(many)] = many
-        found[f"{name}, too many orientations"] = bytes(with_checksums(turned) if name[-3:] == "png" else turned)
+        result[f"{name}, too many orientations"] = bytes(with_checksums(turned) if name[-3:] == "png" else turned)
     back = struct.pack(">I4s", 2**32 - 12, b"eXIf")
-    found["png, a chunk that ends where it begins"] = bytes(png[:33] + back + png[33:])
+    result["png, a chunk that ends where it begins"] = bytes(png[:33] + back + png[33:])
     back = struct.pack("<4sI", b"ICCP", 2**32 - 8)
-    found["webp, a chunk that ends where it begins"] = bytes(webp[:30] + back + webp[30:])
-    found["60000 gif"] = gif[:6] + struct.pack("<HH", 60000, 60000) + gif[10:]
-    found["16384 webp"] = b"RIFF" + struct.pack("<I", 22) + b"WEBPVP8X" + struct.pack("<II", 10, 16) + b"\xff\x3f\0" * 2
+    result["webp, a chunk that ends where it begins"] = bytes(webp[:30] + back + webp[30:])
+    result["60000 gif"] = gif[:6] + struct.pack("<HH", 60000, 60000) + gif[10:]
+    result["16384 webp"] = (
+        b"RIFF" + struct.pack("<I", 22) + b"WEBPVP8X" + struct.pack("<II", 10, 16) + b"\xff\x3f\0" * 2
+    )
     place = jpeg.index(b"\xff\xc2") + 5
-    found["65500 jpeg"] = bytes(jpeg[:place] + struct.pack(">HH", 65500, 65500) + jpeg[place + 4 :])
+    result["65500 jpeg"] = bytes(jpeg[:place] + struct.pack(">HH", 65500, 65500) + jpeg[place + 4 :])
     scan = jpeg.rindex(b"\xff\xda")
-    found["5000 scans"] = bytes(jpeg[:scan] + jpeg[scan:-2] * 5000 + jpeg[-2:])
+    result["5000 scans"] = bytes(jpeg[:scan] + jpeg[scan:-2] * 5000 + jpeg[-2:])
     thousand = jpeg[:place] + struct.pack(">HH", 1000, 1000) + jpeg[place + 4 : scan]
-    found["5000 scans of 1000x1000"] = bytes(thousand + jpeg[scan:-2] * 5000 + jpeg[-2:])
+    result["5000 scans of 1000x1000"] = bytes(thousand + jpeg[scan:-2] * 5000 + jpeg[-2:])
     for name, head in {"zTXt": b"a\0\0", "iCCP": b"a\0\0", "iTXt": b"a\0\1\0\0\0"}.items():
         body = name.encode() + head + zlib.compress(bytes(1 << 25), 9)
         chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
-        found[f"{name} of 32 MB"] = bytes(png[:33]) + chunk + bytes(png[33:])
-    found["1000 text chunks"] = bytes(with_checksums(png[:33] + b"\0\0\0\3tEXta\0b\0\0\0\0" * 1000 + png[33:]))
+        result[f"{name} of 32 MB"] = bytes(png[:33]) + chunk + bytes(png[33:])
+    result["1000 text chunks"] = bytes(with_checksums(png[:33] + b"\0\0\0\3tEXta\0b\0\0\0\0" * 1000 + png[33:]))
     square = {256: 8, 257: 8, 258: 8, 259: 1, 262: 1, 273: 8, 277: 1, 278: 8, 279: 64}
-    found["tiff, directories in a circle"] = tiff(square, following=8)
-    found["tiff, its own EXIF directory"] = tiff({**square, 34665: 8, 330: 8})
-    found["tiff, 65535 channels"] = tiff({**square, 277: 65535})
-    found["tiff, one strip a row of 2^31"] = tiff({**square, 278: 2**31})
+    result["tiff, directories in a circle"] = tiff(square, following=8)
+    result["tiff, its own EXIF directory"] = tiff({**square, 34665: 8, 330: 8})
+    result["tiff, 65535 channels"] = tiff({**square, 277: 65535})
+    result["tiff, one strip a row of 2^31"] = tiff({**square, 278: 2**31})
     tiles = {256: 8, 257: 8, 258: 8, 259: 5, 262: 1, 277: 1, 322: 1 << 30, 323: 1 << 30, 324: 8, 325: 64}
-    found["tiff, tiles of 2^30"] = tiff(tiles)
-    found["20 MB of zeros behind"] = bytes(png) + bytes(20 << 20)
-    found["gif behind gif"] = gif * 200
-    return list(found.items())
+    result["tiff, tiles of 2^30"] = tiff(tiles)
+    result["20 MB of zeros behind"] = bytes(png) + bytes(20 << 20)
+    result["gif behind gif"] = gif * 200
+    return list(result.items())
 
 
 def tiff(tags: dict[int, int], following: int = 0) -> bytes:
@@ -193,10 +195,10 @@ WORDS = (
 
 def extreme_words(rng, data, _):
     """Numbers written as text, as in PNM."""
-    found = [*re.finditer(rb"\d+", bytes(data[:64]))]
-    if found:
-        one = found[rng.integers(len(found))]
-        data[one.start() : one.end()] = WORDS[rng.integers(len(WORDS))]
+    result = [*re.finditer(rb"\d+", bytes(data[:64]))]
+    if result:
+        item = result[rng.integers(len(result))]
+        data[item.start() : item.end()] = WORDS[rng.integers(len(WORDS))]
     return data
 
 
@@ -229,10 +231,10 @@ def inside_a_chunk(rng, data, files):
     is_png = data[:4] == b"\x89PNG"
     if not is_png and data[:4] != b"RIFF":
         return other_bytes(rng, data, files)
-    found = list(chunks(data, is_png, 8 if is_png else 12))
-    if not found:
+    result = list(chunks(data, is_png, 8 if is_png else 12))
+    if not result:
         return data
-    start, end = found[rng.integers(len(found))]
+    start, end = result[rng.integers(len(result))]
     if end > start:
         body = (
             extreme_numbers(rng, data[start:end], files)
@@ -311,10 +313,10 @@ def try_in_one_way(number: int, way: int, data: np.ndarray, folder: str) -> None
     elif way in (2, 3, 4):  # the last one by the C library, on the GPU or what emulates one
         policy, device = ("skip", "fill", "skip")[way - 2], ("cpu", "cpu", "gpu")[way - 2]
         batch = ndd.batch([good(), data, good()])
-        found = ndd.decoders.image(batch, on_error=policy, device=device, **options).evaluate()
-        assert found.batch_size + (len(found.dropped) if policy == "skip" else 0) == 3
-        assert [b.index for b in found.dropped] in ([], [1])
-        assert all(np.asarray(t.cpu()).size for t in found.tensors)
+        result = ndd.decoders.image(batch, on_error=policy, device=device, **options).evaluate()
+        assert result.batch_size + (len(result.dropped) if policy == "skip" else 0) == 3
+        assert [b.index for b in result.dropped] in ([], [1])
+        assert all(np.asarray(t.cpu()).size for t in result.tensors)
     else:
         expect(lambda: ndd.decoders.image(data, **options), "image", "sample 0")
     expect(lambda: ndd.peek_image_shape(data), "peek_image_shape", "sample 0")
@@ -323,15 +325,15 @@ def try_in_one_way(number: int, way: int, data: np.ndarray, folder: str) -> None
 def expect(call, *named: str) -> None:
     wrong = ""
     try:
-        found = np.asarray(call().evaluate())
+        result = np.asarray(call().evaluate())
     except (RuntimeError, ValueError) as error:
         wrong = str(error)
     if wrong:
         assert all(n in wrong for n in named), f"{named} are not in {wrong}"
         assert len(wrong) < 1000, f"an error of {len(wrong)} letters"
     else:
-        assert found.size
-        assert found.ndim == 1 or found.shape[0] * found.shape[1] <= MAX_PIXELS, f"a picture of {found.shape}"
+        assert result.size
+        assert result.ndim == 1 or result.shape[0] * result.shape[1] <= MAX_PIXELS, f"a picture of {result.shape}"
 
 
 @functools.cache

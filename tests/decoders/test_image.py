@@ -40,16 +40,16 @@ def pixels(data, kind="RGB", **arguments):
     return np.asarray(ndd.decoders.image(ndd.tensor(data), output_type=getattr(ndd.types, kind), **arguments))
 
 
-def assert_like_oracle(found, expected, kind):
-    assert found.shape == expected.shape
-    assert found.dtype == expected.dtype
+def assert_like_oracle(result, expected, kind):
+    assert result.shape == expected.shape
+    assert result.dtype == expected.dtype
     if kind == "YCbCr":  # a matrix in 32-bit floats: the order of additions decides ties
-        off = np.abs(found.astype(np.float64) - expected.astype(np.float64))
-        assert off.max() <= (3e-7 if found.dtype.kind == "f" else found.dtype != np.uint8)
-    elif found.dtype.kind == "f":
-        np.testing.assert_allclose(found, expected, atol=1e-7, rtol=0)
+        off = np.abs(result.astype(np.float64) - expected.astype(np.float64))
+        assert off.max() <= (3e-7 if result.dtype.kind == "f" else result.dtype != np.uint8)
+    elif result.dtype.kind == "f":
+        np.testing.assert_allclose(result, expected, atol=1e-7, rtol=0)
     else:
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.oracle
@@ -85,9 +85,9 @@ def test_element_types_against_the_oracle(dali, dtype, kind):
     for name in ("444.jpg", "gray_16.png", "gray_16.tif"):
         data = made()[name]
         expected = oracle_pixels(dali, data, kind, dtype=getattr(dali, dtype))
-        found = pixels(data, kind, dtype=getattr(ndd, dtype))
-        assert found.dtype == expected.dtype == np.dtype(dtype)
-        off = np.abs(found.astype(np.float64) - expected.astype(np.float64)).max()
+        result = pixels(data, kind, dtype=getattr(ndd, dtype))
+        assert result.dtype == expected.dtype == np.dtype(dtype)
+        off = np.abs(result.astype(np.float64) - expected.astype(np.float64)).max()
         if kind == "YCbCr":
             full = 1 if dtype == "float32" else float(np.iinfo(dtype).max)
             assert off <= max(3e-7 * full, dtype not in ("float32", "uint8"))
@@ -115,10 +115,10 @@ def test_rgb_equals_pillow():
 def test_photographs_equal_the_oracle(dali):
     paths = real("imagenet/*/*")[::8]
     files = [read(p) for p in paths]
-    found = ndd.decoders.image(ndd.batch(files))
+    result = ndd.decoders.image(ndd.batch(files))
     with dali.EvalMode.sync_cpu:
         expected = [np.asarray(t).copy() for t in dali.decoders.image(dali.batch(files)).tensors]
-    for mine, theirs in zip(found.tensors, expected, strict=True):
+    for mine, theirs in zip(result.tensors, expected, strict=True):
         np.testing.assert_array_equal(np.asarray(mine), theirs)
 
 
@@ -128,12 +128,12 @@ def test_fast_idct_against_the_oracle(dali):
     for name, data in made().items():
         if not name.endswith(".jpg") or name in BEYOND or "lossless" in name:
             continue
-        found = pixels(data, use_fast_idct=True)
-        np.testing.assert_array_equal(found, oracle_pixels(dali, data, "RGB", use_fast_idct=True), err_msg=name)
+        result = pixels(data, use_fast_idct=True)
+        np.testing.assert_array_equal(result, oracle_pixels(dali, data, "RGB", use_fast_idct=True), err_msg=name)
         half = {"start": [3, 5], "shape": [20, 25], "use_fast_idct": True}
         window = np.asarray(ndd.decoders.image_slice(ndd.tensor(data), **half))
-        np.testing.assert_array_equal(window, found[5:30, 3:23], err_msg=name)
-        different += not np.array_equal(found, pixels(data))
+        np.testing.assert_array_equal(window, result[5:30, 3:23], err_msg=name)
+        different += not np.array_equal(result, pixels(data))
     assert different, "no file shows the difference"
 
 
@@ -245,13 +245,13 @@ def test_an_empty_batch_gives_an_empty_batch(device, emulated_gpu):
     """DALI gives one of its image decoder; others of its decoders raise, or end the process."""
     none = ndd.batch([], dtype=ndd.uint8)
     cut = {"start": [0, 0], "shape": [1, 1], "axes": [0, 1]}
-    found = [
+    result = [
         ndd.decoders.image(none, device=device),
         ndd.decoders.image_crop(none, crop=[4, 4], device=device),
         ndd.decoders.image_slice(none, **cut, device=device),
         ndd.decoders.image_random_crop(none, device=device),
     ]
-    for images in found:
+    for images in result:
         assert (images.batch_size, images.shape, images.ndim, images.layout) == (0, [], 3, "HWC")
         assert images.device == ndd.Device(device)
     assert ndd.peek_image_shape(none).shape == []

@@ -40,8 +40,8 @@ def test_against_the_oracle(dali, window):
             with dali.EvalMode.sync_cpu:
                 expected = dali.decoders.image_crop(dali.tensor(data), adjust_orientation=adjust, **window)
                 expected = np.asarray(expected).copy()
-            found = ndd.decoders.image_crop(ndd.tensor(data), adjust_orientation=adjust, **window)
-            np.testing.assert_array_equal(np.asarray(found), expected, err_msg=f"{name} {adjust}")
+            result = ndd.decoders.image_crop(ndd.tensor(data), adjust_orientation=adjust, **window)
+            np.testing.assert_array_equal(np.asarray(result), expected, err_msg=f"{name} {adjust}")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -56,8 +56,8 @@ def test_the_window_of_a_full_decode(kind):
             h, w = int(rng.integers(1, height + 1)), int(rng.integers(1, width + 1))
             x, y = rng.random(2).tolist()
             arguments = {"crop": [h, w], "crop_pos_x": x, "crop_pos_y": y}
-            found = ndd.decoders.image_crop(data, output_type=number, **arguments)
-            np.testing.assert_array_equal(np.asarray(found), np.asarray(ndd.crop(full, **arguments)), err_msg=name)
+            result = ndd.decoders.image_crop(data, output_type=number, **arguments)
+            np.testing.assert_array_equal(np.asarray(result), np.asarray(ndd.crop(full, **arguments)), err_msg=name)
 
 
 @needs_files
@@ -71,18 +71,18 @@ def test_windows_of_photographs_are_exact():
         "crop_pos_x": ndd.batch(list(rng.random(64, np.float32))),
         "crop_pos_y": ndd.batch(list(rng.random(64, np.float32))),
     }
-    found = ndd.decoders.image_crop(batch, **arguments)
+    result = ndd.decoders.image_crop(batch, **arguments)
     expected = ndd.crop(ndd.decoders.image(batch), **arguments)
-    for mine, full in zip(found.tensors, expected.tensors, strict=True):
+    for mine, full in zip(result.tensors, expected.tensors, strict=True):
         np.testing.assert_array_equal(np.asarray(mine), np.asarray(full))
 
 
 def test_sizes_for_each_sample():
     batch = ndd.batch([made()["420.jpg"], made()["odd.jpg"]])
-    found = ndd.decoders.image_crop(batch, crop_w=ndd.batch([10, 20]), crop_h=5)
-    assert found.shape == [(5, 10, 3), (5, 20, 3)]
-    found = ndd.decoders.image_crop(batch, crop=ndd.batch([[5.0, 6.0], [7.0, 8.0]]))
-    assert found.shape == [(5, 6, 3), (7, 8, 3)]
+    result = ndd.decoders.image_crop(batch, crop_w=ndd.batch([10, 20]), crop_h=5)
+    assert result.shape == [(5, 10, 3), (5, 20, 3)]
+    result = ndd.decoders.image_crop(batch, crop=ndd.batch([[5.0, 6.0], [7.0, 8.0]]))
+    assert result.shape == [(5, 6, 3), (7, 8, 3)]
 
 
 @pytest.mark.parametrize(

@@ -41,30 +41,30 @@ def test_the_windows_of_random_resized_crop(ranges):
         arguments["random_aspect_ratio"],
         arguments["num_attempts"],
     )
-    for found, (y, x), (h, w) in zip(mine.tensors, anchors.tolist(), shapes.tolist(), strict=True):
-        np.testing.assert_array_equal(np.asarray(found), place[y : y + h, x : x + w])
+    for result, (y, x), (h, w) in zip(mine.tensors, anchors.tolist(), shapes.tolist(), strict=True):
+        np.testing.assert_array_equal(np.asarray(result), place[y : y + h, x : x + w])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_window_of_a_full_decode(name):
     full = np.asarray(ndd.decoders.image(made()[name]))
     for seed in range(6):
-        found = np.asarray(ndd.decoders.image_random_crop(made()[name], rng=ndd.random.RNG(seed=seed)))
-        windows = np.lib.stride_tricks.sliding_window_view(full, found.shape)
-        assert (windows == found).all(axis=(-1, -2, -3)).any()
+        result = np.asarray(ndd.decoders.image_random_crop(made()[name], rng=ndd.random.RNG(seed=seed)))
+        windows = np.lib.stride_tricks.sliding_window_view(full, result.shape)
+        assert (windows == result).all(axis=(-1, -2, -3)).any()
 
 
 @pytest.mark.parametrize("ranges", [{}, *RANGES], ids=str)
 def test_the_windows_are_dalis(dali, ranges):
     data = [encode(np.zeros(shape, np.uint8), "PNG") for shape in [(150, 200, 3), (40, 30, 3), (7, 90, 3)] * 5]
-    found = []
+    result = []
     for library in (ndd, dali):
         with library.EvalMode.sync_cpu:
             rng = library.random.RNG(seed=1)
-            found.append(
+            result.append(
                 [library.decoders.image_random_crop(library.batch(data), rng=rng, **ranges).shape for _ in range(2)]
             )
-    assert found[0] == found[1]
+    assert result[0] == result[1]
 
 
 def test_threads_and_batch_size_do_not_change_the_windows():

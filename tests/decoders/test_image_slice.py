@@ -50,12 +50,12 @@ def check(dali, names, inputs, arguments):
         with dali.EvalMode.sync_cpu:
             expected = dali.decoders.image_slice(dali.tensor(data), *[dali.tensor(i) for i in inputs], **arguments)
             expected = np.asarray(expected).copy()
-        found = ndd.decoders.image_slice(ndd.tensor(data), *inputs, **arguments)
-        np.testing.assert_array_equal(np.asarray(found), expected, err_msg=name)
+        result = ndd.decoders.image_slice(ndd.tensor(data), *inputs, **arguments)
+        np.testing.assert_array_equal(np.asarray(result), expected, err_msg=name)
         if min(arguments.get("axes", [0])) < 0:
             continue  # counted from the channels there
         full = ndd.slice(ndd.decoders.image(data), *inputs, **arguments)
-        np.testing.assert_array_equal(np.asarray(found), np.asarray(full), err_msg=name)
+        np.testing.assert_array_equal(np.asarray(result), np.asarray(full), err_msg=name)
 
 
 @pytest.mark.oracle
@@ -74,7 +74,7 @@ def test_windows_for_each_sample():
     batch = ndd.batch([made()["420.jpg"], made()["odd.jpg"]])
     full = ndd.decoders.image(batch)
     starts, shapes = ndd.batch([[10, 12], [1, 2]]), ndd.batch([[5, 6], [7, 8]])
-    for found, expected in (
+    for result, expected in (
         (ndd.decoders.image_slice(batch, starts, shapes), ndd.slice(full, starts, shapes)),
         (ndd.decoders.image_slice(batch, start=starts, shape=[3, 4]), ndd.slice(full, start=starts, shape=[3, 4])),
         (
@@ -82,8 +82,8 @@ def test_windows_for_each_sample():
             ndd.slice(full, ndd.tensor([1, 2]), ndd.tensor([3, 4])),
         ),
     ):
-        assert found.shape == expected.shape
-        for mine, cut in zip(found.tensors, expected.tensors, strict=True):
+        assert result.shape == expected.shape
+        for mine, cut in zip(result.tensors, expected.tensors, strict=True):
             np.testing.assert_array_equal(np.asarray(mine), np.asarray(cut))
 
 
@@ -94,9 +94,9 @@ def test_windows_of_photographs_are_exact():
     low = rng.random((64, 2)).astype(F32) * F32(0.6)
     size = F32(0.05) + rng.random((64, 2)).astype(F32) * F32(0.3)
     arguments = {"rel_start": ndd.batch(list(low)), "rel_shape": ndd.batch(list(size))}
-    found = ndd.decoders.image_slice(batch, **arguments)
+    result = ndd.decoders.image_slice(batch, **arguments)
     expected = ndd.slice(ndd.decoders.image(batch), **arguments)
-    for mine, full in zip(found.tensors, expected.tensors, strict=True):
+    for mine, full in zip(result.tensors, expected.tensors, strict=True):
         np.testing.assert_array_equal(np.asarray(mine), np.asarray(full))
 
 

@@ -39,8 +39,8 @@ def test_what_lz4_packed_comes_out(device, emulated_gpu):
     batch = ndd.batch([packed(a) for a in arrays], device=device)
     shapes = ndd.batch([[len(a)] for a in arrays])
     result = ndd.decoders.inflate(batch, shape=shapes, check_output_size=True).cpu()
-    for array, found in zip(arrays, result.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(found), array)
+    for array, actual in zip(arrays, result.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(actual), array)
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
@@ -88,10 +88,10 @@ def test_a_shape_with_more_room_is_filled_with_zeros(device, emulated_gpu):
     frames = np.arange(1, 13, dtype=np.int32).reshape(2, 6)
     chunks = [packed(frame) for frame in frames]
     value = ndd.tensor(np.concatenate(chunks), device=device)
-    found = ndd.decoders.inflate(value, shape=[2, 5], dtype=ndd.int32, chunk_sizes=[len(chunk) for chunk in chunks])
+    actual = ndd.decoders.inflate(value, shape=[2, 5], dtype=ndd.int32, chunk_sizes=[len(chunk) for chunk in chunks])
     expected = np.zeros((2, 10), np.int32)
     expected[:, :6] = frames
-    np.testing.assert_array_equal(np.asarray(found.cpu()).reshape(2, 10), expected)
+    np.testing.assert_array_equal(np.asarray(actual.cpu()).reshape(2, 10), expected)
 
 
 def test_chunks_outside_the_data_are_errors():
@@ -148,7 +148,7 @@ def test_a_gpu_inflates_damaged_blocks_as_the_cpu(emulated_gpu):
             expected.append(np.zeros(700, np.uint8))
     assert 30 < sum(int(row.any()) for row in expected) < 280
     values = ndd.batch([np.frombuffer(content, np.uint8) for content in blocks], device="gpu")
-    np.testing.assert_array_equal(np.asarray(ndd.decoders.inflate(values, shape=[700]).cpu()), np.stack(expected))
+    np.testing.assert_array_equal(ndd.decoders.inflate(values, shape=[700]).cpu().numpy(), np.stack(expected))
 
 
 def test_chunks_are_shared_between_threads(tasks):
@@ -159,11 +159,11 @@ def test_chunks_are_shared_between_threads(tasks):
     values = ndd.batch([np.concatenate([*row, np.zeros(1, np.uint8)]) for row in chunks])
     sizes = ndd.batch([np.array([len(c) for c in row], np.int32) for row in chunks])
     ends = [np.cumsum([0] + [len(c) for c in row])[:-1].astype(np.int32) for row in chunks]
-    for given in ({"chunk_sizes": sizes}, {"chunk_sizes": sizes, "chunk_offsets": ndd.batch(ends)}):
+    for arguments in ({"chunk_sizes": sizes}, {"chunk_sizes": sizes, "chunk_offsets": ndd.batch(ends)}):
         with ndd.EvalContext(num_threads=3):
-            found = ndd.decoders.inflate(values, shape=[3000], check_output_size=True, **given).evaluate()
-        for array, one in zip(arrays, found.tensors, strict=True):
-            np.testing.assert_array_equal(np.asarray(one), array)
+            actual = ndd.decoders.inflate(values, shape=[3000], check_output_size=True, **arguments).evaluate()
+        for array, item in zip(arrays, actual.tensors, strict=True):
+            np.testing.assert_array_equal(np.asarray(item), array)
     assert tasks == [3, 3]
     with pytest.raises(RuntimeError, match="sample 1: chunk 0: expected 2999 bytes"):
         ndd.decoders.inflate(values, shape=[2999], chunk_sizes=sizes).evaluate()

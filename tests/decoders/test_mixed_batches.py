@@ -33,41 +33,41 @@ def damaged():
     return [half, np.empty(0, np.uint8), np.frombuffer(b"no picture" * 20, np.uint8), made()["rgb.png"][:200].copy()]
 
 
-def alone(data, **given):
+def alone(data, **arguments):
     """The pixels of one picture, or what is wrong with it."""
     try:
-        return np.asarray(ndd.decoders.image(ndd.tensor(data), **given)).copy()
+        return np.asarray(ndd.decoders.image(ndd.tensor(data), **arguments)).copy()
     except RuntimeError as error:
         return str(error).split("sample 0: ", 1)[1]
 
 
 def same(batch, expected):
-    found = [np.asarray(t) for t in batch.tensors]
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+    result = [np.asarray(t) for t in batch.tensors]
+    assert len(result) == len(expected)
+    for item, other in zip(result, expected, strict=True):
+        np.testing.assert_array_equal(item, other)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"])
 def test_good_and_bad_ones(kind, threads):
-    data = [one for pair in zip(plain(4), damaged(), strict=True) for one in pair]
+    data = [item for pair in zip(plain(4), damaged(), strict=True) for item in pair]
     data += [*made().values(), rare()["16.ppm"]]
-    given = {"output_type": getattr(ndd.types, kind)}
-    each = [alone(one, **given) for one in data]
+    arguments = {"output_type": getattr(ndd.types, kind)}
+    each = [alone(item, **arguments) for item in data]
     good, bad = [e for e in each if not isinstance(e, str)], [i for i, e in enumerate(each) if isinstance(e, str)]
     assert bad == [1, 3, 5, 7]
     names = [f"file {i}" for i in range(len(data))]
     with ndd.EvalContext(num_threads=threads):
         batch = ndd.batch(data)
-        skipped = ndd.decoders.image(batch, on_error="skip", **given)
+        skipped = ndd.decoders.image(batch, on_error="skip", **arguments)
         same(skipped, good)
         assert [(d.index, d.error) for d in skipped.dropped] == [(i, each[i]) for i in bad]
-        filled = ndd.decoders.image(batch, on_error="fill", **given)
+        filled = ndd.decoders.image(batch, on_error="fill", **arguments)
         same(filled, [np.zeros_like(np.asarray(filled.tensors[i])) if i in bad else each[i] for i in range(len(data))])
         assert filled.shape[1][:2] == (30, 90)  # its header is whole
         with pytest.raises(RuntimeError, match=f"4 of {len(names)} samples") as caught:
-            ndd.decoders.image(batch, **given).evaluate()
+            ndd.decoders.image(batch, **arguments).evaluate()
         assert all(f"sample {i}: {each[i]}" in str(caught.value) for i in bad)
 
 
@@ -81,32 +81,32 @@ def test_the_name_of_a_bad_file(tmp_path):
 
 def test_windows_of_good_and_bad_ones():
     data = [*plain(4), made()["turned_6.jpg"], made()["422_progressive.jpg"], made()["rgb.png"], *damaged()[:2]]
-    given = {"crop": [20, 25], "crop_pos_x": 0.7, "crop_pos_y": 1.0}
-    whole = ndd.decoders.image_crop(ndd.batch(data), on_error="skip", **given)
-    same(whole, [np.asarray(ndd.decoders.image_crop(ndd.tensor(one), **given)) for one in data[:7]])
+    arguments = {"crop": [20, 25], "crop_pos_x": 0.7, "crop_pos_y": 1.0}
+    whole = ndd.decoders.image_crop(ndd.batch(data), on_error="skip", **arguments)
+    same(whole, [np.asarray(ndd.decoders.image_crop(ndd.tensor(item), **arguments)) for item in data[:7]])
     assert [d.index for d in whole.dropped] == [7, 8]
     outside = ndd.decoders.image_slice(ndd.batch(plain(3)), [0, 0], [40, 32], axes=[1, 0], on_error="skip")
-    same(outside, [np.asarray(ndd.decoders.image(ndd.tensor(one)))[:32, :40] for one in plain(3)[1:]])
+    same(outside, [np.asarray(ndd.decoders.image(ndd.tensor(item)))[:32, :40] for item in plain(3)[1:]])
     assert [d.index for d in outside.dropped] == [0]
 
 
 def test_elements_of_other_types():
     for kind in (ndd.float32, ndd.uint16):
-        same(ndd.decoders.image(ndd.batch(plain(3)), dtype=kind), [alone(one, dtype=kind) for one in plain(3)])
+        same(ndd.decoders.image(ndd.batch(plain(3)), dtype=kind), [alone(item, dtype=kind) for item in plain(3)])
     same(ndd.decoders.image(ndd.batch(plain(3)), use_fast_idct=True), [alone(o, use_fast_idct=True) for o in plain(3)])
 
 
 def test_too_many_pixels():
-    found = ndd.decoders.image(ndd.batch(plain(3)), max_pixels=30 * 90, on_error="skip")
-    same(found, [alone(plain(3)[0])])
-    assert [d.index for d in found.dropped] == [1, 2]
+    result = ndd.decoders.image(ndd.batch(plain(3)), max_pixels=30 * 90, on_error="skip")
+    same(result, [alone(plain(3)[0])])
+    assert [d.index for d in result.dropped] == [1, 2]
 
 
 def test_pictures_of_one_size_are_one_array():
     data = [encode(np.ascontiguousarray(photo(32, 48, k)[..., :3]), "JPEG") for k in range(3)]
-    found = ndd.decoders.image(ndd.batch(data))
-    assert found.torch().shape == (3, 32, 48, 3)
-    same(found, [alone(one) for one in data])
+    result = ndd.decoders.image(ndd.batch(data))
+    assert result.torch().shape == (3, 32, 48, 3)
+    same(result, [alone(item) for item in data])
 
 
 def with_exif(data, kind, place, order="<", value=6):
@@ -129,9 +129,9 @@ def test_headers_are_read_as_python_reads_them():
     ]
     data += [*made().values(), *damaged()]
     for adjust in (True, False):
-        found = ndd.decoders.image(ndd.batch(data), adjust_orientation=adjust, on_error="fill")
-        for one, picture in zip(data, found.tensors, strict=True):
-            expected = alone(one, adjust_orientation=adjust)
+        result = ndd.decoders.image(ndd.batch(data), adjust_orientation=adjust, on_error="fill")
+        for item, picture in zip(data, result.tensors, strict=True):
+            expected = alone(item, adjust_orientation=adjust)
             if not isinstance(expected, str):
                 np.testing.assert_array_equal(np.asarray(picture), expected)
                 turned += expected.shape == (90, 30, 3)

@@ -34,10 +34,10 @@ def test_what_numpy_saves_is_loaded(dtype):
         for stored in (array, np.array(array, order="F"), array.astype(array.dtype.newbyteorder(">"))):
             for version in ((1, 0), (2, 0), (3, 0)):
                 data = saved(stored, version)
-                for given in (data, data.view(np.int8), data.reshape(2, -1) if len(data) % 2 == 0 else data):
-                    found = ndd.decoders.numpy(ndd.tensor(given))
-                    assert (found.shape, found.dtype, found.layout) == (shape, ndd.dtype(dtype), None)
-                    np.testing.assert_array_equal(np.asarray(found), array)
+                for arguments in (data, data.view(np.int8), data.reshape(2, -1) if len(data) % 2 == 0 else data):
+                    result = ndd.decoders.numpy(ndd.tensor(arguments))
+                    assert (result.shape, result.dtype, result.layout) == (shape, ndd.dtype(dtype), None)
+                    np.testing.assert_array_equal(np.asarray(result), array)
 
 
 @pytest.mark.oracle
@@ -46,8 +46,8 @@ def test_samples_of_several_types_are_converted_as_by_the_oracle(dali):
     for number in (U8, I32, F16, F64):
         with dali.EvalMode.sync_cpu:
             expected = dali.decoders.numpy(dali.batch([saved(a) for a in arrays]), dtype=number)
-        found = ndd.decoders.numpy(ndd.batch([saved(a) for a in arrays]), dtype=number)
-        for mine, theirs in zip(found.tensors, expected.tensors, strict=True):
+        result = ndd.decoders.numpy(ndd.batch([saved(a) for a in arrays]), dtype=number)
+        for mine, theirs in zip(result.tensors, expected.tensors, strict=True):
             np.testing.assert_array_equal(np.asarray(mine), np.asarray(theirs))
 
 
@@ -55,9 +55,9 @@ def test_what_follows_goes_by_what_was_in_the_file():
     """The same line of a loop may get another element type and number of axes: nothing kept of a call may go for it."""
     with ndd.EvalMode.deferred:
         for array in (np.ones((4, 5, 3), np.uint8), np.ones((4, 5, 3), np.float32), np.ones((2, 4, 5, 3), np.int16)):
-            found = ndd.flip(ndd.decoders.numpy(ndd.tensor(saved(array))))
-            assert (found.dtype, found.ndim) == (ndd.dtype(array.dtype), array.ndim)
-            np.testing.assert_array_equal(np.asarray(found), array)
+            result = ndd.flip(ndd.decoders.numpy(ndd.tensor(saved(array))))
+            assert (result.dtype, result.ndim) == (ndd.dtype(array.dtype), array.ndim)
+            np.testing.assert_array_equal(np.asarray(result), array)
             sums = ndd.decoders.numpy(ndd.batch([saved(array)] * 2)) + 1.5
             assert sums.shape == [array.shape] * 2
             assert (np.asarray(sums.tensors[1]) == 2.5).all()
@@ -65,9 +65,9 @@ def test_what_follows_goes_by_what_was_in_the_file():
 
 def test_the_result_has_memory_of_its_own():
     data = saved(np.zeros(3)).copy()
-    found = ndd.decoders.numpy(ndd.as_tensor(data)).evaluate()
+    result = ndd.decoders.numpy(ndd.as_tensor(data)).evaluate()
     data[:] = 255
-    assert np.asarray(found).tolist() == [0, 0, 0]
+    assert np.asarray(result).tolist() == [0, 0, 0]
 
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -112,10 +112,10 @@ def test_ragged_files_by_pieces_and_in_one_task_for_each_thread(big, tasks):
     files = [saved(a.astype(">i2") if big else a) for a in arrays]
     ndd.set_num_threads(3)
     try:
-        found = ndd.decoders.numpy(ndd.batch(files)).evaluate()
+        result = ndd.decoders.numpy(ndd.batch(files)).evaluate()
     finally:
         ndd.set_num_threads(None)
-    for expected, array in zip(arrays, found.tensors, strict=True):
+    for expected, array in zip(arrays, result.tensors, strict=True):
         np.testing.assert_array_equal(np.asarray(array), expected)
     assert sum(tasks) == 27 if big else 1 < sum(tasks) <= 3
 

@@ -35,9 +35,9 @@ def run(path, **more):
 def test_the_old_name_warns_and_does_the_same(path):
     old = f"experimental.{path}"
     for _ in range(2):
-        with pytest.warns(DeprecationWarning, match=f"`ndd.{old}` is an old name of `ndd.{path}`") as found:
+        with pytest.warns(DeprecationWarning, match=f"`ndd.{old}` is an old name of `ndd.{path}`") as result:
             value = run(old)
-        assert [w.filename for w in found] == [__file__]
+        assert [w.filename for w in result] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_array_equal(value, run(path))

@@ -32,10 +32,10 @@ def portable(request, monkeypatch):
 def compare(files, kinds, undo):
     without = {(name, kind): decoded(data, kind) for name, data in files.items() for kind in kinds}
     undo()
-    for (name, kind), found in without.items():
+    for (name, kind), result in without.items():
         expected = decoded(files[name], kind)
-        assert found.shape == expected.shape, (name, kind)
-        off = np.abs(found.astype(int) - expected.astype(int))
+        assert result.shape == expected.shape, (name, kind)
+        off = np.abs(result.astype(int) - expected.astype(int))
         by_one = kind == "GRAY" and ".tif" in name  # another rule for gray from colour: a step of 8 bits at most
         assert off.max() <= (257 if by_one else 0), (name, kind)
 
@@ -59,8 +59,8 @@ def test_real_files(portable, request):
 def test_windows(portable):
     for name, data in made().items():
         full = np.asarray(ndd.decoders.image(data))
-        found = ndd.decoders.image_crop(data, crop=[10, 20], crop_pos_x=1, crop_pos_y=0)
-        np.testing.assert_array_equal(np.asarray(found), full[:10, full.shape[1] - 20 :], err_msg=name)
+        result = ndd.decoders.image_crop(data, crop=[10, 20], crop_pos_x=1, crop_pos_y=0)
+        np.testing.assert_array_equal(np.asarray(result), full[:10, full.shape[1] - 20 :], err_msg=name)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -75,9 +75,9 @@ def test_broken_files_raise(portable):
 
 
 def test_cmyk(portable):
-    found = np.asarray(ndd.decoders.image(cmyk())).astype(int)
+    result = np.asarray(ndd.decoders.image(cmyk())).astype(int)
     portable()
-    assert np.abs(found - np.asarray(ndd.decoders.image(cmyk()))).max() <= 2
+    assert np.abs(result - np.asarray(ndd.decoders.image(cmyk()))).max() <= 2
 
 
 def test_peek(portable):

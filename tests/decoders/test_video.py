@@ -114,6 +114,7 @@ def plain(path):
     return frames, times
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_frames_of_real_videos_are_those_of_decoding_from_the_start(path, threads):
@@ -174,20 +175,20 @@ def test_chroma_between_its_samples_is_linear(height, width, bits):
     """The formula, computed slowly: narrow frames, and wide ones, of which 32 pixels are made at once."""
     from ndd.decoders.video_files.yuv import rgb_of_420
 
-    rng, one, kind = np.random.default_rng(1), 1 << bits - 8, np.uint8 if bits == 8 else np.uint16
+    rng, item, kind = np.random.default_rng(1), 1 << bits - 8, np.uint8 if bits == 8 else np.uint16
     rows, columns = (height + 1) // 2, (width + 1) // 2
-    y, u, v = (rng.integers(0, 256 * one, s).astype(kind) for s in ((height, width), (rows, columns), (rows, columns)))
+    y, u, v = (rng.integers(0, 256 * item, s).astype(kind) for s in ((height, width), (rows, columns), (rows, columns)))
     out = np.empty((height, width, 3), np.uint8)
     rgb_of_420(y, u, v, out, factors(1, False, bits))
 
     def spread(plane):
-        padded = np.pad(plane / one, 1, "edge")
+        padded = np.pad(plane / item, 1, "edge")
         tall, both = np.empty((2 * rows, columns + 2)), np.empty((2 * rows, 2 * columns))
         tall[0::2], tall[1::2] = (3 * padded[1:-1] + padded[:-2]) / 4, (3 * padded[1:-1] + padded[2:]) / 4
         both[:, 0::2], both[:, 1::2] = (3 * tall[:, 1:-1] + tall[:, :-2]) / 4, (3 * tall[:, 1:-1] + tall[:, 2:]) / 4
         return both[:height, :width] - 128
 
-    luma, cb, cr = (y / one - 16) * 255 / 219, spread(u) * 255 / 224, spread(v) * 255 / 224
+    luma, cb, cr = (y / item - 16) * 255 / 219, spread(u) * 255 / 224, spread(v) * 255 / 224
     red, blue = luma + 1.5748 * cr, luma + 1.8556 * cb
     green = luma - 0.0722 / 0.7152 * 1.8556 * cb - 0.2126 / 0.7152 * 1.5748 * cr
     expected = np.floor(np.stack([red, green, blue], -1).clip(0, 255) + 0.5)
@@ -214,27 +215,27 @@ def test_a_turned_video_comes_out_upright():
 def turned(clip):
     """An MP4 file whose track is to be shown turned clockwise by 90 degrees."""
     data = bytearray(clip.tobytes())
-    one, place = b"\x00\x01\x00\x00", data.index(b"tkhd") + 44
+    item, place = b"\x00\x01\x00\x00", data.index(b"tkhd") + 44
     zero, minus, w = bytes(4), b"\xff\xff\x00\x00", b"\x40\x00\x00\x00"
-    data[place : place + 36] = zero + one + zero + minus + zero + zero + zero + zero + w
+    data[place : place + 36] = zero + item + zero + minus + zero + zero + zero + zero + w
     return np.frombuffer(bytes(data), np.uint8)
 
 
 def guarded(work, seconds=20):
     """Runs `work` and fails if it hangs."""
-    found = []
+    result = []
 
     def run():
         try:
-            found.append(work())
+            result.append(work())
         except BaseException as error:
-            found.append(error)
+            result.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(seconds)
-    assert found, f"hangs for {seconds} s"
-    return found[0]
+    assert result, f"hangs for {seconds} s"
+    return result[0]
 
 
 def broken_files():
@@ -276,13 +277,13 @@ def test_broken_files_are_errors_that_name_sample_and_file(tmp_path, name):
     def work():
         return ndd.decoders.video(ndd.io.file.read([str(good), str(path)])).evaluate()
 
-    found = guarded(work)
-    assert isinstance(found, RuntimeError), found
-    assert "sample 1" in str(found)
-    assert "bad.mp4" in str(found)
+    result = guarded(work)
+    assert isinstance(result, RuntimeError), result
+    assert "sample 1" in str(result)
+    assert "bad.mp4" in str(result)
     import re
 
-    assert re.search(said, str(found)), found
+    assert re.search(said, str(result)), result
     assert numbers_of(ndd.decoders.video(ndd.io.file.read(str(good)))) == list(range(6)), "the next call works"
 
 
@@ -293,9 +294,9 @@ def test_a_matroska_file_that_is_cut_off_has_fewer_frames():
 
 
 def test_what_a_file_says_of_itself_may_have_any_bytes():
-    made = encoded(6).tobytes()
-    clip = np.frombuffer(made.replace(b"Lavf", b"\xe9\xe8vf"), np.uint8)  # "encoded by", as Latin-1
-    assert clip.tobytes() != made
+    result = encoded(6).tobytes()
+    clip = np.frombuffer(result.replace(b"Lavf", b"\xe9\xe8vf"), np.uint8)  # "encoded by", as Latin-1
+    assert clip.tobytes() != result
     assert numbers_of(ndd.decoders.video(clip)) == list(range(6))
     assert any_metadata(SimpleNamespace(__version__="19.0.2")) == {}  # which has no such argument any more
 
@@ -363,11 +364,11 @@ def engine(emulated_gpu, monkeypatch):
 
 def the_same(there, here, most=1):
     assert there.device.device_type == "gpu"
-    for one, two in zip(there.cpu().tensors, here.tensors, strict=True):
-        one, two = np.asarray(one).astype(int), np.asarray(two)
-        assert one.shape == two.shape
-        assert np.abs(one - two).max(initial=0) <= most
-        assert (one != two).mean() < 0.001
+    for first, second in zip(there.cpu().tensors, here.tensors, strict=True):
+        first, second = np.asarray(first).astype(int), np.asarray(second)
+        assert first.shape == second.shape
+        assert np.abs(first - second).max(initial=0) <= most
+        assert (first != second).mean() < 0.001
 
 
 @pytest.mark.parametrize("refused", [False, True])
@@ -437,7 +438,7 @@ def test_packets_get_start_codes_and_say_whether_they_are_needed(codec):
         head, length_bytes = _nvdec._parameter_sets(name, stream.codec_context.extradata)
         packets = [p for p in container.demux(stream) if p.size]
     again = av.CodecContext.create(name, "r")
-    found, dropped = [], 0
+    result, dropped = [], 0
     for i, packet in enumerate(packets):
         assert length_bytes == 4
         data = np.frombuffer(b"head" + bytes(packet), np.uint8).copy()
@@ -445,11 +446,11 @@ def test_packets_get_start_codes_and_say_whether_they_are_needed(codec):
         data = data[4:size].tobytes()
         dropped += not needed
         if needed:  # what is left can be decoded
-            found += again.decode(av.Packet((head if i == 0 else b"") + data))
-    found += again.decode(None)
+            result += again.decode(av.Packet((head if i == 0 else b"") + data))
+    result += again.decode(None)
     assert dropped > 0
-    assert len(found) == len(packets) - dropped
-    assert not any(frame.is_corrupt for frame in found)
+    assert len(result) == len(packets) - dropped
+    assert not any(frame.is_corrupt for frame in result)
 
 
 def test_of_several_video_streams_the_best_one_is_read():

@@ -19,17 +19,17 @@ import ndd
 
 def saved(folder):
     """The states of the last attempt of which all ranks have saved one, and what all attempts have seen."""
-    found, seen = None, []
+    result, seen = None, []
     for attempt in sorted(folder.glob("attempt*")):
         states = [json.loads(p.read_text()) for p in sorted(attempt.glob("rank*.json"))]
         if states and len(states) == states[0]["world"]:
-            found = [state["reader"] for state in states]
+            result = [state["reader"] for state in states]
             seen += [label for state in states for label in state["seen"]]
-    return found, seen
+    return result, seen
 
 
-def save(path, **what):
-    path.with_suffix(".new").write_text(json.dumps(what))
+def save(path, **case):
+    path.with_suffix(".new").write_text(json.dumps(case))
     os.replace(path.with_suffix(".new"), path)
 
 

@@ -60,9 +60,9 @@ def hashed(threads, seconds=1.0):
 
 
 def everybody(value):
-    found = [None] * dist.get_world_size()
-    dist.all_gather_object(found, value)
-    return found
+    result = [None] * dist.get_world_size()
+    dist.all_gather_object(result, value)
+    return result
 
 
 def numa_node(gpu):
@@ -76,7 +76,7 @@ def epochs(rank, count=1001):
     """What the ranks give of the numbers below `count` in one epoch of each kind, on the GPU and with a step of NCCL."""
     device = torch.device("cuda", rank)
     nccl = dist.new_group(backend="nccl")
-    found = {}
+    result = {}
     for last in ("fill", "partial", "drop"):
         reader = ndd.readers.File(files=[__file__] * count, labels=list(range(count)), shard="auto", shuffle="global")
         mine, steps = [], 0
@@ -86,9 +86,9 @@ def epochs(rank, count=1001):
             dist.all_reduce(torch.ones(1, device=device), group=nccl)  # hangs where a rank makes more steps
             mine += seen.tolist()
             steps += 1
-        given = everybody(mine)
-        found[last] = [everybody(steps), sorted(a for part in given for a in part)]
-    return found
+        arguments = everybody(mine)
+        result[last] = [everybody(steps), sorted(a for part in arguments for a in part)]
+    return result
 
 
 def main(folder, images, seconds, rounds, cores, batch_size):
@@ -98,7 +98,7 @@ def main(folder, images, seconds, rounds, cores, batch_size):
     if len(mine) > cores:  # nobody has bound us
         os.sched_setaffinity(0, mine[rank * cores : (rank + 1) * cores])
     dist.init_process_group("gloo")
-    given = epochs(rank)
+    arguments = epochs(rank)
     files = scan(folder).repeated(images)
     loop = work(files, batch_size, shard="auto")
     # Two epochs of half the images each: kernels are compiled, buffers have their sizes.
@@ -110,9 +110,9 @@ def main(folder, images, seconds, rounds, cores, batch_size):
     for _ in range(rounds):
         for at_work, name in enumerate(rates):
             dist.barrier()
-            found = everybody(rate(loop, seconds) if at_work in (rank, world) else (0.0, 0.0))
-            rates[name].append(sum(own for own, _ in found))
-            busy[name].append([round(own, 1) for _, own in found])
+            result = everybody(rate(loop, seconds) if at_work in (rank, world) else (0.0, 0.0))
+            rates[name].append(sum(own for own, _ in result))
+            busy[name].append([round(own, 1) for _, own in result])
     cores_alone = []
     for at_work in range(world + 1):
         dist.barrier()
@@ -125,7 +125,7 @@ def main(folder, images, seconds, rounds, cores, batch_size):
     }
     facts["first core"] = everybody(min(os.sched_getaffinity(0)))
     if rank == 0:
-        print(json.dumps({"rates": rates, "epochs": given, **facts}))
+        print(json.dumps({"rates": rates, "epochs": arguments, **facts}))
     dist.barrier()
     dist.destroy_process_group()
 

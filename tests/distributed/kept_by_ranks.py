@@ -46,7 +46,7 @@ def main(folder, rank, world, with_accelerate):
     expected = rest(reader, rng, epoch)
     reader, rng = made(folder, rank)
     dcp.load({"reader": reader, "rng": rng}, checkpoint_id=folder / "dcp")
-    found = {"dcp": rest(reader, rng)}
+    result = {"dcp": rest(reader, rng)}
     if with_accelerate:
         from accelerate import Accelerator
 
@@ -57,7 +57,7 @@ def main(folder, rank, world, with_accelerate):
         accelerator.save_state(str(folder / "accelerate"))
         rest(reader, rng)
         accelerator.load_state(str(folder / "accelerate"))
-        found["accelerate"] = rest(reader, rng)
-    (folder / f"rank{rank}.json").write_text(json.dumps([before, expected, found]))
+        result["accelerate"] = rest(reader, rng)
+    (folder / f"rank{rank}.json").write_text(json.dumps([before, expected, result]))
     dist.barrier()
     dist.destroy_process_group()

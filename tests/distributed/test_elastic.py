@@ -78,12 +78,13 @@ def in_turn(ranks):
 
 
 @pytest.mark.slow
+@pytest.mark.long  # half a minute, above all of eight processes that import torch; test_frameworks.py does it with forks
 @pytest.mark.skipif(sys.platform == "win32", reason="torchrun needs POSIX")
 def test_two_nodes_killed_started_again_and_finished_by_other_numbers(tmp_path):
     """The order of the whole is the same for any number of ranks, also from a saved place on."""
     names, listed, folder = written(tmp_path, 61)
-    one = ndd.readers.File(files=names, shard="auto", shuffle="global", seed=5)
-    order = [label.torch().item() for _, label in one.next_epoch()]
+    item = ndd.readers.File(files=names, shard="auto", shuffle="global", seed=5)
+    order = [label.torch().item() for _, label in item.next_epoch()]
     assert all(code for _, code in on_two_nodes(folder, listed, 3, 0))  # rank 1 was killed
     for told, code in on_two_nodes(folder, listed, 3, 1):
         assert code == 0, told

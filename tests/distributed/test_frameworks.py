@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import itertools
 import json
@@ -11,6 +12,7 @@ import os
 import pytest
 
 import ndd
+from ndd.torchvision.installed import import_torchvision
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +25,8 @@ def folder(tmp_path_factory):
     return folder
 
 
-def made(folder, **given):
-    return ndd.readers.File(files=sorted(str(p) for p in (folder / "files").iterdir()), shuffle="global", **given)
+def made(folder, **arguments):
+    return ndd.readers.File(files=sorted(str(p) for p in (folder / "files").iterdir()), shuffle="global", **arguments)
 
 
 def labels(batches):
@@ -42,17 +44,17 @@ def test_stateful_data_loader(folder, last):
     whole = loading()
     expected = [labels(whole) for _ in range(3)]
     assert len(whole) == len(expected[0])
-    one = loading()
+    item = loading()
     for number in range(2):
-        epoch = iter(one)
+        epoch = iter(item)
         for place in range(len(expected[0]) + 1):
             if place:
                 next(epoch)
             other = loading()
-            other.load_state_dict(one.state_dict())
+            other.load_state_dict(item.state_dict())
             assert len(other) == len(whole)
-            found = labels(other) + labels(other)  # after the last batch of an epoch the next one comes at once
-            assert found[: len(expected[0])] == [*expected[number][place:], *expected[number + 1]][: len(expected[0])]
+            result = labels(other) + labels(other)  # after the last batch of an epoch the next one comes at once
+            assert result[: len(expected[0])] == [*expected[number][place:], *expected[number + 1]][: len(expected[0])]
         assert next(epoch, None) is None
 
 
@@ -65,16 +67,18 @@ def test_stateful_data_loader_of_samples(folder):
             made(folder), batch_size=4, collate_fn=lambda s: [label.torch().item() for _, label in s]
         )
 
-    one = loading()
-    epoch = iter(one)
+    item = loading()
+    epoch = iter(item)
     assert [next(epoch) for _ in range(2)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
     other = loading()
-    other.load_state_dict(one.state_dict())
+    other.load_state_dict(item.state_dict())
     assert list(other) == list(epoch)
 
 
 def test_lightning(folder):
     """Three steps, a checkpoint in mid-epoch, and a new trainer that goes on to the middle of the next epoch."""
+    with contextlib.suppress(ImportError):  # lightning imports it, which fails beside a CPU build of torch
+        import_torchvision()
     lightning = pytest.importorskip("lightning")
     import torch
 
@@ -130,18 +134,18 @@ def test_two_ranks(folder):
         rank.join(90)
         rank.kill()
     assert [rank.exitcode for rank in ranks] == [0, 0]
-    given = []
+    arguments = []
     for rank in range(2):
-        before, expected, found = json.loads((folder / f"rank{rank}.json").read_text())
-        assert list(found) == ["dcp", *more]
-        for tool, rest in found.items():
+        before, expected, result = json.loads((folder / f"rank{rank}.json").read_text())
+        assert list(result) == ["dcp", *more]
+        for tool, rest in result.items():
             assert rest == expected, (tool, rank)
-        given += itertools.chain(*before)
+        arguments += itertools.chain(*before)
     for rank in range(3):
         reader = made(folder, shard="auto", seed=5)
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("RANK", str(rank))
             patch.setenv("WORLD_SIZE", "3")
             dcp.load({"reader": reader}, checkpoint_id=folder / "dcp", no_dist=True)
-            given += itertools.chain(*labels(reader.next_epoch(2, last_batch="partial")))
-    assert sorted(given) == list(range(20))
+            arguments += itertools.chain(*labels(reader.next_epoch(2, last_batch="partial")))
+    assert sorted(arguments) == list(range(20))

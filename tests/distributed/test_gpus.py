@@ -31,26 +31,28 @@ def test_processes_give_as_many_times_the_images(cuda, gpus, binding, batch_size
     if cuda.device_count() < gpus:
         pytest.skip(f"needs {gpus} GPUs")
     cores = len(os.sched_getaffinity(0)) // gpus
-    given = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={gpus}"]
-    given += [] if binding == "none" else [f"--numa-binding={binding}"]
+    arguments = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={gpus}"]
+    arguments += [] if binding == "none" else [f"--numa-binding={binding}"]
     ran = subprocess.run(
-        [sys.executable, *given, str(SCRIPT), os.environ["NDD_IMAGES"], "8192", "3", "3", str(cores), str(batch_size)],
+        [sys.executable, *arguments, str(SCRIPT), os.environ["NDD_IMAGES"], "8192", "3", "3", str(cores), str(batch_size)],
         env={**os.environ, "OMP_NUM_THREADS": "4", "PYTHONPATH": os.pathsep.join([str(Path(ndd.__file__).parents[1]), *sys.path])},
         capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-3000:]
-    found = json.loads(ran.stdout.strip().splitlines()[-1])
-    for last, (steps, given) in found.pop("epochs").items():
+    result = json.loads(ran.stdout.strip().splitlines()[-1])
+    for last, (steps, arguments) in result.pop("epochs").items():
         assert len(set(steps)) == 1, last
-        assert len(set(given)) == (1001 if last != "drop" else 1001 // (gpus * 64) * gpus * 64), last
-        assert len(given) == len(set(given)) or last == "fill", last
-    rates = {name: median(each) for name, each in found["rates"].items()}
+        assert len(set(arguments)) == (1001 if last != "drop" else 1001 // (gpus * 64) * gpus * 64), last
+        assert len(arguments) == len(set(arguments)) or last == "fill", last
+    rates = {name: median(each) for name, each in result["rates"].items()}
     everyone = rates.pop("all")
-    one = sum(rates.values()) / gpus
-    cores = gpus * found["hashed"][-1] / sum(found["hashed"][:-1])
+    item = sum(rates.values()) / gpus
+    cores = gpus * result["hashed"][-1] / sum(result["hashed"][:-1])
     named = f"{gpus} GPUs, {binding}, batches of {batch_size}"
     print(
-        f"\n{named}: {found}\n{named}: {everyone:,.0f} images/s, {everyone / one:.2f} times one GPU's; their cores "
+        f"\n{named}: {result}\n{named}: {everyone:,.0f} images/s, {everyone / item:.2f} times one GPU's; their cores "
         f"alone, hashing, {cores:.2f} times"
     )
-    assert everyone >= 0.8 * gpus * one, found  # the goal is 0.975; what the cores of a lent machine share is not ours
+    assert everyone >= 0.8 * gpus * item, (
+        result
+    )  # the goal is 0.975; what the cores of a lent machine share is not ours

@@ -36,9 +36,9 @@ def recipe():
     cells = json.loads((Path(__file__).parents[2] / "notebooks" / "scale.ipynb").read_text())["cells"]
     text = "".join(next(c for c in cells if "ray.data" in "".join(c["source"]))["source"])
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    found = {}
-    exec(code[: code.index("paths = ")].replace("import ndd, ray", "import ndd"), found)
-    return found["Thumbnails"]
+    result = {}
+    exec(code[: code.index("paths = ")].replace("import ndd, ray", "import ndd"), result)
+    return result["Thumbnails"]
 
 
 @pytest.fixture(scope="module")
@@ -115,8 +115,8 @@ def test_workers_of_ray_train(tmp_path):
     assert [len(steps) for steps in ranks] == [8] * 4
     assert sorted(label for steps in ranks for label in flat(steps)) == list(range(61))
     order = in_turn([flat(steps) for steps in ranks])
-    one = ndd.readers.File(files=names, shard="auto", shuffle="global", seed=5)
-    assert order == [label.torch().item() for _, label in one.next_epoch()]
+    item = ndd.readers.File(files=names, shard="auto", shuffle="global", seed=5)
+    assert order == [label.torch().item() for _, label in item.next_epoch()]
     rests = []
     for rank in range(2):
         reader = ndd.readers.File(files=names, shard="auto", shuffle="global", seed=5)

@@ -110,12 +110,12 @@ def a_source_that_knows_its_place(m, folder):
     def sample(place):
         return JPEGS[place % len(JPEGS)], np.int32([place])
 
-    made = []
+    result = []
     for batch in range(2):
         jpegs, labels = zip(*[sample(3 * batch + i) for i in range(3)], strict=True)
         images = m.decoders.image(m.batch([np.frombuffer(jpeg, np.uint8) for jpeg in jpegs]))
-        made += [m.resize(images, size=[30, 30]), m.batch(list(labels))]
-    return made
+        result += [m.resize(images, size=[30, 30]), m.batch(list(labels))]
+    return result
 
 
 def kernels_of_filters(m, folder):
@@ -132,11 +132,11 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-def nearly(found, expected):
-    if not found.size:
+def nearly(result, expected):
+    if not result.size:
         return
-    apart = np.abs(found.astype(np.float64) - expected.astype(np.float64))
-    if found.dtype.kind == "f":
+    apart = np.abs(result.astype(np.float64) - expected.astype(np.float64))
+    if result.dtype.kind == "f":
         # Of a normalised picture one step of a pixel is 1 / 58.
         assert np.mean(apart > 1e-4 * max(1.0, float(np.abs(expected).max()))) <= 0.02
         assert apart.max() <= max(2 / 58, 1e-4 * float(np.abs(expected).max()))

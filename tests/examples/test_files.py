@@ -143,11 +143,11 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-def nearly(found, expected):
+def nearly(result, expected):
     """Integers differ by 1 in few places, floats by rounding."""
-    apart = np.abs(found.astype(np.float64) - expected.astype(np.float64))
-    if found.dtype.kind == "f":
-        share = 2e-3 if found.dtype == np.float16 else 1e-4
+    apart = np.abs(result.astype(np.float64) - expected.astype(np.float64))
+    if result.dtype.kind == "f":
+        share = 2e-3 if result.dtype == np.float16 else 1e-4
         assert apart.max(initial=0) <= share * max(1.0, float(np.abs(expected.astype(np.float64)).max(initial=0)))
     else:
         assert (apart > 1).mean() <= 0.002

@@ -203,10 +203,10 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-def nearly(found, expected):
+def nearly(result, expected):
     """Integers differ by 1 in few places, floats by rounding."""
-    apart = np.abs(found.astype(np.float64) - expected.astype(np.float64))
-    if found.dtype.kind == "f":
+    apart = np.abs(result.astype(np.float64) - expected.astype(np.float64))
+    if result.dtype.kind == "f":
         assert apart.max(initial=0) <= 1e-4 * max(1.0, float(np.abs(expected).max(initial=0)))
     else:
         assert (apart > 1).mean() <= 0.002

@@ -61,9 +61,9 @@ def status(mode, uid=ME, gid=OTHER):
 )
 def test_who_could_have_written(mode, uid, said, monkeypatch):
     monkeypatch.setattr(cache_folders, "_owner_of_package", lambda: 0)
-    found = others_who_write(status(mode, uid))
-    assert said in found
-    assert bool(said) == bool(found)
+    result = others_who_write(status(mode, uid))
+    assert said in result
+    assert bool(said) == bool(result)
 
 
 def test_the_owner_of_the_package_is_trusted(monkeypatch):
@@ -255,12 +255,12 @@ def test_every_cache_goes_on(unusable, tmp_path, monkeypatch):
     monkeypatch.delenv("CUPY_CACHE_DIR", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
     monkeypatch.setattr(compile, "_key", lambda *_: "key")
-    monkeypatch.setattr(compile, "_compiled", lambda *_: made.append("kernel") or b"binary")
-    container, made = tmp_path / "container", []
+    monkeypatch.setattr(compile, "_compiled", lambda *_: output.append("kernel") or b"binary")
+    container, output = tmp_path / "container", []
     container.write_bytes(b"data")
 
     def build():
-        made.append("index")
+        output.append("index")
         return {"a": np.arange(3)}
 
     def both():
@@ -268,8 +268,8 @@ def test_every_cache_goes_on(unusable, tmp_path, monkeypatch):
         return index["a"].tolist(), compile.binary("text", "name", "sm_90")
 
     with pytest.warns(RuntimeWarning, match="NDD_CACHE_DIR"):
-        found = [both() for _ in range(2)]
-    assert found == [([0, 1, 2], b"binary")] * 2
-    assert sorted(made) == ["index", "kernel"]
+        result = [both() for _ in range(2)]
+    assert result == [([0, 1, 2], b"binary")] * 2
+    assert sorted(output) == ["index", "kernel"]
     assert [path.suffix for path in (tmp_path / "home" / "ndd").iterdir()] == [".npz"]
     assert [path.name for path in (tmp_path / "user" / ".cupy" / "kernel_cache").glob("*.bin")] == ["ndd_key.bin"]

@@ -91,11 +91,11 @@ def test_which_stream_a_context_has(emulated_gpu):
         ndd.set_default_stream(first)
         assert ndd.get_default_stream() is ndd.get_current_stream() is ndd.EvalContext.default().cuda_stream is first
         assert early.cuda_stream != first
-        made = ndd.EvalContext()
+        result = ndd.EvalContext()
         ndd.set_current_stream(second)
         assert (ndd.get_default_stream() is first, ndd.get_current_stream() is second) == (True, True)
         late = ndd.EvalContext()
-        assert (made.cuda_stream is first, late.cuda_stream is second) == (True, True)
+        assert (result.cuda_stream is first, late.cuda_stream is second) == (True, True)
         ndd.set_current_stream(None)
         assert ndd.get_current_stream() is first
         assert late.cuda_stream is second
@@ -149,10 +149,10 @@ def test_what_is_left_where_it_was_not_entered_harms_nothing():
             yield
 
     first, second = ndd.EvalContext(), ndd.EvalContext()
-    one, other = within(first, ndd.EvalMode.deferred), within(second, ndd.EvalMode.sync_cpu)
-    next(one)
+    item, other = within(first, ndd.EvalMode.deferred), within(second, ndd.EvalMode.sync_cpu)
+    next(item)
     next(other)
-    one.close()
+    item.close()
     assert ndd.EvalContext.current() is second
     assert ndd.EvalMode.current() is ndd.EvalMode.sync_cpu
     other.close()
@@ -161,13 +161,13 @@ def test_what_is_left_where_it_was_not_entered_harms_nothing():
 
 
 def test_each_thread_has_its_own_context():
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(ndd.EvalContext.current())) for _ in range(3)]
+    result = []
+    threads = [threading.Thread(target=lambda: result.append(ndd.EvalContext.current())) for _ in range(3)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    assert len({id(c) for c in [*found, ndd.EvalContext.current()]}) == 4
+    assert len({id(c) for c in [*result, ndd.EvalContext.current()]}) == 4
 
 
 def test_work_uses_the_context_of_the_call():
@@ -257,10 +257,10 @@ def test_errors_of_pool_threads_are_those_of_the_first_bad_sample():
 def test_values_go_from_thread_to_thread():
     """What one thread has called, another asks for, in every mode."""
     for mode in ndd.EvalMode:
-        found = []
+        result = []
 
-        def consume(values, found=found):
-            found.extend(float(np.asarray(v).sum()) for v in values)
+        def consume(values, result=result):
+            result.extend(float(np.asarray(v).sum()) for v in values)
 
         with mode:
             values = [ndd.cast(ndd.tensor([i, 1]), dtype=ndd.float32) * 2 for i in range(50)]
@@ -269,7 +269,7 @@ def test_values_go_from_thread_to_thread():
             t.start()
         for t in threads:
             t.join()
-        assert sorted(found) == sorted([2.0 * i + 2 for i in range(50)] * 4)
+        assert sorted(result) == sorted([2.0 * i + 2 for i in range(50)] * 4)
 
 
 def test_contexts_that_need_each_other_do_not_block():
@@ -497,9 +497,9 @@ def test_a_context_has_a_checkpoint_of_its_own():
 
 def test_contexts_and_pools_are_not_copied():
     """A copy would share the queue, and lose its threads with the first of the two."""
-    for one in (ndd.EvalContext(num_threads=1), ndd.ThreadPool(1)):
+    for item in (ndd.EvalContext(num_threads=1), ndd.ThreadPool(1)):
         for copied in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(
-                TypeError, match=rf"{type(one).__name__} cannot be pickled or copied: .* Make a new one"
+                TypeError, match=rf"{type(item).__name__} cannot be pickled or copied: .* Make a new one"
             ):
-                copied(one)
+                copied(item)

@@ -44,9 +44,9 @@ class Holder:
 
 @pytest.fixture
 def holder(tmp_path):
-    made = Holder(tmp_path, "a kernel")
-    yield made
-    made.kill()
+    result = Holder(tmp_path, "a kernel")
+    yield result
+    result.kill()
 
 
 def test_another_process_has_a_lock_until_it_gives_it_back(holder, tmp_path):

@@ -26,22 +26,22 @@ class Connection:
 
 
 def test_made_once_by_many_threads():
-    made = []
+    output = []
 
     def make(key):
-        made.append(key)
+        output.append(key)
         time.sleep(0.02)
         return Connection(key)
 
     kept = Memoized(make)
-    found = []
-    threads = [threading.Thread(target=lambda i=i: found.append(kept(i % 2))) for i in range(16)]
+    result = []
+    threads = [threading.Thread(target=lambda i=i: result.append(kept(i % 2))) for i in range(16)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    assert sorted(made) == [0, 1]
-    assert len({id(f) for f in found}) == 2
+    assert sorted(output) == [0, 1]
+    assert len({id(f) for f in result}) == 2
 
 
 def test_the_least_recently_used_one_goes_and_is_closed():
@@ -86,15 +86,15 @@ def test_a_maker_that_fails_is_asked_again():
 def test_threads_have_their_own_which_go_with_them():
     kept = Memoized(Connection, per="thread", limit=2)
     mine = kept("a")
-    found = []
-    thread = threading.Thread(target=lambda: found.extend([kept("a"), kept("a"), kept("b")]))
+    result = []
+    thread = threading.Thread(target=lambda: result.extend([kept("a"), kept("a"), kept("b")]))
     thread.start()
     thread.join()
-    assert found[0] is found[1]
-    assert found[0] is not mine
+    assert result[0] is result[1]
+    assert result[0] is not mine
     del thread
     gc.collect()
-    assert [c.closed for c in found] == [True, True, True]
+    assert [c.closed for c in result] == [True, True, True]
     assert kept("a") is mine
     assert len(kept) == 1
 
@@ -104,11 +104,11 @@ def test_owners_have_their_own_which_go_with_them():
         pass
 
     kept = Memoized(lambda owner, key: [key], per="owner")
-    one, other = Owner(), Owner()
-    assert kept(one, "a") is kept(one, "a")
-    assert kept(one, "a") is not kept(other, "a")
+    item, other = Owner(), Owner()
+    assert kept(item, "a") is kept(item, "a")
+    assert kept(item, "a") is not kept(other, "a")
     assert len(kept) == 2
-    del one
+    del item
     gc.collect()
     assert len(kept) == 1
 

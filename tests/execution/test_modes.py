@@ -328,15 +328,15 @@ def test_one_handle_is_asked_for_by_many_threads_at_once():
         with ndd.EvalMode.deferred:
             value = probe(probe(X, wait=0.001))
         gate = threading.Barrier(6)
-        found = []
+        result = []
 
-        def ask(value=value, gate=gate, found=found):
+        def ask(value=value, gate=gate, result=result):
             gate.wait()
-            found.append(np.asarray(value).tolist())
+            result.append(np.asarray(value).tolist())
 
         threads = [threading.Thread(target=ask) for _ in range(6)]
         for t in threads:
             t.start()
         for t in threads:
             t.join()
-        assert found == [[1.0, 2.0]] * 6
+        assert result == [[1.0, 2.0]] * 6

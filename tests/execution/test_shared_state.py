@@ -63,7 +63,7 @@ def read_later(value: int) -> ndd.Batch:
 
 
 def test_all_threads_see_what_a_value_is():
-    for i in range(40):
+    for i in range(20):
         with ndd.EvalMode.deferred if i % 2 else ndd.EvalMode.eager:
             value = read_later(i)
         asked = together(lambda k, v=value: (v.ndim, v.dtype, v.batch_size, v.torch().sum().item())[k % 3 :])
@@ -128,16 +128,16 @@ def test_each_sample_is_worked_on_once():
 
 
 def test_objects_are_made_once():
-    made: Counter[int] = Counter()
+    output: Counter[int] = Counter()
 
     def make(key: int) -> list[int]:
-        made[key] += 1
+        output[key] += 1
         return [key]
 
     memoized = Memoized(make)
-    found = together(lambda k: [memoized(i) for i in range(200)])
-    assert set(made.values()) == {1}
-    assert all(a is b for each in found for a, b in zip(each, found[0], strict=True))
+    result = together(lambda k: [memoized(i) for i in range(200)])
+    assert set(output.values()) == {1}
+    assert all(a is b for each in result for a, b in zip(each, result[0], strict=True))
 
 
 def test_what_is_in_use_is_not_closed():

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+from memory import least_growth
 
 import ndd
 
@@ -99,7 +100,7 @@ def test_uploads_come_from_memory_that_is_not_reused_too_early(cuda):
 
 
 def test_threads_have_their_own_streams(cuda):
-    found, values = {}, {}
+    result, values = {}, {}
 
     def work(k):
         stream = ndd.EvalContext.current().cuda_stream
@@ -107,14 +108,14 @@ def test_threads_have_their_own_streams(cuda):
         for _ in range(20):
             x = x + 1
         values[k] = float(x.torch().max())
-        found[k] = int(stream)
+        result[k] = int(stream)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    assert len(set(found.values())) == 4
+    assert len(set(result.values())) == 4
     assert values == {k: k + 20 for k in range(4)}
 
 
@@ -126,11 +127,11 @@ def test_values_cross_threads_and_contexts(cuda):
                 cuda._sleep(int(5e7))
             return x + 1
 
-    made = []
-    thread = threading.Thread(target=lambda: made.append(make()))
+    result = []
+    thread = threading.Thread(target=lambda: result.append(make()))
     thread.start()
     thread.join()
-    assert float((made[0] * 2).torch().max()) == 4.0
+    assert float((result[0] * 2).torch().max()) == 4.0
 
 
 def test_streams_as_objects(cuda):
@@ -196,16 +197,18 @@ def test_flat_memory_on_the_gpu(cuda):
                 pass
         return y.torch()
 
-    for i in range(300):
-        step(i)
+    def steps():
+        for i in range(2000):
+            step(i)
+        cuda.synchronize()
+
+    steps()
     gc.collect()
-    cuda.synchronize()
-    allocated, reserved = cuda.memory_allocated(), cuda.memory_reserved()
-    for i in range(10_000):
-        step(i)
-    cuda.synchronize()
+    allocated = cuda.memory_allocated()
+    # More is reserved whenever more steps wait for the GPU than ever before, but not in each of four parts. One of a hundred
+    # steps that kept its 400 kB would take 8 MB in each.
+    assert least_growth(steps, size=cuda.memory_reserved) < 4 << 20
     assert cuda.memory_allocated() <= allocated + (1 << 20)
-    assert cuda.memory_reserved() <= reserved + (32 << 20)
 
 
 def test_operators_in_a_cuda_graph_of_torch_do_not_break_it(cuda):

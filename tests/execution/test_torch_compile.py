@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
+import warm_interpreter
 
 import ndd
 
@@ -78,6 +76,7 @@ CALLS = {
 }
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_values(name, dynamic, recwarn):
@@ -109,5 +108,5 @@ def test_whoever_comes_first(first):
         "f = torch.compile(lambda x: (ndd.as_tensor(x) * 2).torch() + 1, backend='eager')\n"
         "print([f(torch.ones(n)).sum().item() for n in (2, 3, 4)])\n"
     )
-    run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=200)
+    run = warm_interpreter.run(text)
     assert run.stdout == "[6.0, 9.0, 12.0]\n", run.stderr

@@ -21,29 +21,29 @@ def often_interrupted():
 
 
 def test_it_holds_what_lives():
-    living, first, second = WeakRegistry(), Queue(), Queue()
-    living.add(first)
-    living.add(second)
-    living.add(first)
-    assert set(living) == {first, second}
+    registry, first, second = WeakRegistry(), Queue(), Queue()
+    registry.add(first)
+    registry.add(second)
+    registry.add(first)
+    assert set(registry) == {first, second}
     del second
-    assert list(living) == [first]
-    living.clear()
-    assert not list(living)
+    assert list(registry) == [first]
+    registry.clear()
+    assert not list(registry)
 
 
 def test_threads_add_while_another_goes_through_it(often_interrupted):
     """With `weakref.WeakSet` in its place: RuntimeError, "Set changed size during iteration"."""
-    living, ended = WeakRegistry(), threading.Event()
+    registry, ended = WeakRegistry(), threading.Event()
     kept = [Queue() for _ in range(100)]
     for queue in kept:
-        living.add(queue)
+        registry.add(queue)
 
     def add():
         while not ended.is_set():
             more = [Queue() for _ in range(100)]
             for queue in more:
-                living.add(queue)
+                registry.add(queue)
             del more, queue
 
     threads = [threading.Thread(target=add) for _ in range(2)]
@@ -51,9 +51,9 @@ def test_threads_add_while_another_goes_through_it(often_interrupted):
         thread.start()
     try:
         for _ in range(300):
-            assert set(kept) <= set(living)
+            assert set(kept) <= set(registry)
     finally:
         ended.set()
         for thread in threads:
             thread.join()
-    assert len(list(living)) == 100
+    assert len(list(registry)) == 100

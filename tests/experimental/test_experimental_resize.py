@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import each_of
+from selection import drawn_types
 
 import ndd
 
@@ -28,25 +29,25 @@ def device(request, emulated_gpu):
 
 def images(layout="HWC", dtype="uint8"):
     rng = np.random.default_rng(5)
-    found = []
+    result = []
     for h, w in ((23, 31), (8, 9), (1, 1), (40, 17)):
         extents = {"H": h, "W": w, "C": 3, "F": 2, "D": 4}
         numbers = rng.integers(0, 256, [extents[a] for a in layout])
-        found.append(numbers.astype(dtype))
-    return found
+        result.append(numbers.astype(dtype))
+    return result
 
 
 def run(operator, arrays, layout, device="cpu", **args):
-    found = operator(ndd.batch(arrays, layout=layout).to_device(device), **args)
-    found = found if isinstance(found, tuple) else (found,)
-    return [[np.asarray(a) for a in batch.cpu()] for batch in found]
+    result = operator(ndd.batch(arrays, layout=layout).to_device(device), **args)
+    result = result if isinstance(result, tuple) else (result,)
+    return [[np.asarray(a) for a in batch.cpu()] for batch in result]
 
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "FHWC", "FCHW", "CFHW", "DHWC", "CDHW"])
 @pytest.mark.parametrize("interp", [LINEAR, CUBIC, LANCZOS3, GAUSSIAN])
 def test_as_resize(layout, interp, device):
     size = [5, 12, 19] if "D" in layout else [12, 19]
-    for dtype in ("uint8", "int16", "uint16", "float32"):
+    for dtype in drawn_types(("uint8", "int16", "uint16", "float32"), 2, "experimental.resize"):
         arrays = images(layout, dtype)
         args = {"size": size, "interp_type": interp}
         ours = run(ndd.experimental.resize, arrays, layout, device, **args)
@@ -76,17 +77,17 @@ def test_nearest_as_recorded(source, size, device):
     for axis in (0, 1):
         image = line.reshape((source, 1, 1) if axis == 0 else (1, source, 1))
         wanted = [size, 1] if axis == 0 else [1, size]
-        found = run(ndd.experimental.resize, [image], "HWC", device, size=wanted, interp_type=NN)[0][0]
-        assert found.ravel().tolist() == expected
+        result = run(ndd.experimental.resize, [image], "HWC", device, size=wanted, interp_type=NN)[0][0]
+        assert result.ravel().tolist() == expected
 
 
 def test_nearest_along_one_axis_only(device):
     image = images(dtype="float32")[3]
     args = {"min_filter": LINEAR, "mag_filter": NN, "dtype": ndd.float32}
-    found = run(ndd.experimental.resize, [image], "HWC", device, size=[12, 31], **args)[0][0]
+    result = run(ndd.experimental.resize, [image], "HWC", device, size=[12, 31], **args)[0][0]
     narrow = run(ndd.experimental.resize, [image], "HWC", device, size=[12, 17], min_filter=LINEAR)[0][0]
     expected = run(ndd.experimental.resize, [narrow], "HWC", device, size=[12, 31], interp_type=NN)[0][0]
-    np.testing.assert_allclose(found, expected, atol=1e-3)
+    np.testing.assert_allclose(result, expected, atol=1e-3)
 
 
 def test_sizes_regions_and_attributes(device):
@@ -105,8 +106,8 @@ def test_sizes_regions_and_attributes(device):
 
 def test_a_size_for_each_sample(device):
     sizes = [[3, 4], [20, 30], [7, 7], [9, 50]]
-    found = run(ndd.experimental.resize, images(), "HWC", device, size=ndd.batch(sizes), interp_type=NN)[0]
-    assert [list(a.shape[:2]) for a in found] == sizes
+    result = run(ndd.experimental.resize, images(), "HWC", device, size=ndd.batch(sizes), interp_type=NN)[0]
+    assert [list(a.shape[:2]) for a in result] == sizes
 
 
 @pytest.mark.parametrize(

@@ -40,16 +40,16 @@ def device(request, emulated_gpu):
 
 
 def run(images, layout, device="cpu", **args):
-    found = ndd.experimental.median_blur(ndd.batch(images, layout=layout).to_device(device), **args)
-    return [np.asarray(a) for a in found.cpu()]
+    result = ndd.experimental.median_blur(ndd.batch(images, layout=layout).to_device(device), **args)
+    return [np.asarray(a) for a in result.cpu()]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("window", [(3, 3), (5, 5), (1, 1), (7, 7), (3, 5), (7, 1), (1, 5), (13, 3), (41, 3)])
 def test_windows(dtype, window, device):
     images = [numbers(i, s, dtype) for i, s in enumerate([(13, 17, 3), (5, 6, 3), (1, 1, 3), (2, 30, 3), (9, 1, 3)])]
-    for image, found in zip(images, run(images, "HWC", device, window_size=window), strict=True):
-        np.testing.assert_array_equal(found, by_hand(image, window), str(image.shape))
+    for image, result in zip(images, run(images, "HWC", device, window_size=window), strict=True):
+        np.testing.assert_array_equal(result, by_hand(image, window), str(image.shape))
 
 
 @pytest.mark.parametrize("layout", ["HW", "HWC", "CHW", "FHWC", "FCHW", ""])
@@ -60,13 +60,13 @@ def test_layouts(layout, channels, device):
     image = numbers(3, [extents[a] for a in axes])
     spatial = [axes.index("H"), axes.index("W")]
     for window in ((3, 3), (7, 7), (5, 3)):
-        found = ndd.experimental.median_blur(
+        result = ndd.experimental.median_blur(
             ndd.tensor(image, layout=layout or None).to_device(device), window_size=window
         )
-        assert found.layout == axes
-        assert found.dtype is ndd.uint8
+        assert result.layout == axes
+        assert result.dtype is ndd.uint8
         expected = np.moveaxis(by_hand(np.moveaxis(image, spatial, [0, 1]), window), [0, 1], spatial)
-        np.testing.assert_array_equal(np.asarray(found.cpu()), expected)
+        np.testing.assert_array_equal(np.asarray(result.cpu()), expected)
 
 
 def test_as_opencv():
@@ -98,8 +98,8 @@ def test_a_window_for_each_sample(device):
 def test_a_window_for_each_frame(device):
     video = numbers(1, (3, 9, 8, 1))
     windows = np.array([[1, 3], [3, 1], [5, 5]], np.int32)
-    found = run([video], "FHWC", device, window_size=ndd.batch([windows], layout="F*"))[0]
-    for frame, image, window in zip(found, video, windows.tolist(), strict=True):
+    result = run([video], "FHWC", device, window_size=ndd.batch([windows], layout="F*"))[0]
+    for frame, image, window in zip(result, video, windows.tolist(), strict=True):
         np.testing.assert_array_equal(frame, by_hand(image, window))
 
 
@@ -125,16 +125,16 @@ def test_threads_take_samples_in_turn(dtype, background_too, monkeypatch):
     apart = ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in images])
     with ndd.EvalContext(num_threads=3):
         for windows in ([3] * 6, [3, 3, 5, 3, 1, 3]):
-            found = ndd.experimental.median_blur(apart, window_size=ndd.batch(windows))
-            for image, window, one in zip(images, windows, found.tensors, strict=True):
+            result = ndd.experimental.median_blur(apart, window_size=ndd.batch(windows))
+            for image, window, item in zip(images, windows, result.tensors, strict=True):
                 if image.size:
-                    np.testing.assert_array_equal(np.asarray(one), by_hand(image, (window, window)), str(image.shape))
+                    np.testing.assert_array_equal(np.asarray(item), by_hand(image, (window, window)), str(image.shape))
     background.finish()
 
 
 def test_empty_images(device):
-    found = run([numbers(0, (0, 5, 3)), numbers(0, (4, 5, 3))], "HWC", device)
-    assert [a.shape for a in found] == [(0, 5, 3), (4, 5, 3)]
+    result = run([numbers(0, (0, 5, 3)), numbers(0, (4, 5, 3))], "HWC", device)
+    assert [a.shape for a in result] == [(0, 5, 3), (4, 5, 3)]
 
 
 @pytest.mark.parametrize("window", [0, 2, -1, [3, 4], [0, 3], [3, 3, 3], [3, -1]])

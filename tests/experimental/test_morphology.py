@@ -75,8 +75,8 @@ def device(request, emulated_gpu):
 
 
 def run(op, images, layout, device="cpu", **args):
-    found = getattr(ndd.experimental, op)(ndd.batch(images, layout=layout).to_device(device), **args)
-    return [np.asarray(a) for a in found.cpu()]
+    result = getattr(ndd.experimental, op)(ndd.batch(images, layout=layout).to_device(device), **args)
+    return [np.asarray(a) for a in result.cpu()]
 
 
 @pytest.mark.parametrize("op", OPERATORS)
@@ -85,9 +85,9 @@ def test_masks_anchors_and_borders(op, border, device):
     images = [numbers(i, s) for i, s in enumerate([(13, 17, 3), (5, 6, 3), (1, 1, 3), (2, 30, 3)])]
     for mask, anchor, iterations in WINDOWS:
         got = run(op, images, "HWC", device, mask_size=mask, anchor=anchor, iterations=iterations, border_mode=border)
-        for image, found in zip(images, got, strict=True):
+        for image, result in zip(images, got, strict=True):
             expected = by_hand(op, image, mask, anchor, iterations, border)
-            np.testing.assert_array_equal(found, expected, f"{mask} {anchor} {iterations} {image.shape}")
+            np.testing.assert_array_equal(result, expected, f"{mask} {anchor} {iterations} {image.shape}")
 
 
 @pytest.mark.parametrize("op", OPERATORS)
@@ -97,12 +97,12 @@ def test_types_and_layouts(op, dtype, layout, device):
     extents = {"H": 9, "W": 12, "C": 5, "F": 2}
     axes = layout or "HWC"
     image = numbers(3, [extents[a] for a in axes], dtype)
-    found = getattr(ndd.experimental, op)(ndd.tensor(image, layout=layout or None).to_device(device), mask_size=[4, 3])
-    assert found.layout == axes
-    assert found.dtype == ndd.tensor(image).dtype
+    result = getattr(ndd.experimental, op)(ndd.tensor(image, layout=layout or None).to_device(device), mask_size=[4, 3])
+    assert result.layout == axes
+    assert result.dtype == ndd.tensor(image).dtype
     spatial = [axes.index("H"), axes.index("W")]
     expected = np.moveaxis(by_hand(op, np.moveaxis(image, spatial, [0, 1]), (4, 3)), [0, 1], spatial)
-    np.testing.assert_array_equal(np.asarray(found.cpu()), expected)
+    np.testing.assert_array_equal(np.asarray(result.cpu()), expected)
 
 
 @pytest.mark.parametrize("op", OPERATORS)
@@ -111,8 +111,8 @@ def test_as_opencv(op):
     image = numbers(4, (64, 148, 3))
     for size, iterations in [((3, 3), 1), ((7, 4), 1), ((3, 3), 4)]:
         expected = getattr(cv2, op)(image, np.ones(size[::-1], np.uint8), iterations=iterations)
-        found = run(op, [image], "HWC", mask_size=size, iterations=iterations)[0]
-        np.testing.assert_array_equal(found, expected)
+        result = run(op, [image], "HWC", mask_size=size, iterations=iterations)[0]
+        np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("op", OPERATORS)
@@ -136,8 +136,8 @@ def test_a_mask_for_each_frame(op, device):
     video = numbers(1, (3, 9, 8, 1))
     masks = np.array([[1, 3], [3, 1], [5, 5]], np.int32)
     per_frame = ndd.batch([masks], layout="F*")
-    found = run(op, [video], "FHWC", device, mask_size=per_frame)[0]
-    for frame, image, mask in zip(found, video, masks.tolist(), strict=True):
+    result = run(op, [video], "FHWC", device, mask_size=per_frame)[0]
+    for frame, image, mask in zip(result, video, masks.tolist(), strict=True):
         np.testing.assert_array_equal(frame, by_hand(op, image, mask))
 
 
@@ -154,18 +154,18 @@ def test_threads_take_samples_in_turn(dtype, background_too, monkeypatch):
     with ndd.EvalContext(num_threads=3):
         for op in OPERATORS:
             for masks in ([[3, 3]] * 6, [[3, 3], [5, 2], [2, 4], [200, 1], [4, 4], [1, 1]]):
-                found = getattr(ndd.experimental, op)(apart, mask_size=ndd.batch(masks), border_mode="reflect_101")
-                for image, mask, one in zip(images, masks, found.tensors, strict=True):
+                result = getattr(ndd.experimental, op)(apart, mask_size=ndd.batch(masks), border_mode="reflect_101")
+                for image, mask, item in zip(images, masks, result.tensors, strict=True):
                     if image.size:
                         expected = by_hand(op, image, mask, border="reflect_101")
-                        np.testing.assert_array_equal(np.asarray(one), expected, f"{op} {mask} {image.shape}")
+                        np.testing.assert_array_equal(np.asarray(item), expected, f"{op} {mask} {image.shape}")
     background.finish()
 
 
 @pytest.mark.parametrize("op", OPERATORS)
 def test_empty_images(op, device):
-    found = run(op, [numbers(0, (0, 5, 3)), numbers(0, (4, 5, 3))], "HWC", device)
-    assert [a.shape for a in found] == [(0, 5, 3), (4, 5, 3)]
+    result = run(op, [numbers(0, (0, 5, 3)), numbers(0, (4, 5, 3))], "HWC", device)
+    assert [a.shape for a in result] == [(0, 5, 3), (4, 5, 3)]
 
 
 def test_negative_numbers_stay_negative(device):

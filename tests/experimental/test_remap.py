@@ -39,8 +39,8 @@ def maps(h, w):
 
 
 def run(image, x, y, device="cpu", **args):
-    given = (ndd.tensor(a, layout=layout).to_device(device) for a, layout in ((image, "HWC"), (x, "HW"), (y, "HW")))
-    return np.asarray(ndd.experimental.remap(*given, **args).cpu())
+    arguments = (ndd.tensor(a, layout=layout).to_device(device) for a, layout in ((image, "HWC"), (x, "HW"), (y, "HW")))
+    return np.asarray(ndd.experimental.remap(*arguments, **args).cpu())
 
 
 def by_hand(image, x, y, shift):
@@ -59,9 +59,9 @@ def by_hand(image, x, y, shift):
 @pytest.mark.parametrize("channels", [1, 3])
 def test_linear(dtype, origin, shift, channels, device):
     image, (x, y) = picture((12, 15, channels), dtype), maps(9, 20)
-    found = run(image, x, y, device, pixel_origin=origin)
-    assert found.dtype == image.dtype
-    np.testing.assert_allclose(found, by_hand(image, x, y, shift), atol=0.501 if found.dtype.kind != "f" else 1e-3)
+    result = run(image, x, y, device, pixel_origin=origin)
+    assert result.dtype == image.dtype
+    np.testing.assert_allclose(result, by_hand(image, x, y, shift), atol=0.501 if result.dtype.kind != "f" else 1e-3)
 
 
 @pytest.mark.parametrize("interp", [NN, LINEAR, CUBIC])
@@ -78,8 +78,8 @@ def test_what_dali_gave(step, offset, interp, origin, expected, device):
     image = np.random.default_rng(2).integers(0, 255, (9, 11, 1), np.uint8, endpoint=True)
     y, x = np.mgrid[0:9, 0:11]
     x, y = (x * step + offset).astype(np.float32), (y * step + min(offset, 7.4)).astype(np.float32)
-    found = run(image, x, y, device, interp=ndd.types.DALIInterpType(interp), pixel_origin=origin)
-    np.testing.assert_array_equal(found.ravel(), np.frombuffer(bytes.fromhex(expected), np.uint8))
+    result = run(image, x, y, device, interp=ndd.types.DALIInterpType(interp), pixel_origin=origin)
+    np.testing.assert_array_equal(result.ravel(), np.frombuffer(bytes.fromhex(expected), np.uint8))
 
 
 def test_cubic_goes_through_four_pixels(device):
@@ -87,16 +87,16 @@ def test_cubic_goes_through_four_pixels(device):
     line = np.arange(12, dtype=np.float32)
     image = (0.1 * line**3 - line**2 + 3)[None, :, None]
     x = np.array([[2.3, 4.75, 8.01, -0.4, -0.001, 0.0]], np.float32)
-    found = run(image, x, np.zeros_like(x), device, interp=CUBIC, pixel_origin="center").ravel()
-    np.testing.assert_allclose(found[:3], 0.1 * x[0, :3] ** 3 - x[0, :3] ** 2 + 3, rtol=1e-4)
-    np.testing.assert_allclose(found[3:], 3, rtol=1e-5)
+    result = run(image, x, np.zeros_like(x), device, interp=CUBIC, pixel_origin="center").ravel()
+    np.testing.assert_allclose(result[:3], 0.1 * x[0, :3] ** 3 - x[0, :3] ** 2 + 3, rtol=1e-4)
+    np.testing.assert_allclose(result[3:], 3, rtol=1e-5)
 
 
 def test_halves_go_away_from_zero(device):
     image = np.array([[[2], [3], [3], [2]], [[-2], [-3], [-3], [-2]]], np.int16)
     x, y = np.array([[0.5], [0.5]], np.float32), np.array([[0.0], [1.0]], np.float32)
-    found = run(image, x, y, device, interp=LINEAR, pixel_origin="center").ravel()
-    np.testing.assert_array_equal(found, [3, -3])
+    result = run(image, x, y, device, interp=LINEAR, pixel_origin="center").ravel()
+    np.testing.assert_array_equal(result, [3, -3])
 
 
 def test_points_that_are_none(device):
@@ -141,18 +141,20 @@ def test_filters_that_dali_refuses(interp):
 )
 def test_maps_that_dali_refuses_for_two_frames(layout, shape):
     video = ndd.tensor(picture((2, 4, 5, 3)), layout="FHWC")
-    given = ndd.tensor(np.zeros(shape, np.float32), layout=layout)
+    arguments = ndd.tensor(np.zeros(shape, np.float32), layout=layout)
     with pytest.raises(RuntimeError, match="remap"):
-        ndd.experimental.remap(video, given, given).torch()
+        ndd.experimental.remap(video, arguments, arguments).torch()
 
 
 def test_maps_for_each_frame(device):
     image, both = picture((2, 4, 5, 3)), [maps(4, 5), [m + np.float32(0.3) for m in maps(4, 5)]]
     x, y = (np.stack([pair[i] for pair in both]) for i in range(2))
-    given = [ndd.tensor(a, layout=layout).to_device(device) for a, layout in ((image, "FHWC"), (x, "FHW"), (y, "FHW"))]
-    found = np.asarray(ndd.experimental.remap(*given).cpu())
+    arguments = [
+        ndd.tensor(a, layout=layout).to_device(device) for a, layout in ((image, "FHWC"), (x, "FHW"), (y, "FHW"))
+    ]
+    result = np.asarray(ndd.experimental.remap(*arguments).cpu())
     for frame in range(2):
-        np.testing.assert_array_equal(found[frame], run(image[frame], x[frame], y[frame]))
+        np.testing.assert_array_equal(result[frame], run(image[frame], x[frame], y[frame]))
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int16, np.float32])
@@ -164,7 +166,7 @@ def test_numpy_answers_to_the_last_bit_while_the_kernel_is_compiled(kind):
     limits = (np.iinfo(kind).min, np.iinfo(kind).max) if kind is not np.float32 else (0, 0)
     how = kind is not np.float32, np.float32(limits[0]), np.float32(limits[1])
     for shift in (0.0, 0.5):
-        found = [np.empty((40, 50, 3), kind) for _ in range(2)]
-        for answer, out in zip((_blend_by_numpy, _blend.waited_for), found, strict=True):
+        result = [np.empty((40, 50, 3), kind) for _ in range(2)]
+        for answer, out in zip((_blend_by_numpy, _blend.waited_for), result, strict=True):
             answer(image, *maps, out, np.float32(shift), *how)
-        np.testing.assert_array_equal(*found)
+        np.testing.assert_array_equal(*result)

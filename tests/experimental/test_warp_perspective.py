@@ -25,16 +25,16 @@ EYE = np.eye(3, dtype=np.float32)
 
 
 def arguments(rng, module, channels=1):
-    found = {"matrix": module.tensor(perspective(rng, 4 * int(rng.integers(0, 2))))}
-    found["interp_type"] = int(rng.integers(0, 3))
-    found["border_mode"] = str(rng.choice(BORDERS))
-    found["pixel_origin"] = str(rng.choice(["corner", "center"]))
-    found["inverse_map"] = bool(rng.integers(0, 2))
+    result = {"matrix": module.tensor(perspective(rng, 4 * int(rng.integers(0, 2))))}
+    result["interp_type"] = int(rng.integers(0, 3))
+    result["border_mode"] = str(rng.choice(BORDERS))
+    result["pixel_origin"] = str(rng.choice(["corner", "center"]))
+    result["inverse_map"] = bool(rng.integers(0, 2))
     if rng.integers(0, 2):
-        found["size"] = [float(v) for v in rng.integers(1, 50, 2) + rng.choice([0.0, 0.3, 0.5])]
+        result["size"] = [float(v) for v in rng.integers(1, 50, 2) + rng.choice([0.0, 0.3, 0.5])]
     if rng.integers(0, 2):
-        found["fill_value"] = [float(v) for v in rng.uniform(-9, 300, channels)]
-    return found
+        result["fill_value"] = [float(v) for v in rng.uniform(-9, 300, channels)]
+    return result
 
 
 def given_for(seed, m, channels):
@@ -126,16 +126,16 @@ def test_beyond_dali():
             ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), matrix=matrix, fill_value=fill)
         )
         planes = ndd.tensor(np.ascontiguousarray(image.transpose(2, 0, 1)), layout="CHW")
-        found = np.asarray(ndd.experimental.warp_perspective(planes, matrix=matrix, fill_value=fill))
-        np.testing.assert_array_equal(found.transpose(1, 2, 0), whole)
+        result = np.asarray(ndd.experimental.warp_perspective(planes, matrix=matrix, fill_value=fill))
+        np.testing.assert_array_equal(result.transpose(1, 2, 0), whole)
         for c in range(7):
-            one = ndd.tensor(np.ascontiguousarray(image[..., c]), layout="HW")
-            single = ndd.experimental.warp_perspective(one, matrix=matrix, fill_value=[fill[c % len(fill)]])
+            item = ndd.tensor(np.ascontiguousarray(image[..., c]), layout="HW")
+            single = ndd.experimental.warp_perspective(item, matrix=matrix, fill_value=[fill[c % len(fill)]])
             np.testing.assert_array_equal(whole[..., c], np.asarray(single))
     empty = ndd.tensor(np.zeros((0, 5, 3), np.uint8), layout="HWC")
-    found = np.asarray(ndd.experimental.warp_perspective(empty, matrix=EYE, size=[2.0, 3.0], fill_value=[1, 2, 3]))
-    assert (found == [1, 2, 3]).all()
-    assert found.shape == (2, 3, 3)
+    result = np.asarray(ndd.experimental.warp_perspective(empty, matrix=EYE, size=[2.0, 3.0], fill_value=[1, 2, 3]))
+    assert (result == [1, 2, 3]).all()
+    assert result.shape == (2, 3, 3)
 
 
 def test_opencv():
@@ -144,8 +144,8 @@ def test_opencv():
     rng = np.random.default_rng(3)
     image, m = numbers(rng, (40, 50, 3), "uint8"), perspective(rng)
     expected = cv2.warpPerspective(image, m.astype(np.float64), (50, 40), flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP)
-    found = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), matrix=m, pixel_origin="center")
-    np.testing.assert_array_equal(np.asarray(found), expected)
+    result = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), matrix=m, pixel_origin="center")
+    np.testing.assert_array_equal(np.asarray(result), expected)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -154,9 +154,9 @@ def test_gpu_as_cpu(emulated_gpu, kind):
         rng = np.random.default_rng(seed)
         layout = ("HWC", "CHW", "HW", "FHWC")[seed % 4]
         batch = ndd.batch([picture(rng, layout, kind) for _ in range(3)], layout=layout)
-        given = arguments(rng, ndd)
-        cpu = ndd.experimental.warp_perspective(batch, **given)
-        gpu = ndd.experimental.warp_perspective(batch.gpu(), **given)
+        options = arguments(rng, ndd)
+        cpu = ndd.experimental.warp_perspective(batch, **options)
+        gpu = ndd.experimental.warp_perspective(batch.gpu(), **options)
         for a, b in zip(arrays_of(gpu), arrays_of(cpu), strict=True):
             assert a.shape == b.shape
             off = np.abs(a.astype(np.float64) - b)
@@ -165,8 +165,8 @@ def test_gpu_as_cpu(emulated_gpu, kind):
             # A point may lie between two pixels or two of the 32 places where int16 is read.
             many = off > max(least, 1e-4 * scale)
             steps = kind == "int16" or (layout[-1] == "C" and a.shape[-1] == 2)
-            allowed = 0.1 if given["interp_type"] == 0 or steps else 0.001
-            assert np.count_nonzero(many) <= max(4, allowed * a.size), (seed, kind, given, a.shape)
+            allowed = 0.1 if options["interp_type"] == 0 or steps else 0.001
+            assert np.count_nonzero(many) <= max(4, allowed * a.size), (seed, kind, options, a.shape)
 
 
 FAR = [
@@ -188,13 +188,19 @@ def test_points_far_outside(emulated_gpu, border, interp):
     for matrix in FAR:
         for shape in ((1, 7, 3), (6, 1, 3), (1, 1, 3), (9, 8, 3)):
             image = ndd.tensor(numbers(rng, shape, "uint8"), layout="HWC")
-            given = {"matrix": matrix, "border_mode": border, "interp_type": interp, "fill_value": 7.0, "size": [9, 10]}
-            found = [np.asarray(ndd.experimental.warp_perspective(i, **given).cpu()) for i in (image, image.gpu())]
+            options = {
+                "matrix": matrix,
+                "border_mode": border,
+                "interp_type": interp,
+                "fill_value": 7.0,
+                "size": [9, 10],
+            }
+            result = [np.asarray(ndd.experimental.warp_perspective(i, **options).cpu()) for i in (image, image.gpu())]
             if border == "constant" and matrix in FAR[:2] + FAR[4:]:
-                assert (found[0] == 7).all(), (matrix, shape)
+                assert (result[0] == 7).all(), (matrix, shape)
             if matrix in FAR[:2]:
-                off = np.count_nonzero(np.abs(found[0].astype(int) - found[1]) > 1)
-                assert off <= 0.1 * found[0].size or border != "constant" or interp == 1, (matrix, shape)
+                off = np.count_nonzero(np.abs(result[0].astype(int) - result[1]) > 1)
+                assert off <= 0.1 * result[0].size or border != "constant" or interp == 1, (matrix, shape)
 
 
 @pytest.mark.parametrize("x", [0, 8])
@@ -217,9 +223,9 @@ def test_the_way_around_opencv_gives_the_same():
         for interp in (0, 1, 2):
             for step in (3.25, 60 * 3.0):  # three times the image away; it takes longer strides for the second
                 m = [1.0, 0.25, step, 0.5, 1.0, -step, 0.0, 0.0, 1.0]
-                given = {"matrix": m, "border_mode": border, "interp_type": interp, "pixel_origin": "center"}
-                near = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), size=[16, 40], **given)
-                wide = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), size=[16, 7000], **given)
+                options = {"matrix": m, "border_mode": border, "interp_type": interp, "pixel_origin": "center"}
+                near = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), size=[16, 40], **options)
+                wide = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), size=[16, 7000], **options)
                 np.testing.assert_allclose(np.asarray(near), np.asarray(wide)[:, :40], atol=0.02 if interp else 0)
 
 
@@ -238,7 +244,7 @@ def test_rgb_images_are_opencvs_bit_for_bit():
             warp_rgb.waited_for(image, out, m.astype(np.float64), fill)
             np.testing.assert_array_equal(out, expected, err_msg=f"{k}: {m.tolist()}")
             taken += 1
-        given = {"matrix": m, "fill_value": fill.tolist(), "size": [*size[::-1]], "pixel_origin": "center"}
-        found = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), **given)
-        np.testing.assert_array_equal(np.asarray(found), expected, err_msg=f"{k}: {m.tolist()}")
+        options = {"matrix": m, "fill_value": fill.tolist(), "size": [*size[::-1]], "pixel_origin": "center"}
+        result = ndd.experimental.warp_perspective(ndd.tensor(image, layout="HWC"), **options)
+        np.testing.assert_array_equal(np.asarray(result), expected, err_msg=f"{k}: {m.tolist()}")
     assert 40 <= taken < 96

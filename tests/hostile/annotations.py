@@ -96,10 +96,10 @@ def read_coco(content: bytes) -> Any:
     path, folder = written("instances.json", content), str(scratch_folder())
     for name in ("0.jpg", "1.jpg"):
         written(name, b"x")
-    found: list[Any] = []
+    result: list[Any] = []
     for how in ({"polygon_masks": True}, {"pixelwise_masks": True}, {"ratio": True, "ltrb": True, "image_ids": True}):
-        found.append(all_records(ndd.readers.COCO(file_root=folder, annotations_file=path, **how)))
-    return found
+        result.append(all_records(ndd.readers.COCO(file_root=folder, annotations_file=path, **how)))
+    return result
 
 
 # Preprocessed
@@ -144,10 +144,10 @@ def read_preprocessed(files: dict[str, bytes]) -> Any:
         written(f"{name}.dat", content)
     for name in ("0.jpg", "1.jpg"):
         written(name, b"x")
-    found = []
+    result = []
     for how in ({"polygon_masks": True}, {"pixelwise_masks": True}, {"image_ids": True}):
-        found.append(all_records(ndd.readers.COCO(file_root=folder, preprocessed_annotations=folder, **how)))
-    return found
+        result.append(all_records(ndd.readers.COCO(file_root=folder, preprocessed_annotations=folder, **how)))
+    return result
 
 
 # Manifests

@@ -62,19 +62,19 @@ class Counts(NamedTuple):
 def check(module: str, names: Sequence[str], seed: int, count: int, seconds: int = _SECONDS) -> dict[str, Counts]:
     """What became of `count` mutated files of each parser of `module`, such as "hostile.containers"; `seconds`: of a processor
     for each file."""
-    found = {name: Counts(0, 0, []) for name in names}
+    result = {name: Counts(0, 0, []) for name in names}
     at, total = 0, len(names) * count  # files of one parser after those of another
     while at < total:
         told, death = _child(module, names, at, seed, count, seconds)
         for name, state, text in told:
-            counts = found[name]
-            found[name] = counts._replace(**{state: getattr(counts, state) + ([text] if state == "failures" else 1)})
+            counts = result[name]
+            result[name] = counts._replace(**{state: getattr(counts, state) + ([text] if state == "failures" else 1)})
         at += len(told)
         if at < total:
-            failures = found[names[at // count]].failures
+            failures = result[names[at // count]].failures
             failures.append(f"{names[at // count]} file {at % count}: the process {death}")
             at = at + 1 if len(failures) < _MOST_DEATHS else (at // count + 1) * count
-    return found
+    return result
 
 
 def _child(
@@ -157,9 +157,9 @@ def fenced(size: int, at_end: bool = True) -> np.ndarray:
 
 def fenced_copy(content: bytes, at_end: bool = True) -> np.ndarray:
     """The same with a content."""
-    found = fenced(len(content), at_end)
-    found[:] = np.frombuffer(content, np.uint8)
-    return found
+    result = fenced(len(content), at_end)
+    result[:] = np.frombuffer(content, np.uint8)
+    return result
 
 
 def scratch_folder() -> Path:

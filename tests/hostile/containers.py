@@ -22,21 +22,21 @@ from ndd.readers.formats.crc32c import masked_crc32c
 def all_records(reader: Any) -> list[Any]:
     """All records of a reader, read through its store; raises what is wrong with the first that is broken."""
     store = reader._open(**reader._arguments)
-    found: list[Any] = []
+    result: list[Any] = []
     try:
         for start in range(0, min(len(store), 64), 8):
-            found += list(store.records(list(range(start, min(start + 8, len(store))))))
+            result += list(store.records(list(range(start, min(start + 8, len(store))))))
     finally:
         close = getattr(store, "close", None)
         if close is not None:
             close()
-    for record in found:
+    for record in result:
         if isinstance(record, BaseException):
             raise record
         for sample in record:
             if isinstance(sample, np.ndarray):
                 sample.sum()  # all of it can be read
-    return found
+    return result
 
 
 def written(name: str, content: bytes) -> str:
@@ -64,10 +64,10 @@ def index_lines(rng: random.Random, rows: list[list[Any]], spoil: bool) -> bytes
 
 def varint(number: int) -> bytes:
     """As protobuf writes it, in more bytes than there should be where the number is too large."""
-    number, found = number % (1 << 70), b""
+    number, result = number % (1 << 70), b""
     while number > 127:
-        found, number = found + bytes([number & 127 | 128]), number >> 7
-    return found + bytes([number])
+        result, number = result + bytes([number & 127 | 128]), number >> 7
+    return result + bytes([number])
 
 
 def message(number: int, parts: list[Any]) -> Framed:
@@ -149,8 +149,8 @@ def make_tfrecord(rng: random.Random) -> tuple[bytes, bytes | None]:
     return content, index
 
 
-def read_tfrecord(made: tuple[bytes, bytes | None]) -> Any:
-    content, index = made
+def read_tfrecord(result: tuple[bytes, bytes | None]) -> Any:
+    content, index = result
     path = written("a.tfrecord", content)
     listed = None if index is None else written("a.tfrecord.idx", index)
     return all_records(ndd.readers.TFRecord(path=path, index_path=listed, features=features()))
@@ -205,10 +205,10 @@ def make_tensors(rng: random.Random) -> tuple[int, bytes]:
     return label, mutated(rng, [tensor(rng, kind, count) for kind, count in zip(kinds, counts, strict=True)])
 
 
-def read_tensors(made: tuple[int, bytes]) -> Any:
+def read_tensors(result: tuple[int, bytes]) -> Any:
     from ndd.readers.caffe2 import _Tensors
 
-    label, content = made
+    label, content = result
     store = object.__new__(_Tensors)
     store._image, store._label, store._num_labels, store._additional, store._box = True, label, 3, 1, True
     store._labels = {4: 0, 3: 2}.get(label, 1)
@@ -296,10 +296,10 @@ def make_recordio(rng: random.Random) -> tuple[bytes, bytes]:
     return mutated(rng, items), index_lines(rng, rows, rng.random() < 0.3)
 
 
-def read_recordio(made: tuple[bytes, bytes]) -> Any:
+def read_recordio(result: tuple[bytes, bytes]) -> Any:
     from ndd.readers.mxnet import scan_recordio
 
-    path, index = written("a.rec", made[0]), written("a.idx", made[1])
+    path, index = written("a.rec", result[0]), written("a.idx", result[1])
     try:
         scan_recordio(path)
     except ValueError:
@@ -370,9 +370,9 @@ def make_tar(rng: random.Random) -> tuple[bytes, bytes | None]:
     return mutated(rng, [*members, bytes(1024)]), index
 
 
-def read_tar(made: tuple[bytes, bytes | None]) -> Any:
-    path = written("a.tar", made[0])
-    index = None if made[1] is None else written("tar.idx", made[1])
+def read_tar(result: tuple[bytes, bytes | None]) -> Any:
+    path = written("a.tar", result[0])
+    index = None if result[1] is None else written("tar.idx", result[1])
     reader = ndd.readers.Webdataset(paths=path, index_paths=index, ext=["bin", "cls"])
     return all_records(reader)
 
@@ -472,14 +472,14 @@ def make_lz4(rng: random.Random) -> tuple[bytes, int]:
     return mutated(rng, parts), max(0, room + rng.choice((0, 0, 0, -1, 1, -room, 5, -10, 300, 100_000)))
 
 
-def read_lz4(made: tuple[bytes, int]) -> Any:
+def read_lz4(output: tuple[bytes, int]) -> Any:
     from ndd.decoders.lz4 import inflate_lz4
 
-    content, room = made
-    found = inflate_lz4(fenced_copy(content), fenced(room))
-    if found < 0:
+    content, room = output
+    result = inflate_lz4(fenced_copy(content), fenced(room))
+    if result < 0:
         raise ValueError("damaged")
-    return found
+    return result
 
 
 def make_chunks(rng: random.Random) -> tuple[dict[str, Any], int]:
@@ -496,8 +496,8 @@ def make_chunks(rng: random.Random) -> tuple[dict[str, Any], int]:
     return how, count
 
 
-def read_chunks(made: tuple[dict[str, Any], int]) -> Any:
-    how, count = made
+def read_chunks(result: tuple[dict[str, Any], int]) -> Any:
+    how, count = result
     return ndd.decoders.inflate(fenced_copy(b"\x17a\x01\x00\x50bcdef" * count), **how).evaluate()
 
 

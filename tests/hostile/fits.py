@@ -70,12 +70,12 @@ def read_images(content: bytes) -> Any:
     records = list(
         ndd.experimental.readers.Fits(files=path, hdu_indices=[1])._open(files=path, hdu_indices=[1]).records([0])
     )
-    (found,) = by_python([path], [1])
-    for each in (found, records[0]):
+    (result,) = by_python([path], [1])
+    for each in (result, records[0]):
         if isinstance(each, Exception):
             raise each
-    assert np.array_equal(found[0], records[0][0], equal_nan=True), "compiled code and Python differ"
-    return found
+    assert np.array_equal(result[0], records[0][0], equal_nan=True), "compiled code and Python differ"
+    return result
 
 
 # Compressed images: what astropy made, taken apart
@@ -136,15 +136,15 @@ def read_compressed(content: bytes) -> Any:
     """Twice, with other things in free memory: the same comes out."""
     from ndd.readers.formats.fits_file import read_images as by_python
 
-    path, found = written("b.fits", content), []
+    path, result = written("b.fits", content), []
     for fill in (0x11, 0xEE):
         rubbish = [np.full(size, fill, np.uint8) for size in (64, 600, 1200, 4200, 9000)]
         del rubbish
-        found.append(by_python([path], [2])[0])
-    if isinstance(found[0], Exception):
-        raise found[0]
-    assert found[0][0].tobytes() == found[1][0].tobytes(), "pixels differ from read to read"
-    return found[0]
+        result.append(by_python([path], [2])[0])
+    if isinstance(result[0], Exception):
+        raise result[0]
+    assert result[0][0].tobytes() == result[1][0].tobytes(), "pixels differ from read to read"
+    return result[0]
 
 
 def make_tile(rng: random.Random) -> tuple[bytes, int, int]:
@@ -164,10 +164,10 @@ def make_tile(rng: random.Random) -> tuple[bytes, int, int]:
     )
 
 
-def read_tile(made: tuple[bytes, int, int]) -> Any:
+def read_tile(result: tuple[bytes, int, int]) -> Any:
     from ndd.readers.formats.fits_tiles import is_whole_hcompress, is_whole_plio
 
-    content, height, width = made
+    content, height, width = result
     data = fenced_copy(content)
     is_whole_plio(np.frombuffer(content[: len(content) // 2 * 2], np.int16))
     if not is_whole_hcompress(data, height, width):

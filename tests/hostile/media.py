@@ -79,13 +79,13 @@ def pictures() -> list[bytes]:
         {"subsampling": 0}, {"subsampling": 1}, {"subsampling": 2}, {"subsampling": 2, "restart_marker_blocks": 3},
         {"progressive": True}, {"subsampling": 2, "quality": 99}, {"subsampling": 2, "exif": EXIF},
     ]  # fmt: skip
-    found = []
+    result = []
     for options in kinds:
         for picture in (rgb, rgb.convert("L")):
             file = io.BytesIO()
             picture.save(file, "JPEG", **{"quality": 80, **options})
-            found.append(file.getvalue())
-    return found
+            result.append(file.getvalue())
+    return result
 
 
 def segments(data: bytes) -> Iterator[tuple[int, int, int]]:
@@ -112,20 +112,20 @@ def make_jpeg(rng: random.Random) -> bytes:
     parts = [bytearray(data[begin:end]) for _, begin, end in segments(data)]
     for _ in range(rng.choice([0, 1, 1, 2, 3])):
         k = rng.randrange(len(parts))
-        part, what = parts[k], rng.random()
-        if what < 0.5 and part[:1] == b"\xff" and len(part) > 5:
+        part, case = parts[k], rng.random()
+        if case < 0.5 and part[:1] == b"\xff" and len(part) > 5:
             fields = _FRAME if part[1] in (0xC0, 0xC2) else _FIELDS.get(part[1], range(4))
             place = min(4 + rng.choice(fields), len(part) - 1)
             part[place] = odd(rng, 8, part[place])
-        elif what < 0.6 and len(part) > 3:
+        elif case < 0.6 and len(part) > 3:
             part[2:4] = odd(rng, 16, len(part)).to_bytes(2, "big")
-        elif what < 0.65:
+        elif case < 0.65:
             del parts[k]
-        elif what < 0.7:
+        elif case < 0.7:
             parts.insert(rng.randrange(len(parts)), bytearray(part))
-        elif what < 0.75:
+        elif case < 0.75:
             parts[k:k] = [bytearray(rng.choice([b"\0\1", b"\xff", b"\xff\xd9", b"\xff\xdd\0\4\0\2", b"\xff\xc4\0\2"]))]
-        elif what < 0.8:
+        elif case < 0.8:
             parts[k] = bytearray(part[: rng.randint(0, len(part))])
         else:
             scan = parts[-1]
@@ -181,15 +181,15 @@ KEPT = lookups()  # go from file to file
 
 def decoded_by_kernel(data: np.ndarray, header: Any, window: tuple[int, ...], channels: int) -> np.ndarray | None:
     y0, x0, y1, x1 = window
-    found = []
+    result = []
     for pattern, tables in zip(PATTERNS, (lookups(), KEPT), strict=True):  # tables of other files change nothing
         out, scratch = fenced((y1 - y0) * (x1 - x0) * channels), fenced(jpeg.room(data.size, x1 - x0))
         out[:], scratch[:] = pattern, pattern
         if not jpeg.decode(data, out, np.array([*window, y0, x0, x1 - x0, channels]), scratch, *tables):
             return None
-        found.append(out.reshape(y1 - y0, x1 - x0, channels))
-    np.testing.assert_array_equal(*found)
-    return found[0]
+        result.append(out.reshape(y1 - y0, x1 - x0, channels))
+    np.testing.assert_array_equal(*result)
+    return result[0]
 
 
 def read_picture(content: bytes) -> None:
@@ -211,7 +211,7 @@ def read_picture(content: bytes) -> None:
 @functools.cache
 def others() -> list[bytes]:
     rgb = Image.open(io.BytesIO(pictures()[0]))
-    found = []
+    result = []
     for kind, mode in (
         ("BMP", "RGB"),
         ("BMP", "P"),
@@ -225,8 +225,8 @@ def others() -> list[bytes]:
         file = io.BytesIO()
         with contextlib.suppress(OSError, KeyError):  # this Pillow has no such format
             rgb.convert(mode).save(file, kind)
-            found.append(file.getvalue())
-    return found
+            result.append(file.getvalue())
+    return result
 
 
 def make_header(rng: random.Random) -> bytes:
@@ -356,7 +356,7 @@ _WATCHED_FLAC = {
 @functools.cache
 def flacs() -> list[tuple[bytes, list[tuple[int, int]]]]:
     """Files, and the fields of their frames, with those of the header."""
-    found = []
+    result = []
     for subtype, channels in (("PCM_16", 1), ("PCM_24", 2), ("PCM_S8", 1)):
         file = sound("FLAC", subtype, 5000, channels)
         fields = flac_fields(file)
@@ -364,8 +364,8 @@ def flacs() -> list[tuple[bytes, list[tuple[int, int]]]]:
             (8 * place, 8 * size)
             for place, size in ((4, 1), (5, 3), (8, 2), (10, 2), (18, 4), (20, 1), (21, 5), (42, 1), (43, 3))
         ]
-        found.append((file, header * max(1, len(fields) // 40) + fields))
-    return found
+        result.append((file, header * max(1, len(fields) // 40) + fields))
+    return result
 
 
 def flac_fields(file: bytes) -> list[tuple[int, int]]:
@@ -376,9 +376,9 @@ def flac_fields(file: bytes) -> list[tuple[int, int]]:
         0, [sound_batch.BEGIN, sound_batch.FRAMES, sound_batch.BITS, sound_batch.CHANNELS]
     ].tolist()
     words = np.zeros(len(file) // 8 + 4, np.uint64)
-    what = data.ctypes.data, words, begin, len(file), length, bits, np.zeros((channels, flac.LINE), np.int64)
+    case = data.ctypes.data, words, begin, len(file), length, bits, np.zeros((channels, flac.LINE), np.int64)
     out = np.zeros((length, channels), np.int32)
-    return watched(_WATCHED_FLAC, lambda: flac.frames.in_python()(*what, out))
+    return watched(_WATCHED_FLAC, lambda: flac.frames.in_python()(*case, out))
 
 
 def number_of_bits(rng: random.Random, count: int) -> str:
@@ -426,7 +426,7 @@ def make_flac(rng: random.Random) -> bytes:
 @functools.cache
 def vorbis_file(rate: int, channels: int) -> list[tuple[bytes, int, int]]:
     """Packets of an Ogg file, each with its position and the flags of its page."""
-    data, at, packet, found = sound("OGG", "VORBIS", 2000, channels, rate), 0, b"", []
+    data, at, packet, result = sound("OGG", "VORBIS", 2000, channels, rate), 0, b"", []
     while at < len(data):
         count = data[at + 26]
         place = at + 27 + count
@@ -435,12 +435,12 @@ def vorbis_file(rate: int, channels: int) -> list[tuple[bytes, int, int]]:
             packet += data[place : place + size]
             place += size
             if size < 255:
-                found.append((packet, -1, data[at + 5]))
+                result.append((packet, -1, data[at + 5]))
                 packet = b""
         if not packet:
-            found[-1] = (found[-1][0], position, found[-1][2])
+            result[-1] = (result[-1][0], position, result[-1][2])
         at = place
-    return found
+    return result
 
 
 @functools.cache
@@ -454,7 +454,7 @@ def setup_fields(rate: int, channels: int) -> list[tuple[int, int]]:
 
 def paged(rng: random.Random, packets: list[tuple[bytes, int, int]]) -> bytes:
     """Ogg pages with right checksums, mostly as an encoder makes them: three packets of headers in a page each."""
-    made, number, strange = [], 0, rng.random() < 0.3
+    result, number, strange = [], 0, rng.random() < 0.3
     for k, (packet, position, _) in enumerate(packets):
         lacing = [255] * (len(packet) // 255) + [len(packet) % 255]
         flags = (2 if k == 0 else 0) | (4 if k + 1 == len(packets) else 0)
@@ -468,14 +468,14 @@ def paged(rng: random.Random, packets: list[tuple[bytes, int, int]]) -> bytes:
             if strange and rng.random() < 0.1:
                 place, size = rng.choice([(4, 1), (5, 1), (6, 8), (14, 4), (18, 4), (26, 1)])
                 head[place : place + size] = odd(rng, 8 * size, 1).to_bytes(size, "little")
-            made.append(head + body)
+            result.append(head + body)
             number, flags = number + 1, 1 if lacing else 0
-    for page in made:
+    for page in result:
         with contextlib.suppress(IndexError):
             page[22:26] = int(ogg._crc(np.frombuffer(bytes(page) + bytes(40), np.uint8), 0, len(page))).to_bytes(
                 4, "little"
             )
-    return b"".join(map(bytes, made))
+    return b"".join(map(bytes, result))
 
 
 def make_vorbis(rng: random.Random) -> bytes:
@@ -517,10 +517,10 @@ def read_sound(content: bytes) -> None:
     if sum(content[-64:]) % 16 == 0:
         more: Any = {"sample_rate": 16000.0} if len(content) % 2 else {}
         ndd.decoders.audio(ndd.tensor(np.frombuffer(content, np.uint8)), **more)[0].evaluate()
-    found = [_decoded(data, wanted, pattern) for pattern in PATTERNS]
-    if found[0] is None:
+    result = [_decoded(data, wanted, pattern) for pattern in PATTERNS]
+    if result[0] is None:
         raise LeftError("left to libsndfile")
-    assert found[0].tobytes() == found[1].tobytes(), "the samples are those of memory that was not written"
+    assert result[0].tobytes() == result[1].tobytes(), "the samples are those of memory that was not written"
 
 
 def _decoded(data: np.ndarray, wanted: Any, pattern: int) -> np.ndarray | None:
@@ -548,7 +548,7 @@ def _decoded(data: np.ndarray, wanted: Any, pattern: int) -> np.ndarray | None:
 def _one_by_one(loop: Any, team: Any, helpers: int, counter: Any, limit: int, arguments: tuple[Any, ...]) -> bool:
     order, fields = arguments
     for i in order[int(counter[0]) :].tolist():
-        loop.one(*of_sample.in_python()(fields, i))
+        loop.kernel(*of_sample.in_python()(fields, i))
     counter[0] = len(order)
     return True
 
@@ -558,12 +558,12 @@ def _one_by_one(loop: Any, team: Any, helpers: int, counter: Any, limit: int, ar
 
 def make_units(rng: random.Random) -> bytes:
     """Units of H.264 and HEVC behind their lengths, of which some are wrong."""
-    made = b""
+    result = b""
     for _ in range(rng.randint(0, 4)):
         unit = rng.randbytes(rng.choice([0, 1, 2, 40]))
         length = len(unit) if rng.random() < 0.7 else odd(rng, 32, len(unit))
-        made += struct.pack(">I", length) + unit
-    return made[: rng.choice([len(made), rng.randint(0, len(made))])]
+        result += struct.pack(">I", length) + unit
+    return result[: rng.choice([len(result), rng.randint(0, len(result))])]
 
 
 def read_units(content: bytes) -> None:

@@ -29,7 +29,7 @@ def originals() -> list[tuple[str, bytes]]:
     deep = pixels.astype(np.uint16) * 257
     palette = np.arange(48, dtype=np.uint8).reshape(16, 3) * 5
     turn = [png.orientation(6), png.gamma(0.5), png.srgb()]
-    found: dict[str, np.ndarray] = {
+    result: dict[str, np.ndarray] = {
         "rgba.png": png.png(pixels, png.RGBA, before=turn),
         "16.png": png.png(deep[..., :3], png.RGB, 16, interlaced=True, after=[png.orientation(3, b"Exif\0\0")]),
         "palette.png": png.png(gray >> 4, png.PALETTE, 4, palette=palette, before=[png.Chunk(b"tRNS", b"\0\x80")]),
@@ -40,17 +40,17 @@ def originals() -> list[tuple[str, bytes]]:
         parts = [c for c in webp.chunks(encode(source, "WEBP", **options)) if c.name != b"VP8X"]
         flags = webp.EXIF | webp.ICC | (webp.ALPHA if source is pixels else 0)
         head = [webp.extended(13, 9, flags), webp.Chunk(b"ICCP", b"odd")]
-        found[f"{name}.webp"] = webp.riff([*head, *parts, exif])
+        result[f"{name}.webp"] = webp.riff([*head, *parts, exif])
     Image.init()
     if "AVIF" in Image.SAVE:
         stored = encode(rgb, "AVIF")
-        found["turned.avif"] = avif.avif(stored, [avif.irot(1), avif.imir(0)], bytes(4) + png.exif(6))
-        found["exif.avif"] = avif.avif(stored, [], bytes(4) + png.exif(6), wide=True, in_idat=True)
+        result["turned.avif"] = avif.avif(stored, [avif.irot(1), avif.imir(0)], bytes(4) + png.exif(6))
+        result["exif.avif"] = avif.avif(stored, [], bytes(4) + png.exif(6), wide=True, in_idat=True)
     values, words = gray[..., 0] >> 4, deep[..., 0].astype(np.uint32) * 3
     runs = (
         bmp.run(9, 0x12) + bmp.END_OF_LINE + bmp.literal([1, 2, 3, 4, 5], 4) + bmp.delta(1, 1) + bmp.run(3, 7) + bmp.END
     )
-    found |= {
+    result |= {
         "4.bmp": bmp.bmp(bmp.packed(values, 4), 13, 9, 4, palette=palette),
         "os2.bmp": bmp.bmp(bmp.packed(values, 8), 13, 9, 8, header=bmp.OS2, palette=palette),
         "565.bmp": bmp.bmp(bmp.packed(words, 16), 13, 9, 16, bmp.BITFIELDS, masks=(0xF800, 0x7E0, 0x1F)),
@@ -70,8 +70,8 @@ def originals() -> list[tuple[str, bytes]]:
                                                  "compression": tiff.DEFLATE}),
         ("plain", rgb, {"colours": tiff.RGB, "compression": tiff.PACKBITS}),
     ):  # fmt: skip
-        found[f"{name}.tif"] = tiff.tiff(source, **{"rows": 4, **form})
-    return [(name, data.tobytes()) for name, data in found.items()]
+        result[f"{name}.tif"] = tiff.tiff(source, **{"rows": 4, **form})
+    return [(name, data.tobytes()) for name, data in result.items()]
 
 
 # ---- where lengths, counts and offsets stand
@@ -181,20 +181,20 @@ def moved_part(rng: np.random.Generator, name: str, data: bytearray) -> bytearra
     known = [] if walk is None else [p for p in walk(bytes(data)) if p.end <= len(data)]
     if not known:
         return lying_field(rng, name, data)
-    one, other = sorted(known[k] for k in rng.integers(len(known), size=2))
-    body = data[one.start : one.end]
+    item, other = sorted(known[k] for k in rng.integers(len(known), size=2))
+    body = data[item.start : item.end]
     way = rng.integers(5)
     if way == 0:
-        return data[: one.start] + data[one.end :]
+        return data[: item.start] + data[item.end :]
     if way == 1:
-        return data[: one.end] + body * int(rng.integers(1, 4)) + data[one.end :]
-    if way == 2 and one.end <= other.start:
+        return data[: item.end] + body * int(rng.integers(1, 4)) + data[item.end :]
+    if way == 2 and item.end <= other.start:
         return (
-            data[: one.start] + data[other.start : other.end] + data[one.end : other.start] + body + data[other.end :]
+            data[: item.start] + data[other.start : other.end] + data[item.end : other.start] + body + data[other.end :]
         )
     if way == 3:
-        return data[: one.start] + body[: rng.integers(len(body))] + data[one.end :]
-    return data[: one.end] + rng.bytes(int(rng.integers(1, 9))) + data[one.end :]
+        return data[: item.start] + body[: rng.integers(len(body))] + data[item.end :]
+    return data[: item.end] + rng.bytes(int(rng.integers(1, 9))) + data[item.end :]
 
 
 def cut(rng: np.random.Generator, _name: str, data: bytearray) -> bytearray:

@@ -77,9 +77,9 @@ def make_mds(rng: random.Random) -> tuple[dict[str, Any], bytes]:
     return spoiled(rng, index) if rng.random() < 0.3 else index, content
 
 
-def read_mds(made: tuple[Any, bytes]) -> Any:
-    written("index.json", json.dumps(made[0]).encode())
-    written("shard.mds", made[1])
+def read_mds(result: tuple[Any, bytes]) -> Any:
+    written("index.json", json.dumps(result[0]).encode())
+    written("shard.mds", result[1])
     return all_records(ndd.readers.MDS(path=str(scratch_folder()), columns=["n", "c", "b", "a"]))
 
 
@@ -142,9 +142,9 @@ def make_litdata(rng: random.Random) -> tuple[dict[str, Any], bytes]:
     return spoiled(rng, index) if rng.random() < 0.3 else index, content
 
 
-def read_litdata(made: tuple[Any, bytes]) -> Any:
-    written("index.json", json.dumps(made[0]).encode())
-    written("chunk.bin", made[1])
+def read_litdata(result: tuple[Any, bytes]) -> Any:
+    written("index.json", json.dumps(result[0]).encode())
+    written("chunk.bin", result[1])
     return all_records(ndd.readers.LitData(path=str(scratch_folder()), columns=["2", "1", "0"]))
 
 

@@ -23,7 +23,9 @@ def assert_fine(name, counts, count):
 
 @pytest.mark.timeout(900)
 def test_some_mutated_files():
-    for name, counts in check("hostile.parsers", list(PARSERS), seed=1, count=FEW).items():
+    # Of NemoAsr only the decoder of sounds has kernels, which test_media.py reads; they take seven seconds to compile here.
+    names = [name for name in PARSERS if name != "nemo"]
+    for name, counts in check("hostile.parsers", names, seed=1, count=FEW).items():
         assert_fine(name, counts, FEW)
 
 
@@ -48,12 +50,12 @@ def test_the_checks_are_in_force():
 
 
 def test_mutations_are_the_same_for_a_seed():
-    def made(seed):
+    def result(seed):
         parts = [Number(7, "<I"), Framed([b"text", Number(1, ">Q")], lambda content, n: bytes([n % 256]) + content)]
         return mutated(random.Random(seed), parts)
 
-    assert [made(seed) for seed in range(200)] == [made(seed) for seed in range(200)]
-    assert len({made(seed) for seed in range(200)}) > 100
+    assert [result(seed) for seed in range(200)] == [result(seed) for seed in range(200)]
+    assert len({result(seed) for seed in range(200)}) > 100
 
 
 def test_fences():

@@ -49,19 +49,19 @@ def try_one(number: int, mallopt) -> None:
     name, data = mutated(number)
     function, window = CALLS[number // 3 % len(CALLS)]
     kind = getattr(ndd.types, KINDS[number % len(KINDS)])
-    start, found = time.monotonic(), []
+    start, result = time.monotonic(), []
     for pattern in (0x55, 0xC3):
         mallopt(M_PERTURB, pattern)
-        found.append(outcome(function, data, output_type=kind, max_pixels=MAX_PIXELS, **window))
+        result.append(outcome(function, data, output_type=kind, max_pixels=MAX_PIXELS, **window))
     mallopt(M_PERTURB, 0)
     shape = outcome(ndd.peek_image_shape, data, image_type=kind, **({k: v for k, v in window.items() if k[0] == "a"}))
     assert time.monotonic() - start < SECONDS, f"{name}: {time.monotonic() - start:.1f} s"
-    assert isinstance(found[0], str) == isinstance(found[1], str), name
-    if not isinstance(found[0], str):
-        np.testing.assert_array_equal(*found, err_msg=f"{name}: memory that nobody wrote")
-        assert found[0].shape[0] * found[0].shape[1] <= MAX_PIXELS
+    assert isinstance(result[0], str) == isinstance(result[1], str), name
+    if not isinstance(result[0], str):
+        np.testing.assert_array_equal(*result, err_msg=f"{name}: memory that nobody wrote")
+        assert result[0].shape[0] * result[0].shape[1] <= MAX_PIXELS
         if function is ndd.decoders.image:
-            assert tuple(shape) == found[0].shape, name
+            assert tuple(shape) == result[0].shape, name
 
 
 def work(start: int, stop: int) -> None:
@@ -114,8 +114,8 @@ def test_lying_headers():
 
 def test_good_ones_are_good():
     for name, data in originals():
-        found = np.asarray(ndd.decoders.image(np.frombuffer(data, np.uint8)))
-        assert sorted(found.shape) == [3, 9, 13], name
+        result = np.asarray(ndd.decoders.image(np.frombuffer(data, np.uint8)))
+        assert sorted(result.shape) == [3, 9, 13], name
 
 
 if __name__ == "__main__":

@@ -24,11 +24,11 @@ def path_tensor(path, dtype=np.uint8):
 @pytest.fixture
 def files(tmp_path):
     sizes = (1, 10, 5000, 100_003)
-    found = []
+    result = []
     for size in sizes:
-        found.append(tmp_path / f"file {size}ä.bin")
-        found[-1].write_bytes(np.random.default_rng(size).integers(0, 256, size, np.uint8).tobytes())
-    return found
+        result.append(tmp_path / f"file {size}ä.bin")
+        result[-1].write_bytes(np.random.default_rng(size).integers(0, 256, size, np.uint8).tobytes())
+    return result
 
 
 @pytest.mark.oracle
@@ -37,9 +37,9 @@ def test_against_the_oracle(dali, files):
         for arguments in ({}, {"dont_use_mmap": True}, {"use_o_direct": True}):
             with dali.EvalMode.sync_cpu:
                 expected = np.asarray(dali.io.file.read(dali.tensor(path_tensor(path)), **arguments)).copy()
-            found = ndd.io.file.read(path_tensor(path), **arguments)
-            assert (found.dtype, found.ndim, found.layout) == (ndd.uint8, 1, None)
-            np.testing.assert_array_equal(np.asarray(found), expected)
+            result = ndd.io.file.read(path_tensor(path), **arguments)
+            assert (result.dtype, result.ndim, result.layout) == (ndd.uint8, 1, None)
+            np.testing.assert_array_equal(np.asarray(result), expected)
 
 
 def test_batches_and_spellings(files):
@@ -99,10 +99,10 @@ def test_many_files_are_one_task_for_each_thread(files, tasks, monkeypatch):
     paths = [files[i * 7 % 4] for i in range(26)]
     ndd.set_num_threads(3)
     try:
-        found = ndd.io.file.read([str(path) for path in paths]).evaluate()
+        result = ndd.io.file.read([str(path) for path in paths]).evaluate()
     finally:
         ndd.set_num_threads(None)
-    assert [np.asarray(t).tobytes() for t in found.tensors] == [path.read_bytes() for path in paths]
+    assert [np.asarray(t).tobytes() for t in result.tensors] == [path.read_bytes() for path in paths]
     assert len(tasks) == 6  # two for each part: to open, to read
     assert max(tasks) <= 3
 
@@ -114,10 +114,10 @@ def test_no_file_stays_open(files, tmp_path, monkeypatch):
         ndd.io.file.read(missing).evaluate()
     ndd.io.file.read(missing[:-1]).evaluate()
 
-    def interrupted(*given):
+    def interrupted(*options):
         if threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt
-        return real(*given)
+        return real(*options)
 
     real = file_kernels.read_loop
     monkeypatch.setattr(file_kernels, "read_loop", interrupted)

@@ -93,8 +93,8 @@ def test_a_tree_of_classes(s3, tmp_path):
     assert epoch_of(ndd.readers.File(file_root="s3://pets/train/", dir_filters="d*")) == [0] * 4
     assert len(ndd.readers.File(file_root="s3://pets/train", file_filters=["*.doc", "1.*"])) == 4
     shuffled = {"random_shuffle": True, "seed": 3}
-    one, two = (ndd.readers.File(file_root=root, **shuffled) for root in ("s3://pets/train", tmp_path))
-    assert epoch_of(one, 4) == epoch_of(two, 4)
+    first, second = (ndd.readers.File(file_root=root, **shuffled) for root in ("s3://pets/train", tmp_path))
+    assert epoch_of(first, 4) == epoch_of(second, 4)
 
 
 @pytest.mark.oracle
@@ -105,12 +105,12 @@ def test_against_dali(server, s3, monkeypatch):
     for name in ("b/2.jpg", "b/10.jpg", "a/1.jpg", "b/deeper/1.jpg", "c/1.txt"):
         put(f"{server.url}/pets/plain/{name}", contents(name))
     names = ["b/2.jpg", "a/1.jpg"]
-    for given in ({"file_root": "s3://pets/plain"}, {"file_root": "s3://pets/plain", "files": names}):
-        found = [
+    for options in ({"file_root": "s3://pets/plain"}, {"file_root": "s3://pets/plain", "files": names}):
+        result = [
             [(np.asarray(data).tobytes(), labels_of((data, label))) for data, label in reader.next_epoch()]
-            for reader in (library.readers.File(**given) for library in (ndd, dali))
+            for reader in (library.readers.File(**options) for library in (ndd, dali))
         ]
-        assert found[0] == found[1]
+        assert result[0] == result[1]
 
 
 def test_files_and_lists(s3, tmp_path):
@@ -140,8 +140,8 @@ def test_containers_and_their_indices(s3, tmp_path, monkeypatch):
     put(f"{s3.url}/pets/a.idx", Path(arguments["index_path"]).read_bytes())
     there = {"path": "s3://pets/a.rec", "index_path": "s3://pets/a.idx"}
     for _ in range(2):
-        one, two = ndd.readers.MXNet(**there), ndd.readers.MXNet(**arguments)
-        for (a, b), (c, d) in zip(one.next_epoch(7), two.next_epoch(7), strict=True):
+        first, second = ndd.readers.MXNet(**there), ndd.readers.MXNet(**arguments)
+        for (a, b), (c, d) in zip(first.next_epoch(7), second.next_epoch(7), strict=True):
             assert [np.asarray(t).tobytes() for t in a.tensors] == [np.asarray(t).tobytes() for t in c.tensors]
             assert [np.asarray(t).tolist() for t in b.tensors] == [np.asarray(t).tolist() for t in d.tensors]
     assert sum(count for line, count in s3.seen.items() if line.startswith("GET /pets/a.idx")) == 1
@@ -188,8 +188,8 @@ def test_failures_lose_nothing_and_repeat_nothing(s3, fault):
     reader = ndd.readers.File(file_root="s3://pets/train")
     len(reader)
     s3.faults.extend([fault, "", fault, fault, "", fault])
-    found = [label for batch in reader.next_epoch(5, last_batch="partial") for label in labels_of(batch)]
-    assert found == [0] * 4 + [1] * 4 + [2] * 4
+    result = [label for batch in reader.next_epoch(5, last_batch="partial") for label in labels_of(batch)]
+    assert result == [0] * 4 + [1] * 4 + [2] * 4
     reader.reset()  # what has been read ahead
     s3.faults.extend([fault] * 3)
     assert bytes_of(reader) == EXPECTED
@@ -267,9 +267,9 @@ def test_ranges(s3):
     pieces = read_object_ranges([url] * 5, [0, 7, 100, len(whole) - 3, 9], [10, 0, -1, 3, 1])
     assert [p.tobytes() for p in pieces] == [whole[:10], b"", whole[100:], whole[-3:], whole[9:10]]
     for offset, size in ((len(whole) - 2, 3), (len(whole), 1), (len(whole) + 50, 4)):
-        (found,) = read_object_ranges([url], [offset], [size])
-        assert isinstance(found, OSError), (offset, size)
-        assert "ends too early" in str(found)
+        (result,) = read_object_ranges([url], [offset], [size])
+        assert isinstance(result, OSError), (offset, size)
+        assert "ends too early" in str(result)
     assert [s.size for s in object_statuses([url])] == [len(whole)]
 
 
@@ -341,8 +341,8 @@ def test_other_processes(s3):
         "import pickle, sys, ndd; ndd.readers.File(files=[ndd.__file__])[0]; print('obstore' in sys.modules);"
         f"print(len(pickle.loads({pickle.dumps(reader)!r}).fetch([1, 2])[1].tensors))"
     )  # reading local files loads no client
-    found = warm_interpreter.run(text)
-    assert found.stdout.split() == ["False", "2"], found.stderr
+    result = warm_interpreter.run(text)
+    assert result.stdout.split() == ["False", "2"], result.stderr
 
 
 def test_ctrl_c_while_a_store_is_silent(s3):
@@ -399,9 +399,9 @@ def test_without_the_client(monkeypatch, s3):
 
 
 def test_folders(s3):
-    (found,) = list_folders(["s3://pets/train/"])
-    assert found.folders == ["cat", "dog", "x y%20é#"]
-    assert found.files == ["root.jpg"] or found.files == ["list.txt", "root.jpg"]
+    (result,) = list_folders(["s3://pets/train/"])
+    assert result.folders == ["cat", "dog", "x y%20é#"]
+    assert result.files == ["root.jpg"] or result.files == ["list.txt", "root.jpg"]
 
 
 @pytest.mark.parametrize("packer", [gzip.compress, zlib.compress])
@@ -438,16 +438,16 @@ def test_names_of_any_form(s3, key):
 
 def test_names_that_no_url_has(s3):
     for key in ("a/../b.jpg", "./b.jpg", "a/./b"):
-        (found,) = object_statuses([f"s3://pets/{key}"])
-        assert isinstance(found, OSError)
-        assert "cannot ask for a name" in str(found)
+        (result,) = object_statuses([f"s3://pets/{key}"])
+        assert isinstance(result, OSError)
+        assert "cannot ask for a name" in str(result)
     put(f"{s3.url}/pets/odd/a.jpg", b"1")
     put(f"{s3.url}/pets/odd/{quote('//b.jpg')}", b"1")
-    (found,) = list_folders(["s3://pets/odd"])
-    assert not isinstance(found, ConnectionError)
+    (result,) = list_folders(["s3://pets/odd"])
+    assert not isinstance(result, ConnectionError)
     for scheme in ("gs", "az"):
-        (found,) = object_statuses([f"{scheme}://pets/a//b.jpg"])
-        assert "from S3 only" in str(found)
+        (result,) = object_statuses([f"{scheme}://pets/a//b.jpg"])
+        assert "from S3 only" in str(result)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs modes")

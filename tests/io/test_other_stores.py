@@ -45,8 +45,8 @@ def test_readers(store, tmp_path, scheme):
     for path in map(Path, local.values()):
         store.objects[f"records/{path.name}"] = path.read_bytes()
     remote = {name: f"{scheme}://pets/records/{Path(path).name}" for name, path in local.items()}
-    expected, found = (
+    expected, result = (
         [labels_of(batch) for batch in ndd.readers.MXNet(**arguments).next_epoch(5)] for arguments in (local, remote)
     )
-    assert found == expected
-    assert found[1] == [5, 6, 7, 8, 9]
+    assert result == expected
+    assert result[1] == [5, 6, 7, 8, 9]

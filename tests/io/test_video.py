@@ -18,9 +18,9 @@ FRAMES = np.full((3, 33, 31, 3), 120, np.uint8)
 
 @pytest.mark.parametrize("ending", ["mp4", "webm", "avi"])
 def test_frames_of_an_odd_size(ending):
-    found = np.asarray(ndd.decoders.video(ndd.io.video.encode(FRAMES, format=ending)))
-    assert found.shape == FRAMES.shape
-    assert np.abs(found.astype(int) - 120).max() <= 3
+    result = np.asarray(ndd.decoders.video(ndd.io.video.encode(FRAMES, format=ending)))
+    assert result.shape == FRAMES.shape
+    assert np.abs(result.astype(int) - 120).max() <= 3
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_an_encoder_that_refuses_is_named():
 def test_sequences(tmp_path, length):
     path = write(tmp_path / "a.mp4", 10)
     for source in (path, encoded(10), ndd.as_tensor(encoded(10))):
-        found = list(ndd.io.video.sequences(source, length))
-        assert [len(np.asarray(one)) for one in found] == [min(length, 10 - k) for k in range(0, 10, length)]
-        assert [n for one in found for n in numbers_of(one)] == list(range(10))
-        assert found[0].layout == "FHWC"
+        result = list(ndd.io.video.sequences(source, length))
+        assert [len(np.asarray(item)) for item in result] == [min(length, 10 - k) for k in range(0, 10, length)]
+        assert [n for item in result for n in numbers_of(item)] == list(range(10))
+        assert result[0].layout == "FHWC"
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
@@ -78,20 +78,20 @@ def test_batches_of_sequences(tmp_path, emulated_gpu, monkeypatch, device):
     engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
     clip = encoded(20)
     for source, how, last in ((clip, {}, 2), (write(tmp_path / "a.mp4", 20), {"pad_sequences": True}, 3)):
-        found = list(ndd.io.video.sequences(source, 3, batch_size=5, device=device, **how))
+        result = list(ndd.io.video.sequences(source, 3, batch_size=5, device=device, **how))
         gc.collect()  # what is decoded later finds its video
-        assert [batch.batch_size for batch in found] == [5, 2]
-        assert {batch.device.device_type for batch in found} == {device}
-        each = [np.asarray(one) for batch in found for one in batch.cpu().tensors]
-        assert [len(one) for one in each] == [3] * 6 + [last]
+        assert [batch.batch_size for batch in result] == [5, 2]
+        assert {batch.device.device_type for batch in result} == {device}
+        each = [np.asarray(item) for batch in result for item in batch.cpu().tensors]
+        assert [len(item) for item in each] == [3] * 6 + [last]
         frames = np.concatenate(each)
         assert numbers_of(frames[:20]) == list(range(20))
         assert not frames[20:].any()
-    one = next(ndd.io.video.sequences(clip, 4, device=device))
-    assert numbers_of(one.cpu()) == [0, 1, 2, 3]
+    item = next(ndd.io.video.sequences(clip, 4, device=device))
+    assert numbers_of(item.cpu()) == [0, 1, 2, 3]
     if engine is not None and device == "gpu":
         assert 40 <= engine.copies < 80, "no frame is decoded often"
-        del found, one
+        del result, item
         wait_until(lambda: engine.open == 0)
 
 

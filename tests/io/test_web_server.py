@@ -84,8 +84,8 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serving(family=socket.AF_INET, **files):
-    made = {"files": {f"/{name}": data for name, data in files.items()}, "redirects": {}, "faults": [], "seen": []}
-    kind = type("Answers", (Server,), made)
+    result = {"files": {f"/{name}": data for name, data in files.items()}, "redirects": {}, "faults": [], "seen": []}
+    kind = type("Answers", (Server,), result)
     address = "127.0.0.1" if family == socket.AF_INET else "::1"
     server = type("_Server", (http.server.ThreadingHTTPServer,), {"address_family": family})((address, 0), kind)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -106,10 +106,10 @@ def quick():
 
 
 def data_of(url):
-    (found,) = read_objects([url])
-    if isinstance(found, BaseException):
-        raise found
-    return found.tobytes()
+    (result,) = read_objects([url])
+    if isinstance(result, BaseException):
+        raise result
+    return result.tobytes()
 
 
 def test_a_presigned_url():
@@ -254,8 +254,8 @@ def test_empty_and_too_short_files():
 
 def test_replaced():
     with serving(**{"a.jpg": b"12345"}) as server:
-        (found,) = read_object_ranges([f"{server.url}/a.jpg"], [0], [3], ['"2"'])
-        assert "was replaced" in str(found)
+        (result,) = read_object_ranges([f"{server.url}/a.jpg"], [0], [3], ['"2"'])
+        assert "was replaced" in str(result)
 
 
 def test_a_proxy(monkeypatch):
@@ -273,8 +273,8 @@ def test_the_cache_knows_queries_apart_and_keeps_no_names(tmp_path):
     with serving() as server, ndd.io.object_store(cache_dir=tmp_path):
         server.files |= {f"/a.jpg?part={i}&sig=SIGNATURE": bytes([i]) * 5 for i in range(3)}
         for _ in range(2):
-            found = [data_of(f"{server.url}/a.jpg?part={i}&sig=SIGNATURE") for i in range(3)]
-            assert found == [bytes([i]) * 5 for i in range(3)]
+            result = [data_of(f"{server.url}/a.jpg?part={i}&sig=SIGNATURE") for i in range(3)]
+            assert result == [bytes([i]) * 5 for i in range(3)]
         assert len(server.seen) == 3
     kept = [p for p in tmp_path.rglob("*") if p.is_file()]
     assert len(kept) == 3
@@ -333,8 +333,8 @@ def test_readers_show_no_secrets(monkeypatch):
     with serving() as server, ndd.io.object_store(retries=0, timeout=5):
         urls = secret_urls(server)
         for url in urls:
-            for kind, made in READERS.items():
-                for arguments in made(url):
+            for kind, result in READERS.items():
+                for arguments in result(url):
                     for policy in ({}, {"on_error": "skip"})[: 1 + (url in urls[:1])]:
                         room = ndd.experimental.readers if kind.startswith("experimental") else ndd.readers
                         reader = functools.partial(getattr(room, kind.split(".")[-1]), **arguments, **policy)

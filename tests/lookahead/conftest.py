@@ -10,12 +10,12 @@ from ndd._lookahead import decision, prefetch
 @pytest.fixture
 def sizes(monkeypatch):
     """How many batches were worked on as one, each time."""
-    found, real = [], prefetch.expected_calls
+    result, real = [], prefetch.expected_calls
 
-    def made(loop, stores, *more):
-        found.append(len(stores))
+    def output(loop, stores, *more):
+        result.append(len(stores))
         return real(loop, stores, *more)
 
-    monkeypatch.setattr(prefetch, "expected_calls", made)
+    monkeypatch.setattr(prefetch, "expected_calls", output)
     monkeypatch.setattr(decision, "_MAX_SECONDS", 1e9)  # the machine may be slow
-    return found
+    return result

@@ -16,17 +16,17 @@ from ndd._operator.call import Call
 @pytest.fixture
 def misfits(monkeypatch):
     """Calls that ran with a value of another element type or number of axes than they were kept for."""
-    found, real = [], Call._inputs
+    result, real = [], Call._inputs
 
     def inputs(call):
         stores = real(call)
         for store, spec in zip(stores, call.cached_call.specs, strict=False):
             if store is not None and (store.dtype is not spec.dtype or store.ndim != spec.ndim):
-                found.append((call.op.name, store.dtype, store.ndim, spec))
+                result.append((call.op.name, store.dtype, store.ndim, spec))
         return stores
 
     monkeypatch.setattr(Call, "_inputs", inputs)
-    return found
+    return result
 
 
 @pytest.fixture
@@ -43,23 +43,23 @@ def written(tmp_path):
 
 def with_and_without(run, monkeypatch):
     """What a loop gives, and what it gives without lookahead."""
-    found = run()
+    result = run()
     with monkeypatch.context() as changed:
         changed.setenv("NDD_LOOKAHEAD", "0")
-        return found, run()
+        return result, run()
 
 
 def values(batch):
-    return str(batch.dtype), [np.asarray(one.cpu()).tolist() for one in batch.tensors]
+    return str(batch.dtype), [np.asarray(item.cpu()).tolist() for item in batch.tensors]
 
 
 def loop(reader, body, **more):
-    found = []
+    result = []
     for batch in reader.next_epoch(batch_size=4, **more):
         out = body(batch[0])
-        found += map(values, out if isinstance(out, tuple) else [out])
+        result += map(values, out if isinstance(out, tuple) else [out])
         let_read_on(reader)
-    return found
+    return result
 
 
 KINDS = [(np.uint8, (2, 3)), (np.float32, (4, 5)), (np.uint8, (4, 5)), (np.float32, (2, 3))]
@@ -82,8 +82,8 @@ def test_no_call_sees_an_element_type_that_it_was_not_kept_for(
         ndd.reductions.max.operator.forget()
         return loop(reader(files=files), body, capture=capture)
 
-    found, expected = with_and_without(run, monkeypatch)
-    assert found == expected
+    result, expected = with_and_without(run, monkeypatch)
+    assert result == expected
     assert sizes
     assert not misfits
 
@@ -113,8 +113,8 @@ def test_batches_of_one_array_each(emulated_gpu, sizes, monkeypatch, extents):
     def run():
         return loop(Reader(), lambda data: ndd.copy(data, device="gpu") * 2 + 1)
 
-    found, expected = with_and_without(run, monkeypatch)
-    assert found == expected
+    result, expected = with_and_without(run, monkeypatch)
+    assert result == expected
 
 
 def test_a_batch_of_a_reader_may_be_an_argument(written, emulated_gpu, sizes, monkeypatch):
@@ -125,8 +125,8 @@ def test_a_batch_of_a_reader_may_be_an_argument(written, emulated_gpu, sizes, mo
         reader = ndd.readers.Numpy(files=files)
         return loop(reader, lambda angle: ndd.rotate(image, angle=angle, size=[5, 5], device="gpu"))
 
-    found, expected = with_and_without(run, monkeypatch)
-    assert found == expected
+    result, expected = with_and_without(run, monkeypatch)
+    assert result == expected
     assert max(sizes) > 1
 
 
@@ -139,8 +139,8 @@ def test_frames_draw_as_those_of_their_own_batch(written, emulated_gpu, sizes, m
         reader = ndd.readers.Numpy(files=files)
         return loop(reader, lambda v: ndd.jitter(ndd.reshape(ndd.copy(v, device="gpu"), layout="FHWC"), rng=rng))
 
-    found, expected = with_and_without(run, monkeypatch)
-    assert found == expected
+    result, expected = with_and_without(run, monkeypatch)
+    assert result == expected
     assert set(sizes) == {1}
     with pytest.raises(ValueError, match="expected 5 samples of 2 batches, got 9"):
         MergedDraws([None, None], [2, 3]).streams(9)
@@ -161,20 +161,20 @@ def test_what_cannot_be_read_is_told_when_the_loop_comes_there(
     files = written([np.full((2, 2), i, np.uint8 if i == 22 else np.float32) for i in range(40)])
 
     def run():
-        reader, found = ndd.readers.Numpy(files=files, on_error=on_error), []
+        reader, result = ndd.readers.Numpy(files=files, on_error=on_error), []
         with contextlib.suppress(RuntimeError):
             for (x,) in reader.next_epoch(batch_size=4, capture=capture):
                 try:
-                    found.append(values((x if capture else ndd.copy(x, device="gpu")) * 2))
+                    result.append(values((x if capture else ndd.copy(x, device="gpu")) * 2))
                 except RuntimeError as error:
-                    found.append(str(error))
+                    result.append(str(error))
                 let_read_on(reader)
-        return found
+        return result
 
-    found, expected = with_and_without(run, monkeypatch)
+    result, expected = with_and_without(run, monkeypatch)
     assert sizes
-    assert found == expected
-    assert len(found) == (10 if on_error == "skip" else 5)
+    assert result == expected
+    assert len(result) == (10 if on_error == "skip" else 5)
 
 
 @pytest.mark.parametrize("always", [True, False])
@@ -193,6 +193,6 @@ def test_what_the_loop_writes_by_torch_is_seen(written, emulated_gpu, sizes, mon
 
         return loop(ndd.readers.Numpy(files=files), body)
 
-    found, expected = with_and_without(run, monkeypatch)
+    result, expected = with_and_without(run, monkeypatch)
     assert sizes
-    assert found == expected
+    assert result == expected

@@ -106,25 +106,25 @@ def folder(tmp_path):
 
 def loop(files, looked_at=None):
     """What a loop gives with batches of four: pictures, mirrors, or an error."""
-    reader, rng, found = ndd.readers.File(files=files), ndd.random.RNG(seed=3), []
+    reader, rng, result = ndd.readers.File(files=files), ndd.random.RNG(seed=3), []
     for k, (encoded, labels) in enumerate(reader.next_epoch(batch_size=4)):
         images = ndd.decoders.image(encoded, device="gpu")
         images = ndd.random_resized_crop(images, size=[8, 8], rng=rng)
         mirror = ndd.random.coin_flip(batch_size=4, rng=rng)
         out = ndd.crop_mirror_normalize(images, mean=[1.0, 2.0, 3.0], std=[2.0], mirror=mirror)
         try:
-            found.append((out.torch(), mirror.torch(), labels.torch(), out.source_info))
+            result.append((out.torch(), mirror.torch(), labels.torch(), out.source_info))
         except RuntimeError as error:
-            found.append(str(error))
+            result.append(str(error))
         if looked_at is not None:
             looked_at(k, images)
         let_read_on(reader)
-    return found
+    return result
 
 
-def _same(found, expected):
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected, strict=True):
+def _same(result, expected):
+    assert len(result) == len(expected)
+    for a, b in zip(result, expected, strict=True):
         if isinstance(b, str):
             assert a == b
             continue
@@ -133,12 +133,12 @@ def _same(found, expected):
 
 
 def test_results_have_memory_of_their_own(folder, sizes, emulated_gpu):
-    found = loop(folder)
+    result = loop(folder)
     assert max(sizes) > 1
-    assert len({out.untyped_storage().data_ptr() for out, *_ in found}) == len(found)
-    assert all(out.untyped_storage().nbytes() < 2 * out.nbytes for out, *_ in found)
-    found[4][0].zero_()
-    assert [out._version for out, *_ in found] == [0] * 4 + [1] + [0] * 5
+    assert len({out.untyped_storage().data_ptr() for out, *_ in result}) == len(result)
+    assert all(out.untyped_storage().nbytes() < 2 * out.nbytes for out, *_ in result)
+    result[4][0].zero_()
+    assert [out._version for out, *_ in result] == [0] * 4 + [1] + [0] * 5
 
 
 @pytest.mark.parametrize("seen", [False, True])
@@ -147,14 +147,14 @@ def test_values_errors_and_what_lies_between(folder, sizes, emulated_gpu, monkey
         file.write(b"not a picture")
     between = []
     looked_at = (lambda k, images: between.append(None if k == 7 else images.torch().clone())) if seen else None
-    found = loop(folder, looked_at)
+    result = loop(folder, looked_at)
     assert max(sizes) > 1
     monkeypatch.setenv("NDD_LOOKAHEAD", "0")
     ahead_of_time, between = between, []
     expected = loop(folder, looked_at)
     assert [k for k, value in enumerate(expected) if isinstance(value, str)] == [7]
     assert "29.png" in expected[7]
-    _same(found, expected)
+    _same(result, expected)
     assert all(a is b is None or torch.equal(a, b) for a, b in zip(ahead_of_time, between, strict=True))
 
 
@@ -173,17 +173,17 @@ def test_one_at_a_time_where_the_results_are_large(folder, sizes, emulated_gpu, 
 
 def test_samples_that_depend_on_others_keep_their_batch(folder, sizes, emulated_gpu, monkeypatch):
     def widest():
-        reader, found = ndd.readers.File(files=folder), []
+        reader, result = ndd.readers.File(files=folder), []
         for encoded, _ in reader.next_epoch(batch_size=4):
-            found.append(ndd.pad(ndd.decoders.image(encoded, device="gpu")).torch().shape)
+            result.append(ndd.pad(ndd.decoders.image(encoded, device="gpu")).torch().shape)
             let_read_on(reader)
-        return found
+        return result
 
-    found = widest()
+    result = widest()
     assert len(sizes) > 1
     assert set(sizes) == {1}
     monkeypatch.setenv("NDD_LOOKAHEAD", "0")
-    assert found == widest()
+    assert result == widest()
 
 
 def test_batches_of_other_dimensions_are_not_joined(tmp_path, sizes, emulated_gpu, monkeypatch):
@@ -191,15 +191,15 @@ def test_batches_of_other_dimensions_are_not_joined(tmp_path, sizes, emulated_gp
         np.save(tmp_path / f"{i:02}.npy", np.full((2,) * (1 + (i // 4 % 3 == 2)), i, np.float32))
 
     def run():
-        reader, found = ndd.readers.Numpy(files=sorted(map(str, tmp_path.iterdir()))), []
+        reader, result = ndd.readers.Numpy(files=sorted(map(str, tmp_path.iterdir()))), []
         for values in reader.next_epoch(batch_size=4):
-            found.append((ndd.copy(values[0], device="gpu") * 2 + 1).torch().tolist())
+            result.append((ndd.copy(values[0], device="gpu") * 2 + 1).torch().tolist())
             let_read_on(reader)
-        return found
+        return result
 
-    found = run()
+    result = run()
     monkeypatch.setenv("NDD_LOOKAHEAD", "0")
-    assert found == run()
+    assert result == run()
 
 
 def test_results_of_every_form_are_split():
@@ -212,10 +212,10 @@ def test_results_of_every_form_are_split():
     store = both.result(0)
     flat = np.concatenate([array.reshape(-1) for array in arrays])
     for forms in ({"parts": arrays}, {"flat": flat}):
-        made = type(store)(store.dtype, None, store.device, shapes, **forms)
-        made.source_info = store.source_info
-        parts = both.split(made, None)
+        result = type(store)(store.dtype, None, store.device, shapes, **forms)
+        result.source_info = store.source_info
+        parts = both.split(result, None)
         assert [part.source_info for part in parts] == [["a", "b"], ["c", "d"]]
         assert [a.tolist() for part in parts for a in part.arrays()] == [a.tolist() for a in arrays]
-    made.dropped = [1]
-    assert both.split(made, None) is None
+    result.dropped = [1]
+    assert both.split(result, None) is None

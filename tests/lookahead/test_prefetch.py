@@ -31,31 +31,31 @@ def started(monkeypatch):
     counts = []
     real = prefetch.expected_calls
 
-    def made(*arguments):
+    def result(*arguments):
         counts.append(1)
         return real(*arguments)
 
-    monkeypatch.setattr(prefetch, "expected_calls", made)
+    monkeypatch.setattr(prefetch, "expected_calls", result)
     return counts
 
 
 def epoch(reader, images=ndd.decoders.image):
-    found = []
+    result = []
     for encoded, _ in reader.next_epoch(batch_size=4):
-        found.append(ndd.resize(images(encoded, device="gpu"), size=[8, 8]).torch().clone())
+        result.append(ndd.resize(images(encoded, device="gpu"), size=[8, 8]).torch().clone())
         let_read_on(reader)
-    return torch.cat(found)
+    return torch.cat(result)
 
 
 def test_a_repeating_loop_is_worked_on_ahead_with_the_same_values(folder, emulated_gpu, monkeypatch):
     counts = started(monkeypatch)
-    found = [epoch(ndd.readers.File(files=folder)), epoch(ndd.readers.File(files=folder))]
+    result = [epoch(ndd.readers.File(files=folder)), epoch(ndd.readers.File(files=folder))]
     assert sum(counts) >= 2
     monkeypatch.setenv("NDD_LOOKAHEAD", "0")
     before = len(counts)
     plain = epoch(ndd.readers.File(files=folder))
     assert len(counts) == before
-    assert all(torch.equal(a, plain) for a in found)
+    assert all(torch.equal(a, plain) for a in result)
 
 
 def test_a_matrix_that_is_an_array_is_no_other_one_each_time(folder, monkeypatch):
@@ -63,11 +63,11 @@ def test_a_matrix_that_is_an_array_is_no_other_one_each_time(folder, monkeypatch
     expected = []
     real = prefetch.expected_calls
 
-    def made(loop, *others):
+    def result(loop, *others):
         expected.append([call.op.name for call in loop.expected])
         return real(loop, *others)
 
-    monkeypatch.setattr(prefetch, "expected_calls", made)
+    monkeypatch.setattr(prefetch, "expected_calls", result)
     reader = ndd.readers.File(files=folder * 2)
     for encoded, _ in reader.next_epoch(batch_size=4, capture=True):
         turned = ndd.warp_affine(ndd.decoders.image(encoded), matrix=np.array([[1, 0, 1], [0, 1, 2]]), size=[8, 8])
@@ -82,19 +82,19 @@ def test_a_captured_loop_is_worked_on_ahead_on_the_cpu_too(folder, monkeypatch):
         file.write(b"not a picture")
 
     def loop(capture):
-        reader, rng, found = ndd.readers.File(files=folder, random_shuffle=True, seed=4), ndd.random.RNG(seed=1), []
+        reader, rng, result = ndd.readers.File(files=folder, random_shuffle=True, seed=4), ndd.random.RNG(seed=1), []
         for epoch in range(3):
             for i, (encoded, labels) in enumerate(reader.next_epoch(4, capture=capture)):
                 images = ndd.random_resized_crop(ndd.decoders.image(encoded), size=[8, 8], rng=rng)
                 if epoch == 1 and i == 1:  # once it does something else
                     images = ndd.flip(images)
                 try:
-                    found.append(images.torch().tolist())
+                    result.append(images.torch().tolist())
                 except RuntimeError as error:
-                    found.append("05.png" in str(error))
-                found.append((labels.torch().tolist(), str(rng.state), reader.state_dict()))
+                    result.append("05.png" in str(error))
+                result.append((labels.torch().tolist(), str(rng.state), reader.state_dict()))
                 let_read_on(reader)
-        return found
+        return result
 
     eager = loop(False)
     assert not counts
@@ -113,18 +113,18 @@ def test_a_captured_loop_that_decodes_windows_gives_whole_pictures_to_who_asks(t
     monkeypatch.setattr(fusion, "window", lambda call, shapes: partial.append(real(call, shapes)) or partial[-1])
 
     def loop(capture):
-        reader, rng, found = ndd.readers.File(files=files), ndd.random.RNG(seed=1), []
+        reader, rng, result = ndd.readers.File(files=files), ndd.random.RNG(seed=1), []
         for epoch in range(3):
             for i, (encoded, _) in enumerate(reader.next_epoch(4, capture=capture)):
                 images = ndd.decoders.image(encoded)
                 cropped = ndd.random_resized_crop(images, size=[8, 8], rng=rng)
                 if epoch < 2 or i < 2:
                     del images
-                found.append(cropped.torch().tolist())
+                result.append(cropped.torch().tolist())
                 if epoch == 2 and i == 2:
-                    found.append([np.asarray(image).tolist() for image in images])
+                    result.append([np.asarray(image).tolist() for image in images])
                 let_read_on(reader)
-        return found
+        return result
 
     expected = loop(False)
     partial.clear()
@@ -176,9 +176,9 @@ def test_so_many_batches_are_under_way_while_one_is_used(folder, emulated_gpu, m
     real = BatchMaker.peeked_store
 
     def store(self, place, distance, generation):
-        found = real(self, place, distance, generation)
-        distances.append((distance, found is not None))
-        return found
+        result = real(self, place, distance, generation)
+        distances.append((distance, result is not None))
+        return result
 
     monkeypatch.setattr(BatchMaker, "peeked_store", store)
     reader = ndd.readers.File(files=folder * 3)
@@ -191,10 +191,10 @@ def test_a_lookahead_leaves_nothing_behind(folder, emulated_gpu):
     """The values made ahead are those that the loop is given, and are not kept."""
     reader = ndd.readers.File(files=folder * 3)
     epoch(reader)
-    assert len(reader._session.peeked._made) <= threads.DEPTH * decision._MAX_BATCHES
+    assert len(reader._session.peeked._values) <= threads.DEPTH * decision._MAX_BATCHES
     reader.reset()
     epoch(reader)
-    assert len(reader._session.peeked._made) <= threads.DEPTH * decision._MAX_BATCHES
+    assert len(reader._session.peeked._values) <= threads.DEPTH * decision._MAX_BATCHES
 
 
 MEAN, STD = [100.0, 110.0, 120.0], [50.0, 60.0, 70.0]
@@ -203,17 +203,17 @@ MEAN, STD = [100.0, 110.0, 120.0], [50.0, 60.0, 70.0]
 def augmented(reader, draw=lambda k: None, looked_at=lambda k, images: None, **loop):
     """The batches of the usual training loop; `draw(k)` may draw numbers meanwhile, `looked_at` ask for what lies between."""
     ndd.random.set_seed(11)
-    found = []
+    result = []
     for k, (encoded, _) in enumerate(reader.next_epoch(batch_size=2, **loop)):
         images = ndd.random_resized_crop(ndd.decoders.image(encoded, device="gpu"), size=[8, 8])
         mirror = ndd.random.coin_flip(batch_size=images.batch_size)
         out = ndd.crop_mirror_normalize(images, mean=MEAN, std=STD, mirror=mirror)
         draw(k)
-        found.append(out.torch().clone())
+        result.append(out.torch().clone())
         looked_at(k, images)
         del images, out
         let_read_on(reader)
-    return torch.cat(found)
+    return torch.cat(result)
 
 
 def plain(monkeypatch, *arguments, **more):
@@ -256,8 +256,8 @@ def test_what_lies_between_is_there_for_who_asks(folder, emulated_gpu, monkeypat
         return lambda k, images: seen[ahead].append(images.torch().clone()) if k in (1, 4, 5) else None
 
     expected = plain(monkeypatch, ndd.readers.File(files=folder), looked_at=looked_at(False))
-    found = augmented(ndd.readers.File(files=folder), looked_at=looked_at(True))
-    assert torch.equal(found, expected)
+    result = augmented(ndd.readers.File(files=folder), looked_at=looked_at(True))
+    assert torch.equal(result, expected)
     assert torch.equal(torch.cat(seen[True]), torch.cat(seen[False]))
 
 
@@ -306,13 +306,13 @@ def test_a_batch_that_is_dropped_lets_what_was_made_of_it_go(folder, emulated_gp
         let_read_on(reader)
         if k == 2:
             break
-    made = [values[0]._value() for _, values in reader._session.peeked._made]
-    assert any(store.iteration is not None for store in made)
-    for store in made:
+    result = [values[0]._value() for _, values in reader._session.peeked._values]
+    assert any(store.iteration is not None for store in result)
+    for store in result:
         if store.iteration is not None and store.iteration.future is not None:
             store.iteration.future.result()
-    alive = [weakref.ref(store) for store in made]
-    del made, store
+    alive = [weakref.ref(store) for store in result]
+    del result, store
     reader.reset()
     assert [reference() for reference in alive] == [None] * len(alive)
 

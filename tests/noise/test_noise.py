@@ -40,9 +40,9 @@ def image(dtype, shape=(13, 47, 3)):
 
 
 def run(library, name, array, layout="HWC", **arguments):
-    given = {k: library.batch(v) if isinstance(v, list) else v for k, v in arguments.items()}
+    options = {k: library.batch(v) if isinstance(v, list) else v for k, v in arguments.items()}
     arrays = array if isinstance(array, list) else [array]
-    result = getattr(library.noise, name)(library.batch(arrays, layout=layout), rng=library.random.RNG(5), **given)
+    result = getattr(library.noise, name)(library.batch(arrays, layout=layout), rng=library.random.RNG(5), **options)
     return [np.array(t) for t in result.tensors]
 
 
@@ -89,16 +89,16 @@ def test_pixels_of_layouts_equal_dali(dali, layout, shape, per_channel):
         with pytest.raises(RuntimeError, match="channels"):
             run(ndd, "salt_and_pepper", image("uint8", shape), layout, **arguments)
         return
-    found = [run(d, "salt_and_pepper", image("uint8", shape), layout, **arguments) for d in (ndd, dali)]
-    np.testing.assert_array_equal(*found)
+    actual = [run(d, "salt_and_pepper", image("uint8", shape), layout, **arguments) for d in (ndd, dali)]
+    np.testing.assert_array_equal(*actual)
 
 
 def test_channels_in_the_middle():
     """DALI refuses them; here a pixel is a frame and a place."""
     array = np.full((3, 2, 20, 20), 100, np.uint8)
-    (found,) = run(ndd, "salt_and_pepper", array, "FCHW", prob=0.5)
-    np.testing.assert_array_equal(found[:, 0], found[:, 1])
-    assert not np.array_equal(found[0], found[1])
+    (actual,) = run(ndd, "salt_and_pepper", array, "FCHW", prob=0.5)
+    np.testing.assert_array_equal(actual[:, 0], actual[:, 1])
+    assert not np.array_equal(actual[0], actual[1])
 
 
 @pytest.mark.parametrize(("name", "arguments"), CALLS)
@@ -106,9 +106,9 @@ def test_channels_in_the_middle():
 def test_the_same_noise_on_the_gpu(name, arguments, dtype, emulated_gpu):
     arrays = [image(dtype), image(dtype, (1, 1, 3)), image(dtype, (0, 4, 3))]
     cpu = ndd.batch(arrays, layout="HWC")
-    found = [getattr(ndd.noise, name)(b, rng=RNG(8), **arguments) for b in (cpu, cpu.gpu())]
-    assert found[1].device == ndd.Device("gpu")
-    for a, b in zip(*(f.tensors for f in found), strict=True):
+    actual = [getattr(ndd.noise, name)(b, rng=RNG(8), **arguments) for b in (cpu, cpu.gpu())]
+    assert actual[1].device == ndd.Device("gpu")
+    for a, b in zip(*(f.tensors for f in actual), strict=True):
         if dtype == "float32":  # the last bit of a logarithm may differ on a real GPU
             np.testing.assert_allclose(np.array(a), np.array(b.cpu()), rtol=1e-6, atol=1e-5)
         else:
@@ -123,17 +123,17 @@ def test_every_count_on_the_gpu(dtype, most, factor, emulated_gpu):
     """The GPU counts in float with bounds of the error, and exactly where these leave it open: always as the CPU."""
     image = (np.random.default_rng(1).random((130, 150)) * most).astype(dtype)
     batch = ndd.batch([image, image[:1], image[:, :31]], layout="HW")
-    found = [ndd.noise.shot(b, factor=factor, rng=RNG(11)).tensors for b in (batch, batch.gpu())]
-    for cpu, gpu in zip(*found, strict=True):
+    actual = [ndd.noise.shot(b, factor=factor, rng=RNG(11)).tensors for b in (batch, batch.gpu())]
+    for cpu, gpu in zip(*actual, strict=True):
         np.testing.assert_array_equal(np.array(cpu), np.array(gpu.cpu()))
 
 
 def test_numbers_that_are_none_are_counted_as_nothing(emulated_gpu):
     image = np.array([[np.nan, -np.inf, -3.0, -0.0, 1e-40, np.inf, 3e9]], np.float32)
     batch = ndd.batch([image], layout="HW")
-    for given in (batch, batch.gpu()):
-        found = np.array(ndd.noise.shot(given, factor=1.0, rng=RNG(5)).tensors[0].cpu())
-        np.testing.assert_array_equal(found, [[0, 0, 0, 0, 0, np.inf, 3e9]])
+    for options in (batch, batch.gpu()):
+        actual = np.array(ndd.noise.shot(options, factor=1.0, rng=RNG(5)).tensors[0].cpu())
+        np.testing.assert_array_equal(actual, [[0, 0, 0, 0, 0, np.inf, 3e9]])
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -141,9 +141,9 @@ def test_numbers_that_are_none_are_counted_as_nothing(emulated_gpu):
 def test_noise_that_is_not_finite(dali, dtype, arguments, emulated_gpu):
     (expected,) = run(dali, "gaussian", image(dtype, (3, 4, 1)), **arguments)
     batch = ndd.batch([image(dtype, (3, 4, 1))], layout="HWC")
-    for given in (batch, batch.gpu()):
-        found = np.array(ndd.noise.gaussian(given, rng=RNG(5), **arguments).tensors[0].cpu())
-        np.testing.assert_array_equal(found, expected)
+    for options in (batch, batch.gpu()):
+        actual = np.array(ndd.noise.gaussian(options, rng=RNG(5), **arguments).tensors[0].cpu())
+        np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("name", ["prob", "salt_vs_pepper"])
@@ -158,8 +158,8 @@ def test_shares_are_between_0_and_1_as_in_dali(dali, name, share):
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int32"])
 def test_values_beyond_an_integer_type_wrap_around_as_in_dali(dali, dtype):
     arguments = {"prob": 1.0, "salt_val": 299.8, "pepper_val": -7.0}
-    (found,), (expected,) = (run(package, "salt_and_pepper", image(dtype), **arguments) for package in (ndd, dali))
-    np.testing.assert_array_equal(found, expected)
+    (actual,), (expected,) = (run(package, "salt_and_pepper", image(dtype), **arguments) for package in (ndd, dali))
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.oracle
@@ -167,39 +167,39 @@ def test_values_beyond_an_integer_type_wrap_around_as_in_dali(dali, dtype):
 def test_shot_of_means_that_are_nearly_whole(dali, factor):
     """Which of two numbers a mean is rounded to, as 106 / 5.3, decides what is counted."""
     numbers = np.tile(np.arange(256, dtype=np.uint8), 8).reshape(8, 256, 1)
-    (found,), (expected,) = (run(package, "shot", numbers, factor=factor) for package in (ndd, dali))
-    np.testing.assert_array_equal(found, expected)
+    (actual,), (expected,) = (run(package, "shot", numbers, factor=factor) for package in (ndd, dali))
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.oracle
 def test_shot_of_factor_zero_gives_zeros(dali):
     for dtype in ("uint8", "float32"):
-        (found,), (expected,) = (run(package, "shot", image(dtype), factor=0.0) for package in (ndd, dali))
-        np.testing.assert_array_equal(found, expected)
-        assert not found.any()
+        (actual,), (expected,) = (run(package, "shot", image(dtype), factor=0.0) for package in (ndd, dali))
+        np.testing.assert_array_equal(actual, expected)
+        assert not actual.any()
 
 
 def test_shot_of_negative_numbers_gives_zeros():
-    (found,) = run(ndd, "shot", np.full((5, 5, 1), -3, np.float32))
-    assert (found == 0).all()
+    (actual,) = run(ndd, "shot", np.full((5, 5, 1), -3, np.float32))
+    assert (actual == 0).all()
 
 
 @pytest.mark.parametrize("mean", [0.1, 0.3, 5.0, 11.9, 12.0, 40.0, 100.0, 1000.0, 5000.0])
 def test_counts_are_of_a_poisson_distribution(mean, stats):
-    (found,) = run(ndd, "shot", np.full((150, 200), mean, np.float32), "HW", factor=1.0)
+    (actual,) = run(ndd, "shot", np.full((150, 200), mean, np.float32), "HW", factor=1.0)
     law = stats.poisson(mean)
-    assert abs(found.mean(dtype=np.float64) - mean) < 5 * np.sqrt(mean / found.size)
-    assert found.var(dtype=np.float64) == pytest.approx(mean, rel=0.1 if mean < 1 else 0.05)
+    assert abs(actual.mean(dtype=np.float64) - mean) < 5 * np.sqrt(mean / actual.size)
+    assert actual.var(dtype=np.float64) == pytest.approx(mean, rel=0.1 if mean < 1 else 0.05)
     edges = np.unique(law.ppf(np.linspace(0, 1, 20)[1:-1]))
-    observed = np.histogram(found, [-np.inf, *(edges + 0.5), np.inf])[0]
-    expected = np.diff([0, *law.cdf(edges), 1]) * found.size
+    observed = np.histogram(actual, [-np.inf, *(edges + 0.5), np.inf])[0]
+    expected = np.diff([0, *law.cdf(edges), 1]) * actual.size
     kept = expected > 5
     assert stats.chisquare(observed[kept], expected[kept] * observed[kept].sum() / expected[kept].sum()).pvalue > 1e-4
 
 
 def test_noise_is_normal(stats):
-    (found,) = run(ndd, "gaussian", np.zeros((200, 100), np.float32), "HW", mean=1.0, stddev=2.0)
-    assert stats.kstest(found.ravel(), stats.norm(1, 2).cdf).pvalue > 1e-3
+    (actual,) = run(ndd, "gaussian", np.zeros((200, 100), np.float32), "HW", mean=1.0, stddev=2.0)
+    assert stats.kstest(actual.ravel(), stats.norm(1, 2).cdf).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("name", ["gaussian", "salt_and_pepper", "shot"])

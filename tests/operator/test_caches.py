@@ -19,26 +19,26 @@ _LONG_CALLS = 280
 
 def kept_lengths():
     """The length of each dictionary and cache that lives as long as a module of ndd, or an operator, does."""
-    found = {}
+    result = {}
     for name in list(sys.modules):
         if name.split(".")[0] != "ndd":
             continue
         for attribute in list(vars(sys.modules[name])):
             value = vars(sys.modules[name]).get(attribute)
             if isinstance(value, dict | Memoized):
-                found[name, attribute] = len(value)
+                result[name, attribute] = len(value)
             elif isinstance(value, functools._lru_cache_wrapper):
-                found[name, attribute] = value.cache_info().currsize
+                result[name, attribute] = value.cache_info().currsize
     for op in all_operators().values():
-        found[op.name, "cached_call"] = len(op._cached_calls)
-        found[op.name, "layouts"] = len(op._effective)
-        found[op.name, "plans"] = max(
+        result[op.name, "cached_call"] = len(op._cached_calls)
+        result[op.name, "layouts"] = len(op._effective)
+        result[op.name, "plans"] = max(
             (len(cached_call.plans) for cached_call in list(op._cached_calls.values())), default=0
         )
-        found[op.name, "made"] = max(
+        result[op.name, "made"] = max(
             (len(cached_call.made_once) for cached_call in list(op._cached_calls.values())), default=0
         )
-    return found
+    return result
 
 
 def test_new_shapes_and_constants_fill_nothing_for_ever():
@@ -53,14 +53,14 @@ def test_new_shapes_and_constants_fill_nothing_for_ever():
             continue
         image = ndd.as_tensor(np.zeros((2 + i % 17, 2 + i // 17, 3), np.uint8), layout="HWC")
         ragged = ndd.batch([image, image[:-1]])
-        for made in (
+        for result in (
             ndd.resize(ragged, size=[2, 3]),
             ndd.resize(image, size=[2, 3], max_size=2 + i),
             ndd.crop_mirror_normalize(image, crop=[2, 2], mean=[float(i)]),
             ndd.brightness_contrast(ragged, contrast=1.0 + i),
             ndd.reductions.sum(ragged, axes=[0]),
         ):
-            made.evaluate()
+            result.evaluate()
     grown = {key: length - before.get(key, 0) for key, length in kept_lengths().items()}
     assert {key: length for key, length in grown.items() if length > _LIMITS.get(key[1], _LARGEST)} == {}
     assert max(grown.values()) > 50, "no cache was found to grow: the walk looks at the wrong things"

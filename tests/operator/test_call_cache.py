@@ -92,8 +92,8 @@ def _nobody_asked():
 def test_a_plan_that_read_data_is_made_anew(operator):
     for value in (1, 2, 3):
         batch = ndd.batch([np.full(4, value, np.float32), np.full(4, 10 * value, np.float32)])
-        found = [t.torch().tolist() for t in operator(batch)]
-        assert found == [[value] * 4, [10 * value] * 4]
+        result = [t.torch().tolist() for t in operator(batch)]
+        assert result == [[value] * 4, [10 * value] * 4]
 
 
 def test_a_plan_of_shapes_alone_is_kept():
@@ -121,20 +121,20 @@ def _(array, out, shift):
 
 def test_the_plan_of_a_matrix_is_kept_until_a_number_of_it_changes():
     asked.clear()
-    matrix, found = [[1.0, 2.0], [0.0, 4.0]], []
+    matrix, result = [[1.0, 2.0], [0.0, 4.0]], []
     for value in (0.0, 0.0, 3.0, 3.0):
         matrix[1][0] = value
-        found.append(float(moved(ndd.tensor([1.0]), by=matrix).torch()))
-    assert found == [8, 8, 11, 11]
+        result.append(float(moved(ndd.tensor([1.0]), by=matrix).torch()))
+    assert result == [8, 8, 11, 11]
     assert len(asked) == 2
 
 
 def test_the_plan_of_an_array_that_comes_again_is_kept_until_a_number_of_it_changes():
-    x, matrix, found = ndd.tensor([1.0]), np.array([[1.0, 2.0], [0.0, 4.0]]), []
+    x, matrix, result = ndd.tensor([1.0]), np.array([[1.0, 2.0], [0.0, 4.0]]), []
     for value in (0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 0.0, -0.0):
         matrix[1, 0] = value
-        found.append(float(moved(x, by=matrix).torch()))
-    assert found == [8, 8, 8, 11, 11, 11, 8, 8]
+        result.append(float(moved(x, by=matrix).torch()))
+    assert result == [8, 8, 8, 11, 11, 11, 8, 8]
     # Arrays that are drawn anew each time would fill the memory: kept is what comes again.
     assert len(asked) == 2 + 2 + 1
     as_it_was = matrix.copy()
@@ -156,11 +156,11 @@ def _(array, out, by):
 
 def test_an_array_and_a_list_of_its_numbers_are_two_constants():
     x, numbers = ndd.tensor([0.0]), np.array([1.75, 2.75])
-    found = [float(fractions(x, by=by).torch()) for by in [numbers, numbers.tolist()] * 4]
-    assert found == [5.0, 3.0] * 4
+    result = [float(fractions(x, by=by).torch()) for by in [numbers, numbers.tolist()] * 4]
+    assert result == [5.0, 3.0] * 4
     kinds: list[type] = [np.float64, np.float32, np.int64]
-    found = [float(fractions(x, by=np.zeros(1, kind)).torch()) for kind in kinds * 3]
-    assert found == [0.0] * 9
+    result = [float(fractions(x, by=np.zeros(1, kind)).torch()) for kind in kinds * 3]
+    assert result == [0.0] * 9
     assert (
         float(fractions(x, by=np.zeros(8, bool)).torch()) == float(fractions(x, by=np.zeros(2, np.int32)).torch()) == 0
     )
@@ -234,8 +234,8 @@ def test_launches_are_made_again_only_if_nothing_of_them_came_from_data(touch, e
     probe = _probe(touch)
     for value in (1.0, 2.0, 3.0):
         batch = ndd.batch([np.full(4, value, np.float32)] * 2).gpu()
-        found = probe(batch).cpu().torch()
-        assert found.tolist() == [[2 * value + 1.0 if touch else value + 6.0] * 4] * 2
+        result = probe(batch).cpu().torch()
+        assert result.tolist() == [[2 * value + 1.0 if touch else value + 6.0] * 4] * 2
     assert asked == ["probe"] * (3 if touch else 1)
     assert emulated_gpu.launches.count("probe") == 3
 
@@ -260,9 +260,9 @@ PER_ITEM(second) { s.out0[i] = ((float*)s.room)[i] + ((float*)s.table)[i]; }
         launch("second", per_sample=memory)
 
     for value in (1.0, 2.0, 3.0):
-        found = twice(ndd.batch([np.full(3, value, np.float32), np.full(3, -value, np.float32)]).gpu())
+        result = twice(ndd.batch([np.full(3, value, np.float32), np.full(3, -value, np.float32)]).gpu())
         expected = [[2 * value + k for k in range(3)], [-2 * value + k for k in range(3)]]
-        assert found.cpu().torch().tolist() == expected
+        assert result.cpu().torch().tolist() == expected
     assert asked == ["twice"]
 
 
@@ -271,18 +271,18 @@ def test_a_plan_that_is_being_completed_serves_another_thread(emulated_gpu, monk
     images = ndd.batch([np.full((4, 5, 3), k, np.uint8) for k in range(3)], layout="HWC").gpu()
     inside, go_on, real = threading.Event(), threading.Event(), on_gpu.Room
 
-    def slow(*given):
+    def slow(*arguments):
         if threading.current_thread() is not first:
-            return real(*given)
+            return real(*arguments)
         inside.set()
         assert go_on.wait(60)
-        return real(*given)
+        return real(*arguments)
 
     def flipped():
         with ndd.EvalContext(), ndd.EvalMode.sync_full:
-            found.append(ndd.flip(images, vertical=1).torch())
+            result.append(ndd.flip(images, vertical=1).torch())
 
-    found: list[torch.Tensor] = []
+    result: list[torch.Tensor] = []
     first = threading.Thread(target=flipped)
     monkeypatch.setattr(on_gpu, "Room", slow)
     first.start()
@@ -292,5 +292,5 @@ def test_a_plan_that_is_being_completed_serves_another_thread(emulated_gpu, monk
     finally:
         go_on.set()
         first.join()
-    assert len(found) == 2
-    assert torch.equal(*found)
+    assert len(result) == 2
+    assert torch.equal(*result)

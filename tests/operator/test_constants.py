@@ -80,8 +80,8 @@ _ONES = (1, True, 1.0, np.float32(1), np.float64(1), np.int64(1), np.bool_(True)
 
 @pytest.mark.parametrize("wrapped", [lambda v: v, lambda v: (v,), lambda v: (3, (v, 0.5)), lambda v: _Pair(v, 2)])
 def test_equal_numbers_of_different_types_are_different_constants(wrapped):
-    for i, one in enumerate(_ONES[:-1]):  # a call with a fraction is not kept
-        constants = Constants((None, wrapped(one)))
+    for i, item in enumerate(_ONES[:-1]):  # a call with a fraction is not kept
+        constants = Constants((None, wrapped(item)))
         same = [constants.same((None, wrapped(value))) for value in _ONES]
         assert same == [k == i for k in range(len(_ONES))]
 

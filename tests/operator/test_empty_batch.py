@@ -83,8 +83,8 @@ RESULTS = {
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_operators(name):
-    expected, made = RESULTS[name]
-    out = made(ndd.resize(no_pictures(), size=[8, 8]))
+    expected, result = RESULTS[name]
+    out = result(ndd.resize(no_pictures(), size=[8, 8]))
     assert tuple(out.torch().shape) == expected
     assert out.ndim == len(expected) - isinstance(out, ndd.Batch)
 

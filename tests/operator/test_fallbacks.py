@@ -26,10 +26,10 @@ def test_fallbacks_give_the_same_bits(path, case, monkeypatch):
     op, compiled, answered = OPERATORS[path], Kernel.__call__, []
     inputs = samples(case, layouts_of(case, op)[0])
 
-    def found():
+    def result():
         op.forget()
         more = {"rng": ndd.random.RNG(seed=5)} if op.random else {}
-        return [arrays_of(one) for one in evaluated(call(ndd, path, case, inputs, "ragged", **more))]
+        return [arrays_of(item) for item in evaluated(call(ndd, path, case, inputs, "ragged", **more))]
 
     def by_fallback(kernel, *args):
         if not kernel.has_fallback():
@@ -39,10 +39,10 @@ def test_fallbacks_give_the_same_bits(path, case, monkeypatch):
             return kernel.run_fallback(*args)
 
     monkeypatch.setattr(background, "allowed", False)
-    expected = found()
+    expected = result()
     monkeypatch.setattr(Kernel, "__call__", by_fallback)
-    for one, other in zip(expected, found(), strict=True):
-        for a, b in zip(one, other, strict=True):
+    for item, other in zip(expected, result(), strict=True):
+        for a, b in zip(item, other, strict=True):
             np.testing.assert_array_equal(a, b)
     if op.cpu.__class__ is Kernel and op.cpu.has_fallback():
         assert answered

@@ -38,9 +38,9 @@ def warned(function, times=3):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(times):
-            found = function()
-            if isinstance(found, ndd.Tensor | ndd.Batch):
-                found.evaluate()
+            actual = function()
+            if isinstance(actual, ndd.Tensor | ndd.Batch):
+                actual.evaluate()
     assert all(w.category is UserWarning and w.filename == __file__ for w in caught)
     return [str(w.message) for w in caught]
 
@@ -59,12 +59,12 @@ def test_a_list_of_arrays_is_told_to_be_a_batch():
 
 def test_encoded_bytes_are_taken():
     cat, coffee = (Path(f"{PHOTOS}/{name}.jpg").read_bytes() for name in ("nature/cat", "things/coffee"))
-    one = ndd.decoders.image(cat)
+    item = ndd.decoders.image(cat)
     several = ndd.decoders.image([cat, coffee])
-    assert isinstance(one, ndd.Tensor)
+    assert isinstance(item, ndd.Tensor)
     assert isinstance(several, ndd.Batch)
-    np.testing.assert_array_equal(several.select(0).numpy(), one.numpy())
-    assert ndd.decoders.image(ndd.batch([cat])).shape[0] == one.shape == (266, 400, 3)
+    np.testing.assert_array_equal(several.select(0).numpy(), item.numpy())
+    assert ndd.decoders.image(ndd.batch([cat])).shape[0] == item.shape == (266, 400, 3)
     assert ndd.tensor(b"ab").numpy().tolist() == [97, 98]
     with pytest.raises(RuntimeError, match=r"image: Cannot make a tensor of str.* ndd\.io\.file\.read reads the files"):
         ndd.decoders.image("nature/cat.jpg")
@@ -73,8 +73,8 @@ def test_encoded_bytes_are_taken():
 def test_paths_are_taken(tmp_path):
     for name in "ab":
         (tmp_path / name).write_text(name * 3)
-    one = ndd.io.file.read(str(tmp_path / "a"))
-    assert (one.numpy().tobytes(), one.source_info) == (b"aaa", str(tmp_path / "a"))
+    item = ndd.io.file.read(str(tmp_path / "a"))
+    assert (item.numpy().tobytes(), item.source_info) == (b"aaa", str(tmp_path / "a"))
     several = ndd.io.file.read([tmp_path / "a", str(tmp_path / "b")])
     assert [s.numpy().tobytes() for s in several] == [b"aaa", b"bbb"]
 
@@ -129,22 +129,22 @@ def test_a_mask_is_an_image_of_one_channel(path):
     function = ndd
     for part in path.split("."):
         function = getattr(function, part)
-    given, maps = MASKS[path], ()
-    if given is None:
-        given = {}
+    options, maps = MASKS[path], ()
+    if options is None:
+        options = {}
         maps = tuple(np.broadcast_to(np.array(v, np.float32), (6, 5)) for v in (np.arange(5), np.arange(6)[:, None]))
     planes = [TALL[..., 0], WIDE[..., 1]]
 
     def result(values):
         more = {"rng": ndd.random.RNG(3)} if function.operator.random else {}
-        return function(values, *maps, **given, **more)
+        return function(values, *maps, **options, **more)
 
     for layout in (None, "HW"):
         expected = result(ndd.batch([p[..., None] for p in planes], layout="HWC"))
         channel = expected.layout.index("C")
-        found = result(ndd.batch(planes, layout=layout))
-        assert (found.layout, found.dtype) == ("HW", expected.dtype)
-        for a, b in zip(found, expected, strict=True):
+        actual = result(ndd.batch(planes, layout=layout))
+        assert (actual.layout, actual.dtype) == ("HW", expected.dtype)
+        for a, b in zip(actual, expected, strict=True):
             np.testing.assert_array_equal(a.numpy(), b.numpy().squeeze(channel))
     assert isinstance(result(planes[0]), ndd.Tensor)
 
@@ -160,16 +160,16 @@ def test_a_mask_of_a_type_that_is_not_taken(dali):
 
 
 def test_a_mask_on_the_gpu(emulated_gpu):
-    found = ndd.rotate(ndd.batch([TALL[..., 0], WIDE[..., 0]]).gpu(), angle=90)
-    assert (found.layout, found.device.device_type, found.shape) == ("HW", "gpu", [(10, 20), (12, 10)])
-    np.testing.assert_array_equal(found.select(0).numpy(), np.rot90(TALL[..., 0]))
+    actual = ndd.rotate(ndd.batch([TALL[..., 0], WIDE[..., 0]]).gpu(), angle=90)
+    assert (actual.layout, actual.device.device_type, actual.shape) == ("HW", "gpu", [(10, 20), (12, 10)])
+    np.testing.assert_array_equal(actual.select(0).numpy(), np.rot90(TALL[..., 0]))
 
 
 def test_a_mask_that_the_user_changes_after_the_call():
     mask = np.zeros((4, 4), np.uint8)
-    found = ndd.crop(ndd.as_tensor(mask), crop=[2, 2])
+    actual = ndd.crop(ndd.as_tensor(mask), crop=[2, 2])
     mask[...] = 9
-    assert found.numpy().tolist() == [[0, 0], [0, 0]]
+    assert actual.numpy().tolist() == [[0, 0], [0, 0]]
 
 
 # ---- arguments
@@ -260,7 +260,7 @@ def test_planes_taken_as_rows(images):
 
 
 def test_an_array_of_images_taken_as_a_video():
-    (text,) = warned(lambda: ndd.resize(torch.zeros(2, 8, 8, 3), size=[4, 4]))
+    (text,) = warned(lambda: ndd.resize(torch.zeros(2, 8, 8, 3, dtype=torch.uint8), size=[4, 4]))
     assert "resize: an array of 4 axes without a layout is taken for one video, FHWC. ndd.batch(...) makes" in text
     ndd.resize.operator.forget()
     assert not warned(lambda: ndd.resize(ndd.as_tensor(np.zeros((2, 8, 8, 3), np.uint8), layout="FHWC"), size=[4, 4]))

@@ -55,8 +55,8 @@ def result(gpu, first, then, before, after, held, source):
         out = public(ndd, then)(between, mirror=ndd.batch([1, 0, 1]), **after)
         if not held:
             del between
-        found = out.torch().clone()
-    return found, len(gpu.launches) - start, out
+        actual = out.torch().clone()
+    return actual, len(gpu.launches) - start, out
 
 
 @pytest.mark.parametrize(("first", "then"), PAIRS)
@@ -82,23 +82,23 @@ def test_two_in_one_are_equal_to_one_after_the_other(first, then, emulated_gpu):
     ],
 )
 def test_what_cannot_be_done_at_once_is_done_step_by_step(source, after, emulated_gpu):
-    given = images(**source)
-    found = [
-        result(emulated_gpu, "resize", "crop_mirror_normalize", {"size": [9, 14]}, after, held, given)
+    arguments = images(**source)
+    actual = [
+        result(emulated_gpu, "resize", "crop_mirror_normalize", {"size": [9, 14]}, after, held, arguments)
         for held in (True, False)
     ]
-    assert found[0][1] == found[1][1]
-    assert torch.equal(found[0][0], found[1][0])
+    assert actual[0][1] == actual[1][1]
+    assert torch.equal(actual[0][0], actual[1][0])
 
 
 def test_gray_and_five_channels(emulated_gpu):
     for channels in (1, 5):
         source = images(channels)
-        found = [
+        actual = [
             result(emulated_gpu, "resize", "crop_mirror_normalize", {"size": [9, 14]}, {}, held, source)
             for held in (True, False)
         ]
-        assert torch.equal(found[0][0], found[1][0])
+        assert torch.equal(actual[0][0], actual[1][0])
 
 
 def test_an_error_names_the_operator_whose_it_is(emulated_gpu):

@@ -95,9 +95,9 @@ def test_records_whose_error_has_no_text(monkeypatch):
     read = store.records
 
     def records(self, numbers):
-        found = read(self, numbers)
-        found.faults[0] = Mute()
-        return found
+        result = read(self, numbers)
+        result.faults[0] = Mute()
+        return result
 
     monkeypatch.setattr(store, "records", records)
     with pytest.raises(RuntimeError, match="Mute: its text cannot be shown"):
@@ -113,9 +113,9 @@ def test_what_hints_name_is_there():
         for part in name[1:].split("."):
             value = getattr(value, part)
     for text in texts:
-        for name, given in re.findall(r"ndd\.((?:\w+\.)*\w+)\(((?:[^()]|\([^()]*\))*)\)", text):
+        for name, options in re.findall(r"ndd\.((?:\w+\.)*\w+)\(((?:[^()]|\([^()]*\))*)\)", text):
             known = {a.name for a in OPERATORS[name].arguments} if name in OPERATORS else None
-            outside = re.sub(r"\([^()]*\)", "", given)
+            outside = re.sub(r"\([^()]*\)", "", options)
             for keyword in re.findall(r"(\w+)=", outside) if known else ():
                 assert keyword in known | {"batch_size"}, (name, keyword)
     arguments = {a.name for op in OPERATORS.values() for a in op.arguments}

@@ -44,12 +44,12 @@ def test_new_lengths_take_so_many_more_steps():
 def kept_of(op):
     """How much is kept for each call of an operator with its constants, at most."""
     every = list(op._cached_calls.values())
-    found = {
-        name: max(len(getattr(one, name)) for one in every)
+    result = {
+        name: max(len(getattr(item, name)) for item in every)
         for name in ("plans", "kernels", "columns", "came_once", "made_once")
     }
-    forms = [form for one in every for form in one.kernels.values()]
-    return {**found, "functions": max(len(form.functions) for form in forms)}
+    forms = [form for item in every for form in item.kernels.values()]
+    return {**result, "functions": max(len(form.functions) for form in forms)}
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -87,8 +87,8 @@ def _(launch, array, out):
 
 def _doubled(*lengths):
     batch = ndd.batch([np.arange(n, dtype=np.float32) for n in lengths]).gpu()
-    found = [sample.torch().tolist() for sample in doubled(batch).cpu()]
-    assert found == [[2.0 * i for i in range(n)] for n in lengths]
+    result = [sample.torch().tolist() for sample in doubled(batch).cpu()]
+    assert result == [[2.0 * i for i in range(n)] for n in lengths]
 
 
 def test_launches_are_written_down_only_for_lengths_that_come_again(emulated_gpu):
@@ -122,5 +122,5 @@ def test_an_operator_may_ask_for_work_in_any_number(emulated_gpu):
         def _(launch, array, out, work=work):
             launch("counted", work, per_sample={"extra": np.ones(1, np.float32)})
 
-        found = [sample.torch().tolist() for sample in counted(ndd.batch([np.zeros(2, np.float32)] * 2).gpu()).cpu()]
-        assert found == [[8.0, 8.0], [8.0, 8.0] if np.ndim(work) == 0 else [6.0, 6.0]]
+        result = [sample.torch().tolist() for sample in counted(ndd.batch([np.zeros(2, np.float32)] * 2).gpu()).cpu()]
+        assert result == [[8.0, 8.0], [8.0, 8.0] if np.ndim(work) == 0 else [6.0, 6.0]]

@@ -79,9 +79,9 @@ def answers():
     pytest.importorskip("resource")
     quiet = "import warnings; warnings.simplefilter('ignore')"
     run = warm_interpreter.run(quiet + SETUP, json.dumps(list(CALLS)), timeout=280)
-    found = {call: rest for call, *rest in map(json.loads, run.stdout.splitlines())}
-    assert len(found) == len(CALLS), (list(CALLS)[len(found)], run.stderr[-2000:])
-    return found
+    result = {call: rest for call, *rest in map(json.loads, run.stdout.splitlines())}
+    assert len(result) == len(CALLS), (list(CALLS)[len(result)], run.stderr[-2000:])
+    return result
 
 
 @pytest.mark.parametrize("call", CALLS)

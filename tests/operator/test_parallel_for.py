@@ -80,11 +80,11 @@ def test_a_fallback_says_little_of_what_is_compiled():
 
 @pytest.mark.parametrize(("nbytes", "pace", "calls"), [(LARGE, Pace(1.0), 3), (LARGE, None, 1), (0, None, 1)])
 def test_what_is_being_compiled_is_left(nbytes, pace, calls):
-    found = []
+    result = []
     assert not parallel_for(
-        ndd.EvalContext(num_threads=3), lambda *counter: found.append(1), (), 10, nbytes, None, pace
+        ndd.EvalContext(num_threads=3), lambda *counter: result.append(1), (), 10, nbytes, None, pace
     )
-    assert len(found) == calls
+    assert len(result) == calls
 
 
 @pytest.mark.parametrize(("seconds", "threads"), [(1e-3, 5), (1e-6, 4), (1e-7, 1)])
@@ -148,7 +148,7 @@ def images(rng, count=6):
     return [rng.integers(0, 256, (20 + 3 * k, 50 - 4 * k, 3), np.uint8) for k in range(count)]
 
 
-@pytest.mark.parametrize("kind", [None, ndd.float32])
+@pytest.mark.parametrize("kind", [None, pytest.param(ndd.float32, marks=pytest.mark.long)])  # four more kernels
 def test_resampling_gives_the_same_as_for_samples_alone(kind, monkeypatch):
     """Among them samples that stay as they are, or along one axis, empty ones, and the nearest pixel."""
     monkeypatch.setattr(background, "allowed", False)
@@ -158,12 +158,12 @@ def test_resampling_gives_the_same_as_for_samples_alone(kind, monkeypatch):
     filters = [ndd.types.INTERP_LINEAR, ndd.types.INTERP_NN, ndd.types.INTERP_LANCZOS3] * 3
     with ndd.EvalContext(num_threads=3):
         for layout, arrays in (("HWC", data), ("CHW", [a.transpose(2, 0, 1).copy() for a in data])):
-            found = ndd.resize(
+            result = ndd.resize(
                 ndd.batch(arrays, layout=layout), size=[24, 36], dtype=kind, interp_type=ndd.batch(filters)
             )
-            for array, interp_type, one in zip(arrays, filters, found.tensors, strict=True):
+            for array, interp_type, item in zip(arrays, filters, result.tensors, strict=True):
                 alone = ndd.resize(ndd.tensor(array, layout=layout), size=[24, 36], dtype=kind, interp_type=interp_type)
-                np.testing.assert_array_equal(np.asarray(one), np.asarray(alone))
+                np.testing.assert_array_equal(np.asarray(item), np.asarray(alone))
 
 
 def test_an_operator_runs_a_loop_for_each_thread(tasks, monkeypatch):
@@ -173,21 +173,21 @@ def test_an_operator_runs_a_loop_for_each_thread(tasks, monkeypatch):
     data = [rng.integers(0, 256, (150, 200 + k, 3), np.uint8) for k in range(12)]
     monkeypatch.setattr(all_operators()["random_resized_crop"], "cpu", None)
     with ndd.EvalContext(num_threads=3):
-        found = ndd.random_resized_crop(ndd.batch(data, layout="HWC"), size=[90, 80], rng=ndd.random.RNG(seed=1))
-        ndd.crop_mirror_normalize(found, mean=[1.0], std=[2.0]).evaluate()
+        result = ndd.random_resized_crop(ndd.batch(data, layout="HWC"), size=[90, 80], rng=ndd.random.RNG(seed=1))
+        ndd.crop_mirror_normalize(result, mean=[1.0], std=[2.0]).evaluate()
     assert tasks == [3, 3]
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.float16, np.int32])
+@pytest.mark.parametrize("kind", [np.uint8, *(pytest.param(k, marks=pytest.mark.long) for k in (np.float16, np.int32))])
 def test_normalising_gives_the_same_while_it_is_compiled(kind, monkeypatch):
     rng = np.random.default_rng(3)
     data = [array.astype(kind) for array in images(rng)]
-    given = {"crop": [12, 14], "mean": [1.0, 2.0, 3.0], "std": [4.0], "pad_output": True}
-    given |= {"mirror": ndd.batch([0, 1] * 3), "dtype": ndd.float16, "output_layout": "HWC"}
+    arguments = {"crop": [12, 14], "mean": [1.0, 2.0, 3.0], "std": [4.0], "pad_output": True}
+    arguments |= {"mirror": ndd.batch([0, 1] * 3), "dtype": ndd.float16, "output_layout": "HWC"}
     batch = ndd.batch(data, layout="HWC")
-    found = np.asarray(ndd.crop_mirror_normalize(batch, **given).torch()).copy()
-    monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
-    np.testing.assert_array_equal(np.asarray(ndd.crop_mirror_normalize(batch, **given).torch()), found)
+    result = np.asarray(ndd.crop_mirror_normalize(batch, **arguments).torch()).copy()
+    monkeypatch.setattr(partition, "loop_over_samples", lambda item: functools.partial(_by_fallback, item))
+    np.testing.assert_array_equal(np.asarray(ndd.crop_mirror_normalize(batch, **arguments).torch()), result)
     empty = ndd.crop_mirror_normalize(ndd.batch([np.zeros((0, 5, 3), kind)] * 2, layout="HWC"), mean=[1.0])
     assert empty.shape == [(3, 0, 5)] * 2
 
@@ -229,7 +229,7 @@ def scale(x, out, factor, row, shift):
             out[i, j] = x[i, j] * factor + row[1] + shift
 
 
-def scaled(one):
+def scaled(item):
     """An operator `factor x + row[1] + shift` with this kernel for one sample."""
 
     @ndd.operator(register=False)
@@ -242,7 +242,7 @@ def scaled(one):
         rows = np.arange(2 * x.n, dtype=np.float32).reshape(x.n, 2)
         return Plan(x.shapes, {"factor": factor.each(), "row": rows}, {"shift": shift})
 
-    scaled.cpu(one)
+    scaled.cpu(item)
     return scaled
 
 
@@ -264,7 +264,7 @@ def test_a_compiled_kernel_for_one_sample_runs_in_turns(layout, background_too, 
         a.flags.writeable = layout != "read-only"
     batch = ndd.as_batch(np.stack(arrays)) if layout == "whole" else ndd.as_batch([ndd.as_tensor(a) for a in arrays])
     with ndd.EvalContext(num_threads=3):
-        found = scaled(own)(batch, factor=ndd.batch([float(k) for k in range(count)]), shift=5)
-        for k, one in enumerate(found.tensors):
-            np.testing.assert_array_equal(np.asarray(one), np.full_like(arrays[k], k * k + 2 * k + 1 + 5))
+        result = scaled(own)(batch, factor=ndd.batch([float(k) for k in range(count)]), shift=5)
+        for k, item in enumerate(result.tensors):
+            np.testing.assert_array_equal(np.asarray(item), np.full_like(arrays[k], k * k + 2 * k + 1 + 5))
     background.finish()

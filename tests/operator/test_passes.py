@@ -44,19 +44,19 @@ OWN_LOOPS = {"full": "_fill_words", "random.normal": "fill_normal_loop"}
 
 
 def arrays(value):
-    return [np.asarray(one) for one in value.tensors]
+    return [np.asarray(item) for item in value.tensors]
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_a_task_for_each_thread_at_most(name, tasks, monkeypatch):
     monkeypatch.setattr(background, "allowed", False)
     with ndd.EvalContext(num_threads=3):
-        found = arrays(OPERATORS[name]().evaluate())
+        result = arrays(OPERATORS[name]().evaluate())
     assert not tasks or max(tasks) <= 3, tasks
     with ndd.EvalContext(num_threads=1):
         alone = arrays(OPERATORS[name]().evaluate())
-    for one, other in zip(found, alone, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for item, other in zip(result, alone, strict=True):
+        np.testing.assert_array_equal(item, other)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -67,19 +67,19 @@ def test_the_same_while_the_kernel_is_compiled(name, monkeypatch):
         scope = (operator.batch).__globals__
         monkeypatch.setitem(scope, kernel, scope[kernel]._fallback)
     else:
-        monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
+        monkeypatch.setattr(partition, "loop_over_samples", lambda item: functools.partial(_by_fallback, item))
         for operator in all_operators().values():  # plans that were kept have their loops
             operator.forget()
-    for one, other in zip(compiled, arrays(OPERATORS[name]().evaluate()), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for item, other in zip(compiled, arrays(OPERATORS[name]().evaluate()), strict=True):
+        np.testing.assert_array_equal(item, other)
 
 
 def test_samples_that_lie_apart_or_strided():
     spaced = [np.repeat(p, 2, axis=0)[::2] for p in POINTS]
     for call in (ndd.coord_flip, lambda x: ndd.coord_transform(x, M=[1.0, 2.0, 3.0, 4.0])):
-        for given in (POINTS, spaced):
-            for one, points in zip(arrays(call(ndd.batch(given))), POINTS, strict=True):
-                np.testing.assert_array_equal(one, np.asarray(call(ndd.tensor(points))))
+        for arguments in (POINTS, spaced):
+            for item, points in zip(arrays(call(ndd.batch(arguments))), POINTS, strict=True):
+                np.testing.assert_array_equal(item, np.asarray(call(ndd.tensor(points))))
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_samples_that_lie_apart_or_strided():
     ],
 )
 def test_one_tensor_counts_for_every_sample(call):
-    found = arrays(call(lambda array, layout=None: ndd.tensor(array, layout=layout)))
-    for one, other in zip(
-        found, arrays(call(lambda array, layout=None: ndd.batch([array] * 5, layout=layout))), strict=True
+    result = arrays(call(lambda array, layout=None: ndd.tensor(array, layout=layout)))
+    for item, other in zip(
+        result, arrays(call(lambda array, layout=None: ndd.batch([array] * 5, layout=layout))), strict=True
     ):
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(item, other)
 
 
 def test_one_large_sample_is_drawn_by_several_threads(tasks, monkeypatch):

@@ -29,10 +29,10 @@ def room(*extents):
 @pytest.mark.parametrize("name", _SHAPES)
 def test_elements_and_places_are_those_of_numpy(name):
     shapes = _SHAPES[name]
-    found, expected = launch.counted(shapes), Volumes(shapes)
-    for what in ("sizes", "offsets"):
-        np.testing.assert_array_equal(getattr(found, what), getattr(expected, what))
-    assert (found.total, found.largest) == (expected.total, expected.largest)
+    result, expected = launch.counted(shapes), Volumes(shapes)
+    for case in ("sizes", "offsets"):
+        np.testing.assert_array_equal(getattr(result, case), getattr(expected, case))
+    assert (result.total, result.largest) == (expected.total, expected.largest)
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,6 @@ def test_signals_without_a_window_are_found_alike(extents, centred, bad):
 def test_uniform_batches_and_single_samples_have_their_addresses(emulated_gpu):
     """Their records are written in ways of their own."""
     for values in (np.arange(24, dtype=np.float32).reshape(4, 6), np.arange(6, dtype=np.float32)[None]):
-        found = ndd.preemphasis_filter(ndd.batch(list(values)).gpu(), preemph_coeff=0.5, border="zero").cpu()
+        result = ndd.preemphasis_filter(ndd.batch(list(values)).gpu(), preemph_coeff=0.5, border="zero").cpu()
         expected = values - 0.5 * np.pad(values[:, :-1], ((0, 0), (1, 0)))
-        np.testing.assert_array_equal(np.stack([np.asarray(f) for f in found]), expected)
+        np.testing.assert_array_equal(np.stack([np.asarray(f) for f in result]), expected)

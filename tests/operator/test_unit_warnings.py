@@ -93,6 +93,7 @@ def test_one_warning_at_the_users_line(case):
     assert (told[0].filename, told[0].lineno) == (__file__, call.__code__.co_firstlineno)
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("case", MEANT)
 def test_no_warning_for_what_is_meant(case):
     with warnings.catch_warnings():

@@ -28,12 +28,12 @@ def with_roles(**roles):
     return mine
 
 
-def check_harmless(found, kind, text):
+def check_harmless(result, kind, text):
     """The call fails with this error; what was called before and what is called after has its values."""
     x = images()
     before = ndd.flip(x)
     with pytest.raises(kind, match=text) as caught:
-        found(x).evaluate()
+        result(x).evaluate()
     assert "mine" in str(caught.value)
     after = ndd.flip(x)
     for value in (before, after):
@@ -231,8 +231,8 @@ def test_forking_in_an_operator():
         out[...] = os.waitpid(child, 0)[1]
 
     with ndd.EvalContext(num_threads=2):
-        found = with_roles(cpu=kernel)(images())
-        assert not np.asarray(found.torch()).any()
+        result = with_roles(cpu=kernel)(images())
+        assert not np.asarray(result.torch()).any()
 
 
 @pytest.mark.parametrize("mode", ["eager", "deferred", "sync_cpu"])

@@ -69,10 +69,10 @@ def test_extents(view, seen, lying, compiled, monkeypatch):
         chosen = note if compiled else lambda x, out: note.function(x, out)
         return Plan(x.shapes, kernel=chosen, view={"x": own, "out": "flat"})
 
-    found = operator_with(plan)(batch_of(samples(shapes), lying))
+    result = operator_with(plan)(batch_of(samples(shapes), lying))
     for k, shape in enumerate(shapes):
         wanted = np.resize(np.array(seen(shape)), np.prod(shape)).reshape(shape)
-        np.testing.assert_array_equal(np.asarray(found.select(k)), wanted)
+        np.testing.assert_array_equal(np.asarray(result.select(k)), wanted)
 
 
 @kernel
@@ -85,9 +85,9 @@ def moved(x, out):
 def test_bits_serve_all_types(kind, monkeypatch):
     monkeypatch.setattr(background, "allowed", False)
     arrays = [np.random.default_rng(n).integers(0, 2, n).astype(kind) for n in (5, 0, 3)]
-    found = operator_with(lambda x: Plan(x.shapes, kernel=moved, view="bits"))(ndd.batch(arrays))
+    result = operator_with(lambda x: Plan(x.shapes, kernel=moved, view="bits"))(ndd.batch(arrays))
     for k, array in enumerate(arrays):
-        np.testing.assert_array_equal(np.asarray(found.select(k)), array[::-1])
+        np.testing.assert_array_equal(np.asarray(result.select(k)), array[::-1])
 
 
 def test_each_sample_has_the_kernel_that_the_plan_chose():
@@ -102,8 +102,8 @@ def test_each_sample_has_the_kernel_that_the_plan_chose():
         out[...] = -x
 
     chosen = operator_with(lambda x: Plan(x.shapes, kernel={twice: x.sizes > 2, by_python: x.sizes <= 2}))
-    found = chosen(ndd.batch([[1.0], [1.0, 2.0, 3.0], [4.0, 5.0]]))
-    assert [np.asarray(one).tolist() for one in found] == [[-1], [2, 4, 6], [-4, -5]]
+    result = chosen(ndd.batch([[1.0], [1.0, 2.0, 3.0], [4.0, 5.0]]))
+    assert [np.asarray(item).tolist() for item in result] == [[-1], [2, 4, 6], [-4, -5]]
     assert np.asarray(chosen(ndd.batch([[1.0, 2.0, 3.0]])).select(0)).tolist() == [2, 4, 6]
     with pytest.raises(ValueError, match="mine: sample 2: seven"):
         chosen(ndd.batch([[1.0], [1.0, 2.0, 3.0], [7.0]])).evaluate()
@@ -132,9 +132,9 @@ def test_rows_are_cut_and_have_the_numbers_of_their_samples(lying, each, compile
 
     arrays = samples(shapes)
     with ndd.EvalContext(num_threads=3):
-        found = operator_with(plan)(batch_of(arrays, lying))
+        result = operator_with(plan)(batch_of(arrays, lying))
         for k, array in enumerate(arrays):
-            np.testing.assert_array_equal(np.asarray(found.select(k)), array * (k + 1 if each else 3) + 0.5)
+            np.testing.assert_array_equal(np.asarray(result.select(k)), array * (k + 1 if each else 3) + 0.5)
 
 
 def test_alike_samples_are_one_call_of_python():
@@ -144,11 +144,11 @@ def test_alike_samples_are_one_call_of_python():
         seen.append(x.shape)
         out[...] = 2 * x
 
-    found = operator_with(lambda x: Plan(x.shapes, view="rows"), "rows", twice)
+    result = operator_with(lambda x: Plan(x.shapes, view="rows"), "rows", twice)
     np.testing.assert_array_equal(
-        np.asarray(found(ndd.batch(samples([(2, 3, 4)] * 4))).torch())[1], 2 * samples([(2, 3, 4)] * 2)[1]
+        np.asarray(result(ndd.batch(samples([(2, 3, 4)] * 4))).torch())[1], 2 * samples([(2, 3, 4)] * 2)[1]
     )
-    found(ndd.batch(samples([(2, 3, 4), (2, 3, 5)]))).evaluate()
+    result(ndd.batch(samples([(2, 3, 4), (2, 3, 5)]))).evaluate()
     assert seen[0] == (24, 4)
     assert sorted(seen[1:]) == [(6, 4), (6, 5)]
 
@@ -191,8 +191,8 @@ def test_a_batch_at_once_fills_what_the_plan_has_shapes_for():
             array[...] = plan.shared["number"]
 
     first, second = mine(ndd.batch([[1.0, 2.0], [3.0]]))
-    assert [np.asarray(one).tolist() for one in first] == [[2, 1], [3]]
-    assert [np.asarray(one).tolist() for one in second] == [[2, 2, 2], [2, 2]]
+    assert [np.asarray(item).tolist() for item in first] == [[2, 1], [3]]
+    assert [np.asarray(item).tolist() for item in second] == [[2, 2, 2], [2, 2]]
 
 
 def test_no_kernel_for_a_sample_sees_the_batch():

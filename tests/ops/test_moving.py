@@ -72,23 +72,23 @@ def test_compiled_and_answered_for(how, kind, monkeypatch):
 
     with ndd.EvalContext(num_threads=3):
         for name, call in CALLS.items():
-            given, samples = batch(how, kind)
-            found = [np.asarray(t).copy() for t in call(given).evaluate()]
+            arguments, samples = batch(how, kind)
+            result = [np.asarray(t).copy() for t in call(arguments).evaluate()]
             monkeypatch.setattr(partition, "loop_over_samples", by_fallback)
             for operator in all_operators().values():  # plans that were kept have their loops
                 operator.forget()
             count = len(answered)
-            for one, other in zip(found, call(given).evaluate(), strict=True):
-                np.testing.assert_array_equal(one, np.asarray(other), err_msg=name)
+            for item, other in zip(result, call(arguments).evaluate(), strict=True):
+                np.testing.assert_array_equal(item, np.asarray(other), err_msg=name)
             assert len(answered) > count or name in ("copy", "frames"), name
             monkeypatch.setattr(partition, "loop_over_samples", each)
             for operator in all_operators().values():
                 operator.forget()
             # A sample alone has an argument of its own, and is not left out where it is empty.
             if name != "flip some" and not (how == "empty" and name.startswith("cat")):
-                for one, sample in zip(found, samples, strict=True):
+                for item, sample in zip(result, samples, strict=True):
                     alone = call(ndd.batch([sample], layout="HWC")).evaluate()
-                    np.testing.assert_array_equal(one, np.asarray(alone.select(0)), err_msg=name)
+                    np.testing.assert_array_equal(item, np.asarray(alone.select(0)), err_msg=name)
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.float32, np.float64, np.bool_])
@@ -97,21 +97,24 @@ def test_as_numpy_moves_them(kind):
     rng = np.random.default_rng(9)
     for channels in (1, 2, 3, 4, 8):
         samples = [rng.integers(0, 100, (h, w, channels)).astype(kind) for h, w in ((3, 4), (9, 11), (1, 7), (5, 1))]
-        given = ndd.batch(samples, layout="HWC")
-        for expected, found in (
-            (lambda s: s[::-1, ::-1], ndd.flip(given, vertical=1)),
-            (lambda s: s.transpose(2, 0, 1), ndd.transpose(given, perm=[2, 0, 1])),
-            (lambda s: s.transpose(1, 0, 2), ndd.transpose(given, perm=[1, 0, 2])),
-            (lambda s: np.concatenate([s, s[:, :, :1], s], 2), ndd.cat(given, given.slice[:, :, :1], given, axis=2)),
-            (lambda s: np.stack([s, s], 2), ndd.stack(given, given, axis=2)),
-            (lambda s: np.pad(s, ((0, 2), (0, 0), (0, 0))), _longer(given, samples)),
+        arguments = ndd.batch(samples, layout="HWC")
+        for expected, result in (
+            (lambda s: s[::-1, ::-1], ndd.flip(arguments, vertical=1)),
+            (lambda s: s.transpose(2, 0, 1), ndd.transpose(arguments, perm=[2, 0, 1])),
+            (lambda s: s.transpose(1, 0, 2), ndd.transpose(arguments, perm=[1, 0, 2])),
+            (
+                lambda s: np.concatenate([s, s[:, :, :1], s], 2),
+                ndd.cat(arguments, arguments.slice[:, :, :1], arguments, axis=2),
+            ),
+            (lambda s: np.stack([s, s], 2), ndd.stack(arguments, arguments, axis=2)),
+            (lambda s: np.pad(s, ((0, 2), (0, 0), (0, 0))), _longer(arguments, samples)),
         ):
-            for sample, one in zip(samples, found, strict=True):
-                np.testing.assert_array_equal(np.asarray(one), expected(sample))
+            for sample, item in zip(samples, result, strict=True):
+                np.testing.assert_array_equal(np.asarray(item), expected(sample))
 
 
-def _longer(given, samples):
-    return ndd.pad(given, axes=[0], shape=ndd.batch([np.array([len(s) + 2]) for s in samples]))
+def _longer(arguments, samples):
+    return ndd.pad(arguments, axes=[0], shape=ndd.batch([np.array([len(s) + 2]) for s in samples]))
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -120,7 +123,7 @@ def test_no_task_for_each_sample(name, tasks, monkeypatch):
     for name_of, least in (("_WAKE_SECONDS", 1e-15), ("_TINY", 0), ("_ALONE", 0)):  # threads for few bytes
         monkeypatch.setattr(partition, name_of, least)
     monkeypatch.setattr(background, "allowed", False)
-    given, _ = batch("apart", np.uint8)
+    arguments, _ = batch("apart", np.uint8)
     with ndd.EvalContext(num_threads=3):
-        CALLS[name](given).evaluate()
+        CALLS[name](arguments).evaluate()
     assert max(tasks, default=0) <= 3

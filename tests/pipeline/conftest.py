@@ -7,9 +7,9 @@ import pytest
 
 @pytest.fixture
 def files(tmp_path):
-    made = []
+    result = []
     for i in range(7):
         path = tmp_path / f"{i}.bin"
         path.write_bytes(bytes([i] * (i + 1)))
-        made.append(str(path))
-    return made
+        result.append(str(path))
+    return result

@@ -469,9 +469,9 @@ def told(program, package):
         return value.tolist() if hasattr(value, "tolist") else value
 
     text = (IMPORTS + program).replace("nvidia.dali", package)
-    given = {"out": lambda *values: said.append(str(plain(values))), "PHOTOS": str(PHOTOS), "__name__": "program"}
+    arguments = {"out": lambda *values: said.append(str(plain(values))), "PHOTOS": str(PHOTOS), "__name__": "program"}
     # A file, since conditions are rewritten from their text.
-    exec(compile(text, _file(text), "exec"), given)
+    exec(compile(text, _file(text), "exec"), arguments)
     return said
 
 
@@ -487,9 +487,9 @@ def _file(text):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_dali(name):
     pytest.importorskip("nvidia.dali")
-    found = told(PROGRAMS[name], "ndd")
-    assert found == told(PROGRAMS[name], "nvidia.dali")
-    assert name != "checkpoints" or "[False]" not in found
+    result = told(PROGRAMS[name], "ndd")
+    assert result == told(PROGRAMS[name], "nvidia.dali")
+    assert name != "checkpoints" or "[False]" not in result
 
 
 def test_other_places_of_functions():
@@ -503,11 +503,11 @@ def test_other_places_of_functions():
 
     seen = []
 
-    def double(out, given):
-        out[:] = given * 2
+    def double(out, arguments):
+        out[:] = arguments * 2
 
     @pipeline_def(batch_size=2, debug=True)
-    def made():
+    def output():
         x = ndd.fn.external_source(lambda: [np.float32([1, 2]), np.float32([3, 4])])
         seen.append((x * 2).get().as_array().tolist())
         kinds = {"out_types": [ndd.types.FLOAT], "in_types": [ndd.types.FLOAT]}
@@ -517,8 +517,8 @@ def test_other_places_of_functions():
             numba_function(x, run_fn=double, outs_ndim=[1], ins_ndim=[1], **kinds),
         )
 
-    found = [v.as_array().tolist() for v in made().run()]
-    assert found == [[[0, 0], [1, 2]], [[2, 3], [4, 5]], [[2, 4], [6, 8]]]
+    result = [v.as_array().tolist() for v in output().run()]
+    assert result == [[[0, 0], [1, 2]], [[2, 3], [4, 5]], [[2, 4], [6, 8]]]
     assert seen[0] == [[2, 4], [6, 8]]
 
 
@@ -526,11 +526,11 @@ def test_a_checkpoint_of_another_iterator():
     from ndd.plugin.pytorch import DALIGenericIterator
 
     @ndd.pipeline_def(batch_size=2, enable_checkpointing=True)
-    def made():
+    def result():
         return ndd.fn.readers.file(file_root=str(PHOTOS), name="R")[1]
 
-    pipe = made()
+    pipe = result()
     pipe.run()
     for place in ({"counter": 4}, {"counter": "x", "size": 4, "epoch": 0, "credit": [0]}):
         with pytest.raises(ValueError, match="another iterator"):
-            DALIGenericIterator(made(checkpoint=pipe.checkpoint(iterator=place)), ["l"], reader_name="R")
+            DALIGenericIterator(result(checkpoint=pipe.checkpoint(iterator=place)), ["l"], reader_name="R")

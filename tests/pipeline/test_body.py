@@ -53,10 +53,10 @@ def test_the_function_is_called_once():
     pipe.build()
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(globals(), "FACTOR", 2)
-        found = [[values(o)[0] for o in pipe.run()] for _ in range(3)]
-    assert [row[0] for row in found] == [944, 684, 578]
-    assert len({row[1] for row in found}) == 1
-    assert [row[2] for row in found] == [1, 1, 1]
+        result = [[values(o)[0] for o in pipe.run()] for _ in range(3)]
+    assert [row[0] for row in result] == [944, 684, 578]
+    assert len({row[1] for row in result}) == 1
+    assert [row[2] for row in result] == [1, 1, 1]
     assert len(calls) == 1
 
 
@@ -174,11 +174,11 @@ def test_values_are_let_go_after_their_last_use():
     alive, most = [], []
 
     def one_more(array):
-        made = array + 1
-        alive.append(weakref.ref(made))
+        result = array + 1
+        alive.append(weakref.ref(result))
         gc.collect()
         most.append(sum(reference() is not None for reference in alive))
-        return made
+        return result
 
     @ndd.pipeline_def(batch_size=1, prefetch_queue_depth=1)
     def body():
@@ -202,13 +202,13 @@ def test_a_run_after_an_error():
         return fn.external_source(source=lambda k: [np.int32(i)])
 
     pipe = body()
-    found = []
+    result = []
     for _ in range(4):
         try:
-            found.append(values(pipe.run()[0])[0])
+            result.append(values(pipe.run()[0])[0])
         except ValueError as error:
-            found.append(str(error))
-    assert found == [0, 0, "the third", 0]
+            result.append(str(error))
+    assert result == [0, 0, "the third", 0]
 
 
 def test_with_debug_the_function_runs_for_every_batch(capsys):
@@ -284,8 +284,8 @@ def test_with_debug_calls_in_a_condition_keep_their_own_state(files):
         return always, sometimes
 
     pipe = body()
-    found = [[o.at(0).tolist()[0] for o in pipe.run()] for _ in range(4)]
-    assert found == [[0, 0], [1, 20], [2, 0], [3, 21]]
+    result = [[o.at(0).tolist()[0] for o in pipe.run()] for _ in range(4)]
+    assert result == [[0, 0], [1, 20], [2, 0], [3, 21]]
 
 
 def noting_thread(threads):
@@ -365,6 +365,6 @@ def test_outputs_are_known_before_the_pipeline_runs(files):
         pipe.set_outputs(data, labels, small, before)
     assert pipe.num_outputs == 4
     pipe.build()
-    found = pipe.run()
-    assert values(found[1]) == [[0], [1]]
-    assert values(found[3]) == [[2, 2], [2, 2]]
+    result = pipe.run()
+    assert values(result[1]) == [[0], [1]]
+    assert values(result[3]) == [[2, 2], [2, 2]]

@@ -71,9 +71,9 @@ def items(m, x):
 
 
 def split_constants(m, x):
-    one, _ = m.fn._conditional.split(np.int32([1, 2]), predicate=m.fn.cast(x, dtype=m.types.BOOL))
-    _, two = m.fn._conditional.split(np.int32([3, 4]), predicate=m.fn.cast(x, dtype=m.types.BOOL))
-    return m.fn._conditional.merge(one, two, predicate=m.fn.cast(x, dtype=m.types.BOOL))
+    first, _ = m.fn._conditional.split(np.int32([1, 2]), predicate=m.fn.cast(x, dtype=m.types.BOOL))
+    _, second = m.fn._conditional.split(np.int32([3, 4]), predicate=m.fn.cast(x, dtype=m.types.BOOL))
+    return m.fn._conditional.merge(first, second, predicate=m.fn.cast(x, dtype=m.types.BOOL))
 
 
 def logic(m, x):
@@ -405,18 +405,19 @@ BODIES = (
 
 def outcome(m, body):
     @m.pipeline_def(batch_size=4, num_threads=1, device_id=None, enable_conditionals=True)
-    def made():
+    def result():
         x = m.fn.external_source(source=[[np.int32(i) for i in range(4)]] * 3, cycle=True)
         return body(m, x)
 
     try:
-        pipe = made()
+        pipe = result()
         pipe.build()
         return [[[np.asarray(v).tolist() for v in out] for out in pipe.run()] for _ in range(2)]
     except Exception as error:
         return next(kind for kind in (ValueError, TypeError, RuntimeError) if isinstance(error, kind))
 
 
+@pytest.mark.drawn(24)
 @pytest.mark.oracle
 @pytest.mark.parametrize("body", BODIES, ids=lambda b: b.__name__)
 def test_as_dali(body):
@@ -429,10 +430,10 @@ def test_as_dali(body):
 
 def pipe_of(body, **options):
     @ndd.pipeline_def(batch_size=4, enable_conditionals=True, **options)
-    def made():
+    def result():
         return body(ndd.fn.external_source(source=[[np.int32(i) for i in range(4)]], cycle=True))
 
-    return made()
+    return result()
 
 
 def values(pipe):
@@ -455,8 +456,8 @@ def test_comparisons_in_a_row_of_plain_values():
             seen.append(number)
             return number
 
-        found = [value(1) < value(2) < value(3) != value(4), value(5) < value(5) < value(6), 3 > 2 > 2, 1 < 2 in [2]]
-        return x + sum(found)
+        result = [value(1) < value(2) < value(3) != value(4), value(5) < value(5) < value(6), 3 > 2 > 2, 1 < 2 in [2]]
+        return x + sum(result)
 
     assert values(pipe_of(body, prefetch_queue_depth=1)) == [2, 3, 4, 5]
     assert seen[:6] == [1, 2, 3, 4, 5, 5]
@@ -471,8 +472,8 @@ def test_random_operators_in_branches():
             y = ndd.fn.random.uniform(range=[1, 2])
         return y
 
-    found = values(pipe_of(body, seed=3))
-    assert [5 <= v <= 6 for v in found] == [False, False, True, True]
+    result = values(pipe_of(body, seed=3))
+    assert [5 <= v <= 6 for v in result] == [False, False, True, True]
 
 
 def test_what_cannot_be_says_what_to_do():

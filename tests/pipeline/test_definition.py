@@ -101,7 +101,7 @@ def test_constants_are_dalis():
     dali = pytest.importorskip("nvidia.dali")
     import nvidia.dali.types as their_types
 
-    found = []
+    result = []
     for library, kinds in ((ndd, types), (dali, their_types)):
 
         @library.pipeline_def(batch_size=2, num_threads=1, device_id=None)
@@ -109,8 +109,8 @@ def test_constants_are_dalis():
             return kinds.Constant([1, 2, 3], dtype=kinds.FLOAT, shape=(3, 1), layout="AB"), 1, 2.5, True, np.ones(2)
 
         outputs = body().run()
-        found.append([(int(o.dtype), o.shape(), o.layout(), np.asarray(o.as_tensor()).tolist()) for o in outputs])
-    assert found[0] == found[1]
+        result.append([(int(o.dtype), o.shape(), o.layout(), np.asarray(o.as_tensor()).tolist()) for o in outputs])
+    assert result[0] == result[1]
 
 
 def test_outputs_may_be_a_dict():
@@ -247,13 +247,13 @@ def test_the_type_of_a_constant_is_dalis(make):
     pytest.importorskip("nvidia.dali")
     from nvidia import dali
 
-    found = []
+    result = []
     for library in (ndd, dali):
         try:
             pipe = library.pipeline_def(lambda m=library: make(m.types))(batch_size=1, num_threads=1, device_id=None)
             pipe.build()
             (out,) = pipe.run()
-            found.append((int(out.dtype), out.shape(), np.asarray(out.at(0)).tolist()))
+            result.append((int(out.dtype), out.shape(), np.asarray(out.at(0)).tolist()))
         except OverflowError:
-            found.append(OverflowError)
-    assert found[0] == found[1]
+            result.append(OverflowError)
+    assert result[0] == result[1]

@@ -28,8 +28,8 @@ def source(tmp_path):
         for _ in range(i):
             box = [*(rng.random(2) * 20), *(10 + rng.random(2) * 20)]
             things.append({"id": len(things), "image_id": i, "category_id": 1 + i % 2, "bbox": box})
-    found = {"images": images, "annotations": things, "categories": [{"id": 1}, {"id": 2}]}
-    (tmp_path / "instances.json").write_text(json.dumps(found))
+    result = {"images": images, "annotations": things, "categories": [{"id": 1}, {"id": 2}]}
+    (tmp_path / "instances.json").write_text(json.dumps(result))
     return {"file_root": str(tmp_path), "annotations_file": str(tmp_path / "instances.json")}
 
 
@@ -78,12 +78,12 @@ def test_the_input_of_ssd(dali, source):
     import nvidia.dali.fn
     import nvidia.dali.types
 
-    found, expected = outputs(ndd, ndd.fn, source), outputs(nvidia.dali, nvidia.dali.fn, source)
+    result, expected = outputs(ndd, ndd.fn, source), outputs(nvidia.dali, nvidia.dali.fn, source)
     for i in range(len(SIZES)):
-        assert np.abs(found[0][i] - expected[0][i]).mean() < 0.02
-        np.testing.assert_allclose(found[1][i], expected[1][i], atol=2e-4)
-        np.testing.assert_array_equal(found[2][i], expected[2][i])
-    assert any((labels > 0).any() for labels in found[2])
+        assert np.abs(result[0][i] - expected[0][i]).mean() < 0.02
+        np.testing.assert_allclose(result[1][i], expected[1][i], atol=2e-4)
+        np.testing.assert_array_equal(result[2][i], expected[2][i])
+    assert any((labels > 0).any() for labels in result[2])
 
 
 def ssd_loop(m, types, source, device="cpu", dtype=None):
@@ -135,9 +135,9 @@ def test_the_loop_of_ssd_is_dalis(dali, source):
     from nvidia.dali import types
 
     steps = 0
-    for found, expected in zip(ssd_loop(ndd, ndd.types, source), ssd_loop(dali, types, source), strict=True):
+    for result, expected in zip(ssd_loop(ndd, ndd.types, source), ssd_loop(dali, types, source), strict=True):
         for mine, theirs in zip(
-            *[[np.stack([np.asarray(t) for t in v.tensors]) for v in x] for x in (found, expected)], strict=True
+            *[[np.stack([np.asarray(t) for t in v.tensors]) for v in x] for x in (result, expected)], strict=True
         ):
             assert mine.shape == theirs.shape
             apart = np.abs(mine.astype(np.float64) - theirs)
@@ -151,8 +151,8 @@ def test_the_loop_of_ssd_is_dalis(dali, source):
 
 def test_the_loop_of_ssd_on_a_gpu(emulated_gpu, source):
     wanted = list(ssd_loop(ndd, ndd.types, source, dtype=ndd.float16))
-    found = list(ssd_loop(ndd, ndd.types, source, "gpu", ndd.float16))
-    for (images, boxes, labels), (own, own_boxes, own_labels) in zip(found, wanted, strict=True):
+    result = list(ssd_loop(ndd, ndd.types, source, "gpu", ndd.float16))
+    for (images, boxes, labels), (own, own_boxes, own_labels) in zip(result, wanted, strict=True):
         assert images.device.device_type == "gpu"
         assert images.dtype == ndd.float16
         apart = np.abs(images.cpu().numpy().astype(np.float32) - own.numpy().astype(np.float32))

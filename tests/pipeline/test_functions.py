@@ -18,8 +18,8 @@ from ndd.plugin.pytorch import DALIGenericIterator
 def run(body, batch_size=2, runs=1, **options):
     """The arrays of every output of a pipeline over `body`; of the only output, alone."""
     pipe = ndd.pipeline_def(body, batch_size=batch_size, num_threads=1, prefetch_queue_depth=1, **options)()
-    found = [[[np.asarray(t) for t in o] for o in pipe.run()] for _ in range(runs)]
-    return found[-1][0] if len(found[-1]) == 1 else found[-1]
+    result = [[[np.asarray(t) for t in o] for o in pipe.run()] for _ in range(runs)]
+    return result[-1][0] if len(result[-1]) == 1 else result[-1]
 
 
 IMAGES = [np.arange(24, dtype=np.uint8).reshape(2, 4, 3), np.arange(60, dtype=np.uint8).reshape(5, 4, 3)]
@@ -43,11 +43,11 @@ def names():
 
 @pytest.mark.parametrize("path", sorted(names()))
 def test_every_operator_has_its_function(path):
-    found = fn
+    result = fn
     for part in path.split("."):
-        found = getattr(found, part)
-    assert callable(found)
-    assert found.__doc__
+        result = getattr(result, part)
+    assert callable(result)
+    assert result.__doc__
 
 
 def test_every_reader_has_its_function():
@@ -96,7 +96,7 @@ def test_arithmetic():
         )  # fmt: skip
         return *whole, x / 2, 1 / f, f * x, x * types.Constant(3), types.Constant(3) * x
 
-    found = [[v.item() for v in pair] for pair in run(body)]
+    result = [[v.item() for v in pair] for pair in run(body)]
     expected = []
     for x in (7, -3):
         expected.append([
@@ -104,7 +104,7 @@ def test_arithmetic():
             x**2, 2**abs(x), x & 1, 1 & x, x | 8, 8 | x, x ^ 1, 1 ^ x, x == 7, x != 7, x < 0, x <= -3, x > 0, x >= 7,
             x / 2, 1 / x, float(x * x), 3 * x, 3 * x,
         ])  # fmt: skip
-    for (ours_a, ours_b), a, b in zip(found, *expected, strict=True):
+    for (ours_a, ours_b), a, b in zip(result, *expected, strict=True):
         assert (ours_a, ours_b) == (pytest.approx(a), pytest.approx(b))
 
 
@@ -419,7 +419,7 @@ def test_mathematics_on_nodes_is_dalis():
     """`from nvidia.dali import math` in a pipeline becomes `from ndd import math`."""
     theirs = pytest.importorskip("nvidia.dali")
     math, fn, pipeline_def = pytest.importorskip("nvidia.dali.math"), theirs.fn, theirs.pipeline_def
-    found = []
+    result = []
     for kind, functions, maths in ((pipeline_def, fn, math), (ndd.pipeline.pipeline_def, ndd.fn, ndd.math)):
 
         @kind(batch_size=2, num_threads=1, device_id=None)
@@ -429,8 +429,8 @@ def test_mathematics_on_nodes_is_dalis():
 
         pipe = body()
         pipe.build()
-        found.append([[np.array(out.at(i)) for i in range(2)] for out in pipe.run()])
-    for expected, got in zip(*found, strict=True):
+        result.append([[np.array(out.at(i)) for i in range(2)] for out in pipe.run()])
+    for expected, got in zip(*result, strict=True):
         for a, b in zip(expected, got, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-6)
 

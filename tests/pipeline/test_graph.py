@@ -78,17 +78,17 @@ def test_the_seed_is_a_part_of_what_is_read(package):
     def drawn(pipeline):
         return [output.as_array().tolist() for output in pipeline.run()]
 
-    def made(**seed):
+    def result(**seed):
         body = library.fn.random.uniform, library.fn.random.normal
         return library.pipeline_def(lambda: tuple(draw() for draw in body))(
             batch_size=3, num_threads=1, device_id=None, **seed
         )
 
-    text = made(seed=7).serialize()
-    for given, seed in (({}, 7), ({"seed": 8}, 8)):
-        other = library.Pipeline(batch_size=3, num_threads=1, device_id=None, **given)
+    text = result(seed=7).serialize()
+    for arguments, seed in (({}, 7), ({"seed": 8}, 8)):
+        other = library.Pipeline(batch_size=3, num_threads=1, device_id=None, **arguments)
         other.deserialize_and_build(text)
-        assert drawn(other) == drawn(made(seed=seed))
+        assert drawn(other) == drawn(result(seed=seed))
 
 
 def test_sources_are_fed_by_name():
@@ -107,8 +107,8 @@ def test_tfrecords(tmp_path):
     features = {"a": tfrec.FixedLenFeature((), tfrec.int64, 3), "b": tfrec.VarLenFeature(tfrec.float32, 0.5)}
 
     def body():
-        found = fn.readers.tfrecord(path=[str(tmp_path / "none")], features=features, name="T")
-        return found["a"], found["b"]
+        result = fn.readers.tfrecord(path=[str(tmp_path / "none")], features=features, name="T")
+        return result["a"], result["b"]
 
     text = ndd.pipeline_def(body)(batch_size=2).serialize()
     assert ndd.pipeline_def(body)(batch_size=2).serialize() == text
@@ -136,9 +136,9 @@ def test_what_is_not_written():
 
 
 def test_other_texts_are_refused():
-    for given in ((), (b"a", "b")):
+    for arguments in ((), (b"a", "b")):
         with pytest.raises(ValueError, match="either serialized_pipeline or filename"):
-            ndd.Pipeline.deserialize(*given)
+            ndd.Pipeline.deserialize(*arguments)
     whole = json.loads(ndd.pipeline_def(images)(**RUN).serialize())
     call = {"inputs": [], "arguments": {}}
     for changed, said in (
@@ -158,7 +158,7 @@ def test_names_are_dalis():
     nvidia = pytest.importorskip("nvidia.dali")
     from nvidia.dali import newaxis as their_newaxis
 
-    found = []
+    result = []
     for module, newaxis in ((nvidia, their_newaxis), (ndd, ndd.pipeline.newaxis)):
         f, names = module.fn, []
 
@@ -179,8 +179,8 @@ def test_names_are_dalis():
         module.pipeline_def(body)(batch_size=2, num_threads=1, device_id=None).build()
         if module is ndd:
             ndd.pipeline_def(body)(batch_size=2).serialize()
-        found.append(names)
-    assert found[1] == found[0]
+        result.append(names)
+    assert result[1] == result[0]
 
 
 def edges(file):
@@ -225,11 +225,11 @@ def test_statistics(way):
     assert pipe.executor_statistics() == {}
     for _ in range(3):
         pipe.run()
-    found = pipe.executor_statistics()
-    assert found["CPU_x"] == {
+    result = pipe.executor_statistics()
+    assert result["CPU_x"] == {
         "real_memory_size": [64], "max_real_memory_size": [48], "reserved_memory_size": [64], "max_reserved_memory_size": [48],
     }  # fmt: skip
-    assert found["CPU_y"]["real_memory_size"] == [16]
+    assert result["CPU_y"]["real_memory_size"] == [16]
     assert pipe.external_source_shm_statistics() == {"capacities": [], "per_sample_capacities": []}
 
 
@@ -242,7 +242,7 @@ def with_body(body, **run):
 
 def test_none_is_a_whole_axis():
     nvidia = pytest.importorskip("nvidia.dali")
-    found = []
+    result = []
     for module in (nvidia, ndd):
 
         def body(module=module):
@@ -255,8 +255,8 @@ def test_none_is_a_whole_axis():
             )
 
         outputs = module.pipeline_def(body)(batch_size=2, num_threads=1, device_id=None).run()
-        found.append([(o.layout(), o.as_array().tolist()) for o in outputs])
-    assert found[1] == found[0]
+        result.append([(o.layout(), o.as_array().tolist()) for o in outputs])
+    assert result[1] == result[0]
 
 
 def test_buffer_factors_and_streams():

@@ -42,12 +42,12 @@ def test_every_random_operator_draws_once(path):
         def fed(arrays, layout):
             return [ndd.fn.external_source(source=lambda: arrays[:N], layout=layout) for _ in range(2)]
 
-        given = {
+        passed = {
             k: ndd.fn.external_source(source=lambda v=v: list(v.values[:N])) if isinstance(v, EachSample) else v
             for k, v in arguments.items()
         }
-        found = function(*[fed(*one) for one in inputs], **given)
-        return tuple(node for output in (found if isinstance(found[0], list) else [found]) for node in output)
+        result = function(*[fed(*one) for one in inputs], **passed)
+        return tuple(node for output in (result if isinstance(result[0], list) else [result]) for node in output)
 
     first, second = outputs_of(ndd.pipeline_def(body)(batch_size=N, seed=3))
     for run in (first, second):
@@ -61,7 +61,7 @@ def test_every_random_operator_draws_once(path):
 def test_images_and_masks_as_in_dali(conditional):
     """The first set that an output needs gives all of them its seed; each takes a word of the pipeline's."""
     pytest.importorskip("nvidia.dali")
-    found = []
+    result = []
     for package in ("ndd", "nvidia.dali"):
         library = importlib.import_module(package)
         fn, ops = (importlib.import_module(f"{package}.{name}") for name in ("fn", "ops"))
@@ -84,9 +84,9 @@ def test_images_and_masks_as_in_dali(conditional):
         options = {"batch_size": 2, "num_threads": 1, "device_id": None, "seed": 11}
         pipe = library.pipeline_def(body, enable_conditionals=conditional)(**options)
         pipe.build()
-        found.append([[[np.array(o.at(i)) for i in range(2)] for o in pipe.run()] for _ in range(3)])
-    for ours, theirs in zip(*found, strict=True):
-        for i, (one, two) in enumerate(zip(ours, theirs, strict=True)):
-            for a, b in zip(one, two, strict=True):
+        result.append([[[np.array(o.at(i)) for i in range(2)] for o in pipe.run()] for _ in range(3)])
+    for ours, theirs in zip(*result, strict=True):
+        for i, (first, second) in enumerate(zip(ours, theirs, strict=True)):
+            for a, b in zip(first, second, strict=True):
                 assert a.dtype == b.dtype, i
                 np.testing.assert_allclose(a.astype(np.float32), b, rtol=1e-5, atol=1 if a.dtype == np.uint8 else 1e-5)

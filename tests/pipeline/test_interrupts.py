@@ -44,13 +44,13 @@ def by_iterator(files, options):
         last_batch_policy=LastBatchPolicy.PARTIAL,
         prepare_first_batch=False,
     )
-    return loop.__next__, lambda found: found[0]["label"].flatten().tolist()
+    return loop.__next__, lambda result: result[0]["label"].flatten().tolist()
 
 
 def over_a_reader(files, options):
     epoch = ndd.readers.File(files=files).next_epoch(2, last_batch="partial")
     loop = DALIGenericIterator(epoch, ["data", "label"], prepare_first_batch=False)
-    return loop.__next__, lambda found: (found[0]["label"] + 1).flatten().tolist()
+    return loop.__next__, lambda result: (result[0]["label"] + 1).flatten().tolist()
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_the_checkpoint_of_an_interrupted_iterator(files):
             seen.append(loop.__next__()[0]["label"].flatten().tolist())
         again = labels_plus_one(files, checkpoint=loop.checkpoints()[0], **options)
         rest = DALIGenericIterator(again, ["label"], reader_name="reader")
-        seen += [one[0]["label"].flatten().tolist() for one in rest]
+        seen += [item[0]["label"].flatten().tolist() for item in rest]
         assert [label for batch in seen for label in batch][:7] == [1, 2, 3, 4, 5, 6, 7], stroke.place
         number += 13
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
 def test_no_item_of_a_source_is_lost(prefetch):
-    def made():
+    def result():
         last = -1
 
         def following():
@@ -109,11 +109,11 @@ def test_no_item_of_a_source_is_lost(prefetch):
 
     number, stroke = 1, None
     while stroke is None or stroke.place is not None:
-        source, stroke = ndd.ExternalSource(made(), prefetch=prefetch), interrupted(number)
+        source, stroke = ndd.ExternalSource(result(), prefetch=prefetch), interrupted(number)
         seen = [source()]
         with stroke:
             seen.append(source())
         seen += [source() for _ in range(2)]
-        assert [one.item() for one in seen[:3]] == [0, 1, 2], stroke.place
+        assert [item.item() for item in seen[:3]] == [0, 1, 2], stroke.place
         number += 1
     assert number > 20

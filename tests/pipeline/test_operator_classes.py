@@ -42,8 +42,8 @@ def test_the_classes_of_the_plugins():
     from ndd.plugin.numba import NumbaFunction
     from ndd.plugin.pytorch import TorchPythonFunction
 
-    def double(out, given):
-        out[:] = given * 2
+    def double(out, arguments):
+        out[:] = arguments * 2
 
     with Pipeline(batch_size=2) as pipe:
         x = types.Constant(np.float32([1, 2]))

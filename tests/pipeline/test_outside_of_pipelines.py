@@ -29,10 +29,10 @@ def test_each_pipeline_has_a_state_of_its_own():
     coin = fn.random.uniform(range=(0, 1), seed=3)
 
     @pipeline_def(batch_size=2)
-    def made(drawn):
+    def result(drawn):
         return drawn, drawn + 0
 
-    pipes = [made(coin), made(coin)]
+    pipes = [result(coin), result(coin)]
     first, second = values(pipes[0]), values(pipes[0])
     assert first[0] == first[1] != second[0]
     assert [values(pipes[1]), values(pipes[1])] == [first, second]
@@ -40,23 +40,23 @@ def test_each_pipeline_has_a_state_of_its_own():
 
 def test_conditions_on_a_node_that_was_given():
     @experimental_pipeline_def(batch_size=2, prefetch_queue_depth=1, enable_conditionals=True)
-    def made(number):
+    def result(number):
         if number > 1:
             number = number * 10
         return number
 
-    pipe = made(fn.external_source(name="given"))
+    pipe = result(fn.external_source(name="given"))
     for batch in BATCHES:
         pipe.feed_input("given", batch)
     assert [values(pipe), values(pipe)] == [[[1, 20]], [[30, 40]]]
 
 
 def test_sources_without_names_are_fed_by_their_nodes():
-    one, two = fn.external_source(), fn.external_source()
+    first, second = fn.external_source(), fn.external_source()
     pipe = Pipeline(batch_size=2)
-    pipe.set_outputs(one, two)
-    pipe.feed_input(two, BATCHES[1])
-    pipe.feed_input(one, BATCHES[0])
+    pipe.set_outputs(first, second)
+    pipe.feed_input(second, BATCHES[1])
+    pipe.feed_input(first, BATCHES[0])
     assert values(pipe) == [[1, 2], [3, 4]]
 
 
@@ -66,10 +66,10 @@ def test_pipelines_made_in_a_loop():
     for shard in range(3):
 
         @pipeline_def(batch_size=1)
-        def made():
+        def result():
             return np.int32(shard)  # noqa: B023
 
-        pipes += [made(), made(debug=True)]
+        pipes += [result(), result(debug=True)]
     assert [values(pipe)[0][0] for pipe in pipes] == [0, 2, 1, 2, 2, 2]
 
 
@@ -77,12 +77,12 @@ def test_a_body_may_count_in_a_variable_around_it():
     runs = 0
 
     @pipeline_def(batch_size=1, debug=True)
-    def made():
+    def result():
         nonlocal runs
         runs += 1
         return np.int32(runs)
 
-    pipe = made()
+    pipe = result()
     assert [values(pipe)[0][0] for _ in range(2)] == [1, 2] == [runs - 1, runs]
 
 
@@ -109,31 +109,31 @@ def test_a_body_may_count_in_a_variable_around_it():
 )
 def test_wrong_calls_are_told_in_the_call(call, error, said):
     @pipeline_def(batch_size=1)
-    def made(a, b=2):
+    def result(a, b=2):
         return a
 
     with pytest.raises(error, match=said):
-        call(made)
+        call(result)
 
 
 def test_names_belong_to_one_call():
     @pipeline_def(batch_size=2)
-    def made():
+    def result():
         return [fn.external_source(BATCHES, name="x") for _ in range(2)]
 
     with pytest.raises(RuntimeError, match="two calls named 'x'"):
-        made().run()
+        result().run()
 
 
 def test_lists_of_nodes():
     @pipeline_def(batch_size=2)
-    def made():
+    def result():
         (only,) = fn.external_source([[b] for b in BATCHES], num_outputs=1)
         assert only.device == "cpu"
         assert isinstance(fn.copy([only]), type(only))
         return tuple(fn.copy([only, only + 1]))
 
-    assert values(made()) == [[1, 2], [2, 3]]
+    assert values(result()) == [[1, 2], [2, 3]]
 
 
 def test_what_excludes_each_other_until_the_check_is_off():

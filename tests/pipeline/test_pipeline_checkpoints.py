@@ -20,7 +20,7 @@ def files(tmp_path_factory):
     return [str(root / f"{i}.txt") for i in range(10)]
 
 
-def made(files, **given):
+def made(files, **arguments):
     @pipeline_def(batch_size=3, seed=4, enable_checkpointing=True, debug=True)
     def body():
         _, labels = ndd.fn.readers.file(files=files, random_shuffle=True, name="files")
@@ -29,7 +29,7 @@ def made(files, **given):
         listed = ndd.fn.external_source(source=[np.full((3, 1), i) for i in range(20)])
         return labels, noise, counted, listed
 
-    return body(**given)
+    return body(**arguments)
 
 
 def runs(pipe, count):
@@ -75,7 +75,7 @@ def test_constants_as_dali():
     pytest.importorskip("nvidia.dali")
     import nvidia.dali
 
-    found = []
+    result = []
     for m in (ndd, nvidia.dali):
 
         @m.pipeline_def(batch_size=2, num_threads=1, device_id=None)
@@ -88,21 +88,21 @@ def test_constants_as_dali():
 
         pipe = body()
         pipe.build()
-        found.append([(int(out.dtype), [np.asarray(v).tolist() for v in out]) for out in pipe.run()])
-    assert found[0] == found[1]
+        result.append([(int(out.dtype), [np.asarray(v).tolist() for v in out]) for out in pipe.run()])
+    assert result[0] == result[1]
 
 
 def test_numba_function():
-    def halved(out, given):
-        out[:] = given[::2]
+    def halved(out, arguments):
+        out[:] = arguments[::2]
 
     def shapes(outs, ins):
         for k in range(len(outs[0])):
             outs[0][k][0] = (ins[0][k][0] + 1) // 2
 
-    def lists(outs, given):
-        for out, one in zip(outs, given, strict=True):
-            out[:] = one + 1
+    def lists(outs, arguments):
+        for out, first in zip(outs, arguments, strict=True):
+            out[:] = first + 1
 
     kinds = {"out_types": [ndd.types.INT32], "in_types": [ndd.types.INT32], "outs_ndim": [1], "ins_ndim": [1]}
 
@@ -112,9 +112,9 @@ def test_numba_function():
         numba = ndd.fn.experimental.numba_function
         return numba(x, run_fn=halved, setup_fn=shapes, **kinds), numba(x, run_fn=lists, batch_processing=True, **kinds)
 
-    one, two = body().run()
-    assert [np.asarray(v).tolist() for v in one] == [[0, 2, 4], [0]]
-    assert [np.asarray(v).tolist() for v in two] == [[1, 2, 3, 4, 5], [1, 2]]
+    first, second = body().run()
+    assert [np.asarray(v).tolist() for v in first] == [[0, 2, 4], [0]]
+    assert [np.asarray(v).tolist() for v in second] == [[1, 2, 3, 4, 5], [1, 2]]
 
     @ndd.pipeline_def(batch_size=1)
     def wrong():

@@ -42,7 +42,7 @@ def test_readers_give_what_dalis_give(files, pad, shuffle):
     dali = pytest.importorskip("nvidia.dali")
     import nvidia.dali.fn as their_fn
 
-    found = []
+    result = []
     for library, functions in ((ndd, fn), (dali, their_fn)):
 
         @library.pipeline_def(batch_size=3, num_threads=1, device_id=None)
@@ -56,8 +56,8 @@ def test_readers_give_what_dalis_give(files, pad, shuffle):
         pipe.build()
         facts = (pipe.reader_meta("R"), pipe.epoch_size("R"))
         runs = [pipe.run() for _ in range(7)]
-        found.append((facts, [[[np.array(t).tolist() for t in o] for o in r] for r in runs]))
-    assert found[0] == found[1]
+        result.append((facts, [[[np.array(t).tolist() for t in o] for o in r] for r in runs]))
+    assert result[0] == result[1]
 
 
 def test_two_readers_without_names(files):

@@ -17,18 +17,18 @@ def test_tfrecord_gives_a_dict(tmp_path):
     dali = pytest.importorskip("nvidia.dali")
     import nvidia.dali.fn as their_fn
 
-    arguments, found = tfrecords(tmp_path, 5), []
-    for library, functions, given in ((ndd, fn, arguments), (dali, their_fn, dali_features(arguments))):
+    arguments, result = tfrecords(tmp_path, 5), []
+    for library, functions, options in ((ndd, fn, arguments), (dali, their_fn, dali_features(arguments))):
 
         @library.pipeline_def(batch_size=2, num_threads=1, device_id=None)
-        def body(functions=functions, given=given):
-            inputs = functions.readers.tfrecord(**given, name="R")
+        def body(functions=functions, options=options):
+            inputs = functions.readers.tfrecord(**options, name="R")
             return inputs["data"], inputs["number"] + 1
 
         pipe = body()
         pipe.build()
-        found.append([pipe.epoch_size("R"), *(arrays(pipe.run()) for _ in range(4))])
-    assert found[0] == found[1]
+        result.append([pipe.epoch_size("R"), *(arrays(pipe.run()) for _ in range(4))])
+    assert result[0] == result[1]
 
 
 def test_recorded_nodes(tmp_path):

@@ -95,12 +95,12 @@ def test_three_steps():
     pipe = counter()
     pipe.schedule_run()
     pipe.schedule_run()
-    found = []
+    result = []
     for _ in range(3):
-        found.append(values(pipe.share_outputs()[0]))
+        result.append(values(pipe.share_outputs()[0]))
         pipe.release_outputs()
         pipe.schedule_run()
-    assert found == [[0, 1], [2, 3], [4, 5]]
+    assert result == [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(RuntimeError, match="schedule_run"):
         pipe.run()
 
@@ -232,10 +232,10 @@ def test_lists_of_tensors():
 
 
 def test_outputs_can_be_pickled_and_copied():
-    for one in (TensorListCPU(np.arange(6).reshape(2, 3), "W"), TensorCPU(np.arange(3), "W")):
-        for again in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), copy.copy(one)):
-            assert type(again) is type(one)
+    for item in (TensorListCPU(np.arange(6).reshape(2, 3), "W"), TensorCPU(np.arange(3), "W")):
+        for again in (pickle.loads(pickle.dumps(item)), copy.deepcopy(item), copy.copy(item)):
+            assert type(again) is type(item)
             assert again.layout() == "W"
             assert np.asarray(again.as_array() if hasattr(again, "as_array") else again).tolist() == (
-                [[0, 1, 2], [3, 4, 5]] if hasattr(one, "as_array") else [0, 1, 2]
+                [[0, 1, 2], [3, 4, 5]] if hasattr(item, "as_array") else [0, 1, 2]
             )

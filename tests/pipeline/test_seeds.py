@@ -21,16 +21,16 @@ def files(tmp_path):
     return [str(tmp_path / f"{i}.bin") for i in range(20)]
 
 
-def outputs(package, body, seed, batch_size=4, runs=3, **given):
+def outputs(package, body, seed, batch_size=4, runs=3, **arguments):
     """Of some runs: lists of arrays, for each output."""
     library = importlib.import_module(package)
     fn, types = (importlib.import_module(f"{package}.{name}") for name in ("fn", "types"))
 
-    def made():
+    def result():
         return body(fn, types)
 
-    options = {"batch_size": batch_size, "num_threads": 1, "device_id": None, "seed": seed, **given}
-    pipe = library.pipeline_def(made)(**options)
+    options = {"batch_size": batch_size, "num_threads": 1, "device_id": None, "seed": seed, **arguments}
+    pipe = library.pipeline_def(result)(**options)
     pipe.build()
     return [[[np.array(o.at(i)) for i in range(len(o))] for o in pipe.run()] for _ in range(runs)]
 
@@ -38,8 +38,8 @@ def outputs(package, body, seed, batch_size=4, runs=3, **given):
 def assert_dalis(body, seed=42, rtol=1e-6, **options):
     pytest.importorskip("nvidia.dali")
     ours, theirs = (outputs(package, body, seed, **options) for package in ("ndd", "nvidia.dali"))
-    for one, two in zip(ours, theirs, strict=True):
-        for a, b in zip(one, two, strict=True):
+    for first, second in zip(ours, theirs, strict=True):
+        for a, b in zip(first, second, strict=True):
             for x, y in zip(a, b, strict=True):
                 assert x.dtype == y.dtype
                 np.testing.assert_allclose(x, y, rtol=rtol, atol=1e-6)
@@ -63,9 +63,9 @@ def test_through_split_and_merge(files):
         _, label = fn.readers.file(files=files, random_shuffle=True)
         flag = fn.random.coin_flip(dtype=types.BOOL)
         drawn = fn.random.uniform()
-        one, two = fn._conditional.split(label, predicate=flag)
+        first, second = fn._conditional.split(label, predicate=flag)
         kept, _ = fn._conditional.split(drawn, predicate=flag)
-        return fn._conditional.merge(one + kept, two - 0.5, predicate=flag), fn.random.normal()
+        return fn._conditional.merge(first + kept, second - 0.5, predicate=flag), fn.random.normal()
 
     assert_dalis(body, runs=5)
 
@@ -107,9 +107,9 @@ def test_inputs_come_before_arguments_and_these_by_name():
 
 def test_seeds_of_their_own_take_none_from_the_pipeline(files):
     def body(fn, types):
-        one, own, two = fn.random.uniform(), fn.random.uniform(seed=5), fn.random.uniform()
+        first, own, second = fn.random.uniform(), fn.random.uniform(seed=5), fn.random.uniform()
         label = fn.readers.file(files=files, random_shuffle=True, seed=7)[1]
-        return own, label, two, one
+        return own, label, second, first
 
     assert_dalis(body)
     assert_dalis(lambda fn, types: (fn.random.uniform(seed=3), fn.random.normal(seed=3)), seed=None)
@@ -141,7 +141,7 @@ def test_all_distributions():
 
 def test_a_recorded_pipeline(files):
     pytest.importorskip("nvidia.dali")
-    found = []
+    result = []
     for package in ("ndd", "nvidia.dali"):
         library = importlib.import_module(package)
         fn = importlib.import_module(f"{package}.fn")
@@ -152,8 +152,8 @@ def test_a_recorded_pipeline(files):
             pipe.set_outputs(label, drawn)
         pipe.build()
         assert pipe.reader_meta("files")["epoch_size"] == 20
-        found.append([[np.array(o.at(i)).item() for i in range(4)] for _ in range(6) for o in pipe.run()])
-    assert found[0] == found[1]
+        result.append([[np.array(o.at(i)).item() for i in range(4)] for _ in range(6) for o in pipe.run()])
+    assert result[0] == result[1]
 
 
 def test_draws_in_branches_repeat_themselves():

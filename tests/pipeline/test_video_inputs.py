@@ -30,14 +30,14 @@ def pipeline_of(package, fn, length, batch_size, **options):
 
 def outputs(pipeline):
     """All batches until there is no data left, as arrays."""
-    found = []
+    result = []
     while True:
         try:
             (batch,) = pipeline.run()
         except RuntimeError as error:
-            return found, str(error)
+            return result, str(error)
         assert batch.layout() == "FHWC"
-        found.append([np.array(sequence) for sequence in batch])
+        result.append([np.array(sequence) for sequence in batch])
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ def clip():
 def test_sequences_are_the_frames_in_order(clip, length, batch_size, shape, policy):
     pipeline = pipeline_of(ndd, ndd.fn, length, batch_size, last_sequence_policy=policy)
     pipeline.feed_input("video", [clip])
-    found, error = outputs(pipeline)
-    assert [len(batch) for batch in found] == shape
+    result, error = outputs(pipeline)
+    assert [len(batch) for batch in result] == shape
     assert "'video': no data" in error
-    frames = np.concatenate([sequence for batch in found for sequence in batch])
+    frames = np.concatenate([sequence for batch in result for sequence in batch])
     assert numbers_of(frames[:10]) == list(range(10))
     assert len(frames) == (10 if policy == "partial" else -(-10 // length) * length)
     assert not frames[10:].any()
@@ -64,8 +64,8 @@ def test_videos_follow_each_other(clip):
     pipeline = pipeline_of(ndd, ndd.fn, 6, 3)
     pipeline.feed_input("video", [clip, other])
     pipeline.feed_input("video", ndd.batch([clip]))
-    found, _ = outputs(pipeline)
-    assert [[sequence.shape[:3] for sequence in batch] for batch in found] == [
+    result, _ = outputs(pipeline)
+    assert [[sequence.shape[:3] for sequence in batch] for batch in result] == [
         [(6, 32, 48), (4, 32, 48)],
         [(3, 16, 16)],
         [(6, 32, 48), (4, 32, 48)],
@@ -76,9 +76,9 @@ def test_on_a_gpu(clip, emulated_gpu, monkeypatch):
     engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
     pipeline = pipeline_of(ndd, ndd.fn, 3, 2, device="mixed", last_sequence_policy="pad", device_id=0)
     pipeline.feed_input("video", [clip])
-    found = [pipeline.run()[0] for _ in range(2)]
-    assert {type(batch).__name__ for batch in found} == {"TensorListGPU"}
-    frames = np.concatenate([np.array(one) for batch in found for one in batch.as_cpu()])
+    result = [pipeline.run()[0] for _ in range(2)]
+    assert {type(batch).__name__ for batch in result} == {"TensorListGPU"}
+    frames = np.concatenate([np.array(item) for batch in result for item in batch.as_cpu()])
     assert numbers_of(frames[:10]) == list(range(10))
     assert len(frames) == 12
     assert not frames[10:].any()

@@ -72,12 +72,12 @@ def rows(step):
 def epochs(library, pipelines, policy="FILL", count=3, **arguments):
     """What `count` epochs give: (_size, len, steps) of each."""
     iterator = library.iterator(pipelines, policy, **arguments)
-    found = []
+    result = []
     for _ in range(count):
         size, length = iterator._size, len(iterator)
-        found.append((size, length, [rows(step) for step in iterator]))
+        result.append((size, length, [rows(step) for step in iterator]))
         iterator.reset()
-    return found
+    return result
 
 
 class Warnings(logging.Handler):
@@ -96,22 +96,22 @@ def trace(library, pipelines, operations, policy, **arguments):
     warnings = Warnings()
     root = logging.getLogger()
     root.addHandler(warnings)
-    found = []
+    result = []
     try:
         iterator = library.iterator(pipelines, policy, **arguments)
         for operation in operations:
             try:
-                found.append(_step(iterator, operation))
+                result.append(_step(iterator, operation))
             except StopIteration:
-                found.append("stop")
+                result.append("stop")
             except Exception as error:
-                found.append(type(error).__name__)
-            found.append((operation, iterator._size, iterator._size < 0 or len(iterator), warnings.count))
+                result.append(type(error).__name__)
+            result.append((operation, iterator._size, iterator._size < 0 or len(iterator), warnings.count))
     except Exception as error:
-        found.append(type(error).__name__)
+        result.append(type(error).__name__)
     finally:
         root.removeHandler(warnings)
-    return found
+    return result
 
 
 def _step(iterator, operation):

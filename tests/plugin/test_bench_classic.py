@@ -11,7 +11,7 @@ from ndd.bench.libraries import Setting
 
 @pytest.mark.slow
 def test_classic_loops():
-    found = list(classic.measure(Setting("cpu", 2, {"ndd": ndd}, rounds=1), None, batch_size=4, images=8))
-    assert len(found) == 4
-    assert all(r.ndd > 0 and r.unit == "images/s" for r in found)
-    assert found[1].dali > 0
+    result = list(classic.measure(Setting("cpu", 2, {"ndd": ndd}, rounds=1), None, batch_size=4, images=8))
+    assert len(result) == 4
+    assert all(r.ndd > 0 and r.unit == "images/s" for r in result)
+    assert result[1].dali > 0

@@ -22,10 +22,10 @@ def _quiet():
         yield
 
 
-def text(found, column=0):
+def text(result, column=0):
     """Epochs as in the tables: "12 34 / 56", 10 written A."""
     digits = "0123456789ABC"
-    return [" ".join("".join(digits[v] for v in step[column]) for step in steps) for _, _, steps in found]
+    return [" ".join("".join(digits[v] for v in step[column]) for step in steps) for _, _, steps in result]
 
 
 DOCUMENTED = [
@@ -60,19 +60,19 @@ SEVEN = [
 @pytest.mark.parametrize("stick", [False, True])
 @pytest.mark.parametrize(("policy", "pad", "expected", "by_reader", "by_size"), SEVEN)
 def test_seven_samples(our, policy, pad, expected, by_reader, by_size, stick):
-    found = epochs(our, our.numbers(7, 2, pad=pad, stick=stick), policy, reader_name="Reader")
-    assert text(found) == expected
-    assert [(size, length) for size, length, _ in found] == by_reader
-    found = epochs(our, our.numbers(7, 2, pad=pad, stick=stick), policy, size=7, last_batch_padded=pad)
-    assert text(found) == expected
-    assert [(size, length) for size, length, _ in found] == by_size
+    result = epochs(our, our.numbers(7, 2, pad=pad, stick=stick), policy, reader_name="Reader")
+    assert text(result) == expected
+    assert [(size, length) for size, length, _ in result] == by_reader
+    result = epochs(our, our.numbers(7, 2, pad=pad, stick=stick), policy, size=7, last_batch_padded=pad)
+    assert text(result) == expected
+    assert [(size, length) for size, length, _ in result] == by_size
 
 
 def test_size_with_a_padding_that_is_not_the_readers(our):
-    found = epochs(our, our.numbers(7, 2, pad=True), "FILL", size=7, last_batch_padded=False)
-    assert text(found) == ["12 34 56 77", "12 34 56", "77 12 34 56"]
-    found = epochs(our, our.numbers(7, 2, pad=False), "FILL", size=7, last_batch_padded=True)
-    assert text(found) == ["12 34 56 71", "23 45 67 12", "34 56 71 23"]
+    result = epochs(our, our.numbers(7, 2, pad=True), "FILL", size=7, last_batch_padded=False)
+    assert text(result) == ["12 34 56 77", "12 34 56", "77 12 34 56"]
+    result = epochs(our, our.numbers(7, 2, pad=False), "FILL", size=7, last_batch_padded=True)
+    assert text(result) == ["12 34 56 71", "23 45 67 12", "34 56 71 23"]
 
 
 # policy, pad, stick: three epochs of shards {1-3} {4-6} {7-10}
@@ -154,7 +154,7 @@ def test_programs_of_resets_and_breaks_see_what_they_see_in_dali(our, their, job
     theirs, ours = both(our, their, job, trace, operations=program, auto_reset=auto_reset, prepare_first_batch=prepare)
     padded = options["pad"] if "reader_name" in arguments else arguments["last_batch_padded"]
     if policy == "FILL" and not padded:  # there DALI warns of resets in mid-epoch where none was
-        ours, theirs = ([v[:3] if isinstance(v, tuple) else v for v in found] for found in (ours, theirs))
+        ours, theirs = ([v[:3] if isinstance(v, tuple) else v for v in result] for result in (ours, theirs))
     assert ours == theirs
 
 
@@ -211,11 +211,11 @@ def test_counted_epochs_over_several_pipelines(our):
 def test_length_steps_and_a_reset_without_meeting_the_end(our, policy, pad):
     expected = text(epochs(our, our.numbers(7, 2, pad=pad), policy, 3, reader_name="Reader"))
     iterator = our.iterator(our.numbers(7, 2, pad=pad), policy, reader_name="Reader")
-    found = []
+    result = []
     for _ in range(3):
-        found.append((0, 0, [[next(iterator)[0]["label"].flatten().tolist()] for _ in range(len(iterator))]))
+        result.append((0, 0, [[next(iterator)[0]["label"].flatten().tolist()] for _ in range(len(iterator))]))
         iterator.reset()
-    assert text(found) == expected
+    assert text(result) == expected
 
 
 def test_no_step_is_missed_when_the_loop_holds_on_to_next(our):

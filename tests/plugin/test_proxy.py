@@ -179,13 +179,13 @@ def test_produce_data_walks_everything(server):
 
     note = batch()
     record = proxy_data.Record(note, 5)
-    given = {"a": note, "l": [batch(), "text"], "r": record, "n": proxy_data.Pair(note, 1)}
-    found = server.produce_data(given)
-    assert found is given
-    assert found["a"].tolist() == found["n"].data.tolist() == found["r"].data.tolist() == [0, 10]
-    assert found["a"].data_ptr() == found["n"].data.data_ptr()
-    assert found["l"][0].tolist() == [0, 10]
-    assert found["r"] is record
+    arguments = {"a": note, "l": [batch(), "text"], "r": record, "n": proxy_data.Pair(note, 1)}
+    result = server.produce_data(arguments)
+    assert result is arguments
+    assert result["a"].tolist() == result["n"].data.tolist() == result["r"].data.tolist() == [0, 10]
+    assert result["a"].data_ptr() == result["n"].data.data_ptr()
+    assert result["l"][0].tolist() == [0, 10]
+    assert result["r"] is record
     assert server.produce_data(note).tolist() == [0, 10]
     assert server.produce_data((note, 3))[1] == 3
 
@@ -340,18 +340,18 @@ def test_without_with_and_idempotent_threads():
 
 
 def test_many_servers_leave_nothing():
-    def one(i):
+    def item(i):
         with dali_proxy.DALIServer(times_ten()) as server:
             loader = dali_proxy.DataLoader(server, Numbers(server.proxy), batch_size=4, num_workers=i % 3)
             for _ in loader:
                 if i % 4 == 3:
                     break
 
-    one(1)
+    item(1)
     gc.collect()
     before = set(threading.enumerate())
     for i in range(8):
-        one(i)
+        item(i)
     gc.collect()
     wait_until(lambda: not multiprocessing.active_children())
     names = ("ndd-proxy", "ndd-pipeline")

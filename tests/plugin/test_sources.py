@@ -70,15 +70,15 @@ def test_sources_end_and_begin_again_as_in_dali(our, their, spec, auto_reset, po
     program = ["for", "for", "next", "for", "for"] if auto_reset else ["for", "next", "next", "for", "for"]
     if spec["cycle"] in (True, "quiet"):
         program = ["next"] * 7  # without end
-    found = []
+    result = []
     for library in (their, our):
         try:
             pipe = source_pipe(library.pipelines, library.fn, spec)
         except Exception as error:
-            found.append([type(error).__name__])
+            result.append([type(error).__name__])
             continue
-        found.append(trace(library, [pipe], program, policy, auto_reset=auto_reset))
-    theirs, ours = ([v[:3] if isinstance(v, tuple) else v for v in f] for f in found)
+        result.append(trace(library, [pipe], program, policy, auto_reset=auto_reset))
+    theirs, ours = ([v[:3] if isinstance(v, tuple) else v for v in f] for f in result)
     if "next" in program[2:] and program[0] == "for" and auto_reset:
         theirs, ours = theirs[:4], ours[:4]  # DALI's read-ahead lets a loop after `next` see two epochs in one
     assert ours == theirs

@@ -103,11 +103,11 @@ def test_ragged_outputs(our):
 @pytest.mark.parametrize("tag", ["sparse_list", "sparse_coo", "dense"])
 def test_ragged_outputs_are_dalis(their, tag):
     batch = [a[:2] if tag == "dense" else a for a in (RAGGED[0], RAGGED[2])]
-    found = []
+    result = []
     for library, functions, iterators in ((ndd, fn, plugin), (their.pipelines, their.fn, their.plugin)):
         pipe = fed([batch], library=library, functions=functions)
-        found.append(next(iterators.DALIRaggedIterator(pipe, ["x"], output_types=[tag]))[0]["x"])
-    ours, theirs = found
+        result.append(next(iterators.DALIRaggedIterator(pipe, ["x"], output_types=[tag]))[0]["x"])
+    ours, theirs = result
     if tag == "sparse_list":
         assert [t.tolist() for t in ours] == [t.tolist() for t in theirs]
     elif tag == "sparse_coo":

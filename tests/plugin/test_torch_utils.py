@@ -28,8 +28,8 @@ def outputs(name="int32", shapes=((2, 3), (2, 3))):
 def test_tensors_share_memory_and_stay():
     kept = []
     for name in [*NAMES, *UNSIGNED]:
-        pipe, found = outputs(name)
-        tensor = found[0]
+        pipe, result = outputs(name)
+        tensor = result[0]
         shared, copied = to_torch_tensor(tensor, copy=False), to_torch_tensor(tensor)
         assert shared.dtype == copied.dtype == getattr(torch, name)
         assert shared.data_ptr() == tensor.data_ptr() != copied.data_ptr(), name
@@ -38,31 +38,31 @@ def test_tensors_share_memory_and_stay():
         assert copied.to(torch.int64).unique().tolist() == [1], name
         pipe.run()
         kept.append(shared)
-    del pipe, found, tensor
+    del pipe, result, tensor
     gc.collect()
     assert [shared.to(torch.int64).unique().tolist() for shared in kept] == [[0]] * len(kept)
     assert torch_utils.to_torch_tensor is to_torch_tensor
 
 
 def test_lists_are_refused():
-    _, found = outputs()
+    _, result = outputs()
     with pytest.raises(TypeError, match="as_tensor"):
-        to_torch_tensor(found, copy=False)
+        to_torch_tensor(result, copy=False)
     with pytest.raises(TypeError, match="expected a tensor of a pipeline, got NoneType"):
         to_torch_tensor(None, copy=False)
-    assert tuple(to_torch_tensor(found.as_tensor()).shape) == (2, 2, 3)
+    assert tuple(to_torch_tensor(result.as_tensor()).shape) == (2, 2, 3)
     assert to_torch_tensor(ndd.tensor([1, 2])).tolist() == [1, 2]
 
 
 def test_feeding_an_array():
-    _, found = outputs()
+    _, result = outputs()
     target = torch.zeros((2, 2, 3), dtype=torch.int32)
-    assert feed_ndarray(found.as_tensor(), target) is target
+    assert feed_ndarray(result.as_tensor(), target) is target
     assert target.unique().tolist() == [1]
-    one = torch.zeros((2, 3), dtype=torch.int32)
-    assert feed_ndarray(found[1], one, cuda_stream=0).sum() == 6
+    item = torch.zeros((2, 3), dtype=torch.int32)
+    assert feed_ndarray(result[1], item, cuda_stream=0).sum() == 6
     strided = torch.zeros((3, 2), dtype=torch.int32).t()
-    assert feed_ndarray(found[1], strided, cuda_stream=None).sum() == 6
+    assert feed_ndarray(result[1], strided, cuda_stream=None).sum() == 6
 
 
 WRONG = [
@@ -75,15 +75,15 @@ WRONG = [
 
 @pytest.mark.parametrize(("pick", "target", "error"), WRONG)
 def test_what_cannot_be_fed(pick, target, error):
-    _, found = outputs()
+    _, result = outputs()
     with pytest.raises(error):
-        feed_ndarray(pick(found), target)
+        feed_ndarray(pick(result), target)
 
 
 def test_a_stream_is_a_stream():
-    _, found = outputs()
+    _, result = outputs()
     with pytest.raises(TypeError, match="cuda_stream"):
-        feed_ndarray(found[0], torch.zeros((2, 3), dtype=torch.int32), cuda_stream="default")
+        feed_ndarray(result[0], torch.zeros((2, 3), dtype=torch.int32), cuda_stream="default")
 
 
 @pytest.mark.oracle
@@ -97,6 +97,6 @@ def test_dali_refuses_the_same(pick, target, error):
     def body():
         return their_fn.external_source(source=lambda i: [np.full((2, 3), i + 1, np.int32)] * 2)
 
-    found = body().run()[0]
+    result = body().run()[0]
     with pytest.raises(error):
-        theirs.feed_ndarray(pick(found), target)
+        theirs.feed_ndarray(pick(result), target)

@@ -30,7 +30,7 @@ def test_from_the_reader_to_the_value():
     names = [line.strip().split(":")[0] for line in lines if re.match(r" *[a-zA-Z.]+: \d", line)]
     assert names == ["resize", "decoders.image", "readers.File"]
     assert "4 samples" in lines[0]
-    shares = [int(found) for line in lines for found in re.findall(r"\((\d+) %\)", line)]
+    shares = [int(result) for line in lines for result in re.findall(r"\((\d+) %\)", line)]
     assert 98 <= sum(shares) <= 101
     assert p.explain(small) == "\n".join(story(small))  # after the profile as well
 
@@ -51,8 +51,8 @@ def test_which_decoder_took_which_picture():
         images = ndd.decoders.image(ndd.batch(data), device="cpu")
         lines = story(images)
     told: list[tuple[str, str]] = re.findall(r"decoded by (.*): \d+ \(samples (.*)\)", "\n".join(lines))
-    found = dict(told)
-    assert found == {
+    result = dict(told)
+    assert result == {
         "ndd's JPEG kernel": "0, 3", "ndd's PNG kernel": "1, 5", "OpenCV": "2", "ndd's BMP reader": "4", "Pillow": "6",
     }  # fmt: skip
 

@@ -32,8 +32,8 @@ def _off_afterwards():
     assert not recorder._working
 
 
-def epoch(batch_size=8, **given):
-    return ndd.readers.File(file_root=ndd.demo.photos()).next_epoch(batch_size=batch_size, **given)
+def epoch(batch_size=8, **arguments):
+    return ndd.readers.File(file_root=ndd.demo.photos()).next_epoch(batch_size=batch_size, **arguments)
 
 
 def loop(batches=None, seconds=0.0):
@@ -52,11 +52,11 @@ def test_every_call_and_its_time(mode):
     count = len(epoch())
     with getattr(ndd.EvalMode, mode), ndd.profile() as p:
         loop()
-    found = rows(p)
+    result = rows(p)
     for name in ("decoders.image", "resize", "crop_mirror_normalize", "readers.File"):
-        assert found[name].calls == count, name
-    assert all(found[name].host > 0 for name in ("decoders.image", "resize", "crop_mirror_normalize"))
-    assert found["crop_mirror_normalize"].nbytes == p.images * 64 * 64 * 3 * 4
+        assert result[name].calls == count, name
+    assert all(result[name].host > 0 for name in ("decoders.image", "resize", "crop_mirror_normalize"))
+    assert result["crop_mirror_normalize"].nbytes == p.images * 64 * 64 * 3 * 4
     assert all(row.device is None for row in p.operators)
     assert p.images == len(ndd.readers.File(file_root=ndd.demo.photos()))
     assert p.images_per_second == pytest.approx(p.images / p.seconds)
@@ -123,11 +123,11 @@ def test_the_time_of_an_operator_within_another_is_its_own():
 
     with ndd.profile() as p:
         outer_of_a_profile(np.zeros((4, 4, 3), np.uint8)).evaluate()
-    found = rows(p)
-    outer = next(row for name, row in found.items() if name.endswith("outer_of_a_profile"))
-    assert (outer.calls, found["flip"].calls) == (1, 0)  # the loop did not call it
+    result = rows(p)
+    outer = next(row for name, row in result.items() if name.endswith("outer_of_a_profile"))
+    assert (outer.calls, result["flip"].calls) == (1, 0)  # the loop did not call it
     assert outer.host >= 0.02
-    assert found["flip"].host < 0.02
+    assert result["flip"].host < 0.02
     assert p.waited <= p.seconds
 
 
@@ -141,8 +141,8 @@ def test_what_ran_ahead():
                 kept.append(ndd.crop_mirror_normalize(images, mean=MEAN, std=STD))
                 kept[-1].evaluate()
                 time.sleep(0.05)
-    found = rows(p)
-    assert 0 < found["crop_mirror_normalize"].ahead <= found["crop_mirror_normalize"].calls == len(kept)
+    result = rows(p)
+    assert 0 < result["crop_mirror_normalize"].ahead <= result["crop_mirror_normalize"].calls == len(kept)
     assert any(span.ahead and span.thread_name.startswith("ndd-lookahead") for span in p.spans)
     assert any("made ahead" in ndd.explain(value) for value in kept)
 
@@ -214,8 +214,8 @@ def test_the_text_and_the_table():
     assert "The loop waited for data" in lines[1]
     head = lines.index(next(line for line in lines if "calls" in line))
     assert {line.split()[0] for line in lines[head + 1 :]} == {row.name for row in p.operators}
-    found = p._repr_html_()
-    assert found.count("<tr>") == 1 + len(p.operators)
+    result = p._repr_html_()
+    assert result.count("<tr>") == 1 + len(p.operators)
     p._sums["<b>"] = [1, 0, 0, 0]
     assert "&lt;b&gt;" in p._repr_html_()
     assert "0.000 s" in str(ndd.profile())  # not begun

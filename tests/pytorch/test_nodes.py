@@ -20,8 +20,8 @@ def files(tmp_path_factory):
     return [str(root / f"{i}.bin") for i in range(10)]
 
 
-def graph(package, where, files, **given):
-    reader = where.Reader(package.readers.File, batch_size=3, files=files, random_shuffle=True, seed=4, **given)
+def graph(package, where, files, **arguments):
+    reader = where.Reader(package.readers.File, batch_size=3, files=files, random_shuffle=True, seed=4, **arguments)
     mapped = where.DictMapper(reader, lambda data: package.cast(data, dtype=package.int32) * 2)
     return where.ToTorch(mapped)
 
@@ -54,16 +54,16 @@ def test_as_dali(files):
 def test_a_graph_goes_on(files, taken):
     """The state of a `Loader`, in the middle of an epoch, with a thread that has read ahead."""
 
-    def made():
+    def output():
         return tn.Loader(tn.Prefetcher(graph(ndd, nodes, files), prefetch_factor=2))
 
-    loader = made()
-    found = iter(loader)
+    loader = output()
+    result = iter(loader)
     for _ in range(taken):
-        next(found)
+        next(result)
     state = loader.state_dict()
-    rest = as_lists(found)
-    other = made()
+    rest = as_lists(result)
+    other = output()
     other.load_state_dict(state)
     assert as_lists(other) == (rest or as_lists(loader))
     assert len(rest) == 4 - taken
@@ -71,10 +71,10 @@ def test_a_graph_goes_on(files, taken):
 
 def test_samples_and_names(files):
     reader = nodes.Reader(ndd.readers.File, batch_size=None, files=files, output_names=("bytes", "number"))
-    (one, two), *_ = zip(*[list(nodes.ToTorch(reader))] * 2, strict=True)
-    assert one[0].tolist() == [0, 0, 0, 0]
-    assert two[1].tolist() == [0]
-    with pytest.raises(KeyError, match="none of"):
+    (first, second), *_ = zip(*[list(nodes.ToTorch(reader))] * 2, strict=True)
+    assert first[0].tolist() == [0, 0, 0, 0]
+    assert second[1].tolist() == [0]
+    with pytest.raises(KeyError, match="expected one of"):
         list(nodes.DictMapper(reader, lambda data: data, key="data"))
     with pytest.raises(ValueError, match="output_names"):
         nodes.Reader(ndd.readers.Numpy, batch_size=1, files=files)

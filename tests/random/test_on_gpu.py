@@ -40,14 +40,15 @@ CALLS = [
 ]
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize(("name", "inputs", "arguments"), CALLS)
 def test_the_same_numbers_on_cpu_and_gpu(name, inputs, arguments, emulated_gpu):
-    found = []
+    actual = []
     for device in ("cpu", "gpu"):
         result = getattr(random, name)(*inputs, batch_size=3, device=device, rng=RNG(12), **arguments)
         assert result.device == ndd.Device(device)
-        found.append([np.array(t.cpu()) for t in result.tensors])
-    for cpu, gpu in zip(*found, strict=True):
+        actual.append([np.array(t.cpu()) for t in result.tensors])
+    for cpu, gpu in zip(*actual, strict=True):
         assert cpu.shape == gpu.shape
         if name in ("beta", "normal") and cpu.dtype.kind == "f":
             # Logarithms and cosines of a real GPU may differ in the last bit.

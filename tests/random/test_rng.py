@@ -147,12 +147,12 @@ def test_copies_are_independent():
 def test_default_is_of_the_thread():
     mine = get_default_rng()
     assert get_default_rng() is mine
-    found = []
-    thread = threading.Thread(target=lambda: found.append(get_default_rng()))
+    result = []
+    thread = threading.Thread(target=lambda: result.append(get_default_rng()))
     thread.start()
     thread.join()
-    assert found[0] is not mine
-    assert found[0].state != mine.state
+    assert result[0] is not mine
+    assert result[0].state != mine.state
     set_seed(seed=3)
     assert get_default_rng() is mine
     assert mine() == RNG(3)()
@@ -161,18 +161,18 @@ def test_default_is_of_the_thread():
 
 def test_shared_generator_gives_every_word_once():
     rng = RNG(11)
-    found: list[int] = []
+    result: list[int] = []
 
     def draw():
         mine = [rng() for _ in range(2000)]
-        found.extend(mine)
+        result.extend(mine)
 
     threads = [threading.Thread(target=draw) for _ in range(4)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    assert sorted(found) == sorted(philox.words(11, 0, 8000))
+    assert sorted(result) == sorted(philox.words(11, 0, 8000))
 
 
 def test_words_are_uniform():

@@ -28,10 +28,10 @@ def expected(stream, element, count, skip=0):
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 97, CHUNK])
 @pytest.mark.parametrize(("count", "skip"), [(1, 0), (2, 0), (4, 0), (5, 0), (16, 0), (3, 7), (16, 32)])
 def test_words_of_elements(stream, n, count, skip):
-    found = np.empty((count, n), np.uint32)
-    element_words(found, np.array(stream, np.uint64), 17, skip)
+    result = np.empty((count, n), np.uint32)
+    element_words(result, np.array(stream, np.uint64), 17, skip)
     for e in {0, 1, 2, 3, n // 2, n - 1} & set(range(n)):
-        assert found[:, e].tolist() == expected(stream, 17 + e, count, skip)
+        assert result[:, e].tolist() == expected(stream, 17 + e, count, skip)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -51,10 +51,10 @@ def test_streams_of_samples_are_the_next_seven_words():
         sequence = (w[4] | w[5] << 32) + SAMPLE_STRIDE * i
         assert row == [w[0] | w[1] << 32, w[2] | w[3] << 32, sequence % 2**64, w[6] & 3]
     place = np.array([77, 2**64 - 1, 2**64 - 1, 3], np.uint64)
-    found = np.empty((1, 4), np.uint64)
-    sample_streams(place, found)
+    result = np.empty((1, 4), np.uint64)
+    sample_streams(place, result)
     words = philox.words(77, philox.POSITIONS - 1, 7)
-    assert found[0, 0] == words[0] | words[1] << 32
+    assert result[0, 0] == words[0] | words[1] << 32
 
 
 def test_normals_are_box_mullers():
@@ -62,18 +62,18 @@ def test_normals_are_box_mullers():
     words = np.empty((2, 900), np.uint32)
     element_words(words, stream, 3)
     u, v = words / 2.0**32
-    found = np.empty(900, np.float32)
-    normal_row(found, stream, 3)
-    np.testing.assert_allclose(found, np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v), rtol=0, atol=4e-6)
+    result = np.empty(900, np.float32)
+    normal_row(result, stream, 3)
+    np.testing.assert_allclose(result, np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v), rtol=0, atol=4e-6)
 
 
 def test_elements_do_not_depend_on_how_many_there_are():
     stream = np.array([STREAMS[0]], np.uint64)
-    one, many = np.empty((1, 1), np.float32), np.empty((1, 5000), np.float32)
+    item, many = np.empty((1, 1), np.float32), np.empty((1, 5000), np.float32)
     mean, stddev = np.zeros(1, np.float32), np.ones(1, np.float32)
     fill_normal(many, stream, mean, stddev)
-    fill_normal(one, stream, mean, stddev)
-    assert one[0, 0] == many[0, 0]
+    fill_normal(item, stream, mean, stddev)
+    assert item[0, 0] == many[0, 0]
 
 
 def test_values_that_never_change():

@@ -7,14 +7,14 @@ import pytest
 def numbered(tmp_path_factory):
     """`numbered(n)`: paths of n files whose contents are their numbers."""
     root = tmp_path_factory.mktemp("numbered")
-    made: list[str] = []
+    result: list[str] = []
 
     def files(count):
-        while len(made) < count:
-            path = root / f"{len(made)}.bin"
-            path.write_text(str(len(made)))
-            made.append(str(path))
-        return made[:count]
+        while len(result) < count:
+            path = root / f"{len(result)}.bin"
+            path.write_text(str(len(result)))
+            result.append(str(path))
+        return result[:count]
 
     return files
 

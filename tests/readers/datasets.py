@@ -105,10 +105,10 @@ def arrays(folder, count):
 
 def varint(number):
     """A number as protobuf writes it; negative ones as their 64 bits."""
-    number, found = number & 2**64 - 1, b""
+    number, result = number & 2**64 - 1, b""
     while number > 127:
-        found, number = found + bytes([number & 127 | 128]), number >> 7
-    return found + bytes([number])
+        result, number = result + bytes([number & 127 | 128]), number >> 7
+    return result + bytes([number])
 
 
 def proto(number, data, wire=2):
@@ -260,14 +260,14 @@ def datum(data, label):
 
 def tensor(kind, shape, floats=(), integers=(), pixels=None, texts=(), packed=True):
     """One of the tensors of a record of Caffe2."""
-    found = b"".join(field(1, extent) for extent in shape) + (b"" if kind is None else field(2, kind))
+    result = b"".join(field(1, extent) for extent in shape) + (b"" if kind is None else field(2, kind))
     if packed:
-        found += field(3, np.array(floats, "<f4").tobytes()) + field(4, b"".join(map(varint, integers)))
+        result += field(3, np.array(floats, "<f4").tobytes()) + field(4, b"".join(map(varint, integers)))
     else:
-        found += b"".join(varint(3 << 3 | 5) + np.float32(value).tobytes() for value in floats)
-        found += b"".join(field(4, value) for value in integers)
-    found += b"" if pixels is None else field(5, pixels)
-    return field(1, found + b"".join(field(6, text) for text in texts))
+        result += b"".join(varint(3 << 3 | 5) + np.float32(value).tobytes() for value in floats)
+        result += b"".join(field(4, value) for value in integers)
+    result += b"" if pixels is None else field(5, pixels)
+    return field(1, result + b"".join(field(6, text) for text in texts))
 
 
 def write_lmdb(folder, records, keys=None, deleted=0):

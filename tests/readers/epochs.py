@@ -12,7 +12,7 @@ def labels_of(value):
 
 
 def flat(lists):
-    return [item for one in lists for item in one]
+    return [item for single in lists for item in single]
 
 
 def epoch_of(reader, batch=None, limit=None):

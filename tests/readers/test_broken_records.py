@@ -104,15 +104,15 @@ def test_broken_records_last_in_an_epoch_and_first_in_the_next(files, size, soun
 
 def test_states_know_what_was_left_out(broken):
     reader = File(files=broken, on_error="skip", shuffle="global", seed=1)
-    given, states = [], []
+    arguments, states = [], []
     for value in reader.next_epoch(batch_size=2):
-        given.append(labels_of(value))
+        arguments.append(labels_of(value))
         states.append((str(reader.get_state()), reader.skipped))
     for place, (state, skipped) in enumerate(states[:-1]):
         other = File(files=broken, on_error="skip", shuffle="global", seed=1)
         other.set_state(state)
         assert other.skipped == skipped
-        assert epoch_of(other, 2) == given[place + 1 :]
+        assert epoch_of(other, 2) == arguments[place + 1 :]
         assert other.skipped == reader.skipped
     with pytest.raises(ValueError, match="'skipped'"):
         reader.set_state(json.dumps({**json.loads(str(reader.get_state())), "skipped": [["x"]]}))

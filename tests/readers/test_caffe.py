@@ -165,10 +165,10 @@ def test_trees_of_all_depths(tmp_path, dali):
 def test_real_lmdbs(dali):
     for kind, names in (("Caffe", ["caffe", "caffe_part2"]), ("Caffe2", ["caffe2"])):
         paths = [str(REAL / name) for name in names]
-        found = samples(ndd, kind, path=paths)
-        assert found == samples(dali, kind, path=paths)
-        images = ndd.decoders.image(getattr(ndd.readers, kind)(path=paths).fetch(range(len(found)))[0])
-        assert images.batch_size == len(found) == {"Caffe": 40, "Caffe2": 24}[kind]
+        result = samples(ndd, kind, path=paths)
+        assert result == samples(dali, kind, path=paths)
+        images = ndd.decoders.image(getattr(ndd.readers, kind)(path=paths).fetch(range(len(result)))[0])
+        assert images.batch_size == len(result) == {"Caffe": 40, "Caffe2": 24}[kind]
 
 
 @pytest.mark.oracle

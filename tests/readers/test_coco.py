@@ -25,15 +25,15 @@ def samples(package, **arguments):
     return [[np.array(o) for o in sample] for sample in package.readers.COCO(**arguments).next_epoch()]
 
 
-def assert_equal(found, expected):
-    assert len(found) == len(expected)
-    for one, two in zip(found, expected, strict=True):
-        assert [(a.dtype, a.shape) for a in one] == [(b.dtype, b.shape) for b in two]
-        assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+def assert_equal(result, expected):
+    assert len(result) == len(expected)
+    for first, second in zip(result, expected, strict=True):
+        assert [(a.dtype, a.shape) for a in first] == [(b.dtype, b.shape) for b in second]
+        assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-def lists(found):
-    return [[a.tolist() for a in sample[1:]] for sample in found]
+def lists(result):
+    return [[a.tolist() for a in sample[1:]] for sample in result]
 
 
 def image(number, name, height=10, width=20, **more):
@@ -41,8 +41,8 @@ def image(number, name, height=10, width=20, **more):
 
 
 def thing(owner, category=5, bbox=(1, 2, 3, 4), **more):
-    found = {"id": 7, "image_id": owner, "category_id": category, "bbox": bbox, **more}
-    return {key: value for key, value in found.items() if value is not ...}
+    result = {"id": 7, "image_id": owner, "category_id": category, "bbox": bbox, **more}
+    return {key: value for key, value in result.items() if value is not ...}
 
 
 TWO = [image(2, "b.jpg"), image(1, "a.jpg")]
@@ -64,9 +64,9 @@ TWO = [image(2, "b.jpg"), image(1, "a.jpg")]
 )
 def test_real_files(dali, file, options):
     arguments = {"file_root": str(REAL / "images"), "annotations_file": str(REAL / f"{file}.json"), **options}
-    found = samples(ndd, **arguments)
-    assert len(found) == 18 if "skip_empty" in options else 20
-    assert_equal(found, samples(dali, **arguments))
+    result = samples(ndd, **arguments)
+    assert len(result) == 18 if "skip_empty" in options else 20
+    assert_equal(result, samples(dali, **arguments))
 
 
 @pytest.mark.oracle
@@ -80,20 +80,20 @@ def test_real_run_lengths(dali, tmp_path):
     assert 50 < len(document["annotations"]) < len(every) - 50
     (tmp_path / "one.json").write_text(json.dumps(document))
     arguments = {"file_root": str(REAL / "images"), "pixelwise_masks": True}
-    found = samples(ndd, annotations_file=str(tmp_path / "one.json"), **arguments)
-    assert_equal(found, samples(dali, annotations_file=str(tmp_path / "one.json"), **arguments))
+    result = samples(ndd, annotations_file=str(tmp_path / "one.json"), **arguments)
+    assert_equal(result, samples(dali, annotations_file=str(tmp_path / "one.json"), **arguments))
 
     tools = pytest.importorskip("pycocotools.mask")
     places = {category["id"]: place for place, category in enumerate(document["categories"], 1)}
-    found = samples(ndd, annotations_file=str(REAL / "instances_rle.json"), image_ids=True, **arguments)
-    for _, _, _, mask, number in found:
+    result = samples(ndd, annotations_file=str(REAL / "instances_rle.json"), image_ids=True, **arguments)
+    for _, _, _, mask, number in result:
         expected = np.zeros(mask.shape[:2], np.int32)
-        for one in sorted(every, key=lambda a: places[a["category_id"]]):
-            if one["image_id"] == number[0]:
-                runs = one["segmentation"]
+        for item in sorted(every, key=lambda a: places[a["category_id"]]):
+            if item["image_id"] == number[0]:
+                runs = item["segmentation"]
                 if isinstance(runs["counts"], list):
                     runs = tools.frPyObjects(runs, *runs["size"])
-                expected[tools.decode(runs) != 0] = places[one["category_id"]]
+                expected[tools.decode(runs) != 0] = places[item["category_id"]]
         assert np.array_equal(mask[..., 0], expected)
 
 
@@ -125,9 +125,9 @@ def test_real_run_lengths(dali, tmp_path):
 def test_odd_data(tmp_path, dali, images, annotations, options):
     categories = [{"id": 5}, {"id": 1}, {"id": 5}, {"id": 700}]
     arguments = {**write_coco(tmp_path, images, annotations, categories), **options}
-    found = samples(ndd, **arguments)
-    assert len(found) > 0
-    assert_equal(found, samples(dali, **arguments))
+    result = samples(ndd, **arguments)
+    assert len(result) > 0
+    assert_equal(result, samples(dali, **arguments))
 
 
 def test_where_dali_is_wrong(tmp_path):
@@ -142,8 +142,8 @@ def test_where_dali_is_wrong(tmp_path):
     assert samples(ndd, **arguments, pixelwise_masks=True)[0][3][..., 0].tolist() == [[2, 2, 2], [2, 2, 2]]
     arguments = write_coco(tmp_path, [image(2**40, "a.jpg")], [thing(2**40, 2**50)], [{"id": 2**50}])
     assert lists(samples(ndd, **arguments)) == [[[[1, 2, 3, 4]], [1]]]
-    for option, what in (("image_ids", "image ids"), ("avoid_class_remapping", "category ids")):
-        with pytest.raises(RuntimeError, match=f"readers.COCO: expected {what} of 32 bits"):
+    for option, case in (("image_ids", "image ids"), ("avoid_class_remapping", "category ids")):
+        with pytest.raises(RuntimeError, match=f"readers.COCO: expected {case} of 32 bits"):
             samples(ndd, **arguments, **{option: True})
     arguments = write_coco(tmp_path, TWO, [thing(1)], categories=())
     assert lists(samples(ndd, **arguments))[0][1] == [0]
@@ -181,7 +181,7 @@ THREE = [image(3, "c.jpg", 5, 6), image(2, "d/b.jpg", 3, 3), image(1, "a.jpg", 9
 def test_preprocessed(tmp_path, dali, options, again):
     """Each library reads what it and the other one saved; the files are equal."""
     arguments = {**write_coco(tmp_path, THREE, OBJECTS), **options}
-    found, written = samples(ndd, **arguments), []
+    result, written = samples(ndd, **arguments), []
     again = {name: True for name in again}
     for package in (ndd, dali):
         folder = tmp_path / package.__name__
@@ -190,7 +190,7 @@ def test_preprocessed(tmp_path, dali, options, again):
         written.append({path.name: path.read_bytes() for path in folder.iterdir()})
         for reading in (ndd, dali):
             read = samples(reading, file_root=str(tmp_path), preprocessed_annotations=str(folder), **again)
-            assert_equal(read, found)
+            assert_equal(read, result)
     assert written[0] == written[1]
 
 
@@ -198,9 +198,9 @@ def test_preprocessed_masks(tmp_path):
     """Ours are read as they were saved. (DALI 2.4.0 crashes on these images when it paints them itself.)"""
     arguments = {**write_coco(tmp_path, THREE, OBJECTS), "pixelwise_masks": True}
     saving = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": str(tmp_path)}
-    found = samples(ndd, **arguments, **saving)
+    result = samples(ndd, **arguments, **saving)
     read = samples(ndd, file_root=str(tmp_path), preprocessed_annotations=str(tmp_path), pixelwise_masks=True)
-    assert_equal(read, found)
+    assert_equal(read, result)
 
 
 @pytest.mark.timeout(60)
@@ -220,9 +220,9 @@ def test_preprocessed_masks(tmp_path):
 def test_preprocessed_numbers_that_wrap_or_lie_outside(tmp_path, name, numbers, said):
     runs = {"size": [8, 9], "counts": [10, 5, 57]}
     outlines = [0.0, 0, 5, 0, 5, 5]
-    one = {"id": 1, "file_name": "a.jpg", "height": 8, "width": 9}
+    item = {"id": 1, "file_name": "a.jpg", "height": 8, "width": 9}
     thing_of = thing(1, segmentation=[outlines] if name in ("polygon_data", "vertices_offset") else runs)
-    arguments = {**write_coco(tmp_path, [one], [thing_of]), "pixelwise_masks": True}
+    arguments = {**write_coco(tmp_path, [item], [thing_of]), "pixelwise_masks": True}
     saving = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": str(tmp_path)}
     assert len(samples(ndd, **arguments, **saving)) == 1
     (tmp_path / f"{name}.dat").write_bytes(struct.pack(*numbers))
@@ -296,8 +296,8 @@ def test_old_names(tmp_path, dali):
     arguments, folder = write_coco(tmp_path, TWO, [thing(1)]), str(tmp_path)
     for package in (ndd, dali):
         with pytest.warns(DeprecationWarning, match="save_img_ids"):
-            found = samples(package, **arguments, save_img_ids=True, dump_meta_files=True, dump_meta_files_path=folder)
-        assert lists(found) == [[[[1, 2, 3, 4]], [2], [1]], [[], [], [2]]]
+            result = samples(package, **arguments, save_img_ids=True, dump_meta_files=True, dump_meta_files_path=folder)
+        assert lists(result) == [[[[1, 2, 3, 4]], [2], [1]], [[], [], [2]]]
         with pytest.warns(DeprecationWarning, match="meta_files_path"):
             assert lists(samples(package, file_root=folder, meta_files_path=folder))[0] == [[[1, 2, 3, 4]], [2]]
         with pytest.raises(TypeError, match="save_img_ids"):
@@ -376,8 +376,8 @@ def test_a_text_without_its_segmentations(tmp_path):
     assert index["boxes"][:, 0].tolist() == [1, 5, 9, 5]
     assert index["labels"].tolist() == [5, 5, 6, 7]
     assert index["numbers"].tolist() == [0, 1, 2, 4]
-    found = [odd[a : a + n] for a, n in zip(index["starts"].tolist(), index["lengths"].tolist(), strict=True)]
-    assert found == ["[[0.25, 1, 12345678.125, 8]]", r"""{"size":[4,4],"counts":"]}\\\"0[{"}""", "", "-1.5e3"]
+    result = [odd[a : a + n] for a, n in zip(index["starts"].tolist(), index["lengths"].tolist(), strict=True)]
+    assert result == ["[[0.25, 1, 12345678.125, 8]]", r"""{"size":[4,4],"counts":"]}\\\"0[{"}""", "", "-1.5e3"]
     whole = 0
     for cut in range(len(odd.rstrip()) - 1):
         path.write_text(odd[:cut] + "}")
@@ -462,9 +462,9 @@ def test_the_index_is_kept(tmp_path, monkeypatch):
     file = tmp_path / "instances.json"
     file.write_text(file.read_text().replace('"segmentation": [[2', '"segmentati\\u006fn" : [[2') + " " * (1 << 20))
     for _ in range(2):
-        found = samples(ndd, **arguments, polygon_masks=True)
-        assert found[0][4].ravel().tolist() == pieces[0][0] + pieces[2][0]
-        assert found[1][4].ravel().tolist() == pieces[1][0] + pieces[3][0]
+        result = samples(ndd, **arguments, polygon_masks=True)
+        assert result[0][4].ravel().tolist() == pieces[0][0] + pieces[2][0]
+        assert result[1][4].ravel().tolist() == pieces[1][0] + pieces[3][0]
         assert len(samples(ndd, **arguments)) == 2
         monkeypatch.setattr(coco_annotations, "_built", None)
     assert len(list((tmp_path / "cache").glob("*.npz"))) == 2  # beside `kernels`

@@ -81,24 +81,24 @@ def epoch(name, reader, batch=None):
 def orders(draw, of_epochs):
     size = draw(st.integers(1, 30))
     shards = draw(st.integers(1, min(size, 5)))
-    found = {
+    result = {
         "num_shards": shards, "shard_id": draw(st.integers(0, shards - 1)), "pad_last_batch": draw(st.booleans()),
     }  # fmt: skip
     kinds = ["stored", "random_shuffle", "shuffle_after_epoch"][: 3 if of_epochs else 2]
     order = draw(st.sampled_from(kinds))
     if order != "stored":
-        found[order] = True
+        result[order] = True
     if order == "random_shuffle":
-        found["initial_fill"] = draw(st.sampled_from([1, 2, 3, 8, 1024]))
-        found["seed"] = draw(st.sampled_from([-1, 0, 77, 2**31 - 1, -(2**31)]))
+        result["initial_fill"] = draw(st.sampled_from([1, 2, 3, 8, 1024]))
+        result["seed"] = draw(st.sampled_from([-1, 0, 77, 2**31 - 1, -(2**31)]))
     if order == "shuffle_after_epoch":
-        found["shuffle_after_epoch_seed"] = draw(st.sampled_from([524287, 0, 3, 2**40, -7]))
-        found["enable_checkpointing"] = draw(st.booleans())
+        result["shuffle_after_epoch_seed"] = draw(st.sampled_from([524287, 0, 3, 2**40, -7]))
+        result["enable_checkpointing"] = draw(st.booleans())
     if order != "shuffle_after_epoch":
-        found["stick_to_shard"] = draw(st.booleans())
-    elif not found["pad_last_batch"] and size % shards:  # epochs have other lengths than in DALI, see `readers.File`
-        found.update(num_shards=1, shard_id=0)
-    return size, draw(st.sampled_from([None, 1, 2, 3, 8, 40])), found
+        result["stick_to_shard"] = draw(st.booleans())
+    elif not result["pad_last_batch"] and size % shards:  # epochs have other lengths than in DALI, see `readers.File`
+        result.update(num_shards=1, shard_id=0)
+    return size, draw(st.sampled_from([None, 1, 2, 3, 8, 40])), result
 
 
 @every_reader
@@ -186,15 +186,15 @@ def test_outputs_are_as_declared(made, name, batch):
         assert isinstance(value, dict if kind.gives_dicts else tuple)
         if kind.gives_dicts:
             assert list(value) == [output.name for output in declared]
-        for output, found in zip(declared, parts(value), strict=True):
-            if isinstance(found, str if batch is None else list):  # texts
+        for output, result in zip(declared, parts(value), strict=True):
+            if isinstance(result, str if batch is None else list):  # texts
                 assert output.dtype is None
                 continue
-            assert isinstance(found, ndd.Tensor if batch is None else ndd.Batch)
-            assert output.dtype in (None, found.dtype)
-            assert output.ndim in (None, found.ndim)
-            assert output.layout == found.layout
-            assert output.device == found.device.device_type == "cpu"
+            assert isinstance(result, ndd.Tensor if batch is None else ndd.Batch)
+            assert output.dtype in (None, result.dtype)
+            assert output.ndim in (None, result.ndim)
+            assert output.layout == result.layout
+            assert output.device == result.device.device_type == "cpu"
 
 
 @every_reader
@@ -223,11 +223,11 @@ def test_outputs_are_delivered_on_the_gpu(made, name, batch, emulated_gpu):
     there, here = kind(**arguments, device=device), kind(**arguments)
     for _ in range(3):
         sides = [r.next_epoch() if batch is None else r.next_epoch(batch_size=batch) for r in (there, here)]
-        for one, two in zip(*sides, strict=True):
-            for output, found, expected in zip(declared, parts(one), parts(two), strict=True):
-                assert found.device == ndd.Device(device if output.device == "gpu" else "cpu")
-                assert found.source_info == expected.source_info
-                pairs = [(found, expected)] if batch is None else zip(found.tensors, expected.tensors, strict=True)
+        for first, second in zip(*sides, strict=True):
+            for output, result, expected in zip(declared, parts(first), parts(second), strict=True):
+                assert result.device == ndd.Device(device if output.device == "gpu" else "cpu")
+                assert result.source_info == expected.source_info
+                pairs = [(result, expected)] if batch is None else zip(result.tensors, expected.tensors, strict=True)
                 assert all(np.array_equal(np.asarray(a.cpu()), np.asarray(b)) for a, b in pairs)
     assert parts(there[2])[0].device == ndd.Device(device if declared[0].device == "gpu" else "cpu")
 

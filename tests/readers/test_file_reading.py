@@ -27,8 +27,8 @@ def way(request, monkeypatch):
             monkeypatch.setattr(file_reading.compiled, name, getattr(file_reading.compiled, name)._fallback)
 
 
-def texts(found):
-    return [type(f).__name__ if isinstance(f, OSError) else bytes(f) for f in found]
+def texts(result):
+    return [type(f).__name__ if isinstance(f, OSError) else bytes(f) for f in result]
 
 
 @posix
@@ -44,11 +44,11 @@ def test_what_is_no_file_is_an_error_in_its_place(tmp_path, way):
         b"abc", "OSError", b"", "FileNotFoundError", "IsADirectoryError", b"abc", "OSError", "NotADirectoryError",
         "OSError", "OSError",
     ]  # fmt: skip
-    found, errors = read_files(paths)
-    assert texts([errors.get(place, piece) for place, piece in enumerate(found)]) == expected
+    result, errors = read_files(paths)
+    assert texts([errors.get(place, piece) for place, piece in enumerate(result)]) == expected
     assert "Not a regular file" in str(errors[1])
-    found, errors = read_files([str(tmp_path / name) for name in ("x", "empty", "link")])
-    assert (texts(Records.found([found])[k][0] for k in range(3)), errors) == ([b"abc", b"", b"abc"], {})
+    result, errors = read_files([str(tmp_path / name) for name in ("x", "empty", "link")])
+    assert (texts(Records.from_columns([result])[k][0] for k in range(3)), errors) == ([b"abc", b"", b"abc"], {})
 
 
 @pytest.mark.parametrize("size", [8, 10**15, 2**62, 2**63 - 1])
@@ -56,8 +56,8 @@ def test_what_is_no_file_is_an_error_in_its_place(tmp_path, way):
 def test_ranges_that_lie_outside_take_no_memory(tmp_path, way, offset, size):
     (tmp_path / "x").write_bytes(b"abcdef")
     with OpenFiles([str(tmp_path / "x")]) as files:
-        found = files.read([0, 0, 0], [1, offset, 2], [2, size, 3])
-        assert texts(found) == [b"bc", "OSError", b"cde"]
+        result = files.read([0, 0, 0], [1, offset, 2], [2, size, 3])
+        assert texts(result) == [b"bc", "OSError", b"cde"]
         buffer, starts, errors = files.read_packed([0, 0, 0], [1, offset, 2], [2, size, 3])
         assert list(errors) == [1]
         assert bytes(buffer[starts[0] :][:2]) + bytes(buffer[starts[2] :][:3]) == b"bccde"
@@ -79,9 +79,9 @@ def test_a_file_that_shrinks_is_an_error(tmp_path, way):
     path.write_bytes(b"0123456789")
     with OpenFiles([str(path)]) as files:
         os.truncate(path, 4)
-        found = files.read([0, 0, 0], [0, 0, 2], [10, 4, 2])
-    assert texts(found) == ["OSError", b"0123", b"23"]
-    assert "ends too early (expected 10 bytes, got 4)" in str(found[0])
+        result = files.read([0, 0, 0], [0, 0, 2], [10, 4, 2])
+    assert texts(result) == ["OSError", b"0123", b"23"]
+    assert "ends too early (expected 10 bytes, got 4)" in str(result[0])
     assert "expected 5 bytes at 2, got 2" in str(read_slowly(str(path), 2, 5))
 
 
@@ -103,10 +103,10 @@ def test_more_files_than_a_process_may_open(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 8, hard))
     try:
-        found, errors = read_files([str(tmp_path / "x")] * 32)
+        result, errors = read_files([str(tmp_path / "x")] * 32)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert (texts(found), errors) == ([b"abc"] * 32, {})  # what could not be opened with the rest is read alone
+    assert (texts(result), errors) == ([b"abc"] * 32, {})  # what could not be opened with the rest is read alone
 
 
 def test_ranges_are_joined(tmp_path, way, monkeypatch):
@@ -123,15 +123,15 @@ def test_ranges_are_joined(tmp_path, way, monkeypatch):
             if rng.integers(0, 2):  # neighbours, some with gaps
                 numbers[:] = 0
                 offsets = np.cumsum(sizes) - sizes + 10 * np.arange(count)
-            found = files.read_joined(numbers, offsets, sizes)
+            result = files.read_joined(numbers, offsets, sizes)
             sides = content, content[::-1]
-            assert texts(found) == [
+            assert texts(result) == [
                 sides[n][o : o + s] for n, o, s in zip(numbers.tolist(), offsets.tolist(), sizes.tolist(), strict=True)
             ]
         first, _, sizes = file_reading._runs(np.zeros(10), np.arange(10) * 1000, np.full(10, 990), 50_000)
         assert (first.tolist(), sizes.tolist()) == ([0], [9990])
-        found = files.read_joined([0, 0, 0], [299_000, 299_900, 299_950], [500, 100, 51])
-        assert texts(found) == [content[299_000:299_500], content[299_900:], "OSError"]
+        result = files.read_joined([0, 0, 0], [299_000, 299_900, 299_950], [500, 100, 51])
+        assert texts(result) == [content[299_000:299_500], content[299_900:], "OSError"]
 
 
 class Numbers(ContainerStore):
@@ -173,8 +173,8 @@ def test_a_store_may_be_closed_while_it_is_read(tmp_path):
 
     def read():
         while not stop.is_set():
-            found = store.records(list(range(200)))
-            wrong.extend(r for i, r in enumerate(found) if isinstance(r, Exception) or int(r[0][0]) != i)
+            result = store.records(list(range(200)))
+            wrong.extend(r for i, r in enumerate(result) if isinstance(r, Exception) or int(r[0][0]) != i)
 
     threads = [threading.Thread(target=read) for _ in range(3)]
     for thread in threads:

@@ -47,9 +47,9 @@ def test_types_and_shapes(tmp_path, fits, kind):
         )
         images.append(image.astype(kind))
     path = write(fits, tmp_path / "a.fits", *images)
-    found = read(path, 4, 1, 2, 3, 1)
-    assert all(same(a, images[k]) for a, k in zip(found, (3, 0, 1, 2, 0), strict=True))
-    assert all(a.flags.c_contiguous for a in found)
+    result = read(path, 4, 1, 2, 3, 1)
+    assert all(same(a, images[k]) for a, k in zip(result, (3, 0, 1, 2, 0), strict=True))
+    assert all(a.flags.c_contiguous for a in result)
     declared = [str(image.dtype) for image in ndd.as_batch(images[:1])]
     assert same(read(path, 2, dtypes=declared)[0], images[1])
     with pytest.raises(
@@ -78,9 +78,9 @@ def test_scaled_numbers(tmp_path, fits, kind, cards):
     Path(path).write_bytes(content)
     with fits.open(path) as hdus:
         expected = hdus[0].data
-    (found,) = read(path, 1)
-    assert found.dtype == expected.dtype.newbyteorder("=")
-    assert np.array_equal(found, expected, equal_nan=True)
+    (result,) = read(path, 1)
+    assert result.dtype == expected.dtype.newbyteorder("=")
+    assert np.array_equal(result, expected, equal_nan=True)
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="needs real data")
@@ -103,8 +103,8 @@ def test_compressed_images(tmp_path, fits, method):
     image = np.random.default_rng(0).integers(0, 200, (40, 50)).astype(np.int16)
     hdu = fits.CompImageHDU(image, compression_type=method, tile_shape=(20, 25))
     fits.HDUList([fits.PrimaryHDU(image), hdu, fits.ImageHDU(image + 1)]).writeto(tmp_path / "a.fits")
-    found = read(tmp_path / "a.fits", 2, 3, 1)
-    assert all(same(a, b) for a, b in zip(found, (image, image + 1, image), strict=True))
+    result = read(tmp_path / "a.fits", 2, 3, 1)
+    assert all(same(a, b) for a, b in zip(result, (image, image + 1, image), strict=True))
     content = bytearray((tmp_path / "a.fits").read_bytes())
     os.truncate(tmp_path / "a.fits", content.index(b"XTENSION", 9000) + 100)
     assert same(read(tmp_path / "a.fits", 2)[0], image)
@@ -176,16 +176,16 @@ def test_damaged_tiles_are_an_error_or_the_same_at_each_read(tmp_path, fits, met
         for place in rng.integers(first + 48 if k % 2 else first, len(content.rstrip(b"\0")), 3):
             spoilt[place] = rng.integers(256)
         path.write_bytes(spoilt)
-        found = []
+        result = []
         for _ in range(2):
             garbage = [np.full(int(n), 0xA5, np.uint8) for n in rng.integers(100, 40000, 20)]  # what freed memory holds
             del garbage
             try:
-                found.append(read(path, 2)[0].tobytes())
+                result.append(read(path, 2)[0].tobytes())
             except RuntimeError:
-                found.append(None)
-        assert found[0] == found[1]
-        refused += found[0] is None
+                result.append(None)
+        assert result[0] == result[1]
+        refused += result[0] is None
     assert refused or method in ("PLIO_1", "RICE_1")
 
 
@@ -319,8 +319,8 @@ def test_files_compressed_by_gzip(tmp_path, fits):
     packed = gzip.compress(Path(path).read_bytes(), 1)
     assert len(packed) > 1 << 20  # more than is read at first
     (tmp_path / "a.fits.gz").write_bytes(packed)
-    found = read(tmp_path / "a.fits.gz", 2, 1)
-    assert all(same(one, two) for one, two in zip(found, read(path, 2, 1), strict=True))
+    result = read(tmp_path / "a.fits.gz", 2, 1)
+    assert all(same(first, second) for first, second in zip(result, read(path, 2, 1), strict=True))
     for wrong in (packed[:-9], packed[:5000], packed[:200] + b"?" * 50 + packed[250:]):
         (tmp_path / "a.fits.gz").write_bytes(wrong)
         with pytest.raises(
@@ -372,12 +372,12 @@ def test_files_of_one_batch_that_begin_alike(tmp_path, fits):
     cut.write_bytes(Path(paths[0]).read_bytes()[: 2880 * 3])
     paths = [*paths[:3], scaled, *paths[3:], str(cut), paths[0]]
     reader = Fits(files=paths, hdu_indices=[1, 2])
-    found = reader._session.opened()[0].records(range(len(paths)))
+    result = reader._session.opened()[0].records(range(len(paths)))
     for place, path in enumerate(paths):
-        one = Fits(files=path, hdu_indices=[1, 2])
-        alone = one._session.opened()[0].records([0])
+        item = Fits(files=path, hdu_indices=[1, 2])
+        alone = item._session.opened()[0].records([0])
         if alone.faults:
-            assert str(found[place]) == str(alone[0])
+            assert str(result[place]) == str(alone[0])
         else:
-            assert all(same(a, b) for a, b in zip(found[place], alone[0], strict=True))
-    assert list(found.faults) == [6, 9]
+            assert all(same(a, b) for a, b in zip(result[place], alone[0], strict=True))
+    assert list(result.faults) == [6, 9]

@@ -130,9 +130,9 @@ def test_equal_to_the_cpu(tmp_path, kvikio, region, straight, batch):
     files = saved(tmp_path, ARRAYS)
     there, here = Numpy(files=files, device="gpu:1", **region), Numpy(files=files, **region)
     for _ in range(2):
-        for found, expected in zip(values(there, batch), values(here, batch), strict=True):
-            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-            assert (found == expected).all()
+        for result, expected in zip(values(there, batch), values(here, batch), strict=True):
+            assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+            assert (result == expected).all()
     assert there[1][0].device == ndd.Device("gpu:1")
     assert there[1][0].source_info == str(files[1])
     assert all(offset % 4096 == 0 for _, offset, _ in kvikio.reads)
@@ -142,18 +142,18 @@ def test_equal_to_the_cpu(tmp_path, kvikio, region, straight, batch):
 def test_only_the_pages_of_a_region_are_read(tmp_path, kvikio):
     """Rows 10 to 19 of 1,000 bytes: from byte 128 + 40,000 on, which is in the page that begins at 36,864."""
     (path,) = saved(tmp_path, {"a": np.arange(30_000, dtype=np.float32).reshape(30, 1000)})
-    found = Numpy(files=path, roi_start=[10, 0], roi_end=[20, 1000], device="gpu")[0][0]
+    result = Numpy(files=path, roi_start=[10, 0], roi_end=[20, 1000], device="gpu")[0][0]
     assert kvikio.reads == [("a.npy", 36_864, 128 + 40_000 - 36_864 + 40_000)]
-    assert (np.asarray(found.cpu()) == np.arange(10_000, 20_000).reshape(10, 1000)).all()
+    assert (np.asarray(result.cpu()) == np.arange(10_000, 20_000).reshape(10, 1000)).all()
 
 
 @pytest.mark.parametrize("kind", ["?", "i1", "u2", "u4", "u8", "f2", "f8"])
 def test_element_types(tmp_path, kvikio, kind):
     array = np.arange(12).reshape(3, 4).astype(kind)
     (path,) = saved(tmp_path, {"a": array})
-    found = Numpy(files=path, device="gpu")[0][0]
-    assert found.dtype == ndd.dtype(array.dtype)
-    assert (np.asarray(found.cpu()) == array).all()
+    result = Numpy(files=path, device="gpu")[0][0]
+    assert result.dtype == ndd.dtype(array.dtype)
+    assert (np.asarray(result.cpu()) == array).all()
     assert len(kvikio.reads) == 1
 
 
@@ -181,7 +181,7 @@ def test_what_cannot_be_read_harms_only_its_batch(tmp_path, kvikio, monkeypatch,
         kvikio.broken = {"2.npy": moment}
     reader = Numpy(files=files, device="gpu")
     epoch = reader.next_epoch(batch_size=2)
-    found = []
+    result = []
     for batch in range(3):
         if batch == 1 or moment == "short":
             with pytest.raises(
@@ -189,8 +189,8 @@ def test_what_cannot_be_read_harms_only_its_batch(tmp_path, kvikio, monkeypatch,
             ):
                 next(epoch)
         else:
-            found += [int(np.asarray(sample.cpu())[0]) for sample in next(epoch)[0].tensors]
-    assert found == ([] if moment == "short" else [0, 1, 4, 5])
+            result += [int(np.asarray(sample.cpu())[0]) for sample in next(epoch)[0].tensors]
+    assert result == ([] if moment == "short" else [0, 1, 4, 5])
     if moment == "replaced":
         os.close(other)
 
@@ -204,11 +204,11 @@ def test_labels_stay_on_the_cpu_and_with_their_arrays(tmp_path, kvikio, monkeypa
         files=files, labels=[10, 11, 12, 13, 14, 15], device="gpu", on_error="skip", sampler=[5, 2, 3, 0, 1, 4]
     )
     with pytest.warns(UserWarning, match="sample 2"):
-        found = [
+        result = [
             [(int(np.asarray(array.cpu())[0]), label.torch().tolist()) for array, label in zip(*batch, strict=True)]
             for batch in reader.next_epoch(batch_size=3)
         ]
-    assert found == [[(5, [15]), (3, [13])], [(0, [10]), (1, [11]), (4, [14])]]
+    assert result == [[(5, [15]), (3, [13])], [(0, [10]), (1, [11]), (4, [14])]]
     array, label = reader[4]
     assert (str(array.device.device_type), label.device) == ("gpu", ndd.Device("cpu"))
 
@@ -259,9 +259,9 @@ def test_when_it_is_used(tmp_path, kvikio, monkeypatch, wish, available, compati
     if wish is not None:
         monkeypatch.setenv("NDD_GPUDIRECT", wish)
     (path,) = saved(tmp_path, {"a": np.arange(9)})
-    found = Numpy(files=path, device="gpu")[0][0]
-    assert found.device.device_type == "gpu"
-    assert (np.asarray(found.cpu()) == np.arange(9)).all()
+    result = Numpy(files=path, device="gpu")[0][0]
+    assert result.device.device_type == "gpu"
+    assert (np.asarray(result.cpu()) == np.arange(9)).all()
     assert len(kvikio.reads) == straight
 
 

@@ -50,12 +50,12 @@ WAYS = {
 
 def rest(items):
     """Up to the end, or of what has no end the first epoch."""
-    found = []
+    result = []
     for item in items:
-        found.append(labels_of(item))
-        if 6 in np.ravel(found[-1]):
+        result.append(labels_of(item))
+        if 6 in np.ravel(result[-1]):
             break
-    return flat([one if isinstance(one, list) else [one] for one in found])[:7]
+    return flat([single if isinstance(single, list) else [single] for single in result])[:7]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -69,12 +69,12 @@ def test_the_interrupted_batch_comes_next(way, before):
         stroke = interrupted(number)
         with stroke:
             seen.append(epoch.__next__())  # as a `for` loop does; `next(epoch)` is a call of its own
-        given = flat([np.ravel(labels_of(one)).tolist() for one in seen])
+        arguments = flat([np.ravel(labels_of(single)).tolist() for single in seen])
         state = reader.get_state()
-        assert given + [n for n in rest(epoch) if n not in given] == list(range(7)), stroke.place
+        assert arguments + [n for n in rest(epoch) if n not in arguments] == list(range(7)), stroke.place
         again = Memory()
         again.set_state(state)
-        assert given + [n for n in rest(WAYS[way](again)) if n not in given] == list(range(7)), stroke.place
+        assert arguments + [n for n in rest(WAYS[way](again)) if n not in arguments] == list(range(7)), stroke.place
         if stroke.place is None:
             break
         number += step
@@ -93,7 +93,7 @@ def test_a_resumed_epoch_ends_where_it_would_have_ended():
         with stroke:
             seen.append(loop.__next__())
         seen += list(loop)
-        assert [labels_of(one) for one in seen] == [[2, 3], [4, 5], [6]], stroke.place
+        assert [labels_of(single) for single in seen] == [[2, 3], [4, 5], [6]], stroke.place
         number += 5
 
 

@@ -58,11 +58,11 @@ class Loop:
 
     def run(self, saved=None):
         """Batches and random words, to `STEPS`. `saved(count)` is told of each step, once a checkpoint has it."""
-        found = []
+        result = []
         while self.steps.count < STEPS:
             for batch in self.reader.next_epoch(2, last_batch=self.last):
                 self.steps.count += 1
-                found.append((numbers(self.name, batch), self.rng()))
+                result.append((numbers(self.name, batch), self.rng()))
                 if saved:
                     self.checkpoint.collect()
                     self.checkpoint.save(self.pattern)
@@ -70,7 +70,7 @@ class Loop:
                 if self.steps.count == STEPS:
                     break
         self.reader.close()
-        return found
+        return result
 
 
 def dies(seconds):
@@ -90,23 +90,23 @@ def test_killed_loops_go_on(tmp_path):
     ]
     pick.shuffle(pairs)
     cases = [(*pair, last) for last in ("fill", "partial", "drop") for pair in pairs]
-    made, whole, places = {}, {}, set()
+    result, whole, places = {}, {}, set()
     for kill in range(KILLS):
         name, policy, last = cases[kill % len(cases)]
-        if name not in made:
+        if name not in result:
             (tmp_path / name).mkdir()
-            made[name] = DATASETS[name].make(tmp_path / name, 9)
+            result[name] = DATASETS[name].make(tmp_path / name, 9)
         folder = tmp_path / f"kill{kill}"
-        given = name, made[name], policy, last, folder
+        options = name, result[name], policy, last, folder
         case = name, str(policy), last
         if case not in whole:
-            whole[case] = Loop(*given).start().run()
+            whole[case] = Loop(*options).start().run()
         # A moment after so many steps, so that also a loop that hardly gets a core dies in another place each time.
         steps, moment = pick.randrange(STEPS), pick.random() * 0.01
         child = os.fork()
         if not child:
             try:
-                loop = Loop(*given).start()
+                loop = Loop(*options).start()
                 if not steps:
                     dies(moment)
                 loop.run(saved=lambda count, last=steps, moment=moment: dies(moment) if count == last else None)
@@ -116,7 +116,7 @@ def test_killed_loops_go_on(tmp_path):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
         if not any(folder.glob("*.json")):
             continue  # killed before or in its first save: there is nothing to go on from
-        resumed = Loop(*given).start(load=True)
+        resumed = Loop(*options).start(load=True)
         at = resumed.steps.count
         places.add(at)
         assert resumed.run() == whole[case][at:], (case, at)

@@ -49,17 +49,17 @@ def test_each_sample_exactly_once(numbered, order, batch, left_after):
             if visit == 1:
                 lists(reader.next_epoch(batch, last_batch="partial"), left_after)
             epoch = reader.next_epoch(batch, last_batch="partial")
-            length, found = len(epoch), []
+            length, result = len(epoch), []
             for value in epoch:
-                found.append(labels_of(value))
-                if len(found) == left_after:
+                result.append(labels_of(value))
+                if len(result) == left_after:
                     other = File(files=numbered(size), shard_id=reader._options.shard_id, **options)
                     other.set_state(reader.get_state())
                     rest = lists(other.next_epoch(batch, last_batch="partial"))
-            assert length == len(epoch) == len(found)
+            assert length == len(epoch) == len(result)
             if left_after and length > left_after:
-                assert found[left_after:] == rest
-            seen += found if batch is None else flat(found)
+                assert result[left_after:] == rest
+            seen += result if batch is None else flat(result)
         assert sorted(seen) == list(range(size))
 
 

@@ -50,13 +50,13 @@ def test_the_order_of_each(two, numbered):
 
 
 def test_it_is_a_function_of_seed_and_epoch(two):
-    def made(seed):
+    def result(seed):
         return [epoch_of(reader) for reader in [Mix(list(two), weights=[1, 2], seed=seed)] for _ in range(2)]
 
-    assert made(1) == made(1) != made(2)
+    assert result(1) == result(1) != result(2)
     reader = Mix(list(two), weights=[1, 2], seed=1)
     reader.reset(1)
-    assert epoch_of(reader) == made(1)[1]
+    assert epoch_of(reader) == result(1)[1]
 
 
 def test_resumes_and_shares_out(two):

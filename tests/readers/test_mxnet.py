@@ -36,10 +36,10 @@ def test_records(tmp_path, dali, lines):
     if lines is not None:
         listed = (tmp_path / "a.idx").read_text().splitlines()
         (tmp_path / "a.idx").write_text("\n".join(listed[i] for i in lines))
-    found = samples(ndd, **arguments)
-    assert len(found) == len(set(lines or range(5)))
-    assert found == samples(dali, **arguments)
-    assert found == samples(ndd, path=[Path(arguments["path"])], index_path=[arguments["index_path"].encode()])
+    result = samples(ndd, **arguments)
+    assert len(result) == len(set(lines or range(5)))
+    assert result == samples(dali, **arguments)
+    assert result == samples(ndd, path=[Path(arguments["path"])], index_path=[arguments["index_path"].encode()])
 
 
 @pytest.mark.oracle
@@ -61,9 +61,9 @@ def test_several_files_count_as_one(tmp_path, dali):
 @pytest.mark.skipif(not REAL.exists(), reason="needs real data")
 def test_real_files(dali):
     arguments = {"path": str(REAL / "train.rec"), "index_path": str(REAL / "train.idx")}
-    found = samples(ndd, **arguments)
-    assert len(found) == 40
-    assert found == samples(dali, **arguments)
+    result = samples(ndd, **arguments)
+    assert len(result) == 40
+    assert result == samples(dali, **arguments)
     images = ndd.decoders.image(next(MXNet(**arguments).next_epoch(batch_size=40))[0])
     assert images.batch_size == 40
 
@@ -89,35 +89,35 @@ def test_a_partial_index_reads_no_more_than_it_needs(tmp_path, monkeypatch):
 
 def errors(reader):
     """What each sample of a reader says, None for the good ones."""
-    found, epoch = [], reader.next_epoch()
+    result, epoch = [], reader.next_epoch()
     while True:
         try:
             next(epoch)
-            found.append(None)
+            result.append(None)
         except StopIteration:
-            return found
+            return result
         except RuntimeError as error:
-            found.append(str(error))
+            result.append(str(error))
 
 
 def test_a_record_file_that_was_cut_off(tmp_path):
     arguments = write_recordio(tmp_path, ITEMS)
     os.truncate(arguments["path"], sum(map(len, ITEMS[:4])) + 100)
-    found = errors(MXNet(**arguments))
-    assert found[:4] == [None] * 4
-    assert f"sample 4 ({arguments['path']} record 4)" in found[4]
-    assert "ends too early" in found[4]
+    result = errors(MXNet(**arguments))
+    assert result[:4] == [None] * 4
+    assert f"sample 4 ({arguments['path']} record 4)" in result[4]
+    assert "ends too early" in result[4]
     os.truncate(arguments["path"], sum(map(len, ITEMS[:3])))
-    found = errors(MXNet(**arguments))
-    assert [error is None for error in found] == [True] * 3 + [False] * 2
+    result = errors(MXNet(**arguments))
+    assert [error is None for error in result] == [True] * 3 + [False] * 2
 
 
 def test_the_index_of_another_file(tmp_path):
     arguments = write_recordio(tmp_path, ITEMS)
     write_recordio(tmp_path, [recordio_item(b"other" * 9)] * 5, "b")
-    found = errors(MXNet(path=arguments["path"], index_path=tmp_path / "b.idx"))
-    assert found[0] is None
-    for number, error in enumerate(found[1:], 1):
+    result = errors(MXNet(path=arguments["path"], index_path=tmp_path / "b.idx"))
+    assert result[0] is None
+    for number, error in enumerate(result[1:], 1):
         assert f"readers.MXNet: sample {number} ({arguments['path']} record {number})" in error
         assert "the index of another file?" in error
 
@@ -127,16 +127,16 @@ def test_an_index_that_was_cut_off_at_a_line(tmp_path):
     lines = Path(arguments["index_path"]).read_text().splitlines(keepends=True)
     Path(arguments["index_path"]).write_text("".join(lines[:3]))
     end, size = sum(map(len, ITEMS[:3])), sum(map(len, ITEMS))
-    with pytest.warns(UserWarning, match=f"its last record ends at byte {end}, .*a.rec' at {size}: what lies between"):
+    with pytest.warns(UserWarning, match=f"its last record ends at byte {end}, .*a.rec' at {size}: the bytes between"):
         assert len(MXNet(**arguments)) == 3
 
 
 def test_a_record_without_its_labels(tmp_path):
     short = recordio_part(b"only a few", 0)
     labels = recordio_part(struct.pack("<IfQQ", 9, 0.0, 0, 0) + b"12345678", 0)
-    found = errors(MXNet(**write_recordio(tmp_path, [short, labels])))
-    assert "expected a header of 24 bytes, the record holds 10" in found[0]
-    assert "expected 9 labels, the record holds 32 bytes" in found[1]
+    result = errors(MXNet(**write_recordio(tmp_path, [short, labels])))
+    assert "expected a header of 24 bytes, got a record of 10 bytes" in result[0]
+    assert "expected 9 labels, got a record of 32 bytes" in result[1]
 
 
 @pytest.mark.oracle

@@ -33,9 +33,9 @@ PLAIN = [{"duration": 0.2 * (i + 1) / (1 + i % 2), "text": f"number {i} ü"} for
 
 def values(reader, count):
     epoch = reader.next_epoch()
-    found = [tuple(np.asarray(v) for v in sample) for sample, _ in zip(epoch, range(count), strict=False)]
+    result = [tuple(np.asarray(v) for v in sample) for sample, _ in zip(epoch, range(count), strict=False)]
     getattr(reader, "reset", lambda: None)()
-    return found
+    return result
 
 
 def compare(dali, count, tolerance=4e-6, **arguments):
@@ -65,18 +65,18 @@ def test_a_type_as_pipelines_name_it(dali, speech):
     """`types.INT16` and what else names an element type; in a pipeline as in DALI's."""
     import nvidia.dali
 
-    path, found = manifest(speech, *PLAIN, name="named.json"), []
+    path, result = manifest(speech, *PLAIN, name="named.json"), []
     for library, functions in ((nvidia.dali, nvidia.dali.fn), (ndd, ndd.fn)):
 
         @library.pipeline_def(batch_size=3, num_threads=1, device_id=None)
         def body(library=library, functions=functions):
-            given = {"manifest_filepaths": [path], "dtype": library.types.INT16, "downmix": False}
-            return functions.readers.nemo_asr(**given, read_sample_rate=False, read_text=False)
+            options = {"manifest_filepaths": [path], "dtype": library.types.INT16, "downmix": False}
+            return functions.readers.nemo_asr(**options, read_sample_rate=False, read_text=False)
 
         pipe = body()
         pipe.build()
-        found.append([np.array(sample) for sample in pipe.run()[0]])
-    for theirs, ours in zip(*found, strict=True):
+        result.append([np.array(sample) for sample in pipe.run()[0]])
+    for theirs, ours in zip(*result, strict=True):
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
         np.testing.assert_allclose(ours.astype(int), theirs, atol=1)
     for named in ("i16", np.int16, ndd.int16):
@@ -95,10 +95,10 @@ def test_parts(dali, speech):
 
 def test_channels_stay_apart(dali, speech):
     """Also of files with one, so that a batch may hold both."""
-    given = {"manifest_filepaths": manifest(speech, *PLAIN), "downmix": False, "read_text": False}
-    reader = ndd.readers.NemoAsr(**given)
+    options = {"manifest_filepaths": manifest(speech, *PLAIN), "downmix": False, "read_text": False}
+    reader = ndd.readers.NemoAsr(**options)
     assert [v[0].shape for v in values(reader, 5)] == [(1600, 1), (3200, 2), (4800, 1), (6400, 2), (8000, 1)]
-    compare(dali, 5, **given)
+    compare(dali, 5, **options)
 
 
 def test_lines_that_cannot_be_read_are_left_out(speech):
@@ -161,9 +161,9 @@ def test_an_element_type_may_be_anything_that_means_it(speech, dtype):
     def pipeline():
         return ndd.fn.readers.nemo_asr(manifest_filepaths=[path], dtype=dtype, read_text=False, read_sample_rate=False)
 
-    (found,) = pipeline().run()
+    (result,) = pipeline().run()
     expected, _ = soundfile.read(speech / "0.wav", dtype="int16")
-    np.testing.assert_array_equal(np.array(found.at(0)), expected)
+    np.testing.assert_array_equal(np.array(result.at(0)), expected)
 
 
 def test_an_element_type_that_is_none(speech):

@@ -73,18 +73,18 @@ class Model:
         visit, offset, least = self.visit, self.offset, size if last == "drop" else 1
         if not goes_on or len(self.content(visit)[offset:]) < least:
             visit, offset = visit + bool(offset), 0
-        items, found = self.content(visit), []
+        items, result = self.content(visit), []
         padding = len(self.content(visit, padded=True)) - len(items)
         while len(items) - offset >= least:
             batch = items[offset : offset + size]
             offset += len(batch)
             left = len(items) - offset
             place = (visit, offset, visit, left + padding) if left >= least else (visit + 1, 0, visit + 1, None)
-            found.append((batch, place))
-        return found or None
+            result.append((batch, place))
+        return result or None
 
     def _stream(self, size, owed):
-        found, visit, offset = [], self.visit, self.offset
+        result, visit, offset = [], self.visit, self.offset
         while owed > 0:
             batch = []
             while len(batch) < size:
@@ -97,8 +97,8 @@ class Model:
                 part += part[-1:] * (wanted - len(part)) * self.pads
                 batch, offset = batch + part, offset + len(part)
             owed -= size
-            found.append((batch, (visit, offset, self.epoch + (owed <= 0), owed if owed > 0 else None)))
-        return found
+            result.append((batch, (visit, offset, self.epoch + (owed <= 0), owed if owed > 0 else None)))
+        return result
 
     def take(self, plan, count):
         """So many batches of a plan were given."""
@@ -115,46 +115,46 @@ ORDERS = [
 
 
 def arguments(pick):
-    given = dict(pick.choice(ORDERS))
-    if not given and pick.random() < 0.3:
-        given = {"sampler": lambda epoch: [(3 * i + epoch) % 5 for i in range(5)]}
+    options = dict(pick.choice(ORDERS))
+    if not options and pick.random() < 0.3:
+        options = {"sampler": lambda epoch: [(3 * i + epoch) % 5 for i in range(5)]}
     if pick.random() < 0.5:
-        given["num_shards"] = pick.randint(2, 3)
-        given["shard_id"] = pick.randrange(given["num_shards"])
-        given["stick_to_shard"] = pick.random() < 0.4 and "shuffle_after_epoch" not in given
-    given["pad_last_batch"] = pick.random() < 0.3
-    return given
+        options["num_shards"] = pick.randint(2, 3)
+        options["shard_id"] = pick.randrange(options["num_shards"])
+        options["stick_to_shard"] = pick.random() < 0.4 and "shuffle_after_epoch" not in options
+    options["pad_last_batch"] = pick.random() < 0.3
+    return options
 
 
 @pytest.mark.parametrize("seed", range(120))
 def test_programs(numbered, seed):
     """Epochs that are finished or left, of any ending and size; states saved anywhere and taken up by another reader."""
     pick = random.Random(seed)
-    size, given = pick.randint(5, 13), arguments(pick)
+    size, options = pick.randint(5, 13), arguments(pick)
 
-    def made():
-        return Memory(size=size, **given) if seed % 2 else File(files=numbered(size), **given)
+    def output():
+        return Memory(size=size, **options) if seed % 2 else File(files=numbered(size), **options)
 
-    reader, other = made(), made()
+    reader, other = output(), output()
     model = Model(other._session.opened()[1])
     batch = pick.choice([None, 1, 2, 3, 4, 7])
     for _ in range(12):
         last = pick.choice(ENDINGS)
         if pick.random() < 0.5:
-            reader, state = made(), str(reader.get_state())
+            reader, state = output(), str(reader.get_state())
             reader.set_state(state)
             assert str(reader.get_state()) == state
             model.restored, batch = True, pick.choice([None, 1, 2, 3, 4, 7])
         plan, epoch = model.plan(batch or 1, last), reader.next_epoch(batch, last_batch=last)
         if plan is None:
-            with pytest.raises(ValueError, match="so that none would be given"):
+            with pytest.raises(ValueError, match="so it has no batch"):
                 next(epoch)
             continue
-        assert len(epoch) == len(plan), (last, batch, given)
+        assert len(epoch) == len(plan), (last, batch, options)
         stop = pick.choice([len(plan), pick.randint(0, len(plan))])
         loop = iter(epoch)
-        found = [np.ravel(labels_of(next(loop))).tolist() for _ in range(stop)]
-        assert found == [labels for labels, _ in plan[:stop]], (last, batch, given)
+        result = [np.ravel(labels_of(next(loop))).tolist() for _ in range(stop)]
+        assert result == [labels for labels, _ in plan[:stop]], (last, batch, options)
         if stop:
             model.take(plan, stop)
         if stop == len(plan):
@@ -174,11 +174,11 @@ def test_an_interrupted_epoch_goes_on(numbered, saved, last, before, after, size
     second = File(files=numbered(size), shuffle="global")
     second.set_state(first.get_state())
     rest = flat([np.ravel(labels_of(value)).tolist() for value in second.next_epoch(after, last_batch=last)])
-    found = flat(seen) + rest
-    assert len(set(found[:size])) == len(found[:size])
+    result = flat(seen) + rest
+    assert len(set(result[:size])) == len(result[:size])
     over = -(size - len(flat(seen))) % (after or 1)
     missing = (size - len(flat(seen))) % (after or 1)
-    assert len(found) == size + {"fill": over, "partial": 0, "drop": -missing}[last]
+    assert len(result) == size + {"fill": over, "partial": 0, "drop": -missing}[last]
     whole = [np.ravel(labels_of(value)).tolist() for value in second.next_epoch(after, last_batch="partial")]
     assert sorted(flat(whole)) == list(range(size))
 
@@ -192,7 +192,7 @@ def test_two_epochs_of_one_reader(numbered, seed):
     endings = [pick.choice(ENDINGS) for _ in range(3)]
     epochs = [reader.next_epoch(2, last_batch=last) for last in endings]
     loops = [iter(epoch) if pick.random() < 0.5 else epoch for epoch in epochs]
-    given, refused, over, errors = [], set(), set(), []
+    options, refused, over, errors = [], set(), set(), []
     turns = [pick.randrange(3) for _ in range(15)] + [i for i in range(3) for _ in range(7)]
     for i in turns:
         try:
@@ -205,15 +205,15 @@ def test_two_epochs_of_one_reader(numbered, seed):
             over.add(i)
         else:
             assert i not in refused | over
-            given.append((i, labels_of(value)))
+            options.append((i, labels_of(value)))
     assert not refused & over
     assert all("another one began anew" in text for text in errors)
     if endings == ["fill"] * 3:
         assert not refused
-        labels = flat([labels for _, labels in given])
+        labels = flat([labels for _, labels in options])
         assert labels == stream[: len(labels)]
     for i in over:
-        labels = flat([labels for j, labels in given if i == j])
+        labels = flat([labels for j, labels in options if i == j])
         assert len(labels) == {"fill": 10, "partial": 9, "drop": 8}[endings[i]]
         if endings[i] != "fill":
             assert len({*labels}) == len(labels)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import selection
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import ndd
@@ -41,9 +42,9 @@ def test_types_versions_orders_and_shapes(tmp_path, kind, order):
         array = rng.integers(0, 100, shape).astype(np.dtype(kind).newbyteorder(order))
         expected.append(array.astype(kind))
         files.append(write(tmp_path / f"{len(files)}.npy", np.array(array, order=layout), version))
-    found = read(ndd, files=files)
-    assert all(same(one, two) for one, two in zip(found, expected, strict=True))
-    assert all(one.flags.c_contiguous for one in found)
+    result = read(ndd, files=files)
+    assert all(same(first, second) for first, second in zip(result, expected, strict=True))
+    assert all(first.flags.c_contiguous for first in result)
 
 
 @pytest.mark.oracle
@@ -54,21 +55,21 @@ def test_real_files(dali):
             with pytest.raises(RuntimeError, match=r"sample 0 \(.*broken_truncated.npy\): .*expected \d+ bytes"):
                 read(ndd, files=str(path))
             continue
-        (found,) = read(ndd, files=str(path))
+        (result,) = read(ndd, files=str(path))
         expected = np.load(path)
-        assert same(found, expected.astype(expected.dtype.newbyteorder("=")))
+        assert same(result, expected.astype(expected.dtype.newbyteorder("=")))
         if not path.name.startswith(("big", "c_float32_v3")):
-            assert same(found, read(dali, files=str(path))[0])
+            assert same(result, read(dali, files=str(path))[0])
 
 
 @st.composite
 def regions(draw):
     shape = tuple(draw(st.lists(st.integers(0, 9), min_size=1, max_size=4)))
-    found = {}
+    result = {}
     count = len(shape)
     if draw(st.booleans()):
         axes = draw(st.permutations(range(count)))[: draw(st.integers(1, count))]
-        found["roi_axes"] = [axis - count * draw(st.booleans()) for axis in axes]
+        result["roi_axes"] = [axis - count * draw(st.booleans()) for axis in axes]
         count = len(axes)
     whole = draw(st.sampled_from(["inside", "inside", "outside"]))
     numbers = {"inside": st.integers(0, 6), "outside": st.integers(-4, 12)}[whole]
@@ -82,14 +83,14 @@ def regions(draw):
     start = draw(st.sampled_from([None, "roi_start", "rel_roi_start"]))
     end = draw(st.sampled_from([None, "roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape"]))
     for name in filter(None, (start, end)):
-        found[name] = several(parts if name.startswith("rel") else numbers)
-    found["out_of_bounds_policy"] = draw(st.sampled_from(["error", "pad", "pad", "trim_to_shape"]))
-    found["fill_value"] = draw(st.sampled_from([0, 7.6, -5, 300, 1.5]))
-    return shape, draw(st.sampled_from(["u1", "i4", "f4"])), draw(st.sampled_from("CF")), found
+        result[name] = several(parts if name.startswith("rel") else numbers)
+    result["out_of_bounds_policy"] = draw(st.sampled_from(["error", "pad", "pad", "trim_to_shape"]))
+    result["fill_value"] = draw(st.sampled_from([0, 7.6, -5, 300, 1.5]))
+    return shape, draw(st.sampled_from(["u1", "i4", "f4"])), draw(st.sampled_from("CF")), result
 
 
 @pytest.mark.oracle
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=300 if selection.everything else 100, suppress_health_check=list(HealthCheck))
 @given(case=regions())
 def test_regions(tmp_path_factory, dali, case):
     shape, kind, order, given_ = case
@@ -210,16 +211,16 @@ def test_regions_of_large_arrays_read_only_what_they_span(tmp_path, order, monke
 
     monkeypatch.setattr(npy_file.OpenFiles, "read", noting)
     region = {"roi_start": [50, 0, 0], "roi_shape": [2, 20, 100]} if order == "C" else {"roi_axes": 2, "roi_start": 98}
-    found = np.asarray(Numpy(files=path, **region)[0][0])
-    assert same(found, array[50:52] if order == "C" else np.ascontiguousarray(array[:, :, 98:]))
-    assert sum(read_bytes) == 256 + found.nbytes
+    result = np.asarray(Numpy(files=path, **region)[0][0])
+    assert same(result, array[50:52] if order == "C" else np.ascontiguousarray(array[:, :, 98:]))
+    assert sum(read_bytes) == 256 + result.nbytes
 
 
 def test_values_of_ndd_and_numpy_as_arguments(tmp_path):
     path = write(tmp_path / "a.npy", np.arange(24).reshape(4, 6))
     for start in ([1, 2], (1, 2), np.array([1, 2]), ndd.tensor([1, 2])):
-        (found,) = read(ndd, files=[path], roi_start=start, roi_shape=ndd.tensor(2), roi_axes=np.array([0, -1]))
-        assert found.tolist() == [[8, 9], [14, 15]]
+        (result,) = read(ndd, files=[path], roi_start=start, roi_shape=ndd.tensor(2), roi_axes=np.array([0, -1]))
+        assert result.tolist() == [[8, 9], [14, 15]]
 
 
 @pytest.mark.oracle

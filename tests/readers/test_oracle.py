@@ -17,9 +17,9 @@ def test_uneven_shards_of_shuffle_after_epoch(numbered, dali):
     given_ = {"shuffle_after_epoch": True, "num_shards": 3}
     ours = ndd.readers.File(files=numbered(10), **given_)
     theirs = dali.readers.File(files=numbered(10), **given_)
-    one = flat([epoch_of(ours) for _ in range(5)])
-    two = flat([epoch_of(theirs) for _ in range(4)])
-    assert one[:12] == two[:12]
+    first = flat([epoch_of(ours) for _ in range(5)])
+    second = flat([epoch_of(theirs) for _ in range(4)])
+    assert first[:12] == second[:12]
     assert [len(epoch_of(ours)) for _ in range(3)] == [3, 3, 3]
 
 
@@ -223,7 +223,7 @@ def test_methods(dali):
     import inspect
 
     for method in ("next_epoch", "get_metadata", "get_state", "set_state"):
-        one = inspect.signature(getattr(ndd.readers.File, method)).parameters
-        two = inspect.signature(getattr(dali.readers.File, method)).parameters
-        own = [p for p in one.values() if p.name != "last_batch"]
-        assert [(p.name, p.kind) for p in own] == [(p.name, p.kind) for p in two.values()]
+        first = inspect.signature(getattr(ndd.readers.File, method)).parameters
+        second = inspect.signature(getattr(dali.readers.File, method)).parameters
+        own = [p for p in first.values() if p.name != "last_batch"]
+        assert [(p.name, p.kind) for p in own] == [(p.name, p.kind) for p in second.values()]

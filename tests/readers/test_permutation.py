@@ -88,10 +88,10 @@ def test_minstd_refuses_the_uneven_rest():
 
 
 def test_skip_equals_shuffle():
-    one, two = BufferDraws.seeded(5), BufferDraws.seeded(5)
-    one.shuffle(np.arange(100_003), 1000)
-    two.skip(100_003, 1000)
-    assert one.state == two.state
+    first, second = BufferDraws.seeded(5), BufferDraws.seeded(5)
+    first.shuffle(np.arange(100_003), 1000)
+    second.skip(100_003, 1000)
+    assert first.state == second.state
 
 
 def test_global_order_depends_on_seed_and_epoch():

@@ -97,7 +97,7 @@ def coco(m, data):
 @pytest.mark.parametrize("example", [mxnet, caffe, caffe2, tfrecord, webdataset, coco], ids=lambda f: f.__name__)
 def test_example(example):
     pytest.importorskip("nvidia.dali")
-    data, found = FOLDER.parent, []
+    data, result = FOLDER.parent, []
     for package in ("dali", "ndd"):
         imports = Imports(package)
 
@@ -108,8 +108,8 @@ def test_example(example):
         pipe = body()
         pipe.build()
         runs = [[[np.array(sample) for sample in output] for output in pipe.run()] for _ in range(2)]
-        found.append((pipe.reader_meta("Reader"), runs))
-    (meta, expected), (own_meta, own) = found
+        result.append((pipe.reader_meta("Reader"), runs))
+    (meta, expected), (own_meta, own) = result
     assert own_meta == meta
     for theirs, ours in zip(expected, own, strict=True):
         for column, own_column in zip(theirs, ours, strict=True):

@@ -107,18 +107,14 @@ def test_batches_are_read_while_the_user_works():
 def test_what_was_handed_over_is_not_kept(own_threads):
     store = Slow(32)
     reader = Memory(store=store)
-    gc.freeze()  # what is there already is not looked through again: nine times a second
-    try:
-        for _value in reader.next_epoch(batch_size=4):
-            del _value
-            gc.collect()
-        assert sum(ref() is not None for ref in store.alive) <= 4 * 3
-        reader.reset()
-        wait_until(lambda: not own_threads())
+    for _value in reader.next_epoch(batch_size=4):
+        del _value
         gc.collect()
-        assert not any(ref() is not None for ref in store.alive)
-    finally:
-        gc.unfreeze()
+    assert sum(ref() is not None for ref in store.alive) <= 4 * 3
+    reader.reset()
+    wait_until(lambda: not own_threads())
+    gc.collect()
+    assert not any(ref() is not None for ref in store.alive)
 
 
 def test_an_error_in_a_record_names_it():
@@ -365,7 +361,7 @@ def test_what_a_record_takes_does_not_depend_on_how_a_batch_is_cut(monkeypatch, 
 def test_parts_of_a_batch_have_few_sizes():
     """So that the pool of host memory keeps few blocks: whole batches, halves and quarters."""
     ahead = read_ahead.RecordReadAhead(Slow(8), lambda: None, 4, 2)
-    found = {}
+    result = {}
     for threads in range(1, 7):
         ahead._threads = [threading.current_thread()] * threads
         sizes = set()
@@ -374,8 +370,8 @@ def test_parts_of_a_batch_have_few_sizes():
             parts = ahead._cut(read_ahead._Group([(list(range(240)), sampler.Position())]))
             assert [start for _, start, _ in parts] == list(range(0, 240, 240 // len(parts)))
             sizes.add(len(parts))
-        found[threads] = sizes
-    assert found == {1: {1}, 2: {1, 2}, 3: {1, 2}, 4: {1, 2, 4}, 5: {1, 2, 4}, 6: {1, 2, 4}}
+        result[threads] = sizes
+    assert result == {1: {1}, 2: {1, 2}, 3: {1, 2}, 4: {1, 2, 4}, 5: {1, 2, 4}, 6: {1, 2, 4}}
     ahead.stop()
 
 
@@ -401,9 +397,9 @@ def test_a_store_that_wants_many_records_at_once(monkeypatch, room, together):
             return np.array([next(stream) for _ in range(4)])
 
     ahead = read_ahead.RecordReadAhead(Far(1000), Stream, 4, 2)
-    found = [ahead.next() for _ in range(12)]
-    assert [step.numbers for step in found] == [list(range(k, k + 4)) for k in range(0, 48, 4)]
-    assert [[int(label[0]) for _, label in step.records] for step in found] == [step.numbers for step in found]
+    result = [ahead.next() for _ in range(12)]
+    assert [step.numbers for step in result] == [list(range(k, k + 4)) for k in range(0, 48, 4)]
+    assert [[int(label[0]) for _, label in step.records] for step in result] == [step.numbers for step in result]
     wait_until(lambda: ahead.peek(3) is not None)
     seen = [ahead.peek(k) for k in (3, 1, 2)]
     assert [seen[1], seen[2], seen[0]] == [ahead.next() for _ in range(3)]

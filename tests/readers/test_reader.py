@@ -140,10 +140,10 @@ def test_stopping_at_the_last_sample_is_no_unfinished_epoch(numbered):
 
 def test_two_epochs_share_the_stream(numbered):
     reader = File(files=numbered(10), num_shards=3)
-    one, two = reader.next_epoch(), reader.next_epoch()
-    assert [labels_of(next(e)) for e in (one, two, one, two, one)] == [0, 1, 2, 3, 4]
-    assert next(one, None) is None
-    assert [labels_of(v) for v in two] == [5]
+    first, second = reader.next_epoch(), reader.next_epoch()
+    assert [labels_of(next(e)) for e in (first, second, first, second, first)] == [0, 1, 2, 3, 4]
+    assert next(first, None) is None
+    assert [labels_of(v) for v in second] == [5]
 
 
 @pytest.mark.parametrize("given_", [{}, {"random_shuffle": True, "initial_fill": 3}, {"shuffle": "global"}])
@@ -415,11 +415,11 @@ def test_urls_of_local_files(tmp_path):
     for name in ("a b.jpg", "50%41.jpg", "x.npy"):
         (tmp_path / name).write_bytes(name.encode())
     urls = [f"file://{tmp_path}/{name}" for name in ("a b.jpg", "50%41.jpg")]
-    found = [bytes(np.asarray(data)) for data, _ in File(files=urls).next_epoch()]
-    assert found == [b"a b.jpg", b"50%41.jpg"]
+    result = [bytes(np.asarray(data)) for data, _ in File(files=urls).next_epoch()]
+    assert result == [b"a b.jpg", b"50%41.jpg"]
     quoted = [(tmp_path / name).as_uri() for name in ("a b.jpg", "50%41.jpg")]
     assert quoted[0].endswith("a%20b.jpg")
-    assert [bytes(np.asarray(data)) for data, _ in File(files=quoted).next_epoch()] == found
+    assert [bytes(np.asarray(data)) for data, _ in File(files=quoted).next_epoch()] == result
     assert len(File(file_root=tmp_path.parent.as_uri(), dir_filters=tmp_path.name)) == 2
     np.save(tmp_path / "x.npy", np.arange(3))
     assert ndd.readers.Numpy(files="x.npy", file_root=tmp_path.as_uri())[0][0].torch().tolist() == [0, 1, 2]

@@ -88,12 +88,12 @@ def test_containers_shuffle_in_a_buffer_and_say_so():
 
 
 def test_columns():
-    one = [np.zeros(3, np.int32), np.ones(3, np.int32)]
+    item = [np.zeros(3, np.int32), np.ones(3, np.int32)]
     ragged = [np.zeros(3), np.zeros(4)]
     mixed = [np.zeros(2, np.int32), np.zeros(2, np.int64)]
     large = [np.zeros(100), np.zeros(100)]
     scalars = [np.zeros((), np.int64), np.ones((), np.int64)]
-    turned = Records.of(list(zip(one, ragged, mixed, large, scalars, strict=True))).columns
+    turned = Records.of(list(zip(item, ragged, mixed, large, scalars, strict=True))).columns
     assert [isinstance(column, np.ndarray) for column in turned] == [True, False, False, False, True]
     assert turned[0].tolist() == [[0, 0, 0], [1, 1, 1]]
     assert turned[4].tolist() == [0, 1]
@@ -104,7 +104,7 @@ def _packed(shift=0, faults=None):
     buffer = np.arange(60, dtype=np.int16)
     starts = np.arange(5) * 10 + shift
     shapes = np.stack([np.ones(5, np.int64), np.arange(1, 6)], 1)
-    return Records.found([Packed.of(buffer, starts, shapes), np.arange(5)[:, None]], faults)
+    return Records.from_columns([Packed.of(buffer, starts, shapes), np.arange(5)[:, None]], faults)
 
 
 def _seen(records):
@@ -134,7 +134,7 @@ class Together(Features):
         sizes = np.array(numbers, np.int64)
         text = np.frombuffer(b"abc" * 100, np.uint8)
         images = [self.record(number)[0] for number in numbers]
-        return Records.found([images, sizes.astype(np.float32), Packed.of(text, sizes, sizes)])
+        return Records.from_columns([images, sizes.astype(np.float32), Packed.of(text, sizes, sizes)])
 
 
 def test_a_store_may_give_records_in_one_buffer():
@@ -250,7 +250,7 @@ def test_computing_happens_on_the_users_thread_in_the_given_context():
 
 
 def test_own_arguments_are_given_by_name_and_are_new():
-    with pytest.raises(TypeError, match="by name, after a"):
+    with pytest.raises(TypeError, match="expected keyword-only parameters"):
 
         class Positional(Reader):
             def _open(self, path):
@@ -273,8 +273,8 @@ def test_sources_are_made_when_somebody_asks():
             Counted.asked += 1
             return f"a record {number}"
 
-    found = Sources(Counted(), [4, 0, 2])
-    assert (len(found), Counted.asked) == (3, 0)
-    assert (found[1], found[-1], found[:2]) == ("a record 0", "a record 2", ["a record 4", "a record 0"])
-    assert list(found) == pickle.loads(pickle.dumps(found)) == ["a record 4", "a record 0", "a record 2"]
+    result = Sources(Counted(), [4, 0, 2])
+    assert (len(result), Counted.asked) == (3, 0)
+    assert (result[1], result[-1], result[:2]) == ("a record 0", "a record 2", ["a record 4", "a record 0"])
+    assert list(result) == pickle.loads(pickle.dumps(result)) == ["a record 4", "a record 0", "a record 2"]
     assert Counted.asked == 3

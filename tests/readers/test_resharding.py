@@ -31,16 +31,16 @@ ORDERS = [
 def ranks(numbered, monkeypatch):
     """`ranks(count, **given)`: the readers of all ranks, each made where RANK and WORLD_SIZE say so."""
 
-    def made(count, **given):
+    def result(count, **arguments):
         readers = []
         for rank in range(count):
             monkeypatch.setenv("RANK", str(rank))
             monkeypatch.setenv("WORLD_SIZE", str(count))
-            readers.append(File(files=numbered(23), shard="auto", **given))
+            readers.append(File(files=numbered(23), shard="auto", **arguments))
             len(readers[-1])
         return readers
 
-    return made
+    return result
 
 
 def steps(readers, batch, last="fill"):
@@ -58,12 +58,12 @@ def test_equal_numbers_of_steps(ranks, given_, last):
         readers = ranks(count, **given_)
         for _ in range(2):
             lengths = [len(reader.next_epoch(batch, last_batch=last)) for reader in readers]
-            found = steps(readers, batch, last)
-            assert len({*lengths, *map(len, found)}) == 1, (count, batch, lengths, found)
+            result = steps(readers, batch, last)
+            assert len({*lengths, *map(len, result)}) == 1, (count, batch, lengths, result)
             if last == "partial":
-                every = [label for rank in found for step in rank for label in step]
+                every = [label for rank in result for step in rank for label in step]
                 assert len(set(every)) == len(every) == size
-                assert all(step for rank in found for step in rank)
+                assert all(step for rank in result for step in rank)
 
 
 @pytest.mark.parametrize("given_", ORDERS[:-1], ids=lambda g: " ".join(g) or "stored")
@@ -93,8 +93,8 @@ def test_what_is_left_is_shared_out(ranks, given_):
 def test_fewer_samples_left_than_there_are_ranks(ranks, given_, tells):
     """They come with the next epoch: each rank has something in each step, and all stay in the same epoch."""
 
-    def flat(found):
-        return sorted(itertools.chain(*itertools.chain(*found)))
+    def flat(result):
+        return sorted(itertools.chain(*itertools.chain(*result)))
 
     def changed(readers, count):
         states = [reader.state_dict() for reader in readers]
@@ -126,9 +126,9 @@ def test_batches_that_run_on_into_the_next_epoch(ranks):
     for reader in others:
         reader.load_state_dict([r.state_dict() for r in readers])
     assert len(others[0].next_epoch(1)) == len(others[1].next_epoch(1))
-    given = sorted(label for rank in first for step in rank for label in step)
+    arguments = sorted(label for rank in first for step in rank for label in step)
     rest = [label for rank in steps(others, 1, "partial") for step in rank for label in step]
-    assert sorted([*given, *rest]) == sorted([*range(23), *range(23)])
+    assert sorted([*arguments, *rest]) == sorted([*range(23), *range(23)])
 
 
 def test_a_state_in_the_middle_of_what_was_shared_out(ranks):
@@ -173,7 +173,7 @@ def test_ranks_that_have_not_begun(numbered, begun):
 def test_refused(ranks):
     readers = ranks(3)
     states = [json.loads(str(reader.get_state())) for reader in readers]
-    one = ranks(1)[0]
+    item = ranks(1)[0]
     for wrong, said in (
         (states[:2], "shards 0 to 1 of 2"),
         ([states[0], states[0], states[2]], "each once"),
@@ -183,12 +183,12 @@ def test_refused(ranks):
         ([], "empty list"),
     ):
         with pytest.raises(ValueError, match=said):
-            one.set_state([json.dumps(state) for state in wrong])
+            item.set_state([json.dumps(state) for state in wrong])
     with pytest.raises(TypeError, match="expected what state_dict"):
-        one.load_state_dict(states[1])
+        item.load_state_dict(states[1])
     for before in (5, {}, {"places": []}, {"places": [[0, -1]]}, {"places": [[0, 0]], "before": 3}):
         with pytest.raises(ValueError, match="places of other ranks"):
-            one.set_state(json.dumps({**json.loads(str(one.get_state())), "before": before}))
+            item.set_state(json.dumps({**json.loads(str(item.get_state())), "before": before}))
 
 
 @pytest.mark.parametrize("last", ["fill", "partial", "drop"])
@@ -197,12 +197,12 @@ def test_one_rank_tells_where_all_were(ranks, given_, last):
     """Ranks in step, as DDP keeps them: the state of any of them is that of each other one, after any step."""
 
     def following(states):
-        found = []
+        result = []
         for reader, state in zip(ranks(count, **given_), states, strict=True):
             reader.set_state(state)
             epoch = iter(reader.next_epoch(batch, last_batch=last))
-            found.append([labels_of(v) for v in itertools.islice(epoch, 2)])
-        return found
+            result.append([labels_of(v) for v in itertools.islice(epoch, 2)])
+        return result
 
     for count, batch in ((2, 2), (3, 4)):
         readers = ranks(count, **given_)
@@ -218,11 +218,11 @@ def test_one_rank_tells_where_all_were(ranks, given_, last):
 
 def test_one_rank_tells_what_others_go_on_with(ranks):
     """Two ranks in step, one state of them, three ranks that finish the epoch: no sample twice, none left out."""
-    for one, last in itertools.product((0, 1), ("partial", "fill")):
+    for item, last in itertools.product((0, 1), ("partial", "fill")):
         readers = ranks(2, shuffle="global", seed=8)
         epochs = [iter(reader.next_epoch(3, last_batch=last)) for reader in readers]
         seen = [label for _ in range(2) for epoch in epochs for label in labels_of(next(epoch))]
-        state = readers[one].state_dict()
+        state = readers[item].state_dict()
         others = ranks(3, shuffle="global")
         for reader in others:
             reader.load_state_dict(state)
@@ -267,12 +267,12 @@ def test_an_epoch_that_is_to_end_in_another_way(ranks, given_, last):
         if not json.loads(str(first[0].get_state()))["left"]:
             continue  # at the end of an epoch
         lengths = [len(reader.next_epoch(after, last_batch=last)) for reader in second]
-        found = steps(second, after, last)
-        assert lengths == [*map(len, found)]
+        result = steps(second, after, last)
+        assert lengths == [*map(len, result)]
         if after > 1 or last == "drop":
             assert len({*lengths}) == 1, (count, before, after, taken, lengths)
         if last == "partial":
-            assert seen + Counter(itertools.chain(*itertools.chain(*found))) in streams, (count, before, after, taken)
+            assert seen + Counter(itertools.chain(*itertools.chain(*result))) in streams, (count, before, after, taken)
             assert sum(map(len, itertools.chain(*steps(second, after, last)))) == size
 
 

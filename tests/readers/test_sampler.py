@@ -60,7 +60,7 @@ def test_padded_shards_have_equally_many_batches(size, count, batch):
             order = list(orders(Shards(size, count, index, pad=True)))[which]
             for epoch in epochs(order, batch, 3):
                 lengths.add(len(epoch))
-                assert all(len(one) == batch for one in epoch)
+                assert all(len(item) == batch for item in epoch)
                 given = flat(epoch)
                 share = len(set(given))
                 assert given[share:] == [given[share - 1]] * (len(given) - share)

@@ -56,22 +56,22 @@ def test_which_columns_are_paths(folder):
     whole = [str(folder / "1.jpg"), str(folder / "2.jpg")]
     texts = ["one", "two"]
 
-    def given(columns, **how):
+    def arguments(columns, **how):
         return [
             "file" if isinstance(v, ndd.Tensor) and v.shape == (2,) else "text" if isinstance(v, str) else "other"
             for v in Table(columns, columns=list(columns), **how)[0]
         ]
 
-    assert given({"text": texts, "path": whole}) == ["text", "file"]
-    assert given({"a": whole, "b": whole}) == ["file", "text"]
-    assert given({"a": whole, "b": whole}, files=["a", "b"]) == ["file", "file"]
-    assert given({"a": whole, "b": list(map(Path, whole))}) == ["text", "file"]
-    assert given({"a": texts, "b": [b"123", b"1"]}) == ["text", "other"]
-    assert given({"a": whole, "b": texts}, files=[]) == ["text", "text"]
+    assert arguments({"text": texts, "path": whole}) == ["text", "file"]
+    assert arguments({"a": whole, "b": whole}) == ["file", "text"]
+    assert arguments({"a": whole, "b": whole}, files=["a", "b"]) == ["file", "file"]
+    assert arguments({"a": whole, "b": list(map(Path, whole))}) == ["text", "file"]
+    assert arguments({"a": texts, "b": [b"123", b"1"]}) == ["text", "other"]
+    assert arguments({"a": whole, "b": texts}, files=[]) == ["text", "text"]
     with pytest.raises(RuntimeError, match="No such file"):
-        given({"a": texts})
+        arguments({"a": texts})
     with pytest.raises(RuntimeError, match="expected some of `columns`"):
-        given({"a": texts}, files="b")
+        arguments({"a": texts}, files="b")
 
 
 def test_types_of_values():

@@ -82,27 +82,27 @@ RECORDS = [
 )  # fmt: skip
 def test_records(tmp_path, dali, wanted):
     arguments = write_tfrecord(tmp_path, RECORDS)
-    found = samples(ndd, wanted, **arguments)
-    assert [list(sample) for sample in found] == [list(wanted)] * 3
-    assert found == samples(dali, wanted, **arguments)
-    assert found == samples(ndd, wanted, path=Path(arguments["path"]))
+    result = samples(ndd, wanted, **arguments)
+    assert [list(sample) for sample in result] == [list(wanted)] * 3
+    assert result == samples(dali, wanted, **arguments)
+    assert result == samples(ndd, wanted, path=Path(arguments["path"]))
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("lines", [[2, 0], [1, 1, 2]], ids=str)
 def test_an_index_of_some_and_several_files(tmp_path, dali, lines):
-    one, two = write_tfrecord(tmp_path, RECORDS), write_tfrecord(tmp_path, RECORDS[:1], "b")
-    listed = Path(one["index_path"]).read_text().splitlines()
-    Path(one["index_path"]).write_text("\n".join(listed[i] for i in lines))
-    both = {key: [two[key], one[key], two[key]] for key in one}
+    first, second = write_tfrecord(tmp_path, RECORDS), write_tfrecord(tmp_path, RECORDS[:1], "b")
+    listed = Path(first["index_path"]).read_text().splitlines()
+    Path(first["index_path"]).write_text("\n".join(listed[i] for i in lines))
+    both = {key: [second[key], first[key], second[key]] for key in first}
     wanted = {"s": "F((), STRING, '')"}
-    left_out = pytest.warns(UserWarning, match=f"readers.TFRecord: index '{one['index_path']}': its last record ends")
+    left_out = pytest.warns(UserWarning, match=f"readers.TFRecord: index '{first['index_path']}': its last record ends")
     with contextlib.nullcontext() if len(RECORDS) - 1 in lines else left_out:
-        found = samples(ndd, wanted, **both)
-    assert len(found) == len(lines) + 2
-    assert found == samples(dali, wanted, **both)
+        result = samples(ndd, wanted, **both)
+    assert len(result) == len(lines) + 2
+    assert result == samples(dali, wanted, **both)
     reader = TFRecord(features=features_of(tfrec, wanted), **both)
-    assert reader[2]["s"].source_info == f"{one['path']} record 1"
+    assert reader[2]["s"].source_info == f"{first['path']} record 1"
 
 
 @pytest.mark.oracle
@@ -110,9 +110,9 @@ def test_an_index_of_some_and_several_files(tmp_path, dali, lines):
 def test_real_files(dali):
     paths = sorted(str(path) for path in REAL.glob("train-*-of-00002"))
     wanted = {"image/encoded": "F((), STRING, '')", "image/class/label": "F([1], INT, -1)"}
-    found = samples(ndd, wanted, path=paths)
-    assert len(found) == 40
-    assert found == samples(dali, wanted, path=paths, index_path=[f"{path}.idx" for path in paths])
+    result = samples(ndd, wanted, path=paths)
+    assert len(result) == 40
+    assert result == samples(dali, wanted, path=paths, index_path=[f"{path}.idx" for path in paths])
     boxes = {f"image/object/bbox/{side}": "V(FLOAT, 0.0)" for side in ("xmin", "ymin", "xmax", "ymax")}
     path = str(REAL / "coco_boxes.tfrecord")
     assert samples(ndd, boxes, path=path) == samples(dali, boxes, path=path, index_path=f"{path}.idx")
@@ -154,8 +154,8 @@ def test_only_the_last_type_of_a_list_counts(tmp_path, dali, kind, between):
     wanted = {"v": {INT: "V(INT, 0)", FLOAT: "V(FLOAT, 0.0)", STRING: "F((), STRING, '')"}[kind]}
     arguments = write_tfrecord(tmp_path, records[:1])
     assert samples(ndd, wanted, **arguments) == samples(dali, wanted, **arguments)
-    found = errors(wanted, **write_tfrecord(tmp_path, records))
-    assert all(text is None or "expected values of" in text for text in found)
+    result = errors(wanted, **write_tfrecord(tmp_path, records))
+    assert all(text is None or "expected values of" in text for text in result)
 
 
 @pytest.mark.parametrize("kind", [INT, FLOAT])
@@ -176,17 +176,17 @@ def test_values_are_written_as_far_as_they_have_room(kind):
 def errors(wanted, **arguments):
     """What each sample says, None for the good ones."""
     reader = TFRecord(features=features_of(tfrec, wanted), **arguments)
-    found: list[str | None] = []
+    result: list[str | None] = []
     assert len(reader)  # what is wrong with a file as a whole is raised here
     epoch = reader.next_epoch()
     while True:
         try:
             next(epoch)
-            found.append(None)
+            result.append(None)
         except StopIteration:
-            return found
+            return result
         except RuntimeError as error:
-            found.append(str(error))
+            result.append(str(error))
 
 
 ONE = {"one": "V(INT, 0)"}
@@ -210,10 +210,10 @@ GOOD = example(("one", int64_list(3)))
 def test_a_record_that_does_not_fit_harms_no_other(tmp_path, wanted, record, text):
     other = RECORDS[0] if wanted is ONE else b""
     arguments = write_tfrecord(tmp_path, [other, record, other])
-    found = errors(wanted, **arguments)
-    assert found[0] is found[2] is None
-    assert found[1].startswith(f"readers.TFRecord: sample 1 ({arguments['path']} record 1): ")
-    assert re.search(text, found[1])
+    result = errors(wanted, **arguments)
+    assert result[0] is result[2] is None
+    assert result[1].startswith(f"readers.TFRecord: sample 1 ({arguments['path']} record 1): ")
+    assert re.search(text, result[1])
 
 
 def test_broken_files(tmp_path):
@@ -225,17 +225,17 @@ def test_broken_files(tmp_path):
     damaged = bytearray(whole)
     damaged[size + 12] = 0xFF
     Path(arguments["path"]).write_bytes(damaged)
-    found = errors(ONE, **arguments)
-    assert "got something else with a wrong CRC (0x" in found[1]
-    assert found[0] is found[2] is found[3] is None
+    result = errors(ONE, **arguments)
+    assert "got something else with a wrong CRC (0x" in result[1]
+    assert result[0] is result[2] is result[3] is None
     with pytest.raises(RuntimeError, match=r"record 1\): .*wrong CRC"):  # the file changed under an open reader
         reader.fetch([0, 1])
 
     os.truncate(arguments["path"], 2 * size + 20)
-    found = errors(ONE, **arguments)
-    assert found[0] is None
+    result = errors(ONE, **arguments)
+    assert result[0] is None
     assert all(
-        f"sample {n} ({arguments['path']} record {n})" in found[n] and "ends too early" in found[n] for n in (2, 3)
+        f"sample {n} ({arguments['path']} record {n})" in result[n] and "ends too early" in result[n] for n in (2, 3)
     )
     with pytest.raises(RuntimeError, match=rf"record 2: expected a record of bytes {2 * size} to .*: it is cut off"):
         errors(ONE, path=arguments["path"])
@@ -254,9 +254,9 @@ def test_broken_files(tmp_path):
 
     Path(arguments["path"]).write_bytes(whole)
     other = write_tfrecord(tmp_path, [example(("one", int64_list(3, 4)))] * 3, "b")
-    found = errors(ONE, path=arguments["path"], index_path=other["index_path"])
-    assert found[0] is None  # the first record begins where the other's does, and its length has a right CRC
-    assert all("or the index that of another file?" in text for text in found[1:])
+    result = errors(ONE, path=arguments["path"], index_path=other["index_path"])
+    assert result[0] is None  # the first record begins where the other's does, and its length has a right CRC
+    assert all("or the index that of another file?" in text for text in result[1:])
 
 
 PACKERS = {
@@ -312,9 +312,9 @@ def test_a_compressed_file_is_read_in_any_order(tmp_path, monkeypatch):
     order = np.random.default_rng(1).integers(0, 300, 200).tolist()
 
     def right(numbers):
-        found = reader.fetch(numbers)
-        assert np.asarray(found["n"].torch()).ravel().tolist() == numbers
-        assert [bytes(np.asarray(text)) for text in found["text"].tensors] == [texts[n] for n in numbers]
+        result = reader.fetch(numbers)
+        assert np.asarray(result["n"].torch()).ravel().tolist() == numbers
+        assert [bytes(np.asarray(text)) for text in result["text"].tensors] == [texts[n] for n in numbers]
 
     for start in range(0, 200, 10):
         right(order[start : start + 10])
@@ -338,9 +338,9 @@ def test_broken_compressed_files(tmp_path):
     Path(path).write_bytes(whole[:-1000])
     with pytest.raises(RuntimeError, match="The compressed file ends too early"):
         errors(wanted, path=path)
-    found = errors(wanted, path=path, index_path=plain["index_path"])
-    assert found[0] is None
-    assert "The compressed file ends too early" in found[-1]
+    result = errors(wanted, path=path, index_path=plain["index_path"])
+    assert result[0] is None
+    assert "The compressed file ends too early" in result[-1]
     for place in (40, len(whole) // 2, len(whole) - 5):
         Path(path).write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
         with pytest.raises(RuntimeError, match=r"The compressed file is damaged|wrong CRC of its length|it is cut off"):
@@ -353,9 +353,9 @@ def test_broken_compressed_files(tmp_path):
         errors(wanted, path=path)
     Path(path).write_bytes(whole)
     Path(plain["index_path"]).write_text(f"0 {10**17}\n{10**17} 20\n")
-    found = errors(wanted, path=path, index_path=plain["index_path"])
-    assert "larger than any can be" in found[0]
-    assert "The content ends too early" in found[1]
+    result = errors(wanted, path=path, index_path=plain["index_path"])
+    assert "larger than any can be" in result[0]
+    assert "The content ends too early" in result[1]
 
 
 def test_what_unpacks_to_very_much_is_refused(tmp_path, monkeypatch):

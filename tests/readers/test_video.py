@@ -47,25 +47,25 @@ def test_sequences(folder, how, expected):
     reader = ndd.readers.Video(
         filenames=str(folder / "cat" / "a.mp4"), enable_frame_num="sequence", enable_timestamps=True, **how
     )
-    found = epoch(reader)
-    assert [numbers_of(frames) for frames, _, _ in found] == expected
-    assert [numbers.tolist() for _, numbers, _ in found] == expected
-    np.testing.assert_allclose([times for _, _, times in found], np.array(expected) / 10)
+    result = epoch(reader)
+    assert [numbers_of(frames) for frames, _, _ in result] == expected
+    assert [numbers.tolist() for _, numbers, _ in result] == expected
+    np.testing.assert_allclose([times for _, _, times in result], np.array(expected) / 10)
 
 
 def test_a_call_gives_the_only_output_alone(folder):
     reader = ndd.readers.Video(filenames=str(folder / "cat" / "a.mp4"), sequence_length=4)
     assert numbers_of(reader()) == [0, 1, 2, 3]
     reader = Sequences(filenames=str(folder / "cat" / "a.mp4"), sequence_length=4)
-    assert [numbers_of(one) for one in reader(batch_size=2).tensors] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert [numbers_of(item) for item in reader(batch_size=2).tensors] == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 def test_folders_are_labels_and_what_is_no_video_is_left_out(folder):
     (folder / "dog" / "notes.txt").write_text("no video")
     reader = ndd.readers.Video(file_root=folder, sequence_length=9)
-    with pytest.warns(UserWarning, match=r"1 files are left out.*notes.txt"):
-        found = epoch(reader)
-    assert [(numbers_of(f)[0], label.tolist()) for f, label in found] == [
+    with pytest.warns(UserWarning, match=r"1 files are skipped.*notes.txt"):
+        result = epoch(reader)
+    assert [(numbers_of(f)[0], label.tolist()) for f, label in result] == [
         (0, [0]), (9, [0]), (0, [0]), (0, [1]), (9, [1]), (0, [1]),
     ]  # fmt: skip
     (folder / "dog" / "notes.txt").unlink()
@@ -101,10 +101,10 @@ def test_padded_sequences(folder):
 def test_a_list_names_parts_of_videos(folder, tmp_path, line, how, expected):
     listed = tmp_path / "list.txt"
     listed.write_text(f"{folder / 'cat' / 'a.mp4'} 7 {line}\n\n")
-    found = epoch(ndd.readers.Video(file_list=listed, sequence_length=1, enable_frame_num="scalar", **how))
-    numbers = [int(first[0]) for _, _, first in found]
+    result = epoch(ndd.readers.Video(file_list=listed, sequence_length=1, enable_frame_num="scalar", **how))
+    numbers = [int(first[0]) for _, _, first in result]
     assert numbers == list(range(expected[0], expected[1] + 1))
-    assert all(label.tolist() == [7] for _, label, _ in found)
+    assert all(label.tolist() == [7] for _, label, _ in result)
 
 
 def test_a_reader_of_nothing_ends_in_silence(monkeypatch):
@@ -120,9 +120,9 @@ def test_parts_of_a_video_with_a_variable_frame_rate_go_by_time(tmp_path):
     path = tmp_path / "variable.mkv"
     path.write_bytes(timed(numbered(8), [0, 40, 80, 500, 540, 2000, 2040, 2080]).tobytes())
     (tmp_path / "list.txt").write_text("variable.mkv 0 0.5 2.04\n")
-    found = epoch(Sequences(file_list=tmp_path / "list.txt", sequence_length=1, enable_timestamps=True))
-    assert [numbers_of(frames)[0] for frames, _, _ in found] == [3, 4, 5]
-    assert [round(float(times[0]), 3) for _, _, times in found] == [0.5, 0.54, 2.0]
+    result = epoch(Sequences(file_list=tmp_path / "list.txt", sequence_length=1, enable_timestamps=True))
+    assert [numbers_of(frames)[0] for frames, _, _ in result] == [3, 4, 5]
+    assert [round(float(times[0]), 3) for _, _, times in result] == [0.5, 0.54, 2.0]
 
 
 @pytest.mark.oracle
@@ -192,8 +192,8 @@ def test_resized_sequences_are_those_of_resize(folder):
     resized = next(ndd.readers.VideoResize(filenames=path, sequence_length=3, **how).next_epoch(batch_size=2))[0]
     expected = ndd.resize(frames, **how)
     assert [s.shape for s in resized] == [(3, 20, 30, 3)] * 2
-    for one, two in zip(resized.tensors, expected.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(one), np.asarray(two))
+    for first, second in zip(resized.tensors, expected.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(first), np.asarray(second))
 
 
 @pytest.mark.oracle
@@ -225,8 +225,8 @@ def test_against_dali(dali, how, tmp_path):
     sides = [kind.experimental.readers.Video(**how) for kind in (ndd, dali)]
     assert sides[0].get_metadata() == sides[1].get_metadata()
     for _, *batches in zip(range(3), *(side.next_epoch(batch_size=1) for side in sides), strict=False):
-        for one, two in zip(*batches, strict=True):
-            ours, theirs = (np.asarray(side.tensors[0]) for side in (one, two))
+        for first, second in zip(*batches, strict=True):
+            ours, theirs = (np.asarray(side.tensors[0]) for side in (first, second))
             assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
             assert np.abs(ours.astype(float) - theirs).max() <= (1 if ours.ndim == 4 else 1e-9)
 
@@ -351,8 +351,8 @@ def test_overlapping_sequences_decode_each_frame_once(folder, monkeypatch):
     plain = _video_file.write_rgb
     monkeypatch.setattr(_video_file, "write_rgb", lambda frame, *rest: (written.append(frame.pts), plain(frame, *rest)))
     reader = ndd.readers.Video(filenames=str(folder / "cat" / "a.mp4"), sequence_length=8, step=2)
-    found = reader.fetch(list(range(7)))[0]
-    assert numbers_of(found.tensors[6]) == list(range(12, 20))
+    result = reader.fetch(list(range(7)))[0]
+    assert numbers_of(result.tensors[6]) == list(range(12, 20))
     assert len(written) == len(set(written)) == 20
 
 
@@ -389,9 +389,9 @@ def test_on_a_gpu_as_on_the_cpu(folder, emulated_gpu, monkeypatch, kind, how):
         kind(filenames=files, enable_frame_num="sequence", labels=[3, 4], device=d, **how) for d in ("cpu", "gpu")
     )
     most = 1 / 255 if how.get("normalized") else 1
-    for one, two in zip(here.next_epoch(batch_size=3), there.next_epoch(batch_size=3), strict=True):
-        assert two[0].device.device_type == "gpu"
-        for ours, theirs in zip(one, two, strict=True):
+    for first, second in zip(here.next_epoch(batch_size=3), there.next_epoch(batch_size=3), strict=True):
+        assert second[0].device.device_type == "gpu"
+        for ours, theirs in zip(first, second, strict=True):
             for a, b in zip(ours.tensors, theirs.cpu().tensors, strict=True):
                 np.testing.assert_allclose(np.asarray(a).astype(float), np.asarray(b).astype(float), atol=most * 1.01)
     there.close()
@@ -406,7 +406,7 @@ def test_a_batch_that_is_decoded_after_close_leaves_nothing_open(folder, emulate
     with ndd.EvalMode.deferred:
         (late,) = reader.fetch([1, 3])
         reader.close()
-        assert [numbers_of(one)[0] for one in late.cpu().tensors] == [4, 12]
+        assert [numbers_of(item)[0] for item in late.cpu().tensors] == [4, 12]
         assert engine is None or engine.open == 0
         assert numbers_of(reader.fetch([2])[0].cpu().tensors[0]) == [8, 9, 10, 11], "it can be used again"
         assert engine is None or engine.open == 1
@@ -446,7 +446,7 @@ def test_many_threads_lose_no_good_frame_beside_damage(folder, tmp_path, monkeyp
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
     reader = ndd.readers.Video(filenames=damaged_file(tmp_path / "bad.mp4"), sequence_length=5, on_error="skip")
     with pytest.warns(UserWarning, match="frame 5 of 20"):
-        assert [numbers_of(one)[0] for (one,) in reader.next_epoch()] == [0, 15]
+        assert [numbers_of(item)[0] for (item,) in reader.next_epoch()] == [0, 15]
 
 
 def test_a_reader_that_nobody_has_keeps_no_decoder(folder, emulated_gpu, monkeypatch):
@@ -457,7 +457,7 @@ def test_a_reader_that_nobody_has_keeps_no_decoder(folder, emulated_gpu, monkeyp
     gc.disable()
     try:
         del reader, epoch
-        assert [numbers_of(one) for batch in kept for one in batch.cpu().tensors] == [[0, 1], [2, 3], [4, 5], [6, 7]]
+        assert [numbers_of(item) for batch in kept for item in batch.cpu().tensors] == [[0, 1], [2, 3], [4, 5], [6, 7]]
         if engine is not None:
             wait_until(lambda: engine.open == 0)
     finally:
@@ -479,15 +479,15 @@ def test_a_damaged_frame_on_a_gpu_is_left_out_as_on_the_cpu(folder, tmp_path, em
             yield list(epoch.indices), [(bad.index, bad.source) for bad in epoch.dropped]
 
     how = {"labels": [3, 4, 5], "sequence_length": 5, "on_error": "skip", "enable_frame_num": "scalar"}
-    found = []
+    result = []
     for device in ("cpu", "gpu"):
         reader = ndd.readers.Video(filenames=files, device=device, **how)
         with pytest.warns(UserWarning, match=r"bad.mp4 frame 5\) is left out: RuntimeError: frame 5 of 20"):
             seen = list(read(reader.next_epoch(batch_size=batch)))
-        found.append((seen, [(bad.number, bad.source) for bad in reader.skipped]))
+        result.append((seen, [(bad.number, bad.source) for bad in reader.skipped]))
         reader.close()
-    assert found[0] == found[1]
-    assert [number for number, _ in found[1][1]] == [5, 6]
+    assert result[0] == result[1]
+    assert [number for number, _ in result[1][1]] == [5, 6]
 
 
 def test_one_sequence_may_be_more_pieces_than_there_are_sequences(tmp_path):
@@ -511,8 +511,8 @@ def test_in_sequence_no_frame_is_decoded_twice(tmp_path, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 3)
     reader = Sequences(filenames=path, sequence_length=8, enable_frame_num="scalar")
     for _ in range(5):
-        found = [numbers_of(video) for frames, _ in reader.next_epoch(batch_size=3) for video in frames.tensors]
-        assert found == [list(range(k, k + 8)) for k in range(0, 120, 8)]
+        result = [numbers_of(video) for frames, _ in reader.next_epoch(batch_size=3) for video in frames.tensors]
+        assert result == [list(range(k, k + 8)) for k in range(0, 120, 8)]
     assert len(sent) <= 5 * 120 + 150  # and six batches read ahead
 
 

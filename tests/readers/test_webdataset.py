@@ -58,10 +58,10 @@ MEMBERS = [
 @pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT])
 def test_samples(tmp_path, dali, how, format):
     path = str(write_tar(tmp_path / "a.tar", MEMBERS, format=format))
-    found = samples(ndd, paths=path, **how)
-    assert found
-    assert found == samples(dali, paths=path, **how)
-    assert found == samples(ndd, paths=[Path(path)], **how)
+    result = samples(ndd, paths=path, **how)
+    assert result
+    assert result == samples(dali, paths=path, **how)
+    assert result == samples(ndd, paths=[Path(path)], **how)
 
 
 @pytest.mark.oracle
@@ -99,8 +99,8 @@ def test_types(tmp_path, dali):
         from nvidia.dali import types
 
         theirs = None if theirs is None else [types.DALIDataType(int(kind)) for kind in theirs]
-        found = samples(ndd, paths=path, ext=["a", "b"], dtypes=kinds)
-        assert found == samples(dali, paths=path, ext=["a", "b"], dtypes=theirs)
+        result = samples(ndd, paths=path, ext=["a", "b"], dtypes=kinds)
+        assert result == samples(dali, paths=path, ext=["a", "b"], dtypes=theirs)
     batch = Webdataset(paths=path, ext=["a"], dtypes=ndd.int32, missing_component_behavior="skip").fetch([0])[0]
     assert batch.dtype == ndd.int32
     assert Webdataset.outputs(ext="a;b", dtypes=ndd.int32)[0].dtype == ndd.int32
@@ -119,10 +119,10 @@ def test_indices(tmp_path, dali, text):
     path = str(write_tar(tmp_path / "a.tar", MEMBERS))
     (tmp_path / "i").write_text(text)
     how = {"paths": path, "index_paths": str(tmp_path / "i"), "ext": ["a", "b"]}
-    found = samples(ndd, **how)
-    assert found == samples(dali, **how)
+    result = samples(ndd, **how)
+    assert result == samples(dali, **how)
     (tmp_path / "i").write_text(text.replace("v1.1", "v1.0").replace("v1.2", "v1.0"))  # DALI's first, now refused by it
-    assert found == samples(ndd, **how)
+    assert result == samples(ndd, **how)
 
 
 @pytest.mark.oracle
@@ -131,9 +131,9 @@ def test_real_files(dali):
     paths = sorted(str(path) for path in REAL.glob("*.tar"))
     indices = [path.replace(".tar", ".idx") for path in paths]
     how = {"paths": paths, "ext": ["jpg;png", "cls", "json"]}
-    found = samples(ndd, **how)
-    assert len(found) == 40
-    assert found == samples(dali, **how, index_paths=indices) == samples(ndd, **how, index_paths=indices)
+    result = samples(ndd, **how)
+    assert len(result) == 40
+    assert result == samples(dali, **how, index_paths=indices) == samples(ndd, **how, index_paths=indices)
     reader = Webdataset(**how)
     assert ndd.decoders.image(next(reader.next_epoch(batch_size=40))[0]).batch_size == 40
     assert reader[24][0].source_info == f"{paths[1]} record 0"
@@ -147,17 +147,17 @@ def test_several_components_that_match_are_told(tmp_path):
 
 def faults(reader):
     """What each sample of a reader says, None for the good ones."""
-    found: list[str | None] = []
+    result: list[str | None] = []
     assert len(reader)  # what is wrong with an archive as a whole is raised here
     epoch = reader.next_epoch()
     while True:
         try:
             next(epoch)
-            found.append(None)
+            result.append(None)
         except StopIteration:
-            return found
+            return result
         except RuntimeError as error:
-            found.append(str(error))
+            result.append(str(error))
 
 
 def test_an_archive_that_was_cut_off(tmp_path):
@@ -170,9 +170,9 @@ def test_an_archive_that_was_cut_off(tmp_path):
         with pytest.raises(RuntimeError, match=re.escape(str(path)) + ".*(cut off|the file is empty)"):
             contents(path)
     path.write_bytes(whole[:4000])
-    found = faults(Webdataset(paths=path, ext="a", index_paths=tmp_path / "i"))
-    assert found[0] is None
-    assert all(f"({path} record {n})" in found[n] and "ends too early" in found[n] for n in (1, 2))
+    result = faults(Webdataset(paths=path, ext="a", index_paths=tmp_path / "i"))
+    assert result[0] is None
+    assert all(f"({path} record {n})" in result[n] and "ends too early" in result[n] for n in (1, 2))
     path.write_bytes(whole[:5632])  # one block of zeros has to do
     assert len(contents(path)) == 3
 
@@ -207,9 +207,9 @@ def test_damaged_archives(tmp_path):
     with pytest.raises(RuntimeError, match=text):
         reader[1]
     (tmp_path / "i").write_text("v1.1 2\na 512 1000\na 1024 10\n")
-    found = faults(Webdataset(paths=path, ext="a", index_paths=tmp_path / "i"))
-    assert found[0] is None
-    assert "got something else: is the archive damaged or changed, or the index that of another one?" in found[1]
+    result = faults(Webdataset(paths=path, ext="a", index_paths=tmp_path / "i"))
+    assert result[0] is None
+    assert "got something else: is the archive damaged or changed, or the index that of another one?" in result[1]
 
 
 @pytest.mark.skipif(not os.path.exists("/bin/tar") and not os.path.exists("/usr/bin/tar"), reason="needs tar")
@@ -243,13 +243,13 @@ def test_no_regular_files(tmp_path):
 
 def test_archives_without_samples(tmp_path):
     """DALI makes one empty sample of each."""
-    empty, one = write_tar(tmp_path / "e.tar", []), write_tar(tmp_path / "a.tar", [("0.a", b"0")])
+    empty, item = write_tar(tmp_path / "e.tar", []), write_tar(tmp_path / "a.tar", [("0.a", b"0")])
     with pytest.warns(UserWarning, match="e.tar' holds no samples"):
-        assert len(Webdataset(paths=[empty, one, empty], ext="a")) == 1
+        assert len(Webdataset(paths=[empty, item, empty], ext="a")) == 1
     with pytest.raises(RuntimeError, match="no samples in"):
         contents(empty)
     with pytest.raises(RuntimeError, match="no samples in"):
-        contents(one, "b", missing_component_behavior="skip")
+        contents(item, "b", missing_component_behavior="skip")
 
 
 MISTAKES = [
@@ -287,9 +287,9 @@ def test_a_long_index_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("NDD_CACHE_DIR", str(tmp_path / "cache"))
     path = write_tar(tmp_path / "a.tar", [(f"{i}.{ext}", b"%d" % i) for i in range(800) for ext in "ab"])
     assert os.path.getsize(path) > 1 << 20
-    found = contents(path, "b")
+    result = contents(path, "b")
     monkeypatch.setattr(ndd.readers.webdataset, "scan_archive", None)
-    assert contents(path, "b") == found == [[b"%d" % i] for i in range(800)]
+    assert contents(path, "b") == result == [[b"%d" % i] for i in range(800)]
 
 
 def test_archives_without_marks(tmp_path):
@@ -324,13 +324,13 @@ def test_large_batches_are_read_into_buffers_of_about_one_size(tmp_path, monkeyp
     assert len(whole.columns[0].buffers) == 1
     monkeypatch.setattr("ndd.readers.stores.container._TOGETHER", 200_000)
     for numbers in (range(20), range(3, 12), [7, 2, 19, 13, 0, 1, 18]):
-        found = store.records(numbers)
-        assert {k: str(error) for k, error in found.faults.items()} == {
+        result = store.records(numbers)
+        assert {k: str(error) for k, error in result.faults.items()} == {
             place: str(whole.faults[13]) for place, number in enumerate(numbers) if number == 13
         }
-        assert all(100_000 < buffer.nbytes < 210_000 for buffer in found.columns[0].buffers)
+        assert all(100_000 < buffer.nbytes < 210_000 for buffer in result.columns[0].buffers)
         sound = [number for number in numbers if number != 13]
-        assert [(a[0], a.size) for (a,) in (r for r in found if isinstance(r, tuple))] == [(n, 40_000) for n in sound]
+        assert [(a[0], a.size) for (a,) in (r for r in result if isinstance(r, tuple))] == [(n, 40_000) for n in sound]
 
 
 def index_of(folder, count, size):

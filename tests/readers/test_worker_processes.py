@@ -90,8 +90,8 @@ def test_a_loop_that_was_left(numbered, last, persistent):
 
 def test_more_workers_than_batches(numbered):
     loader = loading(File(files=numbered(5), shuffle="global").next_epoch(3, last_batch="partial"), 4)
-    for found in loops(loader, 2):
-        assert sorted(flat(found)) == list(range(5))
+    for result in loops(loader, 2):
+        assert sorted(flat(result)) == list(range(5))
 
 
 def test_ranks_times_workers(numbered, monkeypatch):
@@ -103,12 +103,12 @@ def test_ranks_times_workers(numbered, monkeypatch):
         readers.append(File(files=numbered(23), shard="auto", shuffle="global"))
         loaders.append(loading(readers[-1].next_epoch(3, last_batch="partial")))
     for _ in range(2):
-        found = []
+        result = []
         for rank, loader in enumerate(loaders):
             monkeypatch.setenv("RANK", str(rank))
-            found.append([labels_of(value) for value in loader])
-        assert sorted(flat(flat(found))) == list(range(23))
-        assert len({*map(len, found)}) == 1
+            result.append([labels_of(value) for value in loader])
+        assert sorted(flat(flat(result))) == list(range(23))
+        assert len({*map(len, result)}) == 1
 
 
 @pytest.mark.slow
@@ -216,13 +216,13 @@ class Drawn(OfBatches):
 
 def test_random_numbers(numbered):
     """New ones in each worker and loop, the same again after the same torch.manual_seed."""
-    found = []
+    result = []
     for _ in range(2):
         torch.manual_seed(7)
         loader = loading(Drawn(File(files=numbered(8)), ""))
-        found.append([flat(list(loader)) for _ in range(2)])
-    assert found[0] == found[1]
-    assert len({*flat(found[0])}) == 16
+        result.append([flat(list(loader)) for _ in range(2)])
+    assert result[0] == result[1]
+    assert len({*flat(result[0])}) == 16
 
 
 def stateful(numbered, workers, last, persistent, **more):
@@ -237,15 +237,15 @@ def stateful(numbered, workers, last, persistent, **more):
 def test_states_of_a_stateful_data_loader(numbered, last, persistent):
     """In every place of the second epoch, also at its end: the rest, then the next epochs."""
     expected = loops(stateful(numbered, 0, last, False), 4)
-    one = stateful(numbered, 2, last, persistent)
-    assert loops(one, 1) == expected[:1]
-    epoch, states = iter(one), []
+    item = stateful(numbered, 2, last, persistent)
+    assert loops(item, 1) == expected[:1]
+    epoch, states = iter(item), []
     for _ in range(len(expected[1])):
-        states.append(one.state_dict())
+        states.append(item.state_dict())
         next(epoch)
-    states.append(one.state_dict())
+    states.append(item.state_dict())
     assert next(epoch, None) is None
-    states.append(one.state_dict())  # the loop is over: the next one comes
+    states.append(item.state_dict())  # the loop is over: the next one comes
     for place, state in list(enumerate(states))[:: 1 if last == "partial" else 2]:
         other = stateful(numbered, 2, last, persistent)
         other.load_state_dict(state)

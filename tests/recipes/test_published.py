@@ -46,9 +46,9 @@ def files_of(count):
     return files + [np.fromfile(path, np.uint8) for path in PICTURES[::9]]
 
 
-def assert_same_pixels(made, expected):
-    difference = np.abs(made - np.asarray(expected, np.float64))
-    assert made.shape == np.shape(expected)
+def assert_same_pixels(result, expected):
+    difference = np.abs(result - np.asarray(expected, np.float64))
+    assert result.shape == np.shape(expected)
     assert difference.max() <= 1.01, difference.max()
     assert (difference > 0.5).mean() < 0.2
 
@@ -58,8 +58,10 @@ def test_imagenet_eval_is_torchvisions(size, resize):
     v2 = torchvision().transforms.v2
     theirs = v2.Compose([v2.Resize(resize), v2.CenterCrop(size), v2.PILToTensor()])
     files = files_of(6)
-    for made, data in zip(ndd.recipes.imagenet_eval(size, resize=resize)(ndd.batch(files)).tensors, files, strict=True):
-        assert_same_pixels(in_bytes(made), theirs(opened(data)))
+    for result, data in zip(
+        ndd.recipes.imagenet_eval(size, resize=resize)(ndd.batch(files)).tensors, files, strict=True
+    ):
+        assert_same_pixels(in_bytes(result), theirs(opened(data)))
 
 
 def test_imagenet_train_is_torchvisions_for_the_same_windows():
@@ -69,17 +71,17 @@ def test_imagenet_train_is_torchvisions_for_the_same_windows():
     anchors, shapes = ndd.random_crop_generator(ndd.peek_image_shape(jpegs), rng=rng)
     mirror = ndd.random.coin_flip(batch_size=len(files), rng=rng).torch().flatten().tolist()
     assert len(set(mirror)) == 2
-    made = ndd.recipes.imagenet_train(96, rng=ndd.random.RNG(8))(jpegs)
+    result = ndd.recipes.imagenet_train(96, rng=ndd.random.RNG(8))(jpegs)
     windows = np.concatenate([anchors.numpy(), shapes.numpy()], axis=1).tolist()
-    for image, data, window, flipped in zip(made.tensors, files, windows, mirror, strict=True):
+    for image, data, window, flipped in zip(result.tensors, files, windows, mirror, strict=True):
         expected = functional.pil_to_tensor(functional.resized_crop(opened(data), *window, [96, 96]))
         assert_same_pixels(in_bytes(image), expected.flip(-1) if flipped else expected)
 
 
 def test_imagenet_train_erases_after_it_normalizes():
     jpegs = ndd.batch([encoded(np.full((64, 64, 3), 255, np.uint8))] * 200)
-    made = ndd.recipes.imagenet_train(48, random_erase=0.25, rng=ndd.random.RNG(1))(jpegs).numpy()
-    erased = (made == 0).all(axis=1).any(axis=(1, 2))
+    result = ndd.recipes.imagenet_train(48, random_erase=0.25, rng=ndd.random.RNG(1))(jpegs).numpy()
+    erased = (result == 0).all(axis=1).any(axis=(1, 2))
     assert 0.15 < erased.mean() < 0.35
 
 
@@ -88,10 +90,10 @@ def test_video_clips_is_torchvisions():
 
     functional = torchvision().transforms.v2.functional
     clip = np.stack([smooth(np.random.default_rng(k), 120, 161) for k in range(3)])
-    made = ndd.recipes.video_clips(train=False)(ndd.batch([clip], layout="FHWC")).tensors[0]
+    result = ndd.recipes.video_clips(train=False)(ndd.batch([clip], layout="FHWC")).tensors[0]
     video = torch.from_numpy(clip).permute(0, 3, 1, 2).float()
     expected = functional.center_crop(functional.resize(video, [128, 171], antialias=False), [112, 112])
-    assert_same_pixels(in_bytes(made, KINETICS_MEAN, KINETICS_STD), expected.transpose(0, 1).numpy())
+    assert_same_pixels(in_bytes(result, KINETICS_MEAN, KINETICS_STD), expected.transpose(0, 1).numpy())
     trained = ndd.recipes.video_clips(rng=ndd.random.RNG(2))(ndd.batch([clip] * 3, layout="FHWC"))
     assert trained.shape == [(3, 3, 112, 112)] * 3
 
@@ -113,10 +115,10 @@ def test_segmentation_moves_pictures_and_masks_alike(form):
         "HW": lambda: ndd.batch([m for _, m in pictures], layout="HW"),
         "HWC": lambda: ndd.batch([m[..., None] for _, m in pictures], layout="HWC"),
     }[form]()
-    made, labels = ndd.recipes.segmentation(96, base=100, rng=ndd.random.RNG(3))(images, masks)
+    result, labels = ndd.recipes.segmentation(96, base=100, rng=ndd.random.RNG(3))(images, masks)
     assert labels.dtype == ndd.int64
     seen = set()
-    for image, label in zip(made.numpy(), labels.numpy(), strict=True):
+    for image, label in zip(result.numpy(), labels.numpy(), strict=True):
         grey = in_bytes(image)[0]
         expected = np.where(label == 255, 0, label * 50 + 40)
         assert (np.abs(grey - expected) < 1).mean() > 0.9  # but for the seams
@@ -130,7 +132,7 @@ def test_segmentation_for_training_is_torchvisions():
     sizes = [(60, 90), (90, 60), (50, 300), (300, 55), (100, 100), (200, 130)] * 4
     pictures = [smooth(rng, *size) for size in sizes]
     labels = [rng.integers(0, 20, size, dtype=np.uint8) for size in sizes]
-    made, masks = ndd.recipes.segmentation(96, base=100, ignore=99, rng=ndd.random.RNG(5))(
+    result, masks = ndd.recipes.segmentation(96, base=100, ignore=99, rng=ndd.random.RNG(5))(
         ndd.batch([encoded(p) for p in pictures]), ndd.batch(labels, layout="HW")
     )
     told, n = ndd.random.RNG(5), len(sizes)
@@ -149,7 +151,7 @@ def test_segmentation_for_training_is_torchvisions():
             layer = v2.pad(layer, [0, 0, *short[::-1]], fill=fill)
             layers.append(v2.crop(layer, *np.rint(places[k] * np.maximum(size - 96, 0)).astype(int).tolist(), 96, 96))
             padded += any(short)
-        assert_same_pixels(in_bytes(made.tensors[k]), v2.pil_to_tensor(layers[0]))
+        assert_same_pixels(in_bytes(result.tensors[k]), v2.pil_to_tensor(layers[0]))
         assert (masks.tensors[k].numpy() == layers[1][0].numpy()).mean() > 0.999
     assert 10 < padded < 40
 
@@ -158,10 +160,10 @@ def test_segmentation_for_evaluation_is_torchvisions():
     v2 = torchvision().transforms.v2.functional
     rng = np.random.default_rng(0)
     picture, labels = smooth(rng, 201, 333), rng.integers(0, 20, (201, 333), dtype=np.uint8)
-    made, masks = ndd.recipes.segmentation(base=130, train=False)(
+    result, masks = ndd.recipes.segmentation(base=130, train=False)(
         ndd.batch([encoded(picture)]), ndd.batch([labels], layout="HW")
     )
-    assert_same_pixels(in_bytes(made.tensors[0]), v2.pil_to_tensor(v2.resize(Image.fromarray(picture), [130])))
+    assert_same_pixels(in_bytes(result.tensors[0]), v2.pil_to_tensor(v2.resize(Image.fromarray(picture), [130])))
     nearest = torchvision().transforms.InterpolationMode.NEAREST
     expected = np.asarray(v2.resize(torchvision().tv_tensors.Mask(labels[None]), [130], interpolation=nearest))[0]
     assert masks.tensors[0].shape == expected.shape
@@ -179,9 +181,11 @@ def test_detection_keeps_boxes_on_what_they_are_around():
         pictures.append(encoded(picture))
         boxes.append(np.float32([[left / width, top / height, (left + 50) / width, (top + 60) / height]]))
     labels = ndd.batch([np.int32([k]) for k in range(20)])
-    made, kept, names = ndd.recipes.detection(128, rng=ndd.random.RNG(2))(ndd.batch(pictures), ndd.batch(boxes), labels)
+    result, kept, names = ndd.recipes.detection(128, rng=ndd.random.RNG(2))(
+        ndd.batch(pictures), ndd.batch(boxes), labels
+    )
     moved = 0
-    for k, (image, box, name) in enumerate(zip(made.tensors, kept.tensors, names.tensors, strict=True)):
+    for k, (image, box, name) in enumerate(zip(result.tensors, kept.tensors, names.tensors, strict=True)):
         box = box.numpy()
         assert name.numpy().tolist() == [k] * len(box)
         if not len(box):

@@ -65,12 +65,12 @@ def inputs_of(name):
     return (encoded(),)
 
 
-def results(made):
-    return made if isinstance(made, tuple) else (made,)
+def results(result):
+    return result if isinstance(result, tuple) else (result,)
 
 
-def arrays(made):
-    return [[np.asarray(t.cpu()) for t in batch.tensors] for batch in results(made)]
+def arrays(result):
+    return [[np.asarray(t.cpu()) for t in batch.tensors] for batch in results(result)]
 
 
 def with_rng(name, seed=5):
@@ -85,12 +85,12 @@ def test_all_are_here():
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_results(name):
-    made = results(with_rng(name)(*inputs_of(name)))
+    result = results(with_rng(name)(*inputs_of(name)))
     wanted = RESULTS.get(name, [(3, 32, 32)])
     if name != "speech":
-        assert [tuple(set(v.shape)) for v in made[: len(wanted)]] == [(shape,) for shape in wanted]
-        assert all(v.dtype == ndd.float32 for v in made[: len(wanted)])
-        assert all(np.isfinite(np.asarray(t)).all() for v in made for t in v.tensors)
+        assert [tuple(set(v.shape)) for v in result[: len(wanted)]] == [(shape,) for shape in wanted]
+        assert all(v.dtype == ndd.float32 for v in result[: len(wanted)])
+        assert all(np.isfinite(np.asarray(t)).all() for v in result for t in v.tensors)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -157,9 +157,9 @@ def test_a_function_of_your_own():
     def darker(images, weights, /, *, by: int = 2):
         return images // by, weights
 
-    made = darker(by=4)(ndd.batch([[8, 12]]), ndd.batch([1]), "more")
-    assert made[0].torch().tolist() == [[2, 3]]
-    assert made[2] == "more"
+    result = darker(by=4)(ndd.batch([[8, 12]]), ndd.batch([1]), "more")
+    assert result[0].torch().tolist() == [[2, 3]]
+    assert result[2] == "more"
 
 
 @pytest.mark.parametrize(

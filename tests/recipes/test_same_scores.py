@@ -12,8 +12,8 @@ from torchvision_rule import torchvision
 import ndd
 
 Image = pytest.importorskip("PIL.Image")
-CLASSES, SIZE, RESIZE = 8, 32, 36
-TRAINED, TESTED, EPOCHS, SEEDS = 1200, 1500, 6, (0, 1, 2)
+CLASSES, SIZE, RESIZE = 8, 28, 32
+TRAINED, TESTED, EPOCHS, SEEDS = 800, 1200, 5, (0, 1, 2)
 
 
 def pictures(count, seed):
@@ -67,9 +67,9 @@ class Ours:
 def network():
     nn = torch.nn
     layers = []
-    for before, after in ((3, 16), (16, 32), (32, 32)):
+    for before, after in ((3, 12), (12, 24), (24, 24)):
         layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(), nn.MaxPool2d(2)]
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, CLASSES))
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(24, CLASSES))
 
 
 def trained(feed, files, labels, seed):
@@ -120,6 +120,7 @@ def test_a_network_scores_the_same_whoever_feeds_it():
             model = trained(feed, files, labels, seed)
             scores.append([score(model, images, answers) for images in (by_theirs, by_ours)])
     table = np.reshape(scores, (len(SEEDS), 2, 2)).mean(axis=0)  # trained by, evaluated by
+    print(np.round(np.reshape(scores, (len(SEEDS), 2, 2)), 2).tolist(), np.round(table, 2).tolist())
     assert 60 < table.min() <= table.max() < 99, table  # neither guessing nor so easy that all pipelines do
     assert np.abs(table[:, 0] - table[:, 1]).max() <= 0.2, table
     assert abs(table[0, 0] - table[1, 1]) < 3, table  # other draws, other networks: their spread is some points

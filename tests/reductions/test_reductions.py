@@ -11,6 +11,7 @@ import pytest
 from cases import each_of
 from compare import assert_same, check_same
 from number_samples import NAMES, NUMPY, samples
+from selection import drawn, drawn_types
 
 import ndd
 from ndd._compiled.background import background
@@ -77,16 +78,16 @@ def test_element_types(dali, name, kind):
         check_same(dali, call, close=close, note=target)
 
 
-def any_numbers(found, wanted):
+def any_numbers(result, wanted):
     """For where type, shape and layout are all that is equal."""
 
 
-def close_roots(found, wanted):
+def close_roots(result, wanted):
     """The root of a sum that wrapped below zero is NaN, which has no integer."""
     known = ...
     if wanted.dtype.kind == "i":
         known = (wanted > np.iinfo(wanted.dtype).min) & (wanted != 0)
-    assert_same(found[known], wanted[known])
+    assert_same(result[known], wanted[known])
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
@@ -111,7 +112,7 @@ def test_axes(dali, name, keep_dims):
     ],
 )  # fmt: skip
 def test_empty_and_tiny(dali, name, shape, axes):
-    for kind in ("f32", "u8", "i32"):
+    for kind in drawn_types(("f32", "u8", "i32"), 2, "reductions"):
         x = values(kind, shape)
         extra = {} if axes is None else {"axes": axes}
         mean = (np.float32(2),) if name in ABOUT else ()
@@ -137,7 +138,8 @@ def test_large_inputs_take_the_compiled_loops(dali, name, kind):
 
 
 def test_long_sums_do_not_overflow_their_narrow_parts():
-    for kind, value in ((np.uint8, 255), (np.int8, -128), (np.uint16, 65535), (np.int16, -32768)):
+    limits = (np.uint8, 255), (np.int16, -32768), (np.int8, -128), (np.uint16, 65535)
+    for kind, value in drawn(limits, 2, "narrow parts"):
         x = np.full((40000, 600), value, kind)
         assert np.asarray(ndd.reductions.sum(ndd.tensor(x))) == value * x.size
         if x.itemsize == 1:
@@ -157,8 +159,8 @@ def test_means_of_every_shape(dali, name):
             check_reduced(dali, name, x, (mean,), extra)
     large = values("f32", (30, 4, 100))
     small = values("f32", (4,), 1)
-    found = np.asarray(ndd.reductions.variance(ndd.tensor(large), ndd.tensor(small), axes=[0, 2]))
-    np.testing.assert_allclose(found, ((large - small[:, None].astype(float)) ** 2).mean((0, 2)), rtol=1e-5)
+    result = np.asarray(ndd.reductions.variance(ndd.tensor(large), ndd.tensor(small), axes=[0, 2]))
+    np.testing.assert_allclose(result, ((large - small[:, None].astype(float)) ** 2).mean((0, 2)), rtol=1e-5)
 
 
 def test_nan_never_counts_in_extremes(dali):
@@ -174,11 +176,11 @@ def test_nan_never_counts_in_extremes(dali):
 
 def test_ragged_batches_and_layouts():
     b = ndd.batch([values("u8", (h, 5, 3)) for h in (1, 4, 30)], layout="HWC")
-    found = ndd.reductions.mean(b, axis_names="HW")
-    assert (found.layout, found.shape) == ("C", [(3,)] * 3)
+    result = ndd.reductions.mean(b, axis_names="HW")
+    assert (result.layout, result.shape) == ("C", [(3,)] * 3)
     kept = ndd.reductions.max(b, axis_names="C", keep_dims=True)
     assert (kept.layout, kept.shape) == ("HWC", [(h, 5, 1) for h in (1, 4, 30)])
-    spread = ndd.reductions.std_dev(b, found, axis_names="HW")
+    spread = ndd.reductions.std_dev(b, result, axis_names="HW")
     for i in range(3):
         np.testing.assert_allclose(np.asarray(spread.select(i)), np.asarray(b.select(i)).std((0, 1)), rtol=1e-5)
 
@@ -217,30 +219,32 @@ def test_wrong_means():
         ndd.reductions.variance(x, [1.0, 2.0], axes=[0]).evaluate()
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
 @pytest.mark.parametrize("kind", ["u8", "i64", "f32"])
 def test_gpu_equals_cpu(emulated_gpu, name, kind):
     b = ndd.batch([values(kind, (h, 7, 3, 5), h) for h in (1, 40, 6)], layout="FHWC")
-    for axes in (None, [0], [3], [0, 1], [1, 2], [0, 2], [1, 3], []):
+    choices = (None, [0], [3], [0, 1], [1, 2], [0, 2], [1, 3], [])
+    for axes in drawn(choices, 3, kind, name):  # a kernel is built for each
         extra = {} if axes is None else {"axes": axes}
         mean = (ndd.tensor(np.float32(3)),) if name in ABOUT else ()
         wanted = getattr(ndd.reductions, name)(b, *mean, **extra)
         emulated_gpu.launches.clear()
-        found = getattr(ndd.reductions, name)(b.gpu(), *(m.gpu() for m in mean), **extra)
+        result = getattr(ndd.reductions, name)(b.gpu(), *(m.gpu() for m in mean), **extra)
         for i in range(3):
-            assert_same(np.asarray(found.select(i).cpu()), np.asarray(wanted.select(i)), 1e-5)
+            assert_same(np.asarray(result.select(i).cpu()), np.asarray(wanted.select(i)), 1e-5)
         assert len(emulated_gpu.launches) <= 6
 
 
 def test_gpu_long_rows_and_integer_results(emulated_gpu):
     x = ndd.batch([values("u8", (20000, 3)), values("u8", (9000, 3))])
     for name, dtype in (("sum", ndd.uint8), ("mean", ndd.uint8), ("rms", ndd.uint8), ("mean_square", ndd.uint64)):
-        for axes in (None, [0], [1]):
+        for axes in drawn(([0], None, [1]), 1, name):
             extra = {} if axes is None else {"axes": axes}
             wanted = getattr(ndd.reductions, name)(x, dtype=dtype, **extra)
-            found = getattr(ndd.reductions, name)(x.gpu(), dtype=dtype, **extra)
+            result = getattr(ndd.reductions, name)(x.gpu(), dtype=dtype, **extra)
             for i in range(2):
-                assert_same(np.asarray(found.select(i).cpu()), np.asarray(wanted.select(i)))
+                assert_same(np.asarray(result.select(i).cpu()), np.asarray(wanted.select(i)))
 
 
 def test_gpu_means_of_every_shape(emulated_gpu):
@@ -249,8 +253,8 @@ def test_gpu_means_of_every_shape(emulated_gpu):
         mean = values("f32", shape, 1)
         extra = {} if axes is None else {"axes": axes}
         wanted = ndd.reductions.std_dev(ndd.tensor(x), ndd.tensor(mean), **extra)
-        found = ndd.reductions.std_dev(ndd.tensor(x).gpu(), ndd.tensor(mean).gpu(), **extra)
-        assert_same(np.asarray(found.cpu()), np.asarray(wanted))
+        result = ndd.reductions.std_dev(ndd.tensor(x).gpu(), ndd.tensor(mean).gpu(), **extra)
+        assert_same(np.asarray(result.cpu()), np.asarray(wanted))
 
 
 def test_means_from_the_cpu_for_data_on_the_gpu(emulated_gpu):
@@ -266,9 +270,9 @@ def test_means_from_the_cpu_for_data_on_the_gpu(emulated_gpu):
         wanted = ndd.reductions.std_dev(data, mean, axes=axes)
         for place in (mean, mean.gpu() if hasattr(mean, "gpu") else mean):
             for _ in range(2):  # the second time with what the first has worked out
-                found = ndd.reductions.std_dev(on_gpu, place, axes=axes)
-                assert found.device.device_type == "gpu"
-                for a, b in zip(wanted, found.cpu(), strict=True):
+                result = ndd.reductions.std_dev(on_gpu, place, axes=axes)
+                assert result.device.device_type == "gpu"
+                for a, b in zip(wanted, result.cpu(), strict=True):
                     np.testing.assert_allclose(np.asarray(b), np.asarray(a), rtol=1e-6)
     other = ndd.reductions.variance(on_gpu, 0.0)
     wanted = [np.float32((i.astype(np.float64) ** 2).mean()) for i in images]
@@ -305,12 +309,12 @@ def test_threads_take_samples_in_turn(layout, compiled, tasks, monkeypatch):
     """Ragged ones, among them empty ones and single numbers; axes that are neighbours, and others."""
     monkeypatch.setattr(background, "allowed", False)
     if not compiled:
-        monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
-    shapes = [(0, 3, 3), (1, 1, 3), (50, 40, 3), (7, 0, 3), *((40 + k, 30, 3) for k in range(40))]
+        monkeypatch.setattr(partition, "loop_over_samples", lambda item: functools.partial(_by_fallback, item))
+    shapes = [(0, 3, 3), (1, 1, 3), (50, 40, 3), (7, 0, 3), *((40 + k, 30, 3) for k in range(8))]
     arrays = [values("u8", s, k) for k, s in enumerate(shapes)]
     means = [values("f32", 3, k) for k in range(len(shapes))]
-    given = [np.repeat(a, 2, 1)[:, ::2] if layout == "strided" else a for a in arrays]
-    batch = ndd.as_batch([ndd.as_tensor(a) for a in given])
+    options = [np.repeat(a, 2, 1)[:, ::2] if layout == "strided" else a for a in arrays]
+    batch = ndd.as_batch([ndd.as_tensor(a) for a in options])
     batch = (ndd.copy(batch) if layout == "behind" else batch).evaluate()
     with ndd.EvalContext(num_threads=3):
         for name, axes, passes in (
@@ -319,10 +323,10 @@ def test_threads_take_samples_in_turn(layout, compiled, tasks, monkeypatch):
             about = (ndd.batch(means).evaluate(),) if name in ABOUT else ()
             reduced = functools.partial(getattr(ndd.reductions, name), axes=axes)
             tasks.clear()
-            found = reduced(batch, *about).evaluate()
+            result = reduced(batch, *about).evaluate()
             if passes is not None:  # of axes that are no neighbours Python asks for each sample
                 assert len(tasks) <= passes
                 assert max(tasks) <= 3
-            for k, one in enumerate(found.tensors):
+            for k, item in enumerate(result.tensors):
                 alone = reduced(ndd.tensor(arrays[k]), *map(ndd.tensor, means[k : k + 1] if about else ()))
-                np.testing.assert_allclose(np.asarray(one), np.asarray(alone), rtol=1e-7)
+                np.testing.assert_allclose(np.asarray(item), np.asarray(alone), rtol=1e-7)

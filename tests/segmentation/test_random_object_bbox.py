@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import check_same
+from selection import drawn
 
 import ndd
 from ndd.segmentation.random_object_bbox import _cached
@@ -22,13 +23,13 @@ REGISTRY_CASES = {
 }
 
 
-def drawn(rng, i):
+def random_masks(rng, i):
     def pick(*options):
         return options[rng.integers(len(options))]
 
     axes = i % 3 + 1
     shapes = [tuple(rng.integers(2, (14, 7, 4)[axes - 1], axes)) for _ in range(4)]
-    kind = pick(np.uint8, np.int32, np.int16, np.uint16, bool)
+    kind = pick(*drawn((np.uint8, np.int32, np.int16, np.uint16, bool), 2, "random_object_bbox"))
     masks = [(rng.integers(0, 4, s) * (rng.random(s) < pick(0.3, 0.8))).astype(kind) for s in shapes]
     arguments = pick(
         {"ignore_class": True},
@@ -44,8 +45,8 @@ def drawn(rng, i):
 @pytest.mark.oracle
 def test_the_same_objects_as_dali(dali):
     rng = np.random.default_rng(9)
-    for i in range(120):
-        masks, arguments = drawn(rng, i)
+    for i in range(60):
+        masks, arguments = random_masks(rng, i)
 
         def call(m, cached=False):
             own = {"rng": m.random.RNG(seed=i), "cache_objects": cached}
@@ -62,17 +63,17 @@ def test_objects_are_those_of_opencv():
     for density in (0.3, 0.6, 0.9):
         mask = (rng.random((60, 45)) < density).astype(np.int32)
         ndd.segmentation.random_object_bbox(mask, cache_objects=True)[0].evaluate()
-        found, labels = next(reversed(_cached.values()))
+        result, labels = next(reversed(_cached.values()))
         _, _, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
         x, y, w, h = stats[1:, :4].T
         expected = np.stack([y, x, y + h, x + w], axis=1)
-        assert sorted(map(tuple, found.reshape(-1, 4))) == sorted(map(tuple, expected))
+        assert sorted(map(tuple, result.reshape(-1, 4))) == sorted(map(tuple, expected))
         assert (labels == 1).all()
 
 
 def test_misuse():
     mask = np.ones((3, 3), np.int32)
-    for given, arguments, said in (
+    for passed, arguments, said in (
         (np.int32(1), {}, "axis"),
         (mask.astype(np.float32), {}, "type"),
         (mask, {"format": "x"}, "`format`"),
@@ -83,4 +84,4 @@ def test_misuse():
         (mask, {"threshold": [1, 2, 3]}, "threshold"),
     ):
         with pytest.raises(RuntimeError, match=f"random_object_bbox: .*{said}"):
-            ndd.segmentation.random_object_bbox(given, **arguments)[0].evaluate()
+            ndd.segmentation.random_object_bbox(passed, **arguments)[0].evaluate()

@@ -36,8 +36,8 @@ def test_as_dali(dali):
             vertices.append(rng.random((30, 2 + i % 2)).astype((np.float32, np.float64, np.int16)[i % 3]))
 
         def call(m):
-            given = [m.batch(v) for v in (ids, polygons, vertices)]
-            return m.segmentation.select_masks(*given, reindex_masks=bool(i % 2))
+            arguments = [m.batch(v) for v in (ids, polygons, vertices)]
+            return m.segmentation.select_masks(*arguments, reindex_masks=bool(i % 2))
 
         assert check_same(dali, call, note=i)
 
@@ -45,8 +45,8 @@ def test_as_dali(dali):
 def test_all_polygons_of_an_object():
     polygons = np.int32([[5, 0, 3], [2, 3, 7], [5, 7, 10]])
     vertices = np.arange(20, dtype=np.float32).reshape(10, 2)
-    found, points = ndd.segmentation.select_masks(np.int32([5, 2]), polygons, vertices, reindex_masks=True)
-    assert np.asarray(found).tolist() == [[0, 0, 3], [0, 3, 6], [1, 6, 10]]
+    result, points = ndd.segmentation.select_masks(np.int32([5, 2]), polygons, vertices, reindex_masks=True)
+    assert np.asarray(result).tolist() == [[0, 0, 3], [0, 3, 6], [1, 6, 10]]
     assert (np.asarray(points)[:, 0] / 2).tolist() == [0, 1, 2, 7, 8, 9, 3, 4, 5, 6]
 
 
@@ -62,7 +62,7 @@ def test_as_a_plain_loop():
         polygons.append(np.int32(np.concatenate([rng.permutation(np.tile(objects, 2))[:, None], ranges], axis=1)))
         ids.append(rng.permutation(objects)[: (count + 1) // 2])
         vertices.append(rng.random((40, 3)))
-    found = ndd.segmentation.select_masks(ndd.batch(ids), ndd.batch(polygons), ndd.batch(vertices))
+    result = ndd.segmentation.select_masks(ndd.batch(ids), ndd.batch(polygons), ndd.batch(vertices))
     for i, points in enumerate(vertices):
         wanted, expected = [], [np.empty((0, 3))]
         for number in ids[i]:
@@ -70,13 +70,13 @@ def test_as_a_plain_loop():
                 before = sum(map(len, expected))
                 wanted.append([number, before, before + end - start])
                 expected.append(points[start:end])
-        np.testing.assert_array_equal(np.asarray(found[0].tensors[i]), np.reshape(wanted, (-1, 3)))
-        np.testing.assert_array_equal(np.asarray(found[1].tensors[i]), np.concatenate(expected))
+        np.testing.assert_array_equal(np.asarray(result[0].tensors[i]), np.reshape(wanted, (-1, 3)))
+        np.testing.assert_array_equal(np.asarray(result[1].tensors[i]), np.concatenate(expected))
 
 
 def test_misuse():
     ids, polygons, vertices = np.int32([1]), np.int32([[1, 0, 3]]), np.zeros((5, 2), np.float32)
-    for given, said in (
+    for arguments, said in (
         ((ids[None], polygons, vertices), "mask_ids: expected 1 axes"),
         ((ids.astype(np.int64), polygons, vertices), "mask_ids: expected int32"),
         ((ids, polygons.astype(np.int64), vertices), "polygons: expected int32"),
@@ -89,4 +89,4 @@ def test_misuse():
         ((ids, polygons * np.int32([[1, 1, 0]]) + np.int32([[0, 2, 0]]), vertices), r"got 2\.\.0"),
     ):
         with pytest.raises(RuntimeError, match=f"select_masks: .*{said}"):
-            ndd.segmentation.select_masks(*given)[0].evaluate()
+            ndd.segmentation.select_masks(*arguments)[0].evaluate()

@@ -40,7 +40,7 @@ def test_no_stub_is_left_over():
 def test_every_operator_is_in_a_stub(path):
     """With the names, the order and the kinds of the parameters that it has when it runs, in each form."""
     room, _, name = f"ndd.{path}".rpartition(".")
-    forms = [node.args for found, node in functions(MODULES[room]) if found == name]
+    forms = [node.args for result, node in functions(MODULES[room]) if result == name]
     assert forms, f"ndd.{path} is in no stub: run `{COMMAND}`"
     parameters = inspect.signature(public(ndd, path)).parameters.values()
     for args in forms:

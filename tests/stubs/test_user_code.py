@@ -69,9 +69,9 @@ def calls_of(path, op):
     each = [n for n, p in arguments.items() if type(p.annotation).__name__ == "PerSample"]
     everything = {n: value_of(p.annotation) for n, p in arguments.items() if n != "save_attrs"}
 
-    def call(first, **given):
+    def call(first, **options):
         inputs = [first, *["t"] * (op.required - 1)] if op.required else []
-        return f"ndd.{path}({', '.join([*inputs, *(f'{n}={v}' for n, v in given.items())])})"
+        return f"ndd.{path}({', '.join([*inputs, *(f'{n}={v}' for n, v in options.items())])})"
 
     def gives(kind, text):
         count = SEVERAL.get(path, 1)
@@ -113,12 +113,12 @@ def checked(folder):
     )
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    found = {name: ((folder / name).read_text().splitlines(), {}) for name in (p.name for p in folder.glob("*.py"))}
-    for one in json.loads(done.stdout)["generalDiagnostics"]:
-        errors = found[Path(one["file"]).name][1]
-        number = one["range"]["start"]["line"] + 1
-        errors[number] = f"{errors.get(number, '')}\n    {one['message']}"
-    return found
+    actual = {name: ((folder / name).read_text().splitlines(), {}) for name in (p.name for p in folder.glob("*.py"))}
+    for item in json.loads(done.stdout)["generalDiagnostics"]:
+        errors = actual[Path(item["file"]).name][1]
+        number = item["range"]["start"]["line"] + 1
+        errors[number] = f"{errors.get(number, '')}\n    {item['message']}"
+    return actual
 
 
 @pytest.mark.timeout(600)

@@ -52,7 +52,7 @@ def results(image: ndd.Tensor, images: ndd.Batch) -> None:
     drawn: ndd.Tensor = ndd.random.uniform(batch_size=3)  # error
     root: ndd.Batch = ndd.math.sqrt(image)  # error
     resized: ndd.Batch = ndd.resize(images, size=3, save_attrs=True)  # error
-    one, two, three = ndd.random_crop_generator(image)  # error
+    first, second, three = ndd.random_crop_generator(image)  # error
     number: int = images.torch()  # error
     image + "one"  # error
     images.select("first")  # error

@@ -25,11 +25,11 @@ _TYPES = (
 def test_every_type_and_shape(name, shape):
     assert all(allocation._place(torch.device(kind))[0] is not None for kind in ("cpu", "cuda"))
     dtype = getattr(torch, name)
-    found, expected = allocation.empty(shape, dtype, _CPU), torch.empty(shape, dtype=dtype)
-    assert (found.dtype, found.shape, found.stride(), found.device) == (
+    result, expected = allocation.empty(shape, dtype, _CPU), torch.empty(shape, dtype=dtype)
+    assert (result.dtype, result.shape, result.stride(), result.device) == (
         expected.dtype, expected.shape, expected.stride(), expected.device,
     )  # fmt: skip
-    assert found.zero_().sum() == 0
+    assert result.zero_().sum() == 0
 
 
 def test_numbers_of_numpy_are_extents_too():
@@ -74,13 +74,13 @@ def test_the_interpreter_is_not_let_go_of():
         while turns[0] < 2:
             time.sleep(1e-3)
         before = turns[0]
-        made = [allocation.empty((4096,), torch.float32, _CPU) for _ in range(2000)]
+        result = [allocation.empty((4096,), torch.float32, _CPU) for _ in range(2000)]
         after = turns[0]
     finally:
         sys.setswitchinterval(usual)
         ended.set()
         thread.join()
-    assert len(made) == 2000  # to free them lets go of it
+    assert len(result) == 2000  # to free them lets go of it
     assert after == before
 
 

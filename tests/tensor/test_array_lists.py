@@ -33,10 +33,10 @@ ARRAYS = {
 def test_values_of_each(name, make):
     data = ARRAYS[name]
     each = [np.frombuffer(a, np.uint8) if isinstance(a, bytes) else a for a in data]
-    for found in (make(data), make(tuple(data)), make(iter(data)), make([*map(torch.from_numpy, _of_torch(each))])):
-        assert found.shape == [a.shape for a in each]
-        assert found.dtype.numpy == np.result_type(*each).newbyteorder("=")
-        for image, array in zip(found.tensors, each, strict=True):
+    for result in (make(data), make(tuple(data)), make(iter(data)), make([*map(torch.from_numpy, _of_torch(each))])):
+        assert result.shape == [a.shape for a in each]
+        assert result.dtype.numpy == np.result_type(*each).newbyteorder("=")
+        for image, array in zip(result.tensors, each, strict=True):
             np.testing.assert_array_equal(np.asarray(image), array)
 
 
@@ -77,9 +77,9 @@ def test_a_sequence_that_makes_its_samples_is_read_once():
             self.asked += 1
             return np.full(2, self.asked)
 
-    made = Made()
-    assert [np.asarray(image).tolist() for image in ndd.batch(made).tensors] == [[1, 1], [2, 2], [3, 3]]
-    assert made.asked == 3
+    result = Made()
+    assert [np.asarray(image).tolist() for image in ndd.batch(result).tensors] == [[1, 1], [2, 2], [3, 3]]
+    assert result.asked == 3
 
 
 def test_errors_are_those_of_one_by_one():

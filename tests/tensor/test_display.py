@@ -82,9 +82,9 @@ def picture(html):
     """The picture in a page, decoded."""
     from PIL import Image
 
-    found = re.search(r'src="data:image/(png|jpeg);base64,([^"]+)"', html)
-    assert found, html[:300]
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(found.group(2)))))
+    result = re.search(r'src="data:image/(png|jpeg);base64,([^"]+)"', html)
+    assert result, html[:300]
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(result.group(2)))))
 
 
 def test_an_image_is_a_picture():

@@ -133,21 +133,21 @@ def test_what_pipelines_give_is_taken_as_what_it_is(dali, whose):
     images = module.TensorListCPU(np.arange(96, dtype=np.uint8).reshape(2, 4, 4, 3), "HWC")
     ragged = module.TensorListCPU([np.zeros((2, i + 1), np.float32) for i in range(3)], "AB")
     turns = module.TensorListCPU(np.array([0, 90], np.float32))
-    one = images[0]
+    item = images[0]
     for values in (images, ragged):
         for make in (ndd.as_batch, ndd.batch, ndd.Batch):
-            found = make(values)
-            assert found.layout == values.layout()
-            assert found.shape == [tuple(sample.shape()) for sample in values]
-            np.testing.assert_array_equal(found.tensors[1].numpy(), np.asarray(values[1]))
+            result = make(values)
+            assert result.layout == values.layout()
+            assert result.shape == [tuple(sample.shape()) for sample in values]
+            np.testing.assert_array_equal(result.tensors[1].numpy(), np.asarray(values[1]))
     for make in (ndd.as_tensor, ndd.tensor, ndd.Tensor):
-        assert (make(one).layout, make(one).shape, make(images).shape) == ("HWC", (4, 4, 3), (2, 4, 4, 3))
+        assert (make(item).layout, make(item).shape, make(images).shape) == ("HWC", (4, 4, 3), (2, 4, 4, 3))
     assert ndd.as_batch(images, layout="XYZ", dtype=ndd.int32).layout == "XYZ"
     turned = ndd.rotate(images, angle=turns)
     np.testing.assert_array_equal(turned.tensors[0].numpy(), np.asarray(images[0]))
     np.testing.assert_array_equal(turned.tensors[1].numpy(), np.rot90(np.asarray(images[1])))
     assert (ndd.batch([[1], [2]]) + turns).shape == [(1,), (1,)]
-    assert isinstance(ndd.flip(one), ndd.Tensor)
+    assert isinstance(ndd.flip(item), ndd.Tensor)
 
 
 def test_numpy_does_not_loop_over_our_values():
@@ -190,10 +190,10 @@ def test_lengths_of_padded_sequences():
 
 
 def test_memory_outlives_its_handle():
-    found = ndd.flip(ndd.batch(np.full((2, 100, 100, 3), 7, np.uint8), layout="HWC")).torch()
+    result = ndd.flip(ndd.batch(np.full((2, 100, 100, 3), 7, np.uint8), layout="HWC")).torch()
     for _ in range(20):  # what comes after must not be given the same memory
         ndd.flip(ndd.batch(np.zeros((2, 100, 100, 3), np.uint8), layout="HWC")).evaluate()
-    assert bool((found == 7).all())
+    assert bool((result == 7).all())
     view = np.asarray(ndd.flip(ndd.tensor(np.full((100, 100, 3), 7, np.uint8), layout="HWC")))[3:5]
     for _ in range(20):
         ndd.flip(ndd.tensor(np.zeros((100, 100, 3), np.uint8), layout="HWC")).evaluate()
@@ -205,9 +205,9 @@ def test_numpy_of_a_tensor_is_what_asarray_gives():
     locked = array.copy()
     locked.flags.writeable = False
     for own in (array, array[::-1], locked):
-        found = ndd.as_tensor(own).numpy()
-        assert np.shares_memory(found, own)
-        np.testing.assert_array_equal(found, own)
+        result = ndd.as_tensor(own).numpy()
+        assert np.shares_memory(result, own)
+        np.testing.assert_array_equal(result, own)
     assert (ndd.tensor([1, 2]) * 2).numpy().tolist() == [2, 4]
 
 
@@ -230,9 +230,9 @@ def test_numpy_has_no_bfloat16():
 
 def test_numpy_copies_from_a_gpu(emulated_gpu):
     for value in (ndd.tensor([1, 2]), ndd.batch([[1], [2]])):
-        found = (value.gpu() + 1).numpy()
-        assert isinstance(found, np.ndarray)
-        assert found.ravel().tolist() == [2, 3]
+        result = (value.gpu() + 1).numpy()
+        assert isinstance(result, np.ndarray)
+        assert result.ravel().tolist() == [2, 3]
     assert ndd.batch([[1], [2, 3]]).gpu().numpy(pad=True).tolist() == [[1, 0], [2, 3]]
 
 
@@ -262,10 +262,10 @@ def test_channels_last(layout):
     memory_format = torch.channels_last if len(layout) == 3 else torch.channels_last_3d
     plain = torch.from_numpy(array)
     expected = plain.movedim(1 + layout.index("C"), 1).contiguous(memory_format=memory_format)
-    made = batch.torch(memory_format=memory_format)
-    assert torch.equal(made, expected)
-    assert made.is_contiguous(memory_format=memory_format)
-    assert (made.data_ptr() == batch.torch().data_ptr()) == (layout[-1] == "C")
+    result = batch.torch(memory_format=memory_format)
+    assert torch.equal(result, expected)
+    assert result.is_contiguous(memory_format=memory_format)
+    assert (result.data_ptr() == batch.torch().data_ptr()) == (layout[-1] == "C")
 
 
 def test_channels_last_of_other_layouts():

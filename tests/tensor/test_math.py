@@ -52,10 +52,10 @@ def test_binary(dali, name):
 
 def test_clamp(dali):
     for a in NAMES:
-        for b in NAMES:
+        for b in drawn(NAMES, 4, a):
             for c in drawn(("bool", "u8", "i32", "u64", "f16", "f32", "f64"), 3, a, b):
-                given = samples(a, 50), samples(b, 50, 1), samples(c, 50, 2)
-                check_same(dali, lambda m: m.math.clamp(*map(m.tensor, given)), close=assert_same, note=(a, b, c))
+                arguments = samples(a, 50), samples(b, 50, 1), samples(c, 50, 2)
+                check_same(dali, lambda m: m.math.clamp(*map(m.tensor, arguments)), close=assert_same, note=(a, b, c))
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,7 @@ def test_numbers_and_lists(dali, call):
     check_same(dali, lambda m: call(m.math), close=assert_same)
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("name", [*UNARY, *BINARY])
 def test_gpu_equals_cpu(emulated_gpu, name):
     x, y = samples("f64" if name in ("exp", "atan2") else "f32"), samples("i16", seed=1)
@@ -87,13 +88,13 @@ def test_gpu_clamp(emulated_gpu):
     low = ndd.batch([np.int16(-5), np.int16(3)])
     for bounds in ((low, 100), (0, 255), (low, low + 1), (-2.5, low)):
         wanted = ndd.math.clamp(x, *bounds)
-        found = ndd.math.clamp(x.gpu(), *(b.gpu() if isinstance(b, ndd.Batch) else b for b in bounds))
+        result = ndd.math.clamp(x.gpu(), *(b.gpu() if isinstance(b, ndd.Batch) else b for b in bounds))
         for i in range(2):
-            assert_same(np.asarray(found.select(i).cpu()), np.asarray(wanted.select(i)))
+            assert_same(np.asarray(result.select(i).cpu()), np.asarray(wanted.select(i)))
 
 
 def test_every_function_keeps_layout_and_batch():
     b = ndd.batch([np.ones((2, 3), np.float32), np.ones((1, 3), np.float32)], layout="HW")
     for name in UNARY:
-        found = getattr(ndd.math, name)(b)
-        assert (found.layout, found.shape) == ("HW", [(2, 3), (1, 3)])
+        result = getattr(ndd.math, name)(b)
+        assert (result.layout, result.shape) == ("HW", [(2, 3), (1, 3)])

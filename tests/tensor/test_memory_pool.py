@@ -95,17 +95,17 @@ def test_two_large_buffers_come_again(monkeypatch):
 def test_a_batch_of_large_buffers_comes_again(monkeypatch):
     """16 clips of 720p: what a loop over videos lets go of where an epoch ends."""
     monkeypatch.setattr(memory, "_free", {})
-    size, made = 44_236_800, []
+    size, result = 44_236_800, []
 
     def counted(shape, dtype, empty=np.empty):
-        made.append(shape)
+        result.append(shape)
         return empty(shape, dtype)
 
     monkeypatch.setattr(np, "empty", counted)
     for _ in range(3):
         clips = [host_empty(size, np.uint8) for _ in range(16)]
         del clips
-    assert len(made) == 16
+    assert len(result) == 16
     assert free_bytes() == 16 * (48 << 20)
 
 

@@ -44,22 +44,22 @@ def _listed(value):
 @pytest.mark.parametrize("make", [ndd.batch, ndd.as_batch])
 def test_no_number_changes(make):
     rng = np.random.default_rng(11)
-    made, refused = 0, []
+    output, refused = 0, []
     for _ in range(1500):
         samples = [_sample(rng) for _ in range(rng.integers(2, 4))]
         try:
-            found = make(samples)
+            result = make(samples)
         except (OverflowError, RuntimeError) as error:
             refused.append(str(error))
             continue
-        made += 1
+        output += 1
         only_python = all(isinstance(s, list) for s in samples)
-        for before, after in zip(samples, found.tensors, strict=True):
+        for before, after in zip(samples, result.tensors, strict=True):
             expected = _listed(before)
-            if only_python and found.dtype is ndd.float32:
+            if only_python and result.dtype is ndd.float32:
                 expected = np.float32(expected).tolist()  # as in one list of them
-            assert np.asarray(after).tolist() == expected, (samples, found.dtype)
-    assert made > 500
+            assert np.asarray(after).tolist() == expected, (samples, result.dtype)
+    assert output > 500
     assert refused
     assert all("of sample" in text or "out of" in text for text in refused)
 
@@ -89,10 +89,10 @@ def test_no_number_changes(make):
     ],
 )
 def test_the_type_of_all(samples, kind):
-    found = ndd.batch(samples)
-    assert found.dtype is kind
+    result = ndd.batch(samples)
+    assert result.dtype is kind
     if kind is not ndd.bfloat16:
-        assert [np.asarray(v).tolist() for v in found.tensors] == [
+        assert [np.asarray(v).tolist() for v in result.tensors] == [
             s if isinstance(s, list) else float(s) for s in samples
         ]
 
@@ -137,6 +137,6 @@ def test_numbers_of_samples_for_an_operator():
 
 def test_on_a_gpu(emulated_gpu):
     there = [ndd.tensor(np.array(7, np.int64)).gpu(), ndd.tensor(np.array(0.5, np.float32)).gpu()]
-    found = ndd.batch(there)
-    assert (found.dtype, found.device.device_type) == (ndd.float32, "gpu")
-    assert [float(np.asarray(v.cpu())) for v in found.tensors] == [7.0, 0.5]
+    result = ndd.batch(there)
+    assert (result.dtype, result.device.device_type) == (ndd.float32, "gpu")
+    assert [float(np.asarray(v.cpu())) for v in result.tensors] == [7.0, 0.5]

@@ -27,11 +27,11 @@ def functions(m, do):
         lambda: np.add(t, 1, dtype=np.float64), lambda: np.ones((1, 2), np.float32) @ t,
     ):  # fmt: skip
 
-        def given(call=call):
-            found = call()
-            return type(found).__name__, str(getattr(found, "dtype", "")), np.asarray(found).tolist()
+        def arguments(call=call):
+            result = call()
+            return type(result).__name__, str(getattr(result, "dtype", "")), np.asarray(result).tolist()
 
-        do(given)
+        do(arguments)
 
 
 @pytest.mark.oracle
@@ -43,7 +43,7 @@ def test_as_dali():
 @pytest.mark.parametrize("make", [ndd.as_tensor, lambda x: ndd.batch([x, x])])
 def test_operators_are_ours(make):
     value = make(a)
-    for found in (
+    for result in (
         a + value,
         a - value,
         a * value,
@@ -54,7 +54,7 @@ def test_operators_are_ours(make):
         np.float64(2) + value,
         value + a,
     ):
-        assert isinstance(found, type(value))
+        assert isinstance(result, type(value))
     assert (np.arange(3, dtype=np.float32) + value).dtype == ndd.float32
 
 

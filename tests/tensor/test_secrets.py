@@ -63,9 +63,9 @@ def test_a_chain_of_errors():
             raise ValueError(f"cannot read {url}", 3) from error
     except ValueError as error:
         error.__notes__ = [f"see {url}"]
-        found = redact(error)
-    cause = found.__cause__
-    told = [str(found), str(cause), cause.filename, *found.__notes__]
+        result = redact(error)
+    cause = result.__cause__
+    told = [str(result), str(cause), cause.filename, *result.__notes__]
     assert all("http://host/a?sig=***" in text and "word" not in text for text in told)
     assert cause.errno == errno.EIO
 

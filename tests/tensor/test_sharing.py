@@ -51,8 +51,8 @@ def test_a_batch_goes_on_sharing(view, operator, expected):
     value = ndd.as_batch(arrays, layout="HWC")
     for number in (0, 100):
         arrays[1][0, 0, 0] = number
-        for i, found in enumerate(operator(value).tensors):
-            np.testing.assert_array_equal(found, expected(arrays[i]))
+        for i, result in enumerate(operator(value).tensors):
+            np.testing.assert_array_equal(result, expected(arrays[i]))
     for i in range(3):
         assert np.shares_memory(np.asarray(value.select(i)), bases[i])
 
@@ -65,12 +65,12 @@ def test_views_of_a_batch_go_on_sharing(operator, expected):
     for value, of in ((whole.slice[:, ::2], base[:, :, ::2]), (whole.select(slice(0, 4, 2)), base[::2])):
         for number in (0, 100):
             of[1, 0, 0, 0] = number
-            for i, found in enumerate(operator(value).tensors):
-                np.testing.assert_array_equal(found, expected(of[i]))
+            for i, result in enumerate(operator(value).tensors):
+                np.testing.assert_array_equal(result, expected(of[i]))
             assert np.shares_memory(np.asarray(value.select(1)), base)
-    one = whole.select(2)[::-1]
-    np.testing.assert_array_equal(operator(one), expected(base[2, ::-1]))
-    assert np.shares_memory(np.asarray(one), base)
+    item = whole.select(2)[::-1]
+    np.testing.assert_array_equal(operator(item), expected(base[2, ::-1]))
+    assert np.shares_memory(np.asarray(item), base)
 
 
 @both
@@ -93,11 +93,11 @@ def test_the_gpu_path_leaves_inputs_alone(emulated_gpu):
     for number in (7, 9):
         for t in whole._store.arrays():
             t[0, 0, 0] = number
-        found = ndd.flip(value).cpu()
+        result = ndd.flip(value).cpu()
         for i in range(2):
             picture = PICTURE + i
             picture[0, 0, 0] = number
-            np.testing.assert_array_equal(found.select(i), picture[:, ::2][:, ::-1])
+            np.testing.assert_array_equal(result.select(i), picture[:, ::2][:, ::-1])
         assert [t.data_ptr() for t in value._store.arrays()] == before
 
 

@@ -33,9 +33,9 @@ def layout_after(key, layout="DHW"):
 def test_a_tensor_slices_as_numpy(key, mode):
     with mode:
         t = ndd.tensor(X, layout="DHW")
-        found = t[key]
-        assert (found.dtype, found.layout, found.ndim) == (t.dtype, layout_after(key), X[key].ndim)
-        np.testing.assert_array_equal(np.asarray(found), X[key])
+        result = t[key]
+        assert (result.dtype, result.layout, result.ndim) == (t.dtype, layout_after(key), X[key].ndim)
+        np.testing.assert_array_equal(np.asarray(result), X[key])
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
@@ -43,18 +43,19 @@ def test_a_tensor_slices_as_numpy(key, mode):
 def test_a_batch_slices_inside_every_sample(key, form):
     arrays = [X, X + 1] if form == "whole" else [X, X[:, :4], X[:, :, :5] + 1]
     b = ndd.batch(arrays, layout="DHW")
-    found = b.slice[key]
-    assert (found.layout, found.ndim) == (layout_after(key), X[key].ndim)
-    for sample, array in zip(found, arrays, strict=True):
+    result = b.slice[key]
+    assert (result.layout, result.ndim) == (layout_after(key), X[key].ndim)
+    for sample, array in zip(result, arrays, strict=True):
         np.testing.assert_array_equal(np.asarray(sample), array[key])
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("key", KEYS, ids=str)
 def test_a_gpu_batch_slices_as_a_cpu_batch(key, emulated_gpu):
     arrays = [X, X[:, :4], X[:, :, :5] + 1]
-    found = ndd.batch(arrays, layout="DHW").gpu().slice[key].cpu()
-    assert found.layout == layout_after(key)
-    for sample, array in zip(found, arrays, strict=True):
+    result = ndd.batch(arrays, layout="DHW").gpu().slice[key].cpu()
+    assert result.layout == layout_after(key)
+    for sample, array in zip(result, arrays, strict=True):
         np.testing.assert_array_equal(np.asarray(sample), array[key])
 
 
@@ -67,8 +68,8 @@ def test_slices_are_views():
 
 def test_bounds_may_differ_between_samples():
     b = ndd.batch([[1, 2, 3, 4], [5, 6, 7]])
-    found = b.slice[ndd.batch([1, -1]) :]
-    assert [s.torch().tolist() for s in found] == [[2, 3, 4], [7]]
+    result = b.slice[ndd.batch([1, -1]) :]
+    assert [s.torch().tolist() for s in result] == [[2, 3, 4], [7]]
     assert [s.item() for s in b.slice[ndd.batch([3, 0])]] == [4, 5]
     assert [s.torch().tolist() for s in b.slice[:: ndd.batch([2, -1])]] == [[1, 3], [7, 6, 5]]
     assert [s.torch().tolist() for s in b.slice[: ndd.tensor(2)]] == [[1, 2], [5, 6]]

@@ -100,12 +100,12 @@ def test_python_types_are_those_of_python_numbers():
 
 def test_no_other_function_takes_a_dtype():
     """What has an argument `dtype` and is no operator stands in the list above."""
-    found = set()
+    result = set()
     for name in ndd.__all__:
         value = getattr(ndd, name)
         if callable(value) and not hasattr(value, "operator") and "dtype" in inspect.signature(value).parameters:
-            found.add(name)
-    assert found == set(TAKE_A_DTYPE) - {"Batch.broadcast"} | {"type_id"}  # which DALI refuses for other types
+            result.add(name)
+    assert result == set(TAKE_A_DTYPE) - {"Batch.broadcast"} | {"type_id"}  # which DALI refuses for other types
 
 
 def test_outputs_of_pipelines_are_checked_by_any_spelling():

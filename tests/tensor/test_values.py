@@ -266,7 +266,7 @@ def test_empty_batches_pickle():
 
 
 def test_forged_pickles_are_refused():
-    batch, one = ndd.batch([np.zeros((2, 3), np.uint8), np.ones((1, 3), np.uint8)], layout="HW"), ndd.tensor([1, 2])
+    batch, item = ndd.batch([np.zeros((2, 3), np.uint8), np.ones((1, 3), np.uint8)], layout="HW"), ndd.tensor([1, 2])
     dtype, ndim, layout, arrays, batched, info = batch.__getstate__()
     assert ndd.Batch.__new__(ndd.Batch).__setstate__((dtype, ndim, layout, arrays, batched, info)) is None
     for state in (
@@ -281,7 +281,7 @@ def test_forged_pickles_are_refused():
             ndd.Batch.__new__(ndd.Batch).__setstate__(state)
     swapped = [np.array([1, 2], np.dtype("i4").newbyteorder())]
     with pytest.raises(ValueError, match="Tensor: the pickled state is not a value of ndd: expected sample 0 "):
-        ndd.Tensor.__new__(ndd.Tensor).__setstate__((one.dtype, 1, None, swapped, False, None))
+        ndd.Tensor.__new__(ndd.Tensor).__setstate__((item.dtype, 1, None, swapped, False, None))
 
 
 def test_deepcopy_shares_nothing():
@@ -293,11 +293,11 @@ def test_deepcopy_shares_nothing():
 
 def test_handles_are_read_from_many_threads():
     value = ndd.cast(ndd.batch([np.full(1000, i) for i in range(8)]), dtype=ndd.float32)
-    found, errors = [], []
+    result, errors = [], []
 
     def read():
         try:
-            found.append(sum(float(np.asarray(t).sum()) for t in value))
+            result.append(sum(float(np.asarray(t).sum()) for t in value))
         except Exception as error:
             errors.append(error)
 
@@ -307,7 +307,7 @@ def test_handles_are_read_from_many_threads():
     for t in threads:
         t.join()
     assert not errors
-    assert found == [28000.0] * 8
+    assert result == [28000.0] * 8
 
 
 def test_size_and_bytes():
@@ -374,10 +374,10 @@ def test_select_and_tensors():
 def test_pending_values_may_be_selected_without_waiting():
     with ndd.EvalMode.deferred:
         b = ndd.cast(ndd.batch([[1.5], [2.5]]), dtype=ndd.int32)
-        one = b.select(1)
-        assert (one.dtype, one.ndim) == (ndd.int32, 1)
+        item = b.select(1)
+        assert (item.dtype, item.ndim) == (ndd.int32, 1)
         assert b._pending.state == 0
-        assert one.item() == 3
+        assert item.item() == 3
 
 
 LAYOUTS = [(make, layout) for make in ("batch", "as_batch") for layout in ("A", "ABC", "AB", "")]

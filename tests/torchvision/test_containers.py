@@ -114,15 +114,15 @@ def test_normalising_is_one_pass(first, layout):
         module.ToDtype(torch.float32, scale=True), module.Normalize(MEAN, STD),
     ]  # fmt: skip
     torch.manual_seed(2)
-    made = v2.Compose(steps(v2))(batch_of(images, layout))
-    assert made.layout == ("CHW" if first else layout)
+    result = v2.Compose(steps(v2))(batch_of(images, layout))
+    assert result.layout == ("CHW" if first else layout)
     torch.manual_seed(2)
     singly = batch_of(images, layout)
     for step in steps(v2):
         singly = step(singly)
     torch.manual_seed(2)
     wanted = [theirs.Compose(steps(theirs)[bool(first) :])(image) for image in images]
-    for a, b, c in zip(samples_of(made), samples_of(singly), wanted, strict=True):
+    for a, b, c in zip(samples_of(result), samples_of(singly), wanted, strict=True):
         assert torch.allclose(a, c, atol=1e-5)
         assert torch.allclose(b, c, atol=1e-5)
 
@@ -136,9 +136,9 @@ def test_normalising_beside_masks(flipped, monkeypatch):
     steps = [*flip, v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
     passes, call = [], ndd.crop_mirror_normalize
     monkeypatch.setattr(ndd, "crop_mirror_normalize", lambda *a, **k: passes.append(1) or call(*a, **k))
-    made, labels = v2.Compose(steps)((batch_of(images, "HWC"), masks))
+    result, labels = v2.Compose(steps)((batch_of(images, "HWC"), masks))
     assert len(passes) == (not flipped)
-    for image, a, b in zip(images, samples_of(made), labels, strict=True):
+    for image, a, b in zip(images, samples_of(result), labels, strict=True):
         image = image.flip(2) if flipped else image
         assert torch.equal(b.torch(), image[0])
         wanted = theirs.Compose([theirs.ToDtype(torch.float32, scale=True), theirs.Normalize(MEAN, STD)])(image)
@@ -155,9 +155,9 @@ def test_what_looks_at_the_layout_sees_it():
 
 @pytest.mark.filterwarnings("ignore")
 def test_to_tensor():
-    made = v2.Compose([v2.ToTensor(), v2.Normalize(MEAN, STD)])(numbered(2)[0])
+    result = v2.Compose([v2.ToTensor(), v2.Normalize(MEAN, STD)])(numbered(2)[0])
     wanted = theirs.Compose([theirs.ToDtype(torch.float32, scale=True), theirs.Normalize(MEAN, STD)])(IMAGE)
-    assert torch.allclose(samples_of(made)[1], wanted, atol=1e-5)
+    assert torch.allclose(samples_of(result)[1], wanted, atol=1e-5)
     assert v2.ToTensor()(numbered(2)[0]).torch().max() <= 1
 
 
@@ -168,7 +168,7 @@ def test_the_validation_recipe_on_files():
     steps = lambda module: [module.Resize(256), module.CenterCrop(224), module.PILToTensor()]  # noqa: E731
     files = sorted((FOLDER / "imagenet").rglob("*.[jJ][pP]*"))[:32]
     pictures = [np.array(Image.open(file).convert("RGB")) for file in files]
-    made = v2.Compose(steps(v2))(ndd.as_batch(pictures, layout="HWC")).torch()
+    result = v2.Compose(steps(v2))(ndd.as_batch(pictures, layout="HWC")).torch()
     for i, picture in enumerate(pictures):
         wanted = theirs.Compose(steps(theirs))(Image.fromarray(picture))
-        assert (made[i].int() - wanted.int()).abs().max() <= 1, files[i]
+        assert (result[i].int() - wanted.int()).abs().max() <= 1, files[i]

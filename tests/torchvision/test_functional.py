@@ -33,13 +33,13 @@ def scaled(name, case, dtype):
     return {k: v * white if k == "threshold" else v for k, v in case.items()}
 
 
-def assert_close(made, wanted, name, dtype, case=()):
-    assert type(made) is type(wanted)
-    assert made.shape == wanted.shape
-    assert made.dtype == wanted.dtype
+def assert_close(output, wanted, name, dtype, case=()):
+    assert type(output) is type(wanted)
+    assert output.shape == wanted.shape
+    assert output.dtype == wanted.dtype
     exact = name in (*COPIES, *EXACT_COLORS) or "nearest" in str(dict(case).get("interpolation", ""))
     bound = 1e-5 if dtype.is_floating_point else 0 if exact else 1
-    difference = (torch.Tensor(made).double() - torch.Tensor(wanted).double()).abs().max() if made.numel() else 0
+    difference = (torch.Tensor(output).double() - torch.Tensor(wanted).double()).abs().max() if output.numel() else 0
     assert difference <= bound, f"off by {difference}"
 
 
@@ -61,8 +61,8 @@ def test_every_name_is_here_with_its_signature():
 def test_images(name, case, dtype):
     case = scaled(name, case, dtype)
     for picture in (images(dtype), images(dtype, 1), images(dtype, 3, (2, 1))):
-        made, wanted = (getattr(module, name)(picture, **case) for module in (F, oracle))
-        assert_close(made, wanted, name, dtype, case)
+        output, wanted = (getattr(module, name)(picture, **case) for module in (F, oracle))
+        assert_close(output, wanted, name, dtype, case)
 
 
 @pytest.mark.parametrize(("name", "case"), ALL, **IDS)
@@ -73,8 +73,8 @@ def test_tv_tensors_and_empty_ones(name, case):
         if name == "grayscale_to_rgb" and value is video:
             continue
         if hasattr(oracle, f"{name}_video") or value is not video:
-            made, wanted = (getattr(module, name)(value, **case) for module in (F, oracle))
-            assert_close(made, wanted, name, torch.uint8, case)
+            output, wanted = (getattr(module, name)(value, **case) for module in (F, oracle))
+            assert_close(output, wanted, name, torch.uint8, case)
     empty = torch.zeros(0, 3, 17, 23, dtype=torch.uint8)
     assert getattr(F, name)(empty, **case).shape[0] == 0
 
@@ -86,10 +86,10 @@ def test_masks(name, case, dtype):
         pytest.skip("a fill for booleans")
     for mask in (images(torch.uint8, 1)[0] // 64, images(torch.uint8, 4) // 64):
         value = tv_tensors.Mask(mask.to(dtype))
-        made, wanted = (getattr(module, name)(value, **case) for module in (F, oracle))
-        assert type(made) is tv_tensors.Mask
-        assert torch.equal(torch.Tensor(made.long()), torch.Tensor(wanted.long()))
-        assert made.dtype == wanted.dtype
+        output, wanted = (getattr(module, name)(value, **case) for module in (F, oracle))
+        assert type(output) is tv_tensors.Mask
+        assert torch.equal(torch.Tensor(output.long()), torch.Tensor(wanted.long()))
+        assert output.dtype == wanted.dtype
 
 
 @pytest.mark.parametrize(("name", "case"), OF_GEOMETRY, **IDS)
@@ -100,11 +100,11 @@ def test_boxes(name, case, format, dtype):
         pytest.skip("torchvision has no boxes with such a border")
     for rows in (boxes(dtype, format), boxes(dtype, format)[:0]):
         value = tv_tensors.BoundingBoxes(rows, format=format, canvas_size=(17, 23))
-        made, wanted = (getattr(module, name)(value, **case) for module in (F, oracle))
-        assert (made.format, tuple(made.canvas_size)) == (wanted.format, tuple(wanted.canvas_size))
-        assert made.dtype == wanted.dtype
+        output, wanted = (getattr(module, name)(value, **case) for module in (F, oracle))
+        assert (output.format, tuple(output.canvas_size)) == (wanted.format, tuple(wanted.canvas_size))
+        assert output.dtype == wanted.dtype
         torch.testing.assert_close(
-            made.as_subclass(torch.Tensor), wanted.as_subclass(torch.Tensor), atol=1e-4, rtol=1e-5
+            output.as_subclass(torch.Tensor), wanted.as_subclass(torch.Tensor), atol=1e-4, rtol=1e-5
         )
 
 
@@ -115,10 +115,10 @@ def test_key_points(name, case):
     points = torch.tensor([[0.0, 0.0], [22.0, 16.0], [3.5, 4.25], [30.0, -2.0]])
     for rows in (points, points.reshape(2, 2, 2), points[:0]):
         value = tv_tensors.KeyPoints(rows, canvas_size=(17, 23))
-        made, wanted = (getattr(module, name)(value, **case) for module in (F, oracle))
-        assert tuple(made.canvas_size) == tuple(wanted.canvas_size)
+        output, wanted = (getattr(module, name)(value, **case) for module in (F, oracle))
+        assert tuple(output.canvas_size) == tuple(wanted.canvas_size)
         torch.testing.assert_close(
-            made.as_subclass(torch.Tensor), wanted.as_subclass(torch.Tensor), atol=1e-4, rtol=1e-5
+            output.as_subclass(torch.Tensor), wanted.as_subclass(torch.Tensor), atol=1e-4, rtol=1e-5
         )
 
 
@@ -132,10 +132,10 @@ def test_ragged_batches(name, case, layout):
     pictures = [images(torch.uint8), images(torch.uint8)[:, 1:, :-3].contiguous()]
     order = [1, 2, 0] if layout == "HWC" else [0, 1, 2]
     batch = ndd.batch([p.permute(order).contiguous() for p in pictures], layout=layout)
-    made = getattr(F, name)(batch, **case)
-    assert isinstance(made, ndd.Batch)
-    assert made.layout == layout
-    for result, picture in zip(made, pictures, strict=True):
+    output = getattr(F, name)(batch, **case)
+    assert isinstance(output, ndd.Batch)
+    assert output.layout == layout
+    for result, picture in zip(output, pictures, strict=True):
         wanted = getattr(F, name)(picture, **case)
         assert torch.equal(result.torch().permute(np.argsort(order).tolist()), wanted)
 
@@ -168,8 +168,8 @@ def test_parameters_for_each_sample(name, container):
         return isinstance(value, list) and key != "size"
 
     case = PER_SAMPLE[name]
-    made = getattr(F, name)(batch, **{k: container(v) if differs(k, v) else v for k, v in case.items()})
+    output = getattr(F, name)(batch, **{k: container(v) if differs(k, v) else v for k, v in case.items()})
     for i, picture in enumerate(pictures):
         own = {k: v[i] if differs(k, v) else v for k, v in case.items()}
         wanted = getattr(F, name)(picture, **own)
-        assert torch.equal(made.tensors[i].torch().permute(2, 0, 1), wanted)
+        assert torch.equal(output.tensors[i].torch().permute(2, 0, 1), wanted)

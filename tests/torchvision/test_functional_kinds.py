@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import PIL.Image
 import pytest
 import torch
+import warm_interpreter
 from torchvision_cases import COLORS, GEOMETRY, boxes, images
 
 import ndd
@@ -45,25 +44,25 @@ def test_to_dtype(source, target, scale):
         with pytest.raises(RuntimeError, match=str(error).split("cannot")[0]):
             F.to_dtype(picture, target, scale=scale)
         return
-    made = F.to_dtype(picture, target, scale=scale)
-    assert made.dtype == target
+    result = F.to_dtype(picture, target, scale=scale)
+    assert result.dtype == target
     bound = 1e-3 if torch.float16 in (source, target) else 1e-6
     bound = bound if target.is_floating_point else 1 if source == torch.float16 else 0
-    assert (made.double() - wanted.double()).abs().max() <= bound
+    assert (result.double() - wanted.double()).abs().max() <= bound
 
 
 def test_types_of_what_is_no_picture_change_without_scale():
     mask = tv_tensors.Mask(torch.ones(2, 3, dtype=torch.uint8))
-    made, wanted = both("to_dtype", mask, torch.float32, scale=True)
-    assert type(made) is type(wanted)
-    assert torch.equal(torch.Tensor(made), torch.Tensor(wanted))
+    result, wanted = both("to_dtype", mask, torch.float32, scale=True)
+    assert type(result) is type(wanted)
+    assert torch.equal(torch.Tensor(result), torch.Tensor(wanted))
 
 
 @pytest.mark.parametrize(("mean", "std"), [([0.4, 0.5, 0.6], [0.2, 0.3, 0.1]), ([0.5], [0.5]), (0.5, 2.0)])
 def test_normalize(mean, std):
     for picture in (images(torch.float32), images(torch.float32, 3, (2, 2))):
-        made, wanted = both("normalize", picture, mean, std)
-        torch.testing.assert_close(made, wanted, atol=1e-5, rtol=1e-5)
+        result, wanted = both("normalize", picture, mean, std)
+        torch.testing.assert_close(result, wanted, atol=1e-5, rtol=1e-5)
     layout = ndd.batch([images(torch.float32).permute(1, 2, 0).contiguous()] * 2, layout="HWC")
     torch.testing.assert_close(
         F.normalize(layout, mean, std).torch()[0].permute(2, 0, 1), oracle.normalize(images(torch.float32), mean, std)
@@ -80,11 +79,13 @@ def test_normalize_by_channels_whatever_the_number_of_samples(n, container, layo
     mean, std = [0.4, 0.5, 0.6], [0.2, 0.3, 0.1]
     pictures = images(torch.float32, 3, (n,))
     order = [0, 2, 3, 1] if layout == "HWC" else [0, 1, 2, 3]
-    made = F.normalize(
+    result = F.normalize(
         ndd.as_batch(pictures.permute(order).contiguous(), layout=layout), container(mean), container(std)
     )
     back = np.argsort(order).tolist()
-    torch.testing.assert_close(made.torch().permute(back), oracle.normalize(pictures, mean, std), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        result.torch().permute(back), oracle.normalize(pictures, mean, std), atol=1e-5, rtol=1e-5
+    )
     assert torch.equal(F.normalize(pictures, container(mean), container(std)), F.normalize(pictures, mean, std))
     rows = np.random.default_rng(1).uniform(0.1, 1, (2, n, 3))
     each = F.normalize(ndd.as_batch(pictures, layout="CHW"), *rows)
@@ -103,8 +104,8 @@ def test_vectors_of_as_many_numbers_as_there_are_samples():
         assert torch.equal(F.affine(batch, translate=translate, **case).torch(), wanted)
     numbers = [0.9, 0.1, 1, -0.1, 1.1, 2, 0.001, -0.002]
     eight = images(torch.uint8, 3, (8,))
-    made = F.perspective(ndd.as_batch(eight, layout="CHW"), None, None, coefficients=np.array(numbers))
-    assert (made.torch().int() - oracle.perspective(eight, None, None, coefficients=numbers).int()).abs().max() <= 1
+    result = F.perspective(ndd.as_batch(eight, layout="CHW"), None, None, coefficients=np.array(numbers))
+    assert (result.torch().int() - oracle.perspective(eight, None, None, coefficients=numbers).int()).abs().max() <= 1
 
 
 @pytest.mark.parametrize(
@@ -113,8 +114,8 @@ def test_vectors_of_as_many_numbers_as_there_are_samples():
 def test_erase(v):
     for dtype in (torch.uint8, torch.float32):
         for picture in (images(dtype), images(dtype, 3, (2,))):
-            made, wanted = both("erase", picture, 2, 3, 5, 6, v.to(dtype))
-            assert torch.equal(made, wanted)
+            result, wanted = both("erase", picture, 2, 3, 5, 6, v.to(dtype))
+            assert torch.equal(result, wanted)
     picture = images(torch.float32)
     assert F.erase(picture, 2, 3, 5, 6, v, inplace=True) is picture
     assert torch.equal(picture, oracle.erase(images(torch.float32), 2, 3, 5, 6, v))
@@ -139,8 +140,8 @@ def test_noise_is_torchs_for_tensors_and_repeats_for_batches():
 @pytest.mark.parametrize("quality", [10, 75])
 def test_jpeg_is_near_libjpegs(quality):
     picture = PIL.Image.fromarray(images(torch.uint8).permute(1, 2, 0).numpy()).resize((64, 48), PIL.Image.BICUBIC)
-    made = F.jpeg(F.pil_to_tensor(picture), quality)
-    assert abs(made.int() - F.pil_to_tensor(oracle.jpeg(picture, quality)).int()).float().mean() < 3
+    result = F.jpeg(F.pil_to_tensor(picture), quality)
+    assert abs(result.int() - F.pil_to_tensor(oracle.jpeg(picture, quality)).int()).float().mean() < 3
 
 
 def test_frames_and_channels():
@@ -148,17 +149,19 @@ def test_frames_and_channels():
     for count in (1, 4, 9, 20):
         assert torch.equal(*both("uniform_temporal_subsample", tv_tensors.Video(video), count))
     batch = ndd.batch([video[:n].permute(0, 2, 3, 1).contiguous() for n in (9, 5)], layout="FHWC")
-    for made, n in zip(F.uniform_temporal_subsample(batch, 3), (9, 5), strict=True):
-        assert made.torch()[:, 0, 0, 0].tolist() == oracle.uniform_temporal_subsample(video[:n], 3)[:, 0, 0, 0].tolist()
+    for result, n in zip(F.uniform_temporal_subsample(batch, 3), (9, 5), strict=True):
+        assert (
+            result.torch()[:, 0, 0, 0].tolist() == oracle.uniform_temporal_subsample(video[:n], 3)[:, 0, 0, 0].tolist()
+        )
     assert torch.equal(*both("permute_channels", images(torch.uint8), [2, 0, 1]))
 
 
 @pytest.mark.parametrize("name", ["five_crop", "ten_crop"])
 def test_several_crops(name):
     for picture in (images(torch.uint8), tv_tensors.Image(images(torch.uint8))):
-        made, wanted = both(name, picture, [5, 6])
-        assert [type(m) for m in made] == [type(w) for w in wanted]
-        assert all(torch.equal(torch.Tensor(m), torch.Tensor(w)) for m, w in zip(made, wanted, strict=True))
+        result, wanted = both(name, picture, [5, 6])
+        assert [type(m) for m in result] == [type(w) for w in wanted]
+        assert all(torch.equal(torch.Tensor(m), torch.Tensor(w)) for m, w in zip(result, wanted, strict=True))
     with pytest.raises(ValueError, match="bigger than input size"):
         F.five_crop(images(torch.uint8), [18, 6])
 
@@ -172,13 +175,13 @@ def test_pictures_of_other_libraries():
         torch.zeros(4, 3, 3, dtype=torch.uint8),
         torch.zeros(1, 2, 2),
     ):
-        made, wanted = both("to_pil_image", pic)
-        assert (made.mode, made.tobytes()) == (wanted.mode, wanted.tobytes())
+        result, wanted = both("to_pil_image", pic)
+        assert (result.mode, result.tobytes()) == (wanted.mode, wanted.tobytes())
     image = oracle.to_pil_image(picture)
     for value in (image, np.asarray(image), image.convert("L")):
-        made, wanted = both("to_image", value)
-        assert type(made) is type(wanted)
-        assert torch.equal(made, wanted)
+        result, wanted = both("to_image", value)
+        assert type(result) is type(wanted)
+        assert torch.equal(result, wanted)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert torch.equal(*both("to_tensor", value))
@@ -211,24 +214,24 @@ def test_formats_of_boxes(old, new, dtype):
     rows = torch.randint(1, 30, (50, 4), generator=torch.Generator().manual_seed(1)).to(dtype)
     assert torch.equal(*both("convert_bounding_box_format", rows, old, new))
     value = tv_tensors.BoundingBoxes(rows, format=old, canvas_size=(20, 20))
-    made, wanted = both("convert_bounding_box_format", value, new_format=new)
-    assert made.format == wanted.format
-    assert torch.equal(torch.Tensor(made), torch.Tensor(wanted))
+    result, wanted = both("convert_bounding_box_format", value, new_format=new)
+    assert result.format == wanted.format
+    assert torch.equal(torch.Tensor(result), torch.Tensor(wanted))
     for mode in ("soft", None):
         assert torch.equal(
             *both("clamp_bounding_boxes", rows, getattr(tv_tensors.BoundingBoxFormat, old), (15, 20), mode)
         )
-    made, wanted = both("sanitize_bounding_boxes", value, min_size=3, min_area=20)
-    assert torch.equal(made[1], wanted[1])
-    assert torch.equal(torch.Tensor(made[0]), torch.Tensor(wanted[0]))
+    result, wanted = both("sanitize_bounding_boxes", value, min_size=3, min_area=20)
+    assert torch.equal(result[1], wanted[1])
+    assert torch.equal(torch.Tensor(result[0]), torch.Tensor(wanted[0]))
 
 
 def test_points_inside():
     points = torch.tensor([[[0.0, 0.0], [19.0, 14.0]], [[-1.0, 3.0], [5.0, 5.0]], [[20.0, 3.0], [5.0, 15.0]]])
     value = tv_tensors.KeyPoints(points, canvas_size=(15, 20))
     assert torch.equal(*map(torch.Tensor, both("clamp_keypoints", value)))
-    made, wanted = both("sanitize_keypoints", value)
-    assert torch.equal(made[1], wanted[1])
+    result, wanted = both("sanitize_keypoints", value)
+    assert torch.equal(result[1], wanted[1])
 
 
 ON_GPU = [
@@ -236,6 +239,7 @@ ON_GPU = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize(("name", "case"), ON_GPU)
 def test_gpu_as_cpu(emulated_gpu, name, case):
     case = {k: 90 if k == "threshold" else v for k, v in case.items()}
@@ -261,16 +265,16 @@ def targets():
     ("rotate", {"angle": 30, "expand": True}), ("affine", GEOMETRY["affine"][0]),
 ])  # fmt: skip
 def test_targets_follow(name, case):
-    made = getattr(F, name)(targets(), **case)
-    assert torch.equal(made.images.torch()[0], getattr(F, name)(images(torch.uint8), **case))
-    height, width = made.images.torch().shape[-2:]
+    result = getattr(F, name)(targets(), **case)
+    assert torch.equal(result.images.torch()[0], getattr(F, name)(images(torch.uint8), **case))
+    height, width = result.images.torch().shape[-2:]
     rows = tv_tensors.BoundingBoxes(boxes(torch.float32, "XYXY")[:2], format="XYXY", canvas_size=(17, 23))
     wanted = getattr(oracle, name)(rows, **case)
-    pixels = made.boxes.tensors[0].torch() * torch.tensor([width, height, width, height])
+    pixels = result.boxes.tensors[0].torch() * torch.tensor([width, height, width, height])
     torch.testing.assert_close(pixels, torch.Tensor(wanted), atol=1e-3, rtol=1e-4)
     mask = tv_tensors.Mask(torch.arange(17 * 23).reshape(17, 23).to(torch.uint8))
-    assert torch.equal(made.masks.torch()[0], torch.Tensor(getattr(oracle, name)(mask, **case)).to(torch.uint8))
-    assert made.points.torch().shape == (2, 1, 2)
+    assert torch.equal(result.masks.torch()[0], torch.Tensor(getattr(oracle, name)(mask, **case)).to(torch.uint8))
+    assert result.points.torch().shape == (2, 1, 2)
 
 
 def test_targets_of_other_formats_follow():
@@ -285,12 +289,16 @@ def test_targets_of_other_formats_follow():
         normalized=False,
         area=[42, 40],
     )
-    made = F.crop(whole, 1, 2, 15, 20)
-    assert (made.format, made.normalized, made.area.torch().tolist()) == ("xywh", False, [42, 40])
+    result = F.crop(whole, 1, 2, 15, 20)
+    assert (result.format, result.normalized, result.area.torch().tolist()) == ("xywh", False, [42, 40])
     value = tv_tensors.BoundingBoxes(rows, format="XYWH", canvas_size=(17, 23))
-    torch.testing.assert_close(made.boxes.torch(), torch.Tensor(oracle.crop(value, 1, 2, 15, 20)), atol=1e-4, rtol=1e-5)
-    torch.testing.assert_close(made.points.torch()[0], torch.tensor([[-1.0, 1], [1, 3], [3, 5]]), atol=1e-4, rtol=1e-5)
-    assert torch.equal(made.semantic.torch(), whole.semantic.torch()[1:16, 2:22])
+    torch.testing.assert_close(
+        result.boxes.torch(), torch.Tensor(oracle.crop(value, 1, 2, 15, 20)), atol=1e-4, rtol=1e-5
+    )
+    torch.testing.assert_close(
+        result.points.torch()[0], torch.tensor([[-1.0, 1], [1, 3], [3, 5]]), atol=1e-4, rtol=1e-5
+    )
+    assert torch.equal(result.semantic.torch(), whole.semantic.torch()[1:16, 2:22])
 
 
 @pytest.mark.parametrize(("name", "value", "case"), [
@@ -333,15 +341,16 @@ def test_without_torchvision():
         "assert F.resize(torch.zeros(3, 4, 6), 2, InterpolationMode.BICUBIC).shape == (3, 2, 3)\n"
         "assert F.to_image(torch.zeros(3, 4, 6)).shape == (3, 4, 6)\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=200)
+    done = warm_interpreter.run(code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_pictures_without_channels_as_images():
     plane = torch.arange(6, dtype=torch.float32).reshape(2, 3)
     images = ndd.as_batch(plane[None], layout="HW")
-    made = F.to_image(images)
-    assert (made.layout, made.shape) == ("CHW", [(1, 2, 3)])
-    assert torch.equal(made.torch()[0, 0], plane)
+    result = F.to_image(images)
+    assert (result.layout, result.shape) == ("CHW", [(1, 2, 3)])
+    assert torch.equal(result.torch()[0, 0], plane)
     assert torch.equal(F.normalize(images, [1.0], [2.0]).torch()[0], (plane - 1) / 2)
     assert F.rgb_to_grayscale(images, 3).shape == F.grayscale_to_rgb(images).shape == [(2, 3, 3)]
     patch = torch.tensor([[[7.0, 8.0]]])

@@ -41,10 +41,10 @@ def test_batches_of_ndd(name, layout):
     images, labels = getattr(theirs, name)(num_classes=4)(IMAGES, LABELS)
     batch = ndd.as_batch(IMAGES.permute(0, 2, 3, 1).contiguous() if layout == "HWC" else IMAGES, layout=layout)
     torch.manual_seed(1)
-    made, mixed = getattr(v2, name)(num_classes=4)(batch, ndd.as_batch(LABELS))
-    assert isinstance(made, ndd.Batch)
-    assert made.layout == layout
-    assert torch.allclose(made.torch().permute(0, 3, 1, 2) if layout == "HWC" else made.torch(), images, atol=1e-6)
+    result, mixed = getattr(v2, name)(num_classes=4)(batch, ndd.as_batch(LABELS))
+    assert isinstance(result, ndd.Batch)
+    assert result.layout == layout
+    assert torch.allclose(result.torch().permute(0, 3, 1, 2) if layout == "HWC" else result.torch(), images, atol=1e-6)
     assert isinstance(mixed, ndd.Batch)
     assert torch.allclose(mixed.torch(), labels)
 
@@ -74,6 +74,8 @@ def test_errors(name):
 def test_the_next_to_a_batch_is_the_one_before():
     images = ndd.as_batch(np.arange(4, dtype=np.float32).reshape(4, 1, 1, 1), layout="CHW")
     torch.manual_seed(0)
-    made, labels = v2.MixUp(num_classes=4)(images, ndd.as_batch(np.arange(4)))
+    result, labels = v2.MixUp(num_classes=4)(images, ndd.as_batch(np.arange(4)))
     share = float(labels.torch()[0, 0])
-    assert torch.allclose(made.torch().flatten(), torch.tensor([3.0, 0, 1, 2]) * (1 - share) + torch.arange(4) * share)
+    assert torch.allclose(
+        result.torch().flatten(), torch.tensor([3.0, 0, 1, 2]) * (1 - share) + torch.arange(4) * share
+    )

@@ -38,33 +38,33 @@ def picture(mode: str, seed: int = 0, size: tuple[int, int] = (23, 17)) -> PIL.I
     return image.convert(mode)
 
 
-def difference(name: str, made: object, wanted: object) -> str:
+def difference(name: str, result: object, wanted: object) -> str:
     """How what came out differs from what torchvision gives; "" if it does not."""
     if isinstance(wanted, tuple | list):
-        assert isinstance(made, tuple | list)
-        pairs = zip(made, wanted, strict=True)
+        assert isinstance(result, tuple | list)
+        pairs = zip(result, wanted, strict=True)
         return "".join(difference(name, *pair) for pair in pairs)
-    if isinstance(wanted, Exception) or isinstance(made, Exception):
-        same = isinstance(wanted, Exception) and isinstance(made, type(wanted))
-        return "" if same else f"{made!r}, expected {wanted!r}"
+    if isinstance(wanted, Exception) or isinstance(result, Exception):
+        same = isinstance(wanted, Exception) and isinstance(result, type(wanted))
+        return "" if same else f"{result!r}, expected {wanted!r}"
     if not isinstance(wanted, PIL.Image.Image):
-        return "" if type(made) is type(wanted) and np.array_equal(made, wanted) else f"{made}, expected {wanted}"
-    assert isinstance(made, PIL.Image.Image)
-    if (made.mode, made.size, made.getpalette()) != (wanted.mode, wanted.size, wanted.getpalette()):
-        return f"{made}, expected {wanted}"
-    off = np.abs(np.asarray(made, np.float64) - np.asarray(wanted, np.float64)).max(initial=0)
+        return "" if type(result) is type(wanted) and np.array_equal(result, wanted) else f"{result}, expected {wanted}"
+    assert isinstance(result, PIL.Image.Image)
+    if (result.mode, result.size, result.getpalette()) != (wanted.mode, wanted.size, wanted.getpalette()):
+        return f"{result}, expected {wanted}"
+    off = np.abs(np.asarray(result, np.float64) - np.asarray(wanted, np.float64)).max(initial=0)
     return "" if off <= OF_TENSORS.get(name, 0) else f"off by {off}"
 
 
 def both(name: str, image: PIL.Image.Image, **arguments: object) -> list:
     """What both sides make of an image, or their errors."""
-    made = []
+    result = []
     for module in (F, oracle):
         try:
-            made.append(getattr(module, name)(copy.copy(image), **arguments))
+            result.append(getattr(module, name)(copy.copy(image), **arguments))
         except Exception as error:
-            made.append(error)
-    return made
+            result.append(error)
+    return result
 
 
 def drawn(name: str, rng: random.Random) -> dict:
@@ -115,24 +115,24 @@ def test_functions(name, mode):
     rng = random.Random(f"{name} {mode}")
     for seed in range(8):
         arguments = drawn(name, rng)
-        made, wanted = both(name, picture(mode, seed), **arguments)
-        assert not (text := difference(name, made, wanted)), (arguments, text)
+        result, wanted = both(name, picture(mode, seed), **arguments)
+        assert not (text := difference(name, result, wanted)), (arguments, text)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("fill", [3, [3], [3, 4], (3, 4, 5), [250.5, 1, 2, 3], -1, 300])
 def test_fills(mode, fill):
     for name, arguments in (("rotate", {"angle": 30}), ("pad", {"padding": 3})):
-        made, wanted = both(name, picture(mode), **arguments, fill=fill)
-        assert not (text := difference(name, made, wanted)), (name, text)
+        result, wanted = both(name, picture(mode), **arguments, fill=fill)
+        assert not (text := difference(name, result, wanted)), (name, text)
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "RGBA"])
 def test_elastic(mode):
     way = 0.1 * torch.randn(1, 17, 23, 2, generator=torch.Generator().manual_seed(3))
     for how in ({}, {"interpolation": "nearest", "fill": 5}):
-        made, wanted = both("elastic", picture(mode), displacement=way, **how)
-        assert not (text := difference("elastic", made, wanted)), text
+        result, wanted = both("elastic", picture(mode), displacement=way, **how)
+        assert not (text := difference("elastic", result, wanted)), text
 
 
 @pytest.mark.parametrize("name", [n for n in names() if n.startswith(("Random", "Auto", "Color", "Trivial", "Five", "Ten", "Aug",

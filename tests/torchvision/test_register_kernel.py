@@ -53,9 +53,9 @@ register(F)
 register(oracle)
 
 
-def assert_same(made, wanted):
-    assert type(made) is type(wanted)
-    assert torch.equal(torch.Tensor(made), torch.Tensor(wanted))
+def assert_same(result, wanted):
+    assert type(result) is type(wanted)
+    assert torch.equal(torch.Tensor(result), torch.Tensor(wanted))
 
 
 @pytest.mark.parametrize("cls", [Angles, Degrees])
@@ -79,11 +79,11 @@ def test_transforms(name):
     arguments = CASES.get(name, [()])[0]
     image = tv_tensors.Image(torch.arange(3 * 40 * 50).reshape(3, 40, 50).to(torch.uint8))
     for own in (of(Degrees), of(Heights)):
-        made, wanted = (outcome(getattr(m, name)(*arguments), [image, own], 0) for m in (v2, theirs))
+        result, wanted = (outcome(getattr(m, name)(*arguments), [image, own], 0) for m in (v2, theirs))
         if isinstance(wanted, Exception):
-            assert isinstance(made, type(wanted)), (made, wanted)
+            assert isinstance(result, type(wanted)), (result, wanted)
         elif name not in ("FiveCrop", "TenCrop"):
-            assert_same(made[1], wanted[1])
+            assert_same(result[1], wanted[1])
 
 
 def test_wrong_arguments():

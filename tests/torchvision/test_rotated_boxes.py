@@ -22,10 +22,10 @@ def rotated(
     format: str, seed: int = 0, mode: str | None = "soft", dtype: torch.dtype = torch.float32
 ) -> tv_tensors.BoundingBoxes:
     """Boxes inside, across the border and outside of 17 x 23 pixels, at any angle; some are upright, some without area."""
-    made = torch.Generator().manual_seed(seed)
-    centres = torch.rand(80, 2, generator=made, dtype=dtype) * torch.tensor([33.0, 27.0]).to(dtype) - 5
-    sides = torch.rand(80, 2, generator=made, dtype=dtype) * 12 + 0.1
-    angles = torch.rand(80, 1, generator=made, dtype=dtype) * 720 - 360
+    result = torch.Generator().manual_seed(seed)
+    centres = torch.rand(80, 2, generator=result, dtype=dtype) * torch.tensor([33.0, 27.0]).to(dtype) - 5
+    sides = torch.rand(80, 2, generator=result, dtype=dtype) * 12 + 0.1
+    angles = torch.rand(80, 1, generator=result, dtype=dtype) * 720 - 360
     angles[:8] = torch.tensor([0.0, 90, 180, -90, 270, 45, 360, 0])[:, None].to(dtype)
     sides[8:10] = 0
     rows = torch.cat([centres, sides, angles], dim=1)
@@ -34,13 +34,13 @@ def rotated(
     return tv_tensors.BoundingBoxes(rows, format=format, canvas_size=CANVAS, clamping_mode=mode)
 
 
-def assert_same(made, wanted):
-    assert type(made) is type(wanted)
+def assert_same(result, wanted):
+    assert type(result) is type(wanted)
     if isinstance(wanted, tv_tensors.BoundingBoxes):
         for fact in ("format", "canvas_size", "clamping_mode", "dtype"):
-            assert getattr(made, fact) == getattr(wanted, fact), fact
-    made, wanted = torch.Tensor(made).double(), torch.Tensor(wanted).double()
-    torch.testing.assert_close(made, wanted, atol=1e-4, rtol=1e-5, equal_nan=True)
+            assert getattr(result, fact) == getattr(wanted, fact), fact
+    result, wanted = torch.Tensor(result).double(), torch.Tensor(wanted).double()
+    torch.testing.assert_close(result, wanted, atol=1e-4, rtol=1e-5, equal_nan=True)
 
 
 @pytest.mark.parametrize("old", FORMATS)
@@ -70,10 +70,10 @@ def test_clamping(format, mode):
 def test_sanitizing(format):
     boxes = F.clamp_bounding_boxes(rotated(format), clamping_mode="hard")
     for arguments in ({}, {"min_size": 2.0}, {"min_area": 30.0}):
-        made, wanted = (m.sanitize_bounding_boxes(boxes, **arguments) for m in (F, oracle))
-        assert_same(made[0], wanted[0])
-        assert torch.equal(made[1], wanted[1])
-        assert 0 < int(made[1].sum()) < len(boxes)
+        result, wanted = (m.sanitize_bounding_boxes(boxes, **arguments) for m in (F, oracle))
+        assert_same(result[0], wanted[0])
+        assert torch.equal(result[1], wanted[1])
+        assert 0 < int(result[1].sum()) < len(boxes)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,7 @@ def test_geometry(name, case, format, mode):
         assert_same(*(getattr(m, name)(boxes, **case) for m in (F, oracle)))
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("name", [
     "RandomHorizontalFlip", "RandomVerticalFlip", "RandomRotation", "RandomAffine", "RandomPerspective", "ElasticTransform",
     "RandomCrop", "RandomResizedCrop", "RandomZoomOut", "RandomResize", "RandomShortestSize", "ScaleJitter", "Pad", "Resize",
@@ -104,10 +105,10 @@ def test_transforms(name, format):
             # Clamping would enlarge what rounding does to a blurred displacement.
             mode = None if name == "ElasticTransform" else "soft"
             sample = {"image": image, "boxes": rotated(format, seed, mode)}
-            made, wanted = (outcome(getattr(m, name)(*arguments), dict(sample), seed) for m in (v2, theirs))
+            result, wanted = (outcome(getattr(m, name)(*arguments), dict(sample), seed) for m in (v2, theirs))
             if isinstance(wanted, Exception):
-                assert isinstance(made, type(wanted)), (made, wanted)
+                assert isinstance(result, type(wanted)), (result, wanted)
             else:
-                assert not isinstance(made, Exception), made
-                assert_same(made["boxes"], wanted["boxes"])
-                assert made["image"].shape == wanted["image"].shape
+                assert not isinstance(result, Exception), result
+                assert_same(result["boxes"], wanted["boxes"])
+                assert result["image"].shape == wanted["image"].shape

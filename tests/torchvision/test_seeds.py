@@ -71,12 +71,12 @@ class Pictures:
 @pytest.mark.parametrize(("start", "kind"), [("fork", "tensor"), ("spawn", "tensor"), ("fork", "PIL")])
 def test_in_workers_of_a_data_loader(start, kind):
     """As in torchvision, a worker's numbers follow from the loader's seed."""
-    found = []
+    result = []
     for _ in range(2):
-        made = torch.Generator().manual_seed(5)
+        output = torch.Generator().manual_seed(5)
         loader = torch.utils.data.DataLoader(
-            Pictures(kind), batch_size=4, num_workers=2, generator=made, multiprocessing_context=start
+            Pictures(kind), batch_size=4, num_workers=2, generator=output, multiprocessing_context=start
         )
-        found.append(torch.cat(list(loader)))
-    assert torch.equal(*found)
-    assert len({tuple(each.flatten()[:50].tolist()) for each in found[0]}) > 4
+        result.append(torch.cat(list(loader)))
+    assert torch.equal(*result)
+    assert len({tuple(each.flatten()[:50].tolist()) for each in result[0]}) > 4

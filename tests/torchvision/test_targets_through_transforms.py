@@ -66,9 +66,9 @@ def test_formats_of_boxes(format, normalized):
     torch.manual_seed(1)
     wanted = work(targets()).convert(format=format, normalized=normalized)
     torch.manual_seed(1)
-    made = work(targets().convert(format=format, normalized=normalized))
-    assert (made.format, made.normalized) == (format, normalized)
-    for a, b in zip(made.boxes, wanted.boxes, strict=True):
+    result = work(targets().convert(format=format, normalized=normalized))
+    assert (result.format, result.normalized) == (format, normalized)
+    for a, b in zip(result.boxes, wanted.boxes, strict=True):
         assert torch.allclose(a.torch(), b.torch(), atol=1e-3)
 
 
@@ -77,16 +77,16 @@ def test_iou_crops_choose_torchvisions_windows():
     work, numbers = v2.RandomIoUCrop(), (0, 1)
     for seed in range(5):
         torch.manual_seed(seed)
-        made = work(targets(numbers=numbers)).convert(normalized=False)
+        result = work(targets(numbers=numbers)).convert(normalized=False)
         torch.manual_seed(seed)
         for i in numbers:
             wanted = theirs.RandomIoUCrop()(as_tv_tensors(i))
             kept = wanted["boxes"].as_subclass(torch.Tensor).abs().sum(1) > 0
-            assert made.images.shape[i][:2] == tuple(wanted["image"].shape[1:])
+            assert result.images.shape[i][:2] == tuple(wanted["image"].shape[1:])
             assert torch.allclose(
-                made.boxes.select(i).torch(), wanted["boxes"].as_subclass(torch.Tensor)[kept], atol=2e-3
+                result.boxes.select(i).torch(), wanted["boxes"].as_subclass(torch.Tensor)[kept], atol=2e-3
             )
-            for values in (made.labels, made.area):
+            for values in (result.labels, result.area):
                 assert values.select(i).torch().tolist() == wanted["labels"][kept].tolist()
 
 
@@ -96,9 +96,9 @@ def test_one_iou_crop_for_all_samples_drops_boxes_of_each():
     whole = ndd.Targets(images, boxes, ndd.batch([np.array([1]), np.array([2, 3])]), normalized=False)
     work = v2.RandomIoUCrop(sampler_options=[0.9], min_scale=0.3, trials=4000, same_on_batch=True)
     torch.manual_seed(1)
-    made = work(whole)
-    assert [labels.torch().tolist() for labels in made.labels.tensors] == [[1], [3]]
-    assert made.images.shape[0] == made.images.shape[1] != (100, 150, 3)
+    result = work(whole)
+    assert [labels.torch().tolist() for labels in result.labels.tensors] == [[1], [3]]
+    assert result.images.shape[0] == result.images.shape[1] != (100, 150, 3)
 
 
 def test_images_of_targets_are_mixed():
@@ -106,8 +106,8 @@ def test_images_of_targets_are_mixed():
     torch.manual_seed(2)
     wanted = v2.AugMix()(images)
     torch.manual_seed(2)
-    made = v2.AugMix()(ndd.Targets(images)).images
-    assert all(torch.equal(a.torch(), b.torch()) for a, b in zip(made.tensors, wanted.tensors, strict=True))
+    result = v2.AugMix()(ndd.Targets(images)).images
+    assert all(torch.equal(a.torch(), b.torch()) for a, b in zip(result.tensors, wanted.tensors, strict=True))
     semantic = ndd.batch([np.zeros(size, np.uint8) for size in SIZES[:2]], layout="HW")
     with pytest.raises(TypeError, match="semantic"):
         v2.AugMix()(ndd.Targets(images, semantic=semantic))
@@ -124,16 +124,16 @@ def test_what_is_too_small_is_removed():
 
 
 def test_formats_are_converted():
-    made = v2.ConvertBoundingBoxFormat("CXCYWH")(targets())
-    assert made.format == "cxcywh"
+    result = v2.ConvertBoundingBoxFormat("CXCYWH")(targets())
+    assert result.format == "cxcywh"
     wanted = theirs.ConvertBoundingBoxFormat("CXCYWH")(as_tv_tensors(1))["boxes"].as_subclass(torch.Tensor)
-    assert torch.allclose(made.convert(normalized=False).boxes.select(1).torch(), wanted, atol=1e-3)
+    assert torch.allclose(result.convert(normalized=False).boxes.select(1).torch(), wanted, atol=1e-3)
 
 
 def test_colours_leave_boxes_alone():
-    made = v2.Compose([v2.ColorJitter(0.4, 0.4), v2.RandomPhotometricDistort(p=1.0), v2.RandomInvert(1.0)])(targets())
-    assert made.images.shape == targets().images.shape
-    for a, b in zip(made.boxes, targets().boxes, strict=True):
+    result = v2.Compose([v2.ColorJitter(0.4, 0.4), v2.RandomPhotometricDistort(p=1.0), v2.RandomInvert(1.0)])(targets())
+    assert result.images.shape == targets().images.shape
+    for a, b in zip(result.boxes, targets().boxes, strict=True):
         assert torch.equal(a.torch(), b.torch())
     with pytest.raises(TypeError, match="not supported by TrivialAugmentWide"):
         v2.TrivialAugmentWide()(targets())
@@ -147,10 +147,10 @@ def test_the_users_transform_gets_targets_of_one_sample():
             assert isinstance(inpt.images, ndd.Tensor)
             return inpt.flip()
 
-    made, wanted = Flipped()(targets()), targets().flip()
-    for a, b in zip(made.boxes, wanted.boxes, strict=True):
+    result, wanted = Flipped()(targets()), targets().flip()
+    for a, b in zip(result.boxes, wanted.boxes, strict=True):
         assert torch.allclose(a.torch(), b.torch())
-    assert made.images.shape == wanted.images.shape
+    assert result.images.shape == wanted.images.shape
 
 
 @pytest.mark.parametrize("normalized", [False, True])
@@ -169,7 +169,7 @@ def test_boxes_and_points_are_clamped_as_torchvisions(format, normalized, layout
     of_boxes, of_points = v2.ClampBoundingBoxes()(whole), v2.ClampKeyPoints()(whole)
     assert (of_boxes.format, of_boxes.normalized) == (format, normalized)
     assert v2.ClampBoundingBoxes(clamping_mode=None)(whole) is whole
-    one = ndd.Targets(
+    item = ndd.Targets(
         batch_of(IMAGES[1:2], layout).select(0), boxes[1], LABELS[1], points=points[1], format="xyxy", normalized=False
     ).clamp()
     of_boxes, of_points = (t.convert(format="xyxy", normalized=False) for t in (of_boxes, of_points))
@@ -182,5 +182,5 @@ def test_boxes_and_points_are_clamped_as_torchvisions(format, normalized, layout
         assert torch.allclose(of_points.points.select(i).torch(), wanted_points, atol=1e-4)
         assert torch.allclose(of_boxes.points.select(i).torch(), torch.from_numpy(points[i]), atol=1e-4)
         if i == 1:
-            assert torch.equal(one.boxes.torch(), wanted)
-            assert torch.equal(one.points.torch(), wanted_points)
+            assert torch.equal(item.boxes.torch(), wanted)
+            assert torch.equal(item.points.torch(), wanted_points)

@@ -9,7 +9,7 @@ import pickle
 import pytest
 import torch
 import torchvision_classes as classes
-from torchvision_classes import APART, CASES, difference, inputs, names, outcome, theirs
+from torchvision_classes import APART, CASES, MEAN, STD, batch_of, difference, inputs, names, outcome, theirs
 
 from ndd.torchvision import v2
 
@@ -90,6 +90,33 @@ def test_wrong_arguments(name, arguments):
     with pytest.raises(type(wanted.value)) as told:
         getattr(v2, name)(*arguments)
     assert str(told.value) == str(wanted.value)
+
+
+WRONG_CALLS = [
+    ("Resize", (0,)), ("Resize", (-1,)), ("Resize", ([8, 0],)), ("Resize", (("a", "b"),)), ("RandomResizedCrop", (0,)),
+    ("RandomShortestSize", (-1,)), ("Pad", (1, -1)), ("Pad", (1, 256)), ("Pad", (1, float("nan"))), ("Pad", (1, [])),
+    ("RandomRotation", ((5, 9), "nearest", False, None, [])), ("RandomAffine", (9, None, None, None, "nearest", (1, 2))),
+    ("RandomPhotometricDistort", ((0.5, 1), [], (0.5, 1), (0, 0.1), 1.0)), ("GaussianNoise", ("x",)),
+    ("GaussianNoise", (0.0, None)),
+    ("GaussianNoise", (0.0, -1.0)), ("Normalize", (MEAN, STD)),
+    ("RandomSolarize", (300, 1.0)), ("RandomPosterize", (9, 1.0)),
+    ("RandomCrop", (99,)), ("FiveCrop", (99,)), ("RandomIoUCrop", ()), ("SanitizeBoundingBoxes", ()), ("CutMix", ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments"), WRONG_CALLS, ids=[f"{n}{i}" for i, (n, _) in enumerate(WRONG_CALLS)])
+def test_wrong_arguments_that_show_in_a_call(name, arguments):
+    a, b = (outcome(getattr(module, name)(*arguments), INPUTS["bytes"], 0) for module in (v2, theirs))
+    assert isinstance(b, Exception)
+    assert isinstance(a, type(b)), (a, b)
+    for layout in ("HWC", "CHW"):
+        images = outcome(getattr(v2, name)(*arguments), batch_of([INPUTS["bytes"]] * 2, layout), 0)
+        assert isinstance(images, Exception) or isinstance(outcome(lambda x: x.evaluate(), images, 0), Exception)
+
+
+def test_flags_are_true_or_not():
+    made = v2.TenCrop(20, vertical_flip="yes")(INPUTS["bytes"])
+    assert all(map(torch.equal, made, theirs.TenCrop(20, vertical_flip="yes")(INPUTS["bytes"])))
 
 
 @pytest.mark.parametrize("name", ["RandomResizedCrop", "RandomCrop", "RandomErasing"])

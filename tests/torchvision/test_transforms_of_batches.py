@@ -34,14 +34,14 @@ def test_as_one_after_the_other(name, arguments, layout):
     own, wanted = getattr(v2, name)(*arguments), getattr(theirs, name)(*arguments)
     for kind, images in IMAGES.items():
         expected = outcome(lambda some: [wanted(image) for image in some], images, 3)
-        made = outcome(own, (batch_of(images, layout), LABELS), 3)
+        result = outcome(own, (batch_of(images, layout), LABELS), 3)
         if isinstance(expected, Exception):
-            if kind == "bytes" or not isinstance(made, Exception):
-                assert isinstance(made, Exception), (kind, expected)
+            if kind == "bytes" or not isinstance(result, Exception):
+                assert isinstance(result, Exception), (kind, expected)
             continue
-        if isinstance(made, Exception):
-            raise made
-        batch, labels = made
+        if isinstance(result, Exception):
+            raise result
+        batch, labels = result
         assert labels is LABELS
         assert batch.layout == ("CHW" if name in FIRST else layout)
         for i, (a, b) in enumerate(zip(samples_of(batch), expected, strict=True)):
@@ -77,15 +77,15 @@ def test_random_resized_crop_draws_torchvisions_windows():
     y, x = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
     image = torch.stack((y, x, y)).to(torch.uint8)
     torch.manual_seed(0)
-    made = v2.RandomResizedCrop((8, 8), antialias=False)(batch_of([image] * 3000, "HWC")).torch().float()
+    result = v2.RandomResizedCrop((8, 8), antialias=False)(batch_of([image] * 3000, "HWC")).torch().float()
     drawn = [theirs.RandomResizedCrop((8, 8), antialias=False)(image).float() for _ in range(3000)]
     wanted = torch.stack(drawn).permute(0, 2, 3, 1)
     for channel in (0, 1):
         for corner in (0, 7):
-            a, b = (v[:, corner, corner, channel] for v in (made, wanted))
+            a, b = (v[:, corner, corner, channel] for v in (result, wanted))
             assert abs(a.mean() - b.mean()) < 4 * b.std() / 3000**0.5 * 1.5
             assert abs(a.std() / b.std() - 1) < 0.1
-    a, b = (v[:, 7, 7, 1] - v[:, 0, 0, 1] for v in (made, wanted))
+    a, b = (v[:, 7, 7, 1] - v[:, 0, 0, 1] for v in (result, wanted))
     assert abs(a.mean() - b.mean()) < 3
 
 
@@ -94,9 +94,9 @@ def test_the_last_resort_is_the_middle():
     strip = torch.arange(400).repeat(3, 20, 1).clamp(max=255).to(torch.uint8)
     images = batch_of([strip] * 8, "HWC")
     torch.manual_seed(0)
-    made = v2.RandomResizedCrop(4, scale=(0.99, 1.0), ratio=(1.0, 1.0))(images).torch()
+    result = v2.RandomResizedCrop(4, scale=(0.99, 1.0), ratio=(1.0, 1.0))(images).torch()
     expected = theirs.functional.resize(theirs.functional.crop(strip, 0, 190, 20, 20), [4, 4]).permute(1, 2, 0)
-    assert (made.int() - expected.int()).abs().max() <= 1
+    assert (result.int() - expected.int()).abs().max() <= 1
 
 
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
@@ -104,8 +104,8 @@ def test_the_last_resort_is_the_middle():
 def test_probability(name, p):
     image = torch.randint(0, 256, (3, 6, 6), dtype=torch.uint8, generator=MADE)
     torch.manual_seed(1)
-    made = getattr(v2, name)(p)(batch_of([image] * 1500, "HWC")).torch()
-    changed = (made != image.permute(1, 2, 0)).flatten(1).any(1).double().mean()
+    result = getattr(v2, name)(p)(batch_of([image] * 1500, "HWC")).torch()
+    changed = (result != image.permute(1, 2, 0)).flatten(1).any(1).double().mean()
     assert abs(float(changed) - p) < 0.05
     assert float(changed) == p or 0 < p < 1
 
@@ -113,11 +113,11 @@ def test_probability(name, p):
 def test_what_is_left_alone():
     images, labels = batch_of(IMAGES["bytes"], "HWC"), ndd.batch(np.arange(5))
     boxes = ndd.batch([np.zeros((k, 4), np.float32) for k in range(5)])
-    made = v2.Resize([8, 8])({"image": images, "labels": labels, "boxes": boxes, "id": "x", "number": 3})
-    assert made["image"].shape == [(8, 8, 3)] * 5
-    assert made["labels"] is labels
-    assert made["boxes"] is boxes
-    assert (made["id"], made["number"]) == ("x", 3)
+    result = v2.Resize([8, 8])({"image": images, "labels": labels, "boxes": boxes, "id": "x", "number": 3})
+    assert result["image"].shape == [(8, 8, 3)] * 5
+    assert result["labels"] is labels
+    assert result["boxes"] is boxes
+    assert (result["id"], result["number"]) == ("x", 3)
 
 
 def test_batches_without_a_layout_count_as_images_once():
@@ -162,18 +162,18 @@ def test_targets_move_together():
 )
 def test_small_batches(name, count):
     batch = ndd.batch([np.zeros((8, 9, 3), np.uint8)] * 3, layout="HWC").select(list(range(count)))
-    made = getattr(v2, name)(*CASES.get(name, [()])[0])(batch)
-    assert made.shape == [(8, 9, 3)] * count
+    result = getattr(v2, name)(*CASES.get(name, [()])[0])(batch)
+    assert result.shape == [(8, 9, 3)] * count
 
 
 def test_one_sample_of_ndd():
     image = IMAGES["bytes"][0]
     sample = batch_of([image], "HWC").select(0)
     for name, arguments in (("Resize", (20,)), ("RandomRotation", (30,)), ("AugMix", ()), ("ColorJitter", (0.4, 0.4))):
-        made = outcome(getattr(v2, name)(*arguments), sample, 0)
-        assert isinstance(made, ndd.Tensor), name
+        result = outcome(getattr(v2, name)(*arguments), sample, 0)
+        assert isinstance(result, ndd.Tensor), name
         expected = outcome(getattr(theirs, name)(*arguments), image, 0)
-        assert not of_pixels(name, made.torch().permute(2, 0, 1), expected), name
+        assert not of_pixels(name, result.torch().permute(2, 0, 1), expected), name
 
 
 def test_jpeg():
@@ -181,9 +181,9 @@ def test_jpeg():
     # Grey: of colours that change from pixel to pixel JPEG loses the most by halving them, at any quality.
     images = [image[:1].repeat(3, 1, 1) for image in IMAGES["bytes"]]
     torch.manual_seed(0)
-    made = samples_of(v2.JPEG((5, 95))(batch_of(images, "HWC")))
+    result = samples_of(v2.JPEG((5, 95))(batch_of(images, "HWC")))
     torch.manual_seed(0)
-    assert all(torch.equal(a, v2.JPEG((5, 95))(b)) for a, b in zip(made, images, strict=True))
+    assert all(torch.equal(a, v2.JPEG((5, 95))(b)) for a, b in zip(result, images, strict=True))
     bad, good = (samples_of(v2.JPEG(quality)(batch_of(images, "HWC")))[0].int() for quality in (5, 95))
     assert (bad - images[0].int()).abs().float().mean() > 2 * (good - images[0].int()).abs().float().mean()
 

@@ -23,9 +23,9 @@ def made_with(module):
 
         def transform(self, inpt, params):
             assert isinstance(inpt, torch.Tensor)
-            made = inpt.clone()
-            made[..., params["row"] :, :] += params["by"]
-            return made
+            result = inpt.clone()
+            result[..., params["row"] :, :] += params["by"]
+            return result
 
     return Shifted()
 
@@ -43,9 +43,9 @@ def test_samples_of_a_batch_come_one_by_one(layout):
     torch.manual_seed(0)
     wanted = [made_with(theirs)(image) for image in IMAGES]
     torch.manual_seed(0)
-    made = made_with(v2)(batch_of(IMAGES, layout))
-    assert made.layout == layout
-    assert all(map(torch.equal, samples_of(made), wanted))
+    result = made_with(v2)(batch_of(IMAGES, layout))
+    assert result.layout == layout
+    assert all(map(torch.equal, samples_of(result), wanted))
 
 
 def test_batches_on_request():
@@ -63,8 +63,8 @@ def test_batches_on_request():
     torch.manual_seed(0)
     factors = [1.0 + float(torch.rand(())) for _ in IMAGES]
     torch.manual_seed(0)
-    made = Brighter()(batch_of(IMAGES, "HWC"))
-    for image, factor, sample in zip(IMAGES, factors, samples_of(made), strict=True):
+    result = Brighter()(batch_of(IMAGES, "HWC"))
+    for image, factor, sample in zip(IMAGES, factors, samples_of(result), strict=True):
         assert (theirs.functional.adjust_brightness(image, factor).int() - sample.int()).abs().max() <= 1
 
 
@@ -91,7 +91,7 @@ def test_lambda():
 
 def test_identity_and_the_base():
     value = {"a": IMAGES[0], "b": 3}
-    made = v2.Identity()(value)
-    assert made["a"] is IMAGES[0]
+    result = v2.Identity()(value)
+    assert result["a"] is IMAGES[0]
     with pytest.raises(NotImplementedError):
         v2.Transform()(IMAGES[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from encoded import FOLDER
+from selection import drawn
 
 import ndd
 from ndd.torchvision.installed import import_torchvision
@@ -22,11 +23,12 @@ def test_every_picture():
         pytest.skip("torchvision is not installed")
     from torchvision.transforms.v2 import functional as oracle
 
-    encoded = ndd.batch([ndd.tensor(torch.frombuffer(bytearray(p.read_bytes()), dtype=torch.uint8)) for p in FILES])
+    some = drawn(FILES, 16, "validation")
+    encoded = ndd.batch([ndd.tensor(torch.frombuffer(bytearray(p.read_bytes()), dtype=torch.uint8)) for p in some])
     pictures = ndd.decoders.image(encoded, on_error="skip")  # some are damaged
     resized = F.resize(pictures, [256])
-    made = F.normalize(F.to_dtype(F.center_crop(resized, [224]), torch.float32, scale=True), MEAN, STD)
-    for source, middle, result in zip(pictures, resized, made, strict=True):
+    output = F.normalize(F.to_dtype(F.center_crop(resized, [224]), torch.float32, scale=True), MEAN, STD)
+    for source, middle, result in zip(pictures, resized, output, strict=True):
         picture = source.torch().permute(2, 0, 1)
         wanted = oracle.resize(picture, [256])
         assert middle.shape[:2] == tuple(wanted.shape[1:])

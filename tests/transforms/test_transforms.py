@@ -130,21 +130,21 @@ def test_after_and_before_the_map_of_an_input(dali, name, reverse):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_combine_bit_for_bit_as_dali(dali, reverse):
     good = 0
-    given = [
+    options = [
         (PLANE, PLANE[::-1]),
         (SPACE, SPACE[::-1], SPACE, SPACE),
         (FRAMES, FRAMES),
         (FRAMES, PLANE, PLANE),
         (PLANE, FRAMES),
     ]
-    for maps in given:
+    for maps in options:
 
         def call(m, maps=maps):
             values = [m.batch(x, layout="F**" if x is FRAMES else None) for x in maps]
             return m.transforms.combine(*values, reverse_order=reverse)
 
         good += check_same(dali, call, 0.0, [x[0].shape for x in maps])
-    assert good == len(given)
+    assert good == len(options)
     for many in (False, True):
         kind = [np.float32([[1, 0, np.inf], [2, 1, 3]])]
         assert check_same(
@@ -214,8 +214,8 @@ def test_six_numbers_are_the_factors_in_space_row_by_row():
     """DALI takes such a list or refuses it, depending on the calls before."""
     numbers = np.arange(6, dtype=np.float32)
     expected = ndd.transforms.shear(shear=ndd.tensor(numbers.reshape(3, 2))).torch()
-    for given in (numbers, numbers.tolist(), ndd.tensor(numbers)):
-        np.testing.assert_array_equal(np.asarray(ndd.transforms.shear(shear=given)).reshape(3, 4), expected)
+    for options in (numbers, numbers.tolist(), ndd.tensor(numbers)):
+        np.testing.assert_array_equal(np.asarray(ndd.transforms.shear(shear=options)).reshape(3, 4), expected)
 
 
 def test_what_the_maps_do_to_points():
@@ -223,10 +223,10 @@ def test_what_the_maps_do_to_points():
     t = ndd.transforms
     move, turn = t.translation(offset=[3, -1]), t.rotation(angle=25, center=[0.5, 1])
     both = t.combine(move, turn)
-    found = np.asarray(ndd.coord_transform(points, MT=both))
+    result = np.asarray(ndd.coord_transform(points, MT=both))
     angle = math.radians(25)
     matrix = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
-    np.testing.assert_allclose(found, (points + [3, -1] - [0.5, 1]) @ matrix.T + [0.5, 1], rtol=1e-5)
+    np.testing.assert_allclose(result, (points + [3, -1] - [0.5, 1]) @ matrix.T + [0.5, 1], rtol=1e-5)
     np.testing.assert_allclose(np.asarray(t.rotation(move, angle=25, center=[0.5, 1])), np.asarray(both), rtol=1e-6)
     box = t.crop(from_start=[10, 20], from_end=[30, 60], to_start=[0, 0], to_end=[1, 1])
     np.testing.assert_allclose(ndd.coord_transform([[10.0, 60.0], [20.0, 40.0]], MT=box).torch(), [[0, 1], [0.5, 0.5]])
@@ -239,5 +239,5 @@ def test_rotation_in_space_is_right_handed():
 
 def test_rotation_beside_opencv():
     cv2 = pytest.importorskip("cv2")
-    found = np.asarray(ndd.transforms.rotation(angle=25, center=[3, 7]))
-    np.testing.assert_allclose(found, cv2.getRotationMatrix2D((3, 7), -25, 1), atol=1e-5)
+    result = np.asarray(ndd.transforms.rotation(angle=25, center=[3, 7]))
+    np.testing.assert_allclose(result, cv2.getRotationMatrix2D((3, 7), -25, 1), atol=1e-5)

@@ -58,7 +58,7 @@ def _boxes(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
 
 
 def _numbered(data: memoryview, position: int, wide: bool) -> tuple[int, int]:
-    """A number of 16 or 32 bits, and the position behind it."""
+    """A number of 16 or 32 bits, and the position after it."""
     return struct.unpack_from(">I" if wide else ">H", data, position)[0], position + (4 if wide else 2)
 
 

@@ -22,7 +22,7 @@ def unpack_runs(data, bits, wraps, out):
     """Writes the palette index of each pixel into `out`, u8 `[rows, columns]` in the order of the file, which holds zeros.
     Skipped pixels stay 0. Pixels beyond the end of a row are dropped; with `wraps` they begin the next row.
 
-    Gives the number of rows that the file ends by a code, and whether the file is complete.
+    Returns the number of rows that the file ends by a code, and whether the file is complete.
     """
     height, width = out.shape
     at, y, x, ended = 0, 0, 0, 0

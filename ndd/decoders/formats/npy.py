@@ -1,4 +1,4 @@
-"""The header of the `.npy` format: element type, shape and order of the elements behind it.
+"""The header of the `.npy` format: element type, shape and order of the elements after it.
 
 The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 """

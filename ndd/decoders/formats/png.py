@@ -22,7 +22,7 @@ class Chunk(NamedTuple):
 
     name: bytes
     start: int
-    """The first byte of length, name, body and checksum; `end` is the byte behind them."""
+    """The first byte of length, name, body and checksum; `end` is the byte after them."""
     body: memoryview
     end: int
 

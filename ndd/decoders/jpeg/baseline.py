@@ -189,7 +189,7 @@ def _read_headers(data, frame, steps, codes):
 
 @kernel
 def _unstuffed(data, begin, bits):
-    """Copies the scan without the zeros behind 0xFF; gives the number of bytes, -1 if another marker than EOI ends it."""
+    """Copies the scan without the zeros after 0xFF; gives the number of bytes, -1 if another marker than EOI ends it."""
     at, end, count = begin, len(data), 0
     while at + COPIED <= end:
         plain = copy_plain(data, np.uint64(at), bits, np.uint64(count))
@@ -265,7 +265,7 @@ def _pixels(
     wide_red[:] = 128
     done = 0
     for unit in range(low):
-        # The units before the window, runs of units in it, the units behind it. Above the window all are before it.
+        # The units before the window, runs of units in it, the units after it. Above the window all are before it.
         column = 0
         while column < units_across:
             inside = unit >= up and left <= column < right

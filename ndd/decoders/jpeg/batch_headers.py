@@ -14,7 +14,7 @@ from ndd._cpu.element_copies import copy_bytes
 from ndd._tensor.memory import memory_at
 
 # The facts of a picture: the format as which it may be decoded as it is (JPEG, PNG; 0: Python decides), size as stored,
-# channels, EXIF orientation, and 1 if it is a JPEG whose first scan has all components (decoders stop behind it, whatever
+# channels, EXIF orientation, and 1 if it is a JPEG whose first scan has all components (decoders stop after it, whatever
 # follows), else 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
 JPEG, PNG = 1, 2
@@ -165,7 +165,7 @@ def _reads(data, at, a, b, c, d):
 
 @kernel(light=True)
 def _orientation(data, at, end, copied):
-    """The orientation in a TIFF structure; 1 if it is damaged, 0 for a BigTIFF and, if this is no copy, for a tag of type BYTE:
+    """The orientation in a TIFF structure; 1 if it is damaged, 0 for a BigTIFF and, if this is not a copy, for a tag of type BYTE:
     Python reads these."""
     if end - at < 8 or data[at] != data[at + 1] or (data[at] != 0x49 and data[at] != 0x4D):
         return 1

@@ -67,7 +67,7 @@ def has_sane_scans(data: memoryview, header: Header) -> bool:
 
 def first_scan(data: memoryview) -> tuple[int, bool]:
     """The offset of the pixels of a JPEG (0 if its segments are unusual), and whether the file is sequential with all components
-    in its first scan: decoders then stop behind that scan, whatever follows.
+    in its first scan: decoders then stop after that scan, whatever follows.
 
     A photograph has ten segments before its pixels; counting all scan markers takes 5 % of the time of decoding it.
     """
@@ -87,13 +87,13 @@ def first_scan(data: memoryview) -> tuple[int, bool]:
 
 
 _LAST_BYTES = 64  # the end of the file is searched here first
-_HALF_MARK = np.full(20, 0xFF, np.uint8)  # a marker may begin with many 0xFF; a cut-off scan header needs up to 15
+_HALF_MARK = np.full(20, 0xFF, np.uint8)  # a marker may begin with many 0xFF; a truncated scan header needs up to 15
 
 
 def with_end(data: np.ndarray) -> np.ndarray:
-    """A JPEG whose pixels are followed by an end: the file itself, or a copy of a cut-off one with half a marker behind it.
+    """A JPEG whose pixels are followed by an end: the file itself, or a copy of a truncated one with half a marker after it.
 
-    nvImageCodec refuses a cut-off file if its last byte belongs to an incomplete block of pixels. If that byte is the last
+    nvImageCodec refuses a truncated file if its last byte belongs to an incomplete block of pixels. If that byte is the last
     one of a block (one cut of 40 in a photograph, most cuts in a clear sky), it writes "Input file read error" to stderr
     and leaks memory: 312 kB for a picture of 500 x 375. Half a marker is never the last byte of a block. It adds no pixels:
     the library still refuses what it would have refused.

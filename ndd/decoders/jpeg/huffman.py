@@ -84,7 +84,7 @@ def _is_made(codes, table, kept, made_of, which):
 def _make_table(codes, is_ac, most, table):
     """Fills a table that has, for the next bits of a scan, the code that they begin with; gives whether the codes are valid.
 
-    An entry holds: the bits of the code and of the coefficient behind it (byte 0), the run of zeros before (byte 1), one more
+    An entry holds: the bits of the code and of the coefficient after it (byte 0), the run of zeros before (byte 1), one more
     than that (byte 3), the bits of the code alone (byte 4), and the coefficient (16 bits from bit 48 on). With `_LONG` in byte
     0 the coefficient is missing, and byte 2 has its bits; so it is for coefficients from `most` on. An entry without bits
     means that the code is longer than a lookup."""
@@ -182,7 +182,7 @@ def _long_code(ahead, codes, is_ac):
 
 @kernel
 def _number(ahead, entry):
-    """The coefficient in the bits behind a code, for an entry without it. It is positive if the highest bit is set."""
+    """The coefficient in the bits after a code, for an entry without it. It is positive if the highest bit is set."""
     bits = np.uint64(entry >> 16 & 255)
     behind = ahead << np.uint64((entry & 63) - (entry >> 16 & 255))
     number = np.int64(behind >> np.uint64(1) >> (np.uint64(63) - bits))
@@ -191,7 +191,7 @@ def _number(ahead, entry):
 
 @kernel(forceinline=True)
 def _put(fields, numbers, ac, look, k, blocks, block):
-    """Puts the coefficients of a lookup to their places behind `k` in a block; gives the place behind them."""
+    """Puts the coefficients of a lookup to their places behind `k` in a block; gives the place after them."""
     place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _ONE])])
     blocks[block + place] = numbers[ac, look * _TWO]
     place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _TWO])])
@@ -209,7 +209,7 @@ def read_units(
         units: how many.
         inside: whether the coefficients are wanted, in `blocks`, which holds zeros.
         luma_blocks: of a unit.
-        bits: the scan without stuffed zeros, `nbytes`, and memory behind it that may be read.
+        bits: the scan without stuffed zeros, `nbytes`, and memory after it that may be read.
         stream: the number of bits read; the word that they end in or before, which holds the next ones; the number of bits
             read of that word.
         before: the first coefficient of the last block of each component.

@@ -41,7 +41,7 @@ _CPU_ONLY, _GPU_ONLY, _HYBRID, _ENGINES = 1, 2, 3, 4  # nvimgcodecBackendKind_t
 _FIXED = 2  # nvimgcodecLoadHintPolicy_t
 
 _UNPREPARED = -1  # not a status of the library
-_WORTH = 4096  # describing a picture to the library takes as long as copying so many bytes
+_WORTH = 4096  # describing a picture to the library takes as long as copying this many bytes
 _prepare = loop_over_samples(calls.prepare)
 
 _STRUCTURE_TYPES = {

@@ -28,7 +28,7 @@ from ndd.decoders.nvimgcodec.c_api import Decoder, Library, Pictures
 # How many decoders work at once, and how many of the context's threads each has. Measured on an H200 with 16 cores, 256
 # ImageNet JPEGs (194 of them 4:4:4), by `python -m ndd bench loop --device gpu`. Only decoding, ahead of the loop, batches of
 # 64: two decoders of 6 threads 23,200 images/s, of 7 23,400, one of 12 18,800, of 14 19,100, three of 5 22,400; batches of
-# 256: one decoder of 12 to 14 threads 25,500 to 26,200, two 21,800 to 23,900. With random_resized_crop behind it, batches of
+# 256: one decoder of 12 to 14 threads 25,500 to 26,200, two 21,800 to 23,900. With random_resized_crop after it, batches of
 # 64: two of 6 threads 18,500, of 7 17,400, of 5 17,800, three of 5 18,000, one of 12 16,700: Python needs a core too.
 # One decoder suits large pictures too: 64 of 12 million pixels, 3.5 MB each, 1,740 images/s by one of 12 threads, 1,610 of 16,
 # 1,510 by two of 8, 1,220 of 6. A call that was not run ahead is the only one at work: a batch of 64 takes 6.8 ms by one of two
@@ -38,10 +38,10 @@ _PAIR, _ONE = (2, 6 / 16), (1, 12 / 16)
 _RELAXED_THREADS = 2  # for what the engines leave, of a loop that takes batches more slowly than they are made
 _MOST_OF_A_PAIR = 128  # pictures of a batch
 _FEW = 16  # pictures, for which six threads are enough
-_LARGE = 1 << 25  # bytes: a batch of so many counts as one of many pictures
+_LARGE = 1 << 25  # bytes: a batch of this many counts as one of many pictures
 
 # The share of a batch that goes to the JPEG engines by default: DALI's suits 16 cores. Measured on the same
-# pictures by `python -m ndd bench loop --device gpu --threads T --hw-load SHARE`, with random_resized_crop behind it and T of
+# pictures by `python -m ndd bench loop --device gpu --threads T --hw-load SHARE`, with random_resized_crop after it and T of
 # the machine's cores, images/s in batches of 64: two cores 3,670 with 0.65, 7,550 with 0.8, 14,600 with 1; four 7,630, 14,800
 # and 20,400; eight 17,600, 20,900 and 21,600, with 0.85 21,200 and 0.9 21,700; sixteen 26,300, 23,800. Engines alone are
 # fastest for few pictures, of which an H200 has seven: 8 in 1.3 ms instead of 2.5, 16 in 1.7 instead of 2.7, 32 in 2.4 instead of
@@ -51,15 +51,15 @@ _LARGE = 1 << 25  # bytes: a batch of so many counts as one of many pictures
 # 4.64 and 4.77 ms with 0.75, 4.88 and 5.31 with 0.65 (H100, a slower machine). 64 of 12 million pixels: four cores 57.5 ms with
 # 0.65, 49.6 with 0.8, 60.5 with 1; eight 44.4 with 0.5, 38.9 with 0.65, 50.0 with 0.8; sixteen 36.9 with 0.4, 40.9 with 0.65.
 _UNSAID = np.float32(0.65)  # the default of `hw_decoder_load`
-_SHARES = ((4, 1.0), (8, 0.85))  # up to so many threads
+_SHARES = ((4, 1.0), (8, 0.85))  # up to this many threads
 _LARGE_SHARES = ((2, 1.0), (4, 0.8), (8, 0.65))
 _LARGE_SHARE = 0.4  # with more threads
 _ENGINES_ALONE = 32  # pictures of a batch
-_UNFORESEEN = (64, 0.75)  # for batches up to so many pictures in calls that were not run ahead
+_UNFORESEEN = (64, 0.75)  # for batches up to this many pictures in calls that were not run ahead
 
 # From how many pixels on a GPU reads the Huffman codes of a picture that no engine decodes, by default. DALI's number leaves
 # photographs to the threads, which are faster beside engines: 22,500 images/s instead of 19,800 in batches of 64 by
-# 16 threads. Without engines the GPU is faster, 64 pictures, random_resized_crop behind them (H100, `--hw-load 0`):
+# 16 threads. Without engines the GPU is faster, 64 pictures, random_resized_crop after them (H100, `--hw-load 0`):
 # 16 threads 5,810 images/s by themselves and 9,980 by the GPU, 8 3,200 and 3,270, 4 1,250 and 2,290, 2 1,100 and 2,030; batches
 # of 256 6,410 and 9,990; a batch alone, 16 threads, 11.5 and 8.6 ms. Large pictures are the GPU's in any case: 12 million
 # pixels 1,650 images/s beside engines, 750 if the threads read them. No pixel differs.
@@ -84,7 +84,7 @@ class Decoders:
 
     def __init__(self, make: Callable[[], Decoder], count: int):
         self._make = make
-        self._made: list[Decoder | None] = [None] * count
+        self._decoders: list[Decoder | None] = [None] * count
         self._handles = np.zeros(count, np.uint64)
         self._idle = os.pipe()  # the numbers of the idle ones, a byte each
         os.write(self._idle[1], bytes(range(count)))
@@ -107,7 +107,7 @@ class Decoders:
                     break
                 if status == calls.NOT_MADE:
                     self._give_up(mine)
-                    decoder = self._made[mine] = self._make()
+                    decoder = self._decoders[mine] = self._make()
                     self._handles[mine] = decoder.handle  # type: ignore[call-overload]
                 else:
                     failures += 1
@@ -120,19 +120,19 @@ class Decoders:
         return np.zeros(pictures.count, np.bool_)
 
     def _give_up(self, number: int) -> None:
-        decoder, self._made[number], self._handles[number] = self._made[number], None, 0
+        decoder, self._decoders[number], self._handles[number] = self._decoders[number], None, 0
         if decoder is not None:
             decoder.close()
 
     def close(self) -> None:
         """Closes the decoders. None may be in use."""
-        for number in range(len(self._made)):
+        for number in range(len(self._decoders)):
             self._give_up(number)
         for end in self._idle:
             os.close(end)
 
 
-def _made(
+def _new_decoders(
     device_id: int | None, size_class: int, plan: tuple[int, float], threads: int, load: float, options: str
 ) -> Decoders:
     codec: Any = c_api.library()
@@ -141,7 +141,7 @@ def _made(
     return Decoders(lambda: Decoder(codec, device_id, each, load, options), count)
 
 
-_pools = Memoized(_made, limit=_KEPT_POOLS)
+_pools = Memoized(_new_decoders, limit=_KEPT_POOLS)
 atexit.register(_pools.clear)  # while the GPU can still be talked to
 
 
@@ -179,7 +179,7 @@ def decoders(device_id: int | None, count: int, nbytes: int, threads: int, load:
 
 
 class Staging:
-    """Page-locked host memory for the encoded pictures of one batch at a time, one behind the other."""
+    """Page-locked host memory for the encoded pictures of one batch at a time, one after the other."""
 
     def __init__(self) -> None:
         self._buffer = np.empty(0, np.uint8)

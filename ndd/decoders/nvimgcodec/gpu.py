@@ -96,7 +96,7 @@ def _room(batch: PictureBatch) -> Decoded:
 
 
 def _allocated(batch: PictureBatch, count: int) -> Any:
-    """GPU memory (u8) for all samples, one behind the other."""
+    """GPU memory (u8) for all samples, one after the other."""
     import torch
 
     if count < _LARGE:

@@ -10,9 +10,9 @@ Facts about the library (0.9) that shape this file:
 * Two threads must not use a decoder at once, and it makes no threads of its own for single images: so each thread has one.
   Making one costs 12 us.
 * It gets JPEGs alone. Its parsers and decoders of JPEG 2000, PNM and BMP crash on damaged files (SIGSEGV, SIGFPE). Those of
-  PNG and WebP loop for ever on a chunk's length of nearly 2^32, refuse chunks behind one of odd length, and give memory that
+  PNG and WebP loop forever on a chunk's length of nearly 2^32, refuse chunks after one of odd length, and give memory that
   was never written where alpha is kept in a turned picture: OpenCV leaves the picture unturned, in the other shape.
-* At some ends of cut-off JPEGs it leaks a decoder's memory: see `jpeg.header.with_end`.
+* At some ends of truncated JPEGs it leaks a decoder's memory: see `jpeg.header.with_end`.
 * It does not copy the encoded bytes: they must not change until the decode returns.
 * It gives None for what it cannot decode, and writes to stderr about it unless told otherwise before its import.
 * A GPU decode waits (by events, not on the CPU) for the stream that it gets, and that stream for the decode.

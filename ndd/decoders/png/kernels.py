@@ -103,7 +103,7 @@ def decode_loop(counter, limit, order, pictures, scratch, taken, inflates, done)
 
     Args:
         pictures: int64 `[N, NUMBERS]`, see above.
-        scratch: u8 `[S, room]`, with room for each of these files and behind it for its pixels as stored, with a byte more
+        scratch: u8 `[S, room]`, with room for each of these files and after it for its pixels as stored, with a byte more
             for each row; every thread takes a row.
         taken: int64 `[S]`, zeros: whether a thread has the row.
         inflates: whether libdeflate is there.

@@ -120,7 +120,7 @@ def _paeth(row, above, to, step):
 
 @kernel
 def _unfilter(raw, height, line, step, out):
-    """Rows without their filters; False for an unknown filter. `out` may lie where `raw` does: it is written behind what is
+    """Rows without their filters; False for an unknown filter. `out` may lie where `raw` does: it is written after what is
     read."""
     for y in range(height):
         start = y * (line + 1) + 1

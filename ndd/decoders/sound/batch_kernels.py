@@ -46,7 +46,7 @@ _PAF, _FLAC_FORMAT, _MPEG_FORMAT = 5, 0x17, 0x23  # of SF_INFO
 _SLOW, _MOST_STRETCHED = 256, 1024
 # A file that gives more numbers for each of its bytes is read block by block, unless the numbers are few.
 _MOST_MADE, _LITTLE = 1024, 1 << 24
-# How libsndfile seeks: it must decode from the beginning; exactly; in MPEG exactly behind some frames before; in Vorbis exactly
+# How libsndfile seeks: it must decode from the beginning; exactly; in MPEG exactly after some frames before; in Vorbis exactly
 # except in the last page.
 NOWHERE, ANYWHERE, NEAR, PAGES = range(4)
 
@@ -69,7 +69,7 @@ SEEKABLE = _seeks()
 
 @kernel(light=True)
 def _wav(head, size, nbytes, facts):
-    """Fills the facts of a WAV file; for a cut-off one, those of the samples that are there."""
+    """Fills the facts of a WAV file; for a truncated one, those of the samples that are there."""
     place, form, form_end = np.int64(12), np.int64(0), np.int64(0)
     while place + 8 <= size:
         name, length = big_endian(head, place, 4), little_endian(head, place + 4, 4)
@@ -95,7 +95,7 @@ def _wav(head, size, nbytes, facts):
 @kernel(light=True)
 def _flac(data, nbytes, facts):
     """Fills the facts of a FLAC file."""
-    # Behind a block's head (4 bytes): sizes of frames (10 bytes), then rate, channels, bits, length.
+    # After a block's head (4 bytes): sizes of frames (10 bytes), then rate, channels, bits, length.
     rate, channels = big_endian(data, 18, 4) >> 12, (big_endian(data, 20, 1) >> 1 & 7) + 1
     bits, length = (big_endian(data, 20, 2) >> 4 & 31) + 1, big_endian(data, 21, 5) & (1 << 36) - 1
     place, last = np.int64(4), data[4] & 127 != 0 or data[7] != 34
@@ -137,7 +137,7 @@ def _(files, starts, facts):
 def _has_comments(address, nbytes, head):
     """Whether Vorbis's comment header, `nbytes` at `address`, is complete: libvorbis decodes no other files."""
     copy_bytes(head.ctypes.data, address, 11)
-    place = np.int64(11) + little_endian(head, 7, 4)  # behind the name of the encoder
+    place = np.int64(11) + little_endian(head, 7, 4)  # after the name of the encoder
     if big_endian(head, 0, 7) != 0x03766F72626973 or place + 4 > nbytes:
         return False
     copy_bytes(head.ctypes.data, address + place, 4)
@@ -163,7 +163,7 @@ def vorbis_headers(files, which, facts):
         address, nbytes = files[i, 0], files[i, 1]
         if nbytes > _WHOLE or not stream(address, nbytes, head, numbers):
             continue
-        # The first page has one packet (`stream`); behind its head of 28 bytes: 1, "vorbis", version, channels, rate, sizes.
+        # The first page has one packet (`stream`); after its head of 28 bytes: 1, "vorbis", version, channels, rate, sizes.
         copy_bytes(head.ctypes.data, address, 64)
         channels, rate = little_endian(head, 39, 1), little_endian(head, 40, 4)
         short, long = little_endian(head, 56, 1) & 15, little_endian(head, 56, 1) >> 4

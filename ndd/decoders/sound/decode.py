@@ -99,7 +99,7 @@ class Files(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """The samples of a batch, `(n, channels)` or `(n,)` each, one behind the other."""
+    """The samples of a batch, `(n, channels)` or `(n,)` each, one after the other."""
 
     flat: np.ndarray
     shapes: np.ndarray  # int64 [n, 2] or [n, 1]

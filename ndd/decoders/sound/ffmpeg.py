@@ -58,7 +58,7 @@ def _frames(container: Any, stream: Any, faults: Any, damage: list[BaseException
             packet = next(packets, None)  # the last one is empty, and flushes the decoder
         except faults as error:
             damage.append(error)
-            packets, failed = container.demux(stream), failed + 1  # go on behind the damage
+            packets, failed = container.demux(stream), failed + 1  # go on after the damage
             continue
         if packet is None:
             return

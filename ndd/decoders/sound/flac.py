@@ -23,7 +23,7 @@ _1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12 = (np.uint64(k) for k in range
 
 
 def _crc_tables() -> np.ndarray:
-    """CRC-16 of x^16 + x^15 + x^2 + 1: `[k, b]` is that of byte `b` with `k` zeros behind it."""
+    """CRC-16 of x^16 + x^15 + x^2 + 1: `[k, b]` is that of byte `b` with `k` zeros after it."""
     tables = np.zeros((16, 256), np.uint16)
     for b in range(256):
         crc = b << 8
@@ -92,8 +92,8 @@ def _predicted(line, first, last, order, weights, shift):
 
 @kernel
 def _numbers(data, at, end, order, size, line, weights, shift):
-    """Fills `line` from `_BEFORE + order` on: the numbers behind the first `order` of them, of `size`, by their differences
-    from the prediction. Gives the bit behind them, -1 if they are damaged."""
+    """Fills `line` from `_BEFORE + order` on: the numbers after the first `order` of them, of `size`, by their differences
+    from the prediction. Gives the bit after them, -1 if they are damaged."""
     method, parts_bits = _unsigned(data, at, 2), _unsigned(data, at + 2, 4)
     at += 6
     width, part = 4 + method, size >> parts_bits
@@ -170,7 +170,7 @@ def _numbers(data, at, end, order, size, line, weights, shift):
 
 @kernel
 def _long(data, at, end, k):
-    """The bit behind a number of many bits, and the number."""
+    """The bit after a number of many bits, and the number."""
     high = np.int64(0)
     while at <= end and _peek(data, at) >> np.uint64(8) == 0:
         high += 56
@@ -183,7 +183,7 @@ def _long(data, at, end, k):
 
 @kernel
 def _subframe(data, at, end, bits, size, line, weights):
-    """Fills `line[:size]`; the bit behind the subframe, -1 if it is damaged or not whole."""
+    """Fills `line[:size]`; the bit after the subframe, -1 if it is damaged or not whole."""
     if at > end:
         return np.int64(-1)
     kind, wasted = _unsigned(data, at, 8), np.int64(0)

@@ -60,7 +60,7 @@ def sound_length(data):
         size, samples = _frame(head)
         behind = at + size
         follows = size > 0 and (first == 0 or head & _SAME == first)
-        if follows and behind + 4 <= end:  # a real frame has another one behind it
+        if follows and behind + 4 <= end:  # a real frame has another one after it
             follows = first != 0 or (big_endian(data, behind, 4) & _SAME) == head & _SAME
         if follows:
             first = head & _SAME

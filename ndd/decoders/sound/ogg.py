@@ -13,7 +13,7 @@ _CONTINUED, _FIRST, _LAST = 1, 2, 4  # flags of a page
 
 
 def _crc_tables() -> np.ndarray:
-    """CRC-32 of 0x04C11DB7, the highest bit first: `[k, b]` is that of byte `b` with `k` zeros behind it."""
+    """CRC-32 of 0x04C11DB7, the highest bit first: `[k, b]` is that of byte `b` with `k` zeros after it."""
     tables = np.zeros((8, 256), np.uint32)
     for b in range(256):
         crc = b << 24
@@ -54,7 +54,7 @@ def _crc(data, first, last):
 @kernel(light=True)
 def stream(address, nbytes, head, numbers):
     """Whether the file of `nbytes` at `address` is one whole stream that begins with three packets, each in one page, the first
-    alone there, the third at its end. `numbers`: the byte where the third packet begins, its length, the byte of the page behind
+    alone there, the third at its end. `numbers`: the byte where the third packet begins, its length, the byte of the page after
     it, the last position, the byte where the second packet begins, its length. `head`, uint8 `[282]`, is written to."""
     at, pages, packets, inside, size = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     serial = np.int64(0)
@@ -118,7 +118,7 @@ def sound_pages(data, begin, nbytes):
 
 @kernel
 def packets(data, begin, nbytes):
-    """Moves the packets of the pages from byte `begin` on to the beginning of `data`, behind each other.
+    """Moves the packets of the pages from byte `begin` on to the beginning of `data`, one after the other.
 
     Returns:
         where each ends; -1, or the position of the page, of the last packet that ends there.

@@ -58,7 +58,7 @@ from ndd.decoders.sound.vorbis_transform import inverse
 
 @kernel
 def _partition(words, at, end, table, values, book, lines, first, count):
-    """Adds vectors of a codebook to `lines[first : first + count]`; the bit behind them, -1 if the packet ends before."""
+    """Adds vectors of a codebook to `lines[first : first + count]`; the bit after them, -1 if the packet ends before."""
     dim, bits, codes, vectors = (
         np.int64(table[book + DIM]),
         table[book + BITS],
@@ -129,7 +129,7 @@ def _interleaved(words, at, end, table, values, book, lines, stride, bundle, cha
 
 @kernel
 def _residue(words, at, end, table, values, residue, half, bundle, used, lines, stride, picked):
-    """Adds what a residue says of the `used` channels of `bundle` to their lines; the bit behind it. Where the packet ends
+    """Adds what a residue says of the `used` channels of `bundle` to their lines; the bit after it. Where the packet ends
     before, the rest is 0."""
     kind, group = table[residue + TYPE], np.int64(table[residue + GROUP])
     together = kind == 2

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ndd.decoders.sound.decode import Files
 
 _MOST = 1 << 20  # elements of a table: of libvorbis's own encoder they have 0.3 million at most
-_SIZES = 28 + 28  # the byte of a file, behind its first page's head, that tells the sizes of blocks
+_SIZES = 28 + 28  # the byte of a file, after its first page's head, that tells the sizes of blocks
 
 
 class Setup(NamedTuple):

@@ -28,7 +28,7 @@ from ndd.decoders.sound.vorbis_setup import (
     levels_of,
 )  # fmt: skip
 
-NONE, ENDED, UNKNOWN = -1, -2, -3  # instead of the bit behind a floor
+NONE, ENDED, UNKNOWN = -1, -2, -3  # instead of the bit after a floor
 # Table 10.1 of the specification: its digits count.
 _LEVELS = np.array(
     [
@@ -88,7 +88,7 @@ def entry_of(words, at, table, book):
 
 @kernel
 def heights_of(words, at, end, table, floor, heights):
-    """Fills `heights` with those of the posts, and 0x8000 where a post is not used; the bit behind them, NONE: the block is
+    """Fills `heights` with those of the posts, and 0x8000 where a post is not used; the bit after them, NONE: the block is
     silent, ENDED: so it is, as the packet ends among them, UNKNOWN: left to libsndfile."""
     if at >= end or peek(words, at) & 1 == 0:
         return np.int64(NONE)

@@ -1,7 +1,7 @@
 """The setup header of Vorbis as tables, which files of one encoder have in common. The format: "Vorbis I specification".
 
-`table`, int32, begins with what the constants below name; behind it lie records (of codebooks, floors, residues, mappings
-and modes) and the codes of the codebooks. `values`, float32, has the vectors of the codebooks, behind each other.
+`table`, int32, begins with what the constants below name; after it lie records (of codebooks, floors, residues, mappings
+and modes) and the codes of the codebooks. `values`, float32, has the vectors of the codebooks, one after the other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FIRST_BITS = 9  # of codes that are found at once: 2 kB a codebook
 
 @kernel(light=True)
 def _bits(data, at, count):
-    """`count` bits, 32 at most, from bit `at`; those behind the data are those of its last bytes."""
+    """`count` bits, 32 at most, from bit `at`; those after the data are those of its last bytes."""
     i = min(at >> 3, data.size - 8)
     word = np.int64(0)
     for k in range(5):
@@ -65,7 +65,7 @@ def _float(word):
 
 @kernel(light=True)
 def _lengths(data, at, end, lengths):
-    """Fills `lengths` with those of a codebook's codes, 0: no code; the bit behind them, -1 if they are damaged."""
+    """Fills `lengths` with those of a codebook's codes, 0: no code; the bit after them, -1 if they are damaged."""
     entries = lengths.size
     if _bits(data, at, 1):  # ascending
         length, i = _bits(data, at + 1, 5) + 1, np.int64(0)
@@ -126,10 +126,10 @@ def _code_words(lengths, codes):
 
 @kernel(light=True)
 def _codes(lengths, table, used, book):
-    """Appends the codes of a codebook to `table[used:]`; the first element behind them, -1 if the lengths are no full tree.
+    """Appends the codes of a codebook to `table[used:]`; the first element after them, -1 if the lengths are no full tree.
 
     An element is `entry << 6 | length`, indexed by the coming bits; of longer codes the first table has
-    `-(place << 6 | bits)`, that of another one, which the bits behind index.
+    `-(place << 6 | bits)`, that of another one, which the bits after index.
     """
     entries, longest, count = lengths.size, np.int64(0), 0
     for i in range(entries):
@@ -183,7 +183,7 @@ def _codes(lengths, table, used, book):
 
 @kernel(light=True)
 def _vectors(data, at, end, kind, dim, entries, values, place):
-    """Fills `values` from `place` on with the vectors of a codebook; the bit behind them, -1 if they are damaged."""
+    """Fills `values` from `place` on with the vectors of a codebook; the bit after them, -1 if they are damaged."""
     least, step = np.float64(_float(_bits(data, at, 32))), np.float64(_float(_bits(data, at + 32, 32)))
     width, sums = _bits(data, at + 64, 4) + 1, _bits(data, at + 68, 1)
     at += 69
@@ -219,7 +219,7 @@ def _vectors(data, at, end, kind, dim, entries, values, place):
 
 @kernel(light=True)
 def _books(data, at, end, table, values):
-    """Reads the codebooks; the bit behind them, -1 if they are damaged."""
+    """Reads the codebooks; the bit after them, -1 if they are damaged."""
     books, used, place = _bits(data, at, 8) + 1, np.int64(_HEAD), np.int64(0)
     at += 8
     table[BOOK_AT] = used
@@ -259,7 +259,7 @@ def levels_of(multiplier):
 
 @kernel(light=True)
 def _floor(data, at, books, floor):
-    """Reads a floor of type 1; the bit behind it, -1 if it is damaged."""
+    """Reads a floor of type 1; the bit after it, -1 if it is damaged."""
     partitions, classes, posts = _bits(data, at, 5), np.int64(0), np.int64(2)
     at += 5
     floor[PARTITIONS] = partitions
@@ -313,7 +313,7 @@ def _floor(data, at, books, floor):
 
 @kernel(light=True)
 def _residue(data, at, table, books, residue):
-    """Reads a residue behind its type; the bit behind it, -1 if it is damaged."""
+    """Reads a residue after its type; the bit after it, -1 if it is damaged."""
     for k in range(3):
         table[residue + FIRST + k] = _bits(data, at + 24 * k, 24)
     table[residue + GROUP] += 1
@@ -361,7 +361,7 @@ def _residue(data, at, table, books, residue):
 
 @kernel(light=True)
 def _mapping(data, at, channels, floors, residues, mapping):
-    """Reads a mapping; the bit behind it, -1 if it is damaged."""
+    """Reads a mapping; the bit after it, -1 if it is damaged."""
     submaps, pairs, width = np.int64(1), np.int64(0), _width(channels - 1)
     at += 1
     if _bits(data, at - 1, 1):

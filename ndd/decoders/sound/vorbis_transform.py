@@ -19,7 +19,7 @@ _LEAF = 16  # complex numbers: those of a block that the last four stages mix
 @functools.cache
 def transform_factors(half: int) -> np.ndarray:
     """float32 `[5 * half]` for blocks of `2 * half` samples: the window (`half`); then, `half / 2` each, real and imaginary
-    parts for the beginning, for the stages behind each other, for the last stage (half of them each), for the end."""
+    parts for the beginning, for the stages one after the other, for the last stage (half of them each), for the end."""
     n, quarter = 2 * half, half // 2
     window = np.sin(np.pi / 2 * np.sin((np.arange(half) + 0.5) / n * np.pi) ** 2)
     turns = np.pi / n * 4 * np.arange(quarter)

@@ -1,4 +1,4 @@
-"""Sequences of frames on a GPU: readers and `io.video.sequences` give numbers of frames, which are decoded here."""
+"""Sequences of frames on a GPU: readers and `io.video.sequences` return frame numbers, and these functions decode them."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _known: WeakValueDictionary[int, Videos] = WeakValueDictionary()
 
 
 def on_gpu(clips: Any, videos: Videos, device: Any) -> Any:
-    """The frames of sequences, in the form of `decoded_clips`. They are decoded when somebody asks for them, so the `source_info`
-    of `clips` must keep the videos alive."""
+    """The frames of sequences, in the form of `decoded_clips`. They are decoded when they are needed, so the `source_info` of
+    `clips` must keep the videos alive."""
     _known[id(videos)] = videos
     return decoded_clips(clips, videos=id(videos), device=device)
 
 
 @operator(reads="cpu", register=False)
 def decoded_clips(clips, /, *, videos: int):
-    """Decodes sequences, i64 `[1 + F]`: the number of a video and those of its frames (-1: filled), to u8 "FHWC". The sequences
-    of a video are decoded together, each frame once."""
+    """Decodes sequences, i64 `[1 + F]`: the number of a video and its frame numbers (-1: the fill value), to u8 "FHWC". The
+    sequences of a video are decoded together, each frame once."""
     return output(uint8, 4, "FHWC")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ndd.decoders.video_files.yuv import rgb_of_420
 
 PLANAR = {"yuv420p": 8, "yuvj420p": 8, "yuv420p10le": 10, "yuv420p12le": 12}  # formats of 4:2:0, and their bits
-# swscale: bilinear chroma (2), full chroma when it writes (0x2000), accurate rounding (0x40000)
+# swscale: bilinear chroma (2), full chroma in the output (0x2000), accurate rounding (0x40000)
 _EXACT = 0x42002
 
 # The weights of red and blue in Y, by the number of a matrix in H.273. As in DALI, BT.601 stands for 2, "unspecified".
@@ -39,8 +39,8 @@ def factors(matrix: int, full_range: bool, bits: int = 8) -> np.ndarray:
 
 
 def write_rgb(frame: Any, out: np.ndarray, turns: int = 0) -> None:
-    """Writes a decoded frame into `out`, u8 RGB `[height, width, 3]`, after so many counterclockwise quarter turns.
-    RuntimeError for a frame of another size: some streams change it."""
+    """Writes a decoded frame to `out`, u8 RGB `[height, width, 3]`, after `turns` counterclockwise quarter turns. Raises
+    RuntimeError for a frame of another size, which some streams contain."""
     upright = _upright(frame, out, turns)
     bits = PLANAR.get(frame.format.name)
     if bits is not None:
@@ -57,7 +57,7 @@ def write_rgb(frame: Any, out: np.ndarray, turns: int = 0) -> None:
 
 
 def write_ycbcr(frame: Any, out: np.ndarray, turns: int = 0) -> None:
-    """The same for Y, Cb and Cr as the stream has them."""
+    """The same for the stream's Y, Cb and Cr."""
     upright = _upright(frame, out, turns)
     bits, (height, width) = PLANAR.get(frame.format.name), upright.shape[:2]
     planes = (
@@ -85,14 +85,14 @@ def _spread(plane: np.ndarray) -> np.ndarray:
         wide = np.repeat(chroma, 2, axis)
         beside = np.concatenate([wide.take([0], axis), wide, wide.take([-1], axis)], axis)
         count = wide.shape[axis]
-        # The neighbour of an even pixel is the sample before it, that of an odd one the sample behind it.
+        # The neighbour of an even pixel is the previous sample, that of an odd pixel the next one.
         near = np.stack([beside.take(range(0, count, 2), axis), beside.take(range(3, count + 2, 2), axis)], axis + 1)
         chroma = (3 * wide + near.reshape(wide.shape)) / 4
     return chroma
 
 
 def _upright(frame: Any, out: np.ndarray, turns: int) -> np.ndarray:
-    """Memory for a frame before it is turned: `out` itself without turns."""
+    """Memory for a frame before its rotation: `out` itself without rotation."""
     height, width = (out.shape[1], out.shape[0]) if turns % 2 else (out.shape[0], out.shape[1])
     if (frame.height, frame.width) != (height, width):
         raise RuntimeError(

@@ -1,8 +1,8 @@
 """`VideoFile`: one open video, with an exact index of its frames, and frames by number. PyAV (FFmpeg) decodes.
 
-The index (`index.py`) says when each frame is shown, and where decoding may begin. A frame is identified by its time, so variable
-frame rates work like constant ones. To reach a frame the decoder goes on from where it is, or begins anew at the last key frame
-before, whichever decodes less; on the way it skips frames that no other one needs.
+The index (`index.py`) holds the time of each frame, and the frames at which decoding may begin. A frame is identified by its time,
+so variable frame rates work like constant ones. To reach a frame the decoder continues from its place, or restarts at the
+preceding key frame, whichever decodes fewer frames; on the way it skips frames that no other frame needs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ndd.decoders.video_files.color import write_rgb, write_ycbcr
 from ndd.decoders.video_files.index import Index, faults, indexed, key_before, mark, opened, reason, video_stream
 from ndd.decoders.video_files.packets import Packets, PlainFile
 
-# A decoder that reorders frames shows a frame within about so many packets behind its own.
+# A decoder that reorders frames outputs a frame at most about this many packets after the frame's own.
 _SHOWN_WITHIN = 8
 _BYTES_AT_ONCE = 1 << 22  # of packets
 
@@ -33,7 +33,7 @@ class Shape(NamedTuple):
     width: int
 
 
-# In a forked child: what its parent opened. To free it, FFmpeg would wait for ever for threads that the child does not have.
+# In a forked child: the parent's files. To free them, FFmpeg would wait forever for threads that the child does not have.
 _of_parents: list[Any] = []
 
 
@@ -42,14 +42,14 @@ class VideoFile:
 
     Args:
         source: a path, or the bytes of a file, u8.
-        threads: of FFmpeg.
-        index: what `scan` gives for this file; by default it is made here.
+        threads: the number of FFmpeg's threads.
+        index: the result of `scan` for this file; default: the constructor calls `scan`.
     """
 
     def __init__(self, source: str | np.ndarray, threads: int = 1, index: Index | None = None):
         self.source, self._threads = source, threads
         self._process = os.getpid()
-        self._decoder: Any = None  # made when it is needed
+        self._decoder: Any = None  # created on first use
         self._make_decoder: Callable[[Any], Any] = _ffmpeg
         self._container: Any = None  # opened when FFmpeg is needed: an engine may not need it
         self._index = self._indexed() if index is None else index
@@ -60,29 +60,29 @@ class VideoFile:
         self._numbers = {time: number for number, time in enumerate(self._times.tolist())}
         self._wanted: set[int] = set()
         self._last_wanted = -1
-        self._ends = False  # whether the decoder may be flushed behind the last of them
+        self._ends = False  # whether the decoder may be flushed after the last of them
         self._emptied = False
-        self._unsent: set[int] = set()  # wanted frames whose packets are not sent yet
-        self._inside: set[int] = set()  # frames whose packets are sent, and which are not shown yet
+        self._unsent: set[int] = set()  # requested frames whose packets are not sent yet
+        self._inside: set[int] = set()  # frames whose packets are sent, and which are not output yet
         self._untimed = bool(self._index["untimed"][0])
-        self._next = 0  # the frame that the decoder gives next
+        self._next = 0  # the next frame that the decoder outputs
         self._began = 0  # the frame where decoding began
         self._frames: Iterator[tuple[int, Any]] | None = None
         self._coming: Iterator[Any] = iter(())  # the packets of these frames
         self._plain: PlainFile | None = None  # the source of an engine's packets
         self._place: int | None = None  # the row of the next one of these
-        self._damage: BaseException | None = None  # what the decoder said last
+        self._damage: BaseException | None = None  # the decoder's last status
         self._damaged: list[int] = []  # the decode times of packets that could not be decoded
         self.refused: str | None = None  # why the engines of a GPU refuse it
 
     @property
     def index(self) -> Index:
-        """The index, as `scan` gives it."""
+        """The index, see `scan`."""
         return self._index
 
     @property
     def position(self) -> int:
-        """The frame that comes next if decoding goes on; the end if it cannot."""
+        """The next frame if decoding continues; the number of frames if it cannot."""
         return self.shape.frames if self._emptied else self._next
 
     @property
@@ -98,11 +98,11 @@ class VideoFile:
         return self._index["codec"].tobytes().decode(), self._index["extradata"].tobytes()
 
     def seconds(self, frames: Any) -> np.ndarray:
-        """When frames are shown, f64, in seconds."""
+        """The times of frames in seconds, f64."""
         return self._times[frames] * float(self.time_base)
 
     def at(self, seconds: np.ndarray) -> np.ndarray:
-        """The frames that are shown at these moments; the first frame before the video begins."""
+        """The frames that are shown at these times; before the beginning of the video, the first frame."""
         ticks = np.floor(np.asarray(seconds, np.float64) / float(self.time_base) + 1e-3)
         return (np.searchsorted(self._times, ticks, "right") - 1).clip(0)
 
@@ -124,7 +124,7 @@ class VideoFile:
             self.write(number, places[number])
 
     def decode_by(self, make_decoder: Callable[[Any], Any] | None) -> None:
-        """Sets the decoder: what `make_decoder` gives for this file, an engine's (`nvdec.Decoder`). None: FFmpeg again."""
+        """Sets the decoder to the result of `make_decoder` for this file, an engine's (`nvdec.Decoder`). None: FFmpeg again."""
         self._close_decoder()
         self._make_decoder = make_decoder or _ffmpeg
         self._forget()
@@ -144,8 +144,8 @@ class VideoFile:
         return self._decoder
 
     def expect(self, numbers: Sequence[int], ends: bool = False) -> None:
-        """Announces the frames that will be read, ascending: those between them are decoded only if others need them. `ends`:
-        nobody reads on behind the last one. A decoder that reorders frames would show it two or three frames later, one of
+        """Announces the frames that will be read, ascending: frames between them are decoded only if others need them. `ends`:
+        reading stops after the last one. A decoder that reorders frames outputs it only after two or three more frames, one of
         which is often a key frame; with `ends` the decoder is flushed instead."""
         if self._emptied:
             self._forget()
@@ -154,7 +154,7 @@ class VideoFile:
         self._unsent = self._wanted - self._inside
 
     def write(self, number: int, places: Sequence[np.ndarray], ycbcr: bool = False) -> None:
-        """Writes one frame to several places, u8 `[height, width, 3]` each. RuntimeError if it cannot be decoded."""
+        """Writes one frame to several arrays, u8 `[height, width, 3]`. Raises RuntimeError if it cannot be decoded."""
         frame = self.frame(number)
         write = write_ycbcr if ycbcr else write_rgb
         write(frame, places[0], round(frame.rotation / 90) % 4)
@@ -191,7 +191,7 @@ class VideoFile:
             raise
 
     def _open(self) -> None:
-        # FFmpeg opens and closes decoders under locks of the process: a child forked in between would wait for ever.
+        # FFmpeg opens and closes decoders under locks of the process: a child forked in between would wait forever.
         with fork_lock:
             container = opened(self.source)
             try:
@@ -205,7 +205,7 @@ class VideoFile:
         self._skips = False
 
     def frame(self, wanted: int) -> Any:
-        """A frame in the form of the decoder. RuntimeError if it cannot be decoded."""
+        """A frame in the form of the decoder. Raises RuntimeError if it cannot be decoded."""
         if self._frames is None or not max(self.key_before(wanted), 0) <= self._next <= wanted:
             self._go_to(self.key_before(wanted))
             self._unsent = {number for number in self._wanted if number >= wanted}
@@ -229,18 +229,18 @@ class VideoFile:
                 break
             else:
                 self._ends = False
-                self._go_to(0)  # the key frame was none: decode from the beginning
+                self._go_to(0)  # this was not a key frame: decode from the beginning
         raise self._bad(wanted)
 
     def copy(self, numbers: Sequence[int], places: Sequence[int]) -> None:
-        """Writes the frames that `expect` announced to addresses, with an engine's decoder. RuntimeError if one of them cannot be
-        decoded."""
+        """Writes the frames announced by `expect` to addresses, with an engine's decoder. Raises RuntimeError if one of them cannot
+        be decoded."""
         cuts = [at for at in range(1, len(numbers)) if self.key_before(numbers[at]) > numbers[at - 1] + 1]
         for begin, end in pairwise([0, *cuts, len(numbers)]):
             self._copy(numbers[begin:end], places[begin:end], end < len(numbers))
 
     def _copy(self, numbers: Sequence[int], places: Sequence[int], ends: bool) -> None:
-        """Copies frames with no key frame to skip to between them. `ends`: decoding does not go on behind them."""
+        """Copies frames without a key frame to skip to between them. `ends`: decoding stops after them."""
         first, last = numbers[0], numbers[-1]
         wanted = np.array([self._times[numbers], places], np.int64).T.copy()
         for again in (False, True):
@@ -270,7 +270,7 @@ class VideoFile:
                 self._frames = None
                 break
             if packet.pts is None:
-                raise ValueError("a packet says no time")
+                raise ValueError("a packet has no time")
             number = self._number(packet.pts)
             packets.append(packet)
             unsent.discard(number)
@@ -279,8 +279,8 @@ class VideoFile:
         self._inside = {number for number in self._inside if number >= self._next}
 
     def _send_stored(self, place: int, numbers: Sequence[int], wanted: np.ndarray, ends: bool) -> None:
-        """Decodes packets in the order of the file from row `place` on, up to the last missing frame and some more, until that is
-        shown; with `ends` no more, the decoder is flushed instead."""
+        """Decodes packets in the order of the file from row `place` on, up to the last missing frame and as many more as it takes
+        to output that; with `ends` the decoder is flushed instead."""
         if self._plain is None:
             self._plain = PlainFile(self.source)
         rows = self._index["packets"]
@@ -297,7 +297,7 @@ class VideoFile:
         return self._frames is not None or self._place is not None
 
     def _decode(self, packets: Packets, wanted: np.ndarray, ends: bool) -> int:
-        """Decodes packets; gives how many."""
+        """Decodes packets. Returns their number."""
         times = self._times[list(self._wanted)]
         unwanted = (packets.times < times.max()) & ~np.isin(packets.times, times)
         sent, last = self.decoder.decode(packets, unwanted, wanted, ends)
@@ -319,7 +319,7 @@ class VideoFile:
         return RuntimeError(f"{when} cannot be decoded, the data is damaged or cut off{said}")
 
     def _go_to(self, key: int) -> None:
-        """Begins anew at a key frame; at the beginning if the file cannot be searched."""
+        """Restarts at a key frame, or at the beginning if the file is not seekable."""
         self._forget()
         self._began = key
         if not self.by_ffmpeg and len(self._index["packets"]):
@@ -342,9 +342,9 @@ class VideoFile:
         self._begin_anew()
 
     def _knows(self, packet: Any) -> bool:
-        """Whether a packet is the one that has these times in the index. Where only some packets state their times, as in MPEG
-        streams, FFmpeg guesses the others, and differently after a seek; it guesses all in a container that is searched without
-        a list of its packets, such as cut-off MXF."""
+        """Whether a packet has these times in the index. If only some packets state their times, as in MPEG streams, FFmpeg guesses
+        the others, and guesses differently after a seek. It guesses all times in a container that it seeks in without a list of
+        packets, such as truncated MXF."""
         if packet.is_discard or packet.pts is None:
             return True
         number = self._numbers.get(packet.pts)
@@ -363,7 +363,7 @@ class VideoFile:
         self._frames = self._numbered(packets)
 
     def _forget(self) -> None:
-        """Resets the state: nothing is being decoded, and no damage is known."""
+        """Resets the state: no frames in flight, and no known damage."""
         self._frames, self._place, self._damage, self._damaged = None, None, None, []
         self._emptied = False
         self._inside.clear()
@@ -421,7 +421,7 @@ class VideoFile:
         return int(np.searchsorted(self._times, time)) if number is None else number
 
     def _choose_effort(self, packet: Any) -> None:
-        """Has the decoder skip the frame of a packet if it is not wanted and no other frame needs it."""
+        """Makes the decoder skip the frame of a packet if it is neither requested nor needed by another frame."""
         skips = False
         if packet.size and packet.pts is not None and not self._untimed:
             number = self._number(packet.pts)

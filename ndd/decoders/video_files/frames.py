@@ -1,4 +1,4 @@
-"""The frames of a sequence, and what replaces those that the video does not have."""
+"""The frames of a sequence, and the replacements of frames outside the video."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ PAD_MODES = ("none", "", "constant", *_EDGE, *_REFLECT, *_SYMMETRIC)
 
 
 def padded(frames: np.ndarray, count: int, mode: str) -> np.ndarray:
-    """Replaces frame numbers outside the `count` frames of a video: they are left out ("none"), become -1 ("constant", for a fill
-    value), the nearest frame ("edge"), or the mirrored frame, with the mirror in the middle of the last frame
-    ("reflect_101") or behind it ("reflect_1001").
+    """Replaces frame numbers outside the `count` frames of a video: drops them ("none"), or replaces them with -1 ("constant", for
+    a fill value), the nearest frame ("edge"), or the frame reflected at the last one, without ("reflect_101") or with
+    ("reflect_1001") repeating it.
 
     >>> padded(np.arange(3, 9), 5, "reflect_101").tolist()
     [3, 4, 3, 2, 1, 0]
@@ -37,7 +37,7 @@ def padded(frames: np.ndarray, count: int, mode: str) -> np.ndarray:
 
 
 def fill_colour(value: object) -> np.ndarray:
-    """`fill_value` as an RGB colour, u8 `[3]`. RuntimeError for an invalid one."""
+    """`fill_value` as an RGB colour, u8 `[3]`. Raises RuntimeError for an invalid one."""
     numbers = np.atleast_1d(np.asarray(value))
     if numbers.size not in (1, 3):
         raise RuntimeError(f"fill_value: expected one number, or one for each of the 3 channels, got {numbers.size}")

@@ -1,7 +1,7 @@
-"""Frames of videos to GPU memory: the engines decode, or else the CPU, and one launch converts all frames to RGB.
+"""Frames of videos to GPU memory: the video engines decode, or the CPU if they cannot, and one launch converts all frames to RGB.
 
-A `Piece` is a run of ascending frames of one video, which one decoder decodes in one go. Pieces run on the threads of the pool, so
-that all engines of a GPU are busy; long runs are cut at key frames.
+A `Piece` is a sequence of ascending frames of one video, which one decoder decodes in one go. Pieces run on the threads of the
+pool, so that all engines of a GPU are busy; long pieces are cut at key frames.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Piece(NamedTuple):
     """Frames to be decoded in one go.
 
     Attributes:
-        using: gives a context in which the video is open.
-        index: of the video.
+        using: returns a context manager in which the video is open.
+        index: the index of the video.
         frames: their numbers, ascending.
-        samples: the first sample that wants each frame: errors name it.
+        samples: the first sample that needs each frame, for errors.
     """
 
     using: Callable[[], AbstractContextManager[VideoFile]]
@@ -61,7 +61,7 @@ def cut(index: Index, frames: np.ndarray, wanted: int) -> list[np.ndarray]:
 
 
 def pieces_at_once(videos: int) -> int:
-    """The best number of pieces for each of so many videos."""
+    """The best number of pieces for each of `videos` videos."""
     return max(_AT_ONCE // max(videos, 1), 1)
 
 
@@ -128,7 +128,7 @@ def convert(
     """Writes output 0.
 
     Args:
-        indices: of the video of each sample.
+        indices: the index of each sample's video.
         wanted: the numbers of its frames among `pictures` (-1: `fill`).
     """
     stored = [Picture(*index["picture"].tolist()) for index in indices]
@@ -152,7 +152,7 @@ def convert(
 
 
 def _factors(picture: Picture) -> np.ndarray:
-    """The factors for the kernel, which shifts numbers of more than 8 bits so that 8 bits are before the point."""
+    """The factors for the kernel, which scales values of more than 8 bits to 8 integer bits."""
     shifted = factors(picture.matrix, bool(picture.full_range), max(picture.bits, 8)).copy()
     shifted[1:6] *= 1 << max(picture.bits, 8) - 8
     return shifted
@@ -166,13 +166,13 @@ def _bytes(index: Index) -> int:
 
 
 def _by_engine(call: Any, file: VideoFile, frames: list[int], table: np.ndarray) -> bool:
-    """Has an engine decode these frames to their places; gives whether it did. After the first refusal it is not asked again."""
+    """Decodes frames with an engine. Returns whether it did. After a refusal the engine is not tried again for this file."""
     if file.refused is not None:
         return False
     picture = Picture(*file.index["picture"].tolist())
     try:
         if not picture.bits or file.index["untimed"][0]:
-            raise _nvdec.Refused("the engines are asked for 4:2:0 that is not interlaced, with the times of its frames")
+            raise _nvdec.Refused("the engines decode only 4:2:0 that is not interlaced, with the times of its frames")
         _decoder(call, file, picture)
         file.copy(frames, table[:, 0].tolist())
     except (_nvdec.Refused, RuntimeError) as error:
@@ -186,7 +186,8 @@ def _by_engine(call: Any, file: VideoFile, frames: list[int], table: np.ndarray)
 
 
 def _decoder(call: Any, file: VideoFile, picture: Picture) -> None:
-    """Sets an engine's decoder for a file, or has it go on. It writes to memory when the call's stream has come so far."""
+    """Sets an engine's decoder for a file, or continues with it. It writes to memory only after the current work of the call's
+    stream."""
     stream = call.stream._torch
     if not file.by_ffmpeg:
         file.decoder.wait_for(stream)

@@ -1,4 +1,4 @@
-"""The index of a video: when each frame is shown, where decoding may begin, how frames are stored. FFmpeg reads all packets of
+"""The index of a video: the time of each frame, where decoding may begin, and how frames are stored. FFmpeg reads all packets of
 the stream for it."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CODECS_WITH_HIDDEN_FRAMES = ("vp8",)  # a packet of its own for a frame that is
 
 
 def scan(source: str | np.ndarray) -> Index:
-    """Makes the index of a video. RuntimeError for a file that is not a video.
+    """Makes the index of a video. Raises RuntimeError for a file that is not a video.
 
     The index has, as arrays: `times` of the frames in ticks of the `time_base` (a fraction), ascending; `decode_times`, for
     seeking; `keys`, the numbers of frames where decoding may begin; `marks`, to recognise the packet of a frame; `size`, height
@@ -45,7 +45,7 @@ def scan(source: str | np.ndarray) -> Index:
 
 def key_before(keys: Sequence[int] | np.ndarray, frame: int) -> int:
     """The frame at which decoding must begin for a frame."""
-    # NumPy's search takes 5 us, longer than all else of a frame's bookkeeping.
+    # NumPy's search takes 5 us, more than all other bookkeeping of a frame.
     at = bisect.bisect_right(keys, frame) - 1
     return int(keys[at]) if at >= 0 else 0
 
@@ -61,7 +61,7 @@ def opened(source: str | np.ndarray) -> Any:
     except FileNotFoundError:
         raise
     except faults() as error:
-        # Not a MemoryError: for a broken file FFmpeg may ask for any number of bytes.
+        # Not a MemoryError: for a broken file FFmpeg may request any number of bytes.
         if isinstance(error, OSError) and is_shortage(error):
             raise
         raise RuntimeError(f"expected a video, got what FFmpeg cannot open: {reason(error)}") from error
@@ -76,8 +76,8 @@ def video_stream(container: Any) -> Any:
     """The best video stream of a container."""
     if not container.streams.video:
         kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
-        raise RuntimeError(f"expected a video stream, the file has {kinds}")
-    stream = container.streams.best("video")  # of several, FFmpeg's choice and DALI's: the largest, mostly
+        raise RuntimeError(f"expected a video stream, got a file with {kinds}")
+    stream = container.streams.best("video")  # of several streams, the choice of FFmpeg and DALI: usually the largest
     if stream.codec_context is None:
         raise RuntimeError("FFmpeg here has no decoder for its video stream")
     return stream
@@ -98,7 +98,7 @@ def indexed(source: str | np.ndarray, container: Any, stream: Any) -> Index:
         if not listed:
             raise RuntimeError(f"its packets cannot be read: {reason(error)}") from error
     if not listed:
-        raise RuntimeError("expected a video, its video stream has no frames")
+        raise RuntimeError("expected a video, got a video stream without frames")
     # AVI has no times: FFmpeg guesses them, wrongly if frames are not stored in the order in which they are shown.
     guessed = container.format.name == "avi" and stream.codec_context.has_b_frames
     # A guess that two frames are shown at one time is wrong, and so are others near it: 58 of 60 frames of a VOB were right.
@@ -144,16 +144,16 @@ def mark(packet: Any) -> int:
 
 
 def _are_of_packets(container: Any, stream: Any) -> bool:
-    """Whether ascending times belong to packets, whose frames are shown in another order: H.264 in MXF and ASF, and MPEG-2 from
-    writers of MXF that do not state the order."""
+    """Whether ascending times belong to packets although their frames are shown in another order: H.264 in MXF and ASF, and MPEG-2
+    from MXF writers that do not state the order."""
     with closing(_frames(container, stream)) as frames:
         times = [frame.pts for frame in islice(frames, _REORDERED_WITHIN)]
     return any(a is None or b is None or a >= b for a, b in pairwise(times))
 
 
 class Picture(NamedTuple):
-    """How the frames of a video are stored: the counterclockwise quarter turns that make them upright, the matrix of their
-    colours (a number of H.273), whether their range is full, and the bits of 4:2:0 (0: another format, or unknown)."""
+    """How the frames of a video are stored: the counterclockwise quarter turns to the upright frame, the matrix of their colours (a
+    number of H.273), whether their range is full, and the bits of 4:2:0 (0: another format, or unknown)."""
 
     turns: int
     matrix: int
@@ -162,7 +162,7 @@ class Picture(NamedTuple):
 
 
 def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int]]:
-    """How frames are stored; height and width, upright. Only frames say this, so the first one is decoded."""
+    """How frames are stored, and their upright height and width. Only frames tell this, so the first one is decoded."""
     height, width = stream.codec_context.height, stream.codec_context.width
     if height * width > get_max_pixels():
         raise RuntimeError(
@@ -179,7 +179,7 @@ def _first_picture(container: Any, stream: Any) -> tuple[Picture, tuple[int, int
         height, width = frame.height, frame.width
     if height < 1 or width < 1:
         raise RuntimeError(
-            "expected a video, its frames have no size: the header is damaged, or FFmpeg cannot decode it (animated WebP)"
+            "expected a video, got frames without a size: the header is damaged, or FFmpeg cannot decode it (animated WebP)"
         )
     return picture, ((width, height) if picture.turns % 2 else (height, width))
 
@@ -226,12 +226,12 @@ class _Bytes:
 
 
 def faults() -> tuple[type[Exception], ...]:
-    """The errors of PyAV for a broken file: FFmpeg's, some of which are Python's too, and its own."""
+    """PyAV's errors for a broken file: its own, and those of FFmpeg, some of which are Python's."""
     return (library().error.FFmpegError, OSError, ValueError, EOFError, MemoryError, NotImplementedError)
 
 
 def library() -> Any:
-    """PyAV. ImportError, with what to install, where it is missing."""
+    """The module of PyAV. If it is missing, raises an ImportError that tells how to install it."""
     av = pyav.library()
     if av is None:
         raise ImportError('Decoding video needs PyAV: pip install "ndd-dataloading[video]"')

@@ -1,8 +1,8 @@
 """The video engines of NVIDIA GPUs (NVDEC), through the driver's C interface, `libnvcuvid`.
 
-`Decoder` replaces FFmpeg's decoder in a `VideoFile`: packets go in, frames come out, and the file's index decides which. The
-driver's parser cuts a stream into pictures, and a session of an engine decodes them. Making a session takes 13 to 75 ms, so
-sessions are kept; one that is large enough is reconfigured for another size.
+`Decoder` replaces FFmpeg's decoder in a `VideoFile`: it takes packets and returns the frames that the file's index selects. The
+driver's parser divides a stream into pictures, and a session of an engine decodes them. Creating a session takes 13 to 75 ms, so
+sessions are reused; a large enough session is reconfigured for another size.
 
 All calls into the driver run without the GIL, and its parser calls back compiled functions (`nvdec_calls.py`). Frames are copied
 out of the session's surfaces, on a stream of the decoder.
@@ -51,7 +51,7 @@ _u8, _u32, _ulong, _pointer = ctypes.c_ubyte, ctypes.c_uint32, ctypes.c_ulong, c
 
 
 class Refused(Exception):
-    """The engines, or the driver, cannot decode this: the CPU does."""
+    """The engines or the driver cannot decode a video; the CPU does."""
 
 
 class _Rectangle(ctypes.Structure):
@@ -128,7 +128,7 @@ class _Parsing(ctypes.Structure):
 
 @functools.cache
 def library() -> Any:
-    """The driver's library. `Refused` where it is missing."""
+    """The driver's library. Raises `Refused` if it is missing."""
     try:
         driver = ctypes.CDLL("libnvcuvid.so.1")
     except OSError as error:
@@ -139,7 +139,7 @@ def library() -> Any:
 
 def _check(name: str, status: int) -> None:
     if status:
-        raise Refused(f"{name} gives status {status}")
+        raise Refused(f"{name} returns status {status}")
 
 
 def _call(name: str, *arguments: Any) -> None:
@@ -154,7 +154,7 @@ def _caps(device: int, codec: int, more_bits: int) -> _Caps:
 
 
 def _check_size(device: int, codec: int, more_bits: int, width: int, height: int) -> None:
-    """Raises `Refused` for what the engines do not decode."""
+    """Raises `Refused` for streams that the engines do not decode."""
     caps = _caps(device, codec, more_bits)
     fits = caps.supported and caps.formats >> (_P016 if more_bits else _NV12) & 1
     if not fits or not (caps.min_width <= width <= caps.max_width and caps.min_height <= height <= caps.max_height):
@@ -202,12 +202,12 @@ class _Session:
 
 
 class _Sessions:
-    """The idle sessions, the least recently used one first."""
+    """The idle sessions, the least recently used first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[_Session] = []
-        self.made = 0
+        self.created = 0
 
     def take(self, device: int, codec: int, more_bits: int, width: int, height: int, surfaces: int) -> _Session:
         """A session for frames of this size: one of this size, one that can be reconfigured, or a new one."""
@@ -226,7 +226,7 @@ class _Sessions:
                 return session
             except Refused:
                 session.close()
-        self.made += 1
+        self.created += 1
         return _Session(device, codec, more_bits, *wanted)
 
     def give_back(self, session: _Session) -> None:
@@ -255,7 +255,7 @@ class Decoder:
         extradata: its parameter sets.
         device: the number of the GPU.
         size: height and width of the frames as stored.
-        after: a CUDA stream of torch; memory is written only behind it.
+        after: a CUDA stream of torch; memory is written only after its current work.
 
     Raises `Refused`, here or in `decode`, for what the engines cannot decode.
     """
@@ -266,7 +266,7 @@ class Decoder:
         library()
         self._name, self._device, self._size = codec.removeprefix("lib"), device, size
         if self._name not in _CODECS:
-            raise Refused(f"there is no engine for {codec}")
+            raise Refused(f"the GPU has no engine for {codec}")
         torch.cuda.set_device(device)
         self._stream = torch.cuda.Stream(device)
         self._stream.wait_stream(after)
@@ -288,7 +288,7 @@ class Decoder:
         _call("cuvidCreateVideoParser", ctypes.byref(self._parser), ctypes.byref(parsing))
 
     def wait_for(self, stream: Any) -> None:
-        """Writes memory from here on only behind what `stream` has queued now."""
+        """Delays all further writes until the work queued in `stream` has finished."""
         import torch
 
         torch.cuda.set_device(self._device)
@@ -302,12 +302,12 @@ class Decoder:
         Args:
             packets: in the order of decoding.
             unwanted: bool `[N]`, the packets to skip unless other frames need them.
-            wanted: i64 `[M, 2]`, ascending times and the addresses to copy the frames to, which become 0. A frame is rows of
-                luma, then rows of interleaved chroma; a row has an even number of pixels, of one byte or, with more than 8
-                bits, two.
-            ends: flush the decoder behind the packets, which counts as one more packet; the next packet is then a key frame.
+            wanted: i64 `[M, 2]`, ascending times and the addresses to copy the frames to; the addresses of copied frames become
+                0. A frame is rows of luma, then rows of interleaved chroma; a row has an even number of pixels, of one byte or,
+                with more than 8 bits, two.
+            ends: flush the decoder after the packets, which counts as one more packet; the next packet is then a key frame.
 
-        Gives the number of packets that were sent, and the time of the last shown frame, None if there is none.
+        Returns the number of packets that were sent, and the time of the last frame that was output, or None.
         """
         lengths, data, count, before = self._length_bytes, packets.data, len(packets.sizes), int(self._forgets)
         rows = np.zeros((before + count + ends, 4), np.int64)
@@ -342,12 +342,12 @@ class Decoder:
         return sent, None if last == NEVER else last
 
     def flush_buffers(self) -> None:
-        """Drops what was decoded: the next packet is a key frame."""
+        """Drops the decoded pictures: the next packet is a key frame."""
         self._forgets = self._forgets or not self._fresh
         self._fresh = True
 
     def _prepare_copies(self, session: _Session, left: int, top: int) -> None:
-        """Sets what is the same in all copies; pictures begin at `left` and `top` of a surface."""
+        """Sets the values that are equal in all copies; pictures begin at `left` and `top` of a surface."""
         height, width = self._size
         wide = 2 if session.key[2] else 1
         row, rows = (width + width % 2) * wide, height + height % 2
@@ -382,7 +382,7 @@ class Decoder:
         shown = format.shown
         size = shown.bottom - shown.top, shown.right - shown.left
         if format.chroma != _CHROMA_420 or not format.progressive:
-            raise Refused("the engines are asked for 4:2:0 that is not interlaced")
+            raise Refused("the engines decode only 4:2:0 that is not interlaced")
         if size != self._size or shown.left % 2 or shown.top % 2:
             raise Refused(f"expected frames of {self._size[0]}x{self._size[1]}, got {size[0]}x{size[1]}")
         surfaces = format.surfaces + _SPARE_SURFACES
@@ -399,7 +399,7 @@ class Decoder:
 
 
 def _parameter_sets(codec: str, extra: bytes) -> tuple[bytes, int]:
-    """The bytes to send before the first packet, and the bytes of a unit's length in packets (0: they have start codes)."""
+    """The bytes to send before the first packet, and the size of a unit's length field in packets (0: start codes)."""
     if codec not in _NAL_CODECS:
         return (extra[4:] if codec == "av1" else extra if codec == "mpeg4" else b""), 0
     if len(extra) < 7 or extra[0] != 1:

@@ -1,8 +1,8 @@
 """Compiled code around the driver's video parser, without the GIL: its callbacks, sending packets, copying pictures.
 
-The parser calls back twice a frame. Callbacks in Python took the GIL each time, and 8 decoders of small frames mostly waited
-for each other. So did a Python call for each packet and picture: with 16 threads an H200 gave 2,500 to 4,000 frames of 320 x 180
-a second, its engines busy for a tenth of the time. One call for all packets of a clip gives 20,000 and more.
+The parser calls back twice a frame. Callbacks in Python take the GIL each time, and 8 decoders of small frames mostly wait for each
+other. A Python call for each packet and picture has the same effect: with 16 threads an H200 reaches 2,500 to 4,000 frames of
+320 x 180 a second, with its engines busy for a tenth of the time. One call for all packets of a clip reaches 20,000 and more.
 
 `connect` must come first. A decoder has a `State`, 8-byte numbers: the handle of its session (0: refuse), the first status of
 `cuvidDecodePicture` that was not 0, the number of events, and the events, 3 numbers each: the first bytes of
@@ -20,7 +20,7 @@ from ndd._compiled.c_functions import c_functions
 from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import External, kernel
 
-_EVENTS = 128  # more than a packet, or the end of a stream, can make: a session has at most 32 surfaces
+_EVENTS = 128  # more than a packet, or the end of a stream, can cause: a session has at most 32 surfaces
 _HANDLE, _STATUS, _COUNT, _FIRST = range(4)
 _DECODED = -1
 
@@ -37,7 +37,11 @@ _parse, _map, _unmap, _ask_status, _copy_rows, _wait = _functions
 _decode = External("cuvidDecodePicture", "int32(uintp, uintp)")  # the callbacks below call it
 # Places in `CUDA_MEMCPY2D`, as 8-byte numbers.
 _SOURCE, _SOURCE_ROW, _TARGET = 4, 6, 11
-_UNDER_WAY, _DAMAGED, _PAINTED_OVER = 1, 8, 9  # the state of a picture; the driver tells it for H.264 and HEVC only
+_UNDER_WAY, _DAMAGED, _PAINTED_OVER = (
+    1,
+    8,
+    9,
+)  # the state of a picture, which the driver reports only for H.264 and HEVC
 CALLS = (
     "cuvidMapVideoFrame64", "cuMemcpy2DAsync", "cuStreamSynchronize", "cuvidParseVideoData", "cuvidDecodePicture",
 )  # fmt: skip
@@ -57,7 +61,7 @@ class State:
         self._memory = self.numbers.data
 
     def decode_with(self, session: int) -> None:
-        """Sets the session that gets pictures from here on; 0: none."""
+        """Sets the session that gets the next pictures; 0: none."""
         self._memory[_HANDLE] = session
 
 
@@ -118,19 +122,20 @@ def _write_callbacks(ir: Any, module: Any) -> None:
 
 @kernel
 def decode_packets(parser, stream, state, data, packets, begins, head, codec, wanted, places, mapping, status, waits):
-    """Sends packets to a parser, and copies the wanted pictures that it shows, until all are there. Copies are complete on return.
+    """Sends packets to a parser, and copies the requested pictures that it outputs, until it has copied all. Copies are complete on
+    return.
 
     Args:
         state: the numbers of a `State`.
-        data: u8, the packets, one behind the other. `head` more bytes in front of packet `begins` are sent with it.
+        data: u8, the packets, one after the other. `head` more bytes before packet `begins` are sent with it.
         packets: i64 `[N, 4]`: flags, size, time; and 1 for a packet to skip unless other frames need it, or `FORGOTTEN` for one
-            whose pictures nobody wants.
+            whose pictures are not needed.
         codec: `H264` or `HEVC` if units in packets begin with their lengths, else 0.
         wanted: i64 `[M, 2]`: ascending times, and the addresses to copy the pictures to, which become 0.
         places, mapping, status, waits: see `copy_picture`.
 
-    Gives the step that failed (`CALLS`), its status (0: none failed), the number of packets that were sent, and the time of the
-    last shown picture, or `NEVER`.
+    Returns the step that failed (`CALLS`), its status (0: none failed), the number of packets that were sent, and the time of the
+    last picture that was output, or `NEVER`.
     """
     packet = zeros(4, np.int64)
     step, failed, end, last, sent, copied, missing = 0, 0, 0, NEVER, 0, 0, 0
@@ -210,7 +215,7 @@ def _place(wanted, time):
 
 @kernel
 def copy_picture(session, number, target, stream, places, mapping, status, waits):
-    """Begins to copy a picture of a session. Gives the step that failed, and its status.
+    """Begins to copy a picture of a session. Returns the step that failed, and its status.
 
     Args:
         places: i64 `[3, 16]`. The first two rows are `CUDA_MEMCPY2D`s for luma and chroma, without sources and targets. The third
@@ -238,15 +243,15 @@ def copy_picture(session, number, target, stream, places, mapping, status, waits
             _ask_status(session, number, status.ctypes.data)
         if not failed and (status[0] == _DAMAGED or status[0] == _PAINTED_OVER):
             step, failed = _DAMAGE, status[0]
-    # The same stream writes to the surface again, behind the copies.
+    # The same stream writes to the surface again, after the copies.
     _unmap(session, surface[0])
     return step, failed
 
 
 @kernel
 def with_start_codes(data, begin, first, end, codec):
-    """Replaces the 4-byte lengths of the units from `first` on by start codes. Gives the size from `begin` on, and whether other
-    frames need the packet."""
+    """Replaces the 4-byte lengths of the units from `first` on with start codes. Returns the size from `begin` on, and whether
+    other frames need the packet."""
     place, needed = first, False
     while place + 4 < end:
         size = np.int64(0)

@@ -12,7 +12,7 @@ import numpy as np
 from ndd.decoders.video_files.file import VideoFile
 from ndd.decoders.video_files.index import Index, key_before
 
-_KEPT_OPEN = 16  # videos, or as many as were in use at once; each holds a decoder with some frames
+_KEPT_OPEN = 16  # videos, or the most that were in use at once; each holds a decoder with some frames
 
 
 class _Opened:
@@ -27,14 +27,14 @@ class _Opened:
 class OpenVideos:
     """Open videos, each used by one thread at a time.
 
-    A thread that wants frames gets the decoder of the video that has to decode least: one that stands at or before the first
-    frame, behind the key frame from which a new decoder would begin. If such a decoder is in use, the thread waits for it: so
-    several threads read a video in sequence as fast as one decoder can. It does not wait if most of the way from the key frame
-    would still be left then.
+    A thread gets the decoder of the video that has the fewest frames to decode: one at or before the first requested frame, but
+    after the key frame at which a new decoder would begin. If such a decoder is in use, the thread waits for it, so several
+    threads read a video in sequence as fast as one decoder can. It does not wait if that would save less than half of the way from
+    the key frame.
 
     Args:
-        threads: of FFmpeg, for each decoder.
-        file_of: gives the path of a video by its name, or its bytes, u8.
+        threads: the number of FFmpeg's threads for each decoder.
+        file_of: returns the path of a video by its name, or its bytes, u8.
     """
 
     def __init__(self, threads: int, file_of: Callable[[str], str | np.ndarray]):
@@ -74,18 +74,18 @@ class OpenVideos:
                 mine.file.close()
 
     def end(self) -> None:
-        """Closes for ever: `resume` has no effect any more."""
+        """Closes all videos permanently: `resume` has no effect any more."""
         if os.getpid() == self._process:
             self._ended = True
             self.close()
 
     def resume(self) -> None:
-        """Keeps videos open again."""
+        """Allows videos to stay open again."""
         self._keeps = not self._ended
 
     def close(self) -> None:
-        """Closes the idle videos now, and those in use as soon as they are idle. Lookahead and batches that are not decoded yet
-        may still ask for videos: until `resume` these are opened for one use each."""
+        """Closes the idle videos now, and those in use as soon as they are idle. Lookahead and pending batches may still use
+        videos: until `resume` these are opened for one use each."""
         with self._changed:
             self._keeps = False
             idle = [video for video in self._opened if not video.busy]
@@ -105,7 +105,7 @@ class OpenVideos:
             while True:
                 same = [video for video in self._opened if video.name == name]
                 idle = [video for video in same if not video.busy and key <= video.until <= first]
-                # A decoder that will stand at the key frame saves nothing.
+                # A decoder at the key frame saves nothing.
                 if idle or not any(key < video.until <= first < 2 * video.until - key for video in same):
                     break
                 self._changed.wait()

@@ -1,8 +1,8 @@
 """The packets of a video, several at a time, and their places in the file.
 
-FFmpeg gives packets one by one, and PyAV releases the interpreter for each. With the decoders of a GPU's engines, each on a thread
-of its own, that took most of a small frame's time. In an MP4 file packets are plain bytes, so several are read at once, from the
-places in the index.
+FFmpeg returns packets one by one, and PyAV releases the GIL for each. With decoders of a GPU's engines on several threads, that
+takes most of the time of a small frame. In an MP4 file packets are plain bytes, so several are read at once, from the places in the
+index.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Packets(NamedTuple):
     """Packets in the order of decoding.
 
     Attributes:
-        data: one behind the other.
+        data: their bytes, one after the other.
         sizes: in bytes, i64 `[N]`.
         times: when their frames are shown, i64 `[N]`.
     """
@@ -45,7 +45,7 @@ class Packets(NamedTuple):
 
 
 class Places:
-    """Notes the places of the packets of a file, while FFmpeg gives them in the order of decoding.
+    """Records the places of the packets of a file, while FFmpeg returns them in the order of decoding.
 
     Args:
         source: a path, or the bytes of a file, u8.
@@ -60,8 +60,8 @@ class Places:
                 self._file = PlainFile(source)
 
     def note(self, packet: Any) -> None:
-        """Notes PyAV's next packet. The first packets, later fewer and fewer, are compared with the file: in an encrypted
-        container, or for a codec whose packets FFmpeg rebuilds, they differ from the beginning."""
+        """Records PyAV's next packet. The first packets, and fewer and fewer of the later ones, are compared with the file: in an
+        encrypted container, or for a codec whose packets FFmpeg rebuilds, they differ from the beginning."""
         if self._file is None:
             return
         count, place, time = len(self._rows), packet.pos, packet.pts
@@ -115,7 +115,7 @@ class PlainFile:
         return os.read(self._file, size)
 
     def packets(self, rows: np.ndarray) -> Packets:
-        """Reads packets, by rows of `Places.table`. RuntimeError if the file has changed."""
+        """Reads packets, by rows of `Places.table`. Raises RuntimeError if the file has changed."""
         if not len(rows):
             return Packets.none()
         begins, sizes = rows[:, 0], rows[:, 1]
@@ -127,7 +127,7 @@ class PlainFile:
             start = int(begins[run[0]])
             content = self.read(start, int(ends[run[-1]]) - start)
             if len(content) < int(ends[run[-1]]) - start:
-                raise RuntimeError("the file is shorter than it was")
+                raise RuntimeError("the file has become shorter")
             if gaps[run[:-1]].any():
                 parts += [
                     content[b - start : e - start]

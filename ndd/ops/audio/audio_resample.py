@@ -149,7 +149,7 @@ def to_units_of(signal: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def full_range(kind: np.dtype) -> tuple[np.float32, np.float32]:
-    """What stands for 0, and how much for 1, in an element type."""
+    """The level that stands for 0 in an element type, and the distance of 1 from it."""
     if kind.kind == "f":
         return np.float32(0), np.float32(1)
     half = float(np.iinfo(kind).max)

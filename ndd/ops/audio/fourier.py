@@ -140,7 +140,7 @@ def power_of(spectrum: np.ndarray, power: int, out: np.ndarray | None = None) ->
 
 @kernel
 def power_of_row(parts, root, out):
-    """`out[k]` = the square of `parts[2 * k]` and that of the number behind it, or the `root` of the sum."""
+    """`out[k]` = the square of `parts[2 * k]` and that of the number after it, or the `root` of the sum."""
     for k in range(out.size):
         out[k] = parts[2 * k] * parts[2 * k] + parts[2 * k + 1] * parts[2 * k + 1]
     if root:

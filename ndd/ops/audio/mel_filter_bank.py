@@ -128,7 +128,7 @@ def _(spectrogram, *, freq_high, freq_low, mel_formula, nfilter, normalize, samp
 
 @mel_filter_bank.fuses("spectrogram")
 def _(spectrogram, plan):
-    """What makes mel bands of some columns of spectrograms `[f, t]`."""
+    """A function from some columns of spectrograms `[f, t]` to mel bands."""
     if plan.shared["axis"] != 0:
         return None
     weights = plan.shared["triangles"](spectrogram.shapes[0, 0].item())

@@ -10,11 +10,11 @@ import numpy as np
 
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
-from ndd._compiled.simd_sums import GROUP, LANES, advance_sums
+from ndd._compiled.simd_sums import GROUP, SUMS, advance_sums
 from ndd._cpu.element_copies import copy_bytes
 
 BLOCK = 512  # steps of an interval of which only the largest sum is kept
-_CHUNK = 64  # steps for which it is settled where the numbers lie
+_CHUNK = 64  # steps between two updates of the addresses of the numbers
 _BYTES = 4 * _CHUNK
 
 
@@ -30,9 +30,9 @@ def largest_sums(places, sizes, order, window, interval, firsts, before, largest
         firsts: the first block of each signal; an interval begins with a block of its own.
     """
     rows = (window + GROUP - 1) // GROUP * GROUP
-    state = empty(2 * LANES, np.float32)
-    squares, spare = empty(rows * LANES, np.float32), empty((LANES + 1) * _CHUNK, np.float32)
-    lanes, sources = empty((LANES, 4), np.int64), empty(LANES, np.int64)
+    state = empty(2 * SUMS, np.float32)
+    squares, spare = empty(rows * SUMS, np.float32), empty((SUMS + 1) * _CHUNK, np.float32)
+    intervals, sources = empty((SUMS, 4), np.int64), empty(SUMS, np.int64)
     count, longest = 0, 0
     for last in range(2):  # the whole intervals of all signals, then their last ones
         for k in range(len(order)):
@@ -41,51 +41,51 @@ def largest_sums(places, sizes, order, window, interval, firsts, before, largest
             for number in range(whole, whole + (sizes[s] % interval > 0)) if last else range(whole):
                 place = number * interval
                 size = min(interval, sizes[s] - place)
-                lanes[count, 0] = places[s] + 4 * place
-                lanes[count, 1] = places[s] + 4 * max(0, place - window + 1)
-                lanes[count, 2] = lanes[count, 0] + 4 * size
-                lanes[count, 3] = firsts[s] + number * ((interval + BLOCK - 1) // BLOCK)
+                intervals[count, 0] = places[s] + 4 * place
+                intervals[count, 1] = places[s] + 4 * max(0, place - window + 1)
+                intervals[count, 2] = intervals[count, 0] + 4 * size
+                intervals[count, 3] = firsts[s] + number * ((interval + BLOCK - 1) // BLOCK)
                 count, longest = count + 1, max(longest, size)
-                if count == LANES:
-                    _side_by_side(lanes, count, longest, window, squares, state, spare, sources, before, largest)
+                if count == SUMS:
+                    _side_by_side(intervals, count, longest, window, squares, state, spare, sources, before, largest)
                     count, longest = 0, 0
     if count:
-        _side_by_side(lanes, count, longest, window, squares, state, spare, sources, before, largest)
+        _side_by_side(intervals, count, longest, window, squares, state, spare, sources, before, largest)
 
 
 @kernel
-def _side_by_side(lanes, count, longest, window, squares, state, spare, sources, before, largest):
-    """Intervals `lanes` `[LANES, 4]`: the addresses of the first number, of the first one of its sum and of the end, and the
-    first block."""
-    rows = len(squares) // LANES
-    totals, most = state[:LANES], state[LANES:]
+def _side_by_side(intervals, count, longest, window, squares, state, spare, sources, before, largest):
+    """Works on the first `count` rows of `intervals` `[SUMS, 4]`: the addresses of the first number, of the first number of its sum
+    and of the end, and the first block."""
+    rows = len(squares) // SUMS
+    totals, most = state[:SUMS], state[SUMS:]
     squares[:], totals[:], spare[:] = 0, 0, 0
-    nothing = np.int64(spare.ctypes.data) + LANES * _BYTES
+    nothing = np.int64(spare.ctypes.data) + SUMS * _BYTES
     step = -((window + GROUP - 2) // GROUP * GROUP)
     new, old = 0, (rows - window) % rows
     while step < longest:
         size = min(_CHUNK, (-step if step < 0 else longest - step) + GROUP - 1) // GROUP * GROUP
         if step >= 0 and step % BLOCK == 0:
-            for lane in range(count):
-                if lanes[lane, 0] + 4 * step < lanes[lane, 2]:
-                    before[lanes[lane, 3] + step // BLOCK] = totals[lane]
+            for k in range(count):
+                if intervals[k, 0] + 4 * step < intervals[k, 2]:
+                    before[intervals[k, 3] + step // BLOCK] = totals[k]
             most[:] = -np.inf
-        for lane in range(LANES):
-            sources[lane] = nothing
-            if lane < count:
-                at, low, high = lanes[lane, 0] + 4 * step, lanes[lane, 1], lanes[lane, 2]
+        for k in range(SUMS):
+            sources[k] = nothing
+            if k < count:
+                at, low, high = intervals[k, 0] + 4 * step, intervals[k, 1], intervals[k, 2]
                 end = at + 4 * size
                 if at >= low and end <= high:
-                    sources[lane] = at
+                    sources[k] = at
                 elif end > low and at < high:  # what lies outside is 0, which leaves sums as they are, or smaller
-                    spare[lane * _CHUNK : (lane + 1) * _CHUNK] = 0
-                    sources[lane] = np.int64(spare.ctypes.data) + lane * _BYTES
+                    spare[k * _CHUNK : (k + 1) * _CHUNK] = 0
+                    sources[k] = np.int64(spare.ctypes.data) + k * _BYTES
                     first = max(at, low)
-                    copy_bytes(sources[lane] + first - at, first, min(end, high) - first)
+                    copy_bytes(sources[k] + first - at, first, min(end, high) - first)
         advance_sums(sources, size, squares, new, old, totals, most)
         new, old, step = (new + size) % rows, (old + size) % rows, step + size
         if step > 0 and (step % BLOCK == 0 or step >= longest):
             block = (step - 1) // BLOCK
-            for lane in range(count):
-                if lanes[lane, 0] + 4 * block * BLOCK < lanes[lane, 2]:
-                    largest[lanes[lane, 3] + block] = most[lane]
+            for k in range(count):
+                if intervals[k, 0] + 4 * block * BLOCK < intervals[k, 2]:
+                    largest[intervals[k, 3] + block] = most[k]

@@ -46,7 +46,7 @@ def nonsilent_region(
     Args:
         cutoff_db: the power that counts as silence, in dB of the reference.
         reference_power: the reference. Default: the largest power of a window of the sample.
-        reset_interval: after so many samples the moving sum of floats is formed anew, so that its rounding errors do not
+        reset_interval: after this many samples the moving sum of floats is formed anew, so that its rounding errors do not
             grow; a multiple of `window_length`, or -1 for never. On a GPU the intervals are worked on at once. Of integers
             it is never formed anew, whatever this is.
         window_length: samples of a window; that of a shorter signal is as long as the signal. Before the signal are zeros.

@@ -20,7 +20,7 @@ def power_spectrum(
     nfft: int | None = None,
     power: int = 2,
 ):
-    """Gives the power (or magnitude) of the frequencies along an axis: `|rfft(x, nfft)| ** power`.
+    """Returns the power (or magnitude) of the frequencies along an axis: `|rfft(x, nfft)| ** power`.
 
     Takes float32 of rank 1 and up, keeps its layout; the axis becomes `nfft // 2 + 1` long. `spectrogram` does this
     with windows of a signal.

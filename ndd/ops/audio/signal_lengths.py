@@ -47,7 +47,7 @@ def count_frames(extents, centred, length, step, bins, along_t, lengths, counts,
     """The `lengths` of signals, the `counts` of their windows, and the `shapes` of their spectrograms, whose windows lie
     along axis `along_t`.
 
-    Gives the first sample of several channels, or without a window; -1 if there is none.
+    Returns the first sample of several channels, or without a window; -1 if there is none.
     """
     least = 1 if centred else max(1, length - step + 1)
     for n in range(len(extents)):

@@ -42,7 +42,7 @@ def spectrogram(
     window_length: int = 512,
     window_step: int = 256,
 ):
-    """Gives the power (or magnitude) of each frequency in windows that move over a signal.
+    """Returns the power (or magnitude) of each frequency in windows that move over a signal.
 
     Window `k` begins at sample `k * window_step`, or has its middle there with `center_windows`; its samples are
     multiplied with `window_fn` and transformed: `|rfft(window, nfft)| ** power`. Takes float32 of shape `(n,)`, or with
@@ -186,7 +186,7 @@ def _continue(after: Continuation, counts: np.ndarray, first: int, last: int, co
 
 
 def _own(counts: np.ndarray, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
-    """Of the windows `first` to `last` of the batch: a sample, its own from the first to behind the last, their place."""
+    """Of the windows `first` to `last` of the batch: a sample, its own from the first to after the last, their place."""
     ends = np.cumsum(counts)
     begin = int(np.searchsorted(ends, first, "right"))
     before = int(ends[begin] - counts[begin])
@@ -218,7 +218,7 @@ def _transformed(
             they are apart, and whether a signal goes on as its mirror image.
         nfft, handle, row: the transform, and memory for a window and its transform.
         along_t: whether the windows are columns (of a sample; of all of `out` where this is `wide`).
-        out: all spectrograms behind each other; those of these windows alone, where it is `wide`.
+        out: all spectrograms one after the other; those of these windows alone, where it is `wide`.
     """
     bins = nfft // 2 + 1
     values, piece = empty((TILE, (bins + TILE - 1) // TILE * TILE), np.float32), empty((TILE, TILE), np.float32)
@@ -278,7 +278,7 @@ def lay_window(signal, window, start, reflect, nfft, row):
 
 @kernel
 def _mirrored(signal, i):
-    """What stands for sample `i`, which lies outside of the signal: one of its mirror image."""
+    """Sample `i` outside of the signal, by reflection at its ends."""
     n = signal.size
     period = max(1, 2 * (n - 1))
     i = -i if i < 0 else period - i

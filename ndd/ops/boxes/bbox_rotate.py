@@ -38,7 +38,7 @@ def bbox_rotate(
         labels: int32 (N,) or (N, 1), which go with their boxes. The call then has two results.
         angle: in degrees, counter-clockwise, as in `rotate`.
         input_shape: extents of the image before it is turned, in the order of `shape_layout`.
-        shape_layout: where H and W stand in `input_shape`; what comes behind them in it does not matter.
+        shape_layout: where H and W stand in `input_shape`; what comes after them in it does not matter.
         keep_size, size: as in `rotate`: the canvas that the image gets. `size` is (H, W); one excludes the other.
         bbox_layout: "xyXY", left, top, right, bottom, or "xyWH", left, top, width, height.
         bbox_normalized: boxes are fractions of the image, and come out as fractions of the canvas. Else pixels.

@@ -58,7 +58,7 @@ def _(call, boxes, labels, *, MT, output_bbox_indices, remove_threshold):
     matrices = MT.matrices(2, 3).astype(np.float64)[owner]
     moved = least_upright(joined(boxes).astype(np.float64), matrices[:, :, :2], matrices[:, :, 2:])
     inside, kept = cut_off(moved, 1, remove_threshold)
-    kept |= remove_threshold == 0  # the share of a box without an area is no number
+    kept |= remove_threshold == 0  # the share of a box without an area is not a number
     left_over = np.bincount(owner[kept], minlength=call.n)
     results = [divided(inside[kept].astype(np.float32), left_over)]
     if labels is not None:

@@ -32,7 +32,7 @@ def box_encoder(
     Args:
         boxes: float32 (N, 4): left, top, right, bottom, as fractions of the image.
         labels: int32 (N,) or (N, 1); 0 is the background's.
-        anchors: A default boxes as boxes are, one behind the other: 4 A numbers, or an array (A, 4). An array is taken
+        anchors: A default boxes as boxes are, one after the other: 4 A numbers, or an array (A, 4). An array is taken
             much faster than a list: SSD300 has 8732.
         criteria: an anchor takes its best box if their intersection over union is more than this, from 0 to 1.
         offset: give distances from the anchor in place of boxes.

@@ -1,4 +1,4 @@
-"""What the numbers of a box are: the columns of an array of boxes."""
+"""The columns of an array of boxes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_labels(labels: Spec | None) -> None:
 
 
 def joined(values: Operand) -> np.ndarray:
-    """The rows of all samples behind each other."""
+    """The rows of all samples one after the other."""
     flat, shapes = values.flat, values.shapes
     if flat is not None and shapes[0, 1:].all() and (shapes[:, 1:] == shapes[0, 1:]).all():
         return flat.reshape(-1, *shapes[0, 1:].tolist())

@@ -237,7 +237,7 @@ def corners_of(boxes: np.ndarray, format: str) -> np.ndarray:
 
 
 def as_format(corners: np.ndarray, format: str) -> np.ndarray:
-    """What `corners_of` turned round."""
+    """The inverse of `corners_of`."""
     low, high = corners[:, :2], corners[:, 2:]
     if format == "xyxy":
         return corners

@@ -66,9 +66,9 @@ def random_bbox_crop(
             without an area is 0 / 0: it and the boxes before it count for nothing, and no window is good if it is the last.
         allow_no_crop: a round may also draw to keep the whole image, as often as any one threshold.
         num_attempts: windows drawn in a round.
-        total_num_attempts: after so many (rounded up to whole rounds) the best window so far is taken, with a warning
+        total_num_attempts: after this many (rounded up to whole rounds) the best window so far is taken, with a warning
             unless `quiet`; if none had a permitted aspect ratio, window and boxes are 0. Default: no limit, but after a
-            million attempts without a good window there is an error (DALI goes on for ever).
+            million attempts without a good window there is an error (DALI goes on forever).
         scaling: range of the window's extents, as fractions. Default: (1, 1).
         aspect_ratio: range of x / y; of volumes also three ranges, for x / y, x / z, y / z. Relative to the image's own
             ratio, or with `input_shape` in pixels. Default: (1, 1). Of a single value the greater side counts.

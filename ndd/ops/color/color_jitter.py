@@ -55,7 +55,7 @@ def color_jitter(
     `color_twist` is one matrix for all four, with a fixed grey, and faster.
 
     Raises RuntimeError for other types, other numbers of channels, ranges that are not increasing or out of bounds, and an
-    `order` that is no permutation; ValueError for other layouts.
+    `order` that is not a permutation; ValueError for other layouts.
 
     >>> import ndd
     >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8, layout="HWC")

@@ -35,7 +35,7 @@ def hsv(
         dtype: the element type of the result, one of those above. uint8 unless you say otherwise, whatever the input
             is. Integers are rounded, halves away from zero, and saturate.
 
-    Raises ValueError for other layouts, RuntimeError for other element types, and for images that have not 3 channels
+    Raises ValueError for other layouts, RuntimeError for other element types, and for images that do not have 3 channels
     (where DALI reads past their end).
 
     >>> import ndd

@@ -25,7 +25,7 @@ def hue(input, /, *, dtype: DType | None = None, hue: PerSample[float] = 0.0, im
             away from zero, and saturate.
         image_type: an old argument without effect.
 
-    Raises ValueError for other layouts, RuntimeError for other element types, and for images that have not 3 channels
+    Raises ValueError for other layouts, RuntimeError for other element types, and for images that do not have 3 channels
     (where DALI reads past their end).
 
     >>> import ndd

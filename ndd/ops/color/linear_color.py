@@ -1,4 +1,4 @@
-"""What the linear colour operators have in common: all but their signatures."""
+"""The common part of the linear colour operators: all but their signatures."""
 
 from __future__ import annotations
 

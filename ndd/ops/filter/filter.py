@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.convolution import correlate
 from ndd._cpu.sampling import BORDERS
 from ndd._operator import PerSample, Plan, bad_sample, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.dtype import float32
+from ndd.ops.filter.convolution import correlate
 from ndd.ops.filter.plane_filter import filter_planes
 from ndd.ops.filter.separable import filtered_like, readable, room_for, stored
 from ndd.ops.filter.spatial_axes import as_volumes, spatial_axes

@@ -1,6 +1,6 @@
 // Sums of separable terms (gaussian_blur, laplacian), reflected at the borders without the outermost element.
 //
-// TILED: one launch. A block makes ROWS x WIDTH numbers of a plane (WIDTH less what is no multiple of 4 pixels): down
+// TILED: one launch. A block makes ROWS x WIDTH numbers of a plane (WIDTH less what is not a multiple of 4 pixels): down
 // the columns from memory, 8 rows a thread, into shared memory; then along the rows, 4 pixels a thread.
 // Else: one launch for each axis. The input goes to one field of floats for each term, these to the next; the last launch
 // adds them up.

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.convolution import REFLECT_101, along_depth, separable
 from ndd._operator import Plan, Values, like, operator
 from ndd._tensor import DType, Spec
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
+from ndd.ops.filter.convolution import REFLECT_101, along_depth, separable
 from ndd.ops.filter.spatial_axes import as_volumes, spatial_axes
 
 _DIRECT = (np.dtype(np.uint8), np.dtype(np.float32))
@@ -42,7 +42,7 @@ def separable_filter(*types: str) -> Callable[[Callable[..., Any]], Any]:
 
 
 def filtered_like(input: Spec, dtype: DType | None) -> Spec:
-    """What comes out; RuntimeError for a type or a layout that filters do not take."""
+    """The description of the output. RuntimeError for a type or a layout that filters do not take."""
     if dtype is not None and dtype not in (input.dtype, float32):
         raise RuntimeError(
             f"Output data type must be same as input, FLOAT or skipped (defaults to input type): "
@@ -96,7 +96,7 @@ def _filter_array(array: Any, out: Any, view: Any, taps: Any, windows: Any, scal
 
 
 def readable(array: np.ndarray) -> np.ndarray:
-    """What the CPU's filters read: bytes and floats as they are, other types as floats."""
+    """The input of the CPU's filters: bytes and floats as they are, other types as floats."""
     return array if array.dtype in _DIRECT else convert_array(array, _SHORT[array.dtype.name], "f32")
 
 

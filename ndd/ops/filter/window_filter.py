@@ -10,7 +10,7 @@ import numpy as np
 from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.simd import COLUMNS, sum_places
-from ndd._cpu.convolution import add_slice, pad_rows, put_row
+from ndd.ops.filter.convolution import add_slice, pad_rows, put_row
 
 WORTH_LINES = 12  # weights from which a column and a row can be faster
 SEVERAL = 49  # weights from which bytes that lie halfway between two numbers are rare

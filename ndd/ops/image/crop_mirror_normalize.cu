@@ -1,6 +1,6 @@
 // One thread GROUP pixels of the output, all their channels. The rows of `geometry` are about the axes F, D, H, W, C:
 // size of the output, start of the window, extent of the input, steps in the input, steps in the output (as in
-// _cpu/lines.py).
+// normalize_lines.py).
 #include "pack.cuh"
 #include "scalar.cuh"
 

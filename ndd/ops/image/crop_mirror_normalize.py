@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.lines import normalize
 from ndd._operator import PerSample, Plan, Values, View, bad_sample, like, operator
 from ndd._operator.deprecated import ignored, renamed
 from ndd._operator.unit_warnings import warn_of_unit_range
@@ -16,6 +15,7 @@ from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import bfloat16, float16, float32, uint8
 from ndd.ops.image.crop import LAYOUTS, spatial_axes
+from ndd.ops.image.normalize_lines import normalize
 from ndd.ops.image.window import bounded, check_crop, check_policy, crop_window, elements_of, numbers_of
 
 _INPUT_TYPES = ("u8", "i16", "u16", "i32", "f16", "f32")
@@ -117,7 +117,7 @@ def _(call, input, *, mirror, **arguments):
 
 
 def _kernel(kind: np.dtype, result_type: DType, by_pixel: bool) -> functools.partial[None]:
-    """What normalises an image of elements of this type, to elements of the type `result_type`."""
+    """The function that normalises images of this element type to `result_type`."""
     half = {float16: True, bfloat16: False}.get(result_type)
     numbers = {"limits": _limits(result_type), "half": half, "by_pixel": by_pixel or None}
     return functools.partial(_from_half if kind == np.float16 else normalize, **numbers)
@@ -138,7 +138,7 @@ def _without_mirror(
     if not any([values.varies or np.size(values.constant) for values in (mean, std)]):
         mean, std = _NO_MEAN, _NO_STD
     output_layout = output_layout or layout
-    # Rows as in _cpu/lines.py; the samples last, so that a row of one axis is one piece.
+    # Rows as in normalize_lines.py; the samples last, so that a row of one axis is one piece.
     table = np.zeros((5, 5, n), np.int64)
     size, start, extent, step_in, step_out = table
     places = [_AXES.index(c) for c in layout]

@@ -35,7 +35,7 @@ def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] 
 
 @flip.plan
 def _(input, *, depthwise, horizontal, vertical):
-    """The axes as [outer, D, H, W, inner]: what lies before, between and behind the spatial axes moves as one."""
+    """The axes as [outer, D, H, W, inner]: what lies before, between and after the spatial axes moves as one."""
     axes = [i for i, c in enumerate(input.layout) if c in "DHW"]
     extents = grouped(input.shapes, *[axes[0]] * (3 - len(axes)), *axes, axes[-1] + 1)
     mirror = np.array([depthwise.each(), vertical.each(), horizontal.each()]).T

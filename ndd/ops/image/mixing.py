@@ -1,4 +1,4 @@
-"""What `mixup` and `cutmix` share: who is mixed with whom, how much, and the labels."""
+"""The common part of `mixup` and `cutmix`: the partners, the shares and the labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Partners:
 
 
 def soft_labels(labels: Spec, num_classes: int | None) -> Spec:
-    """What comes out for labels: a weight for each class."""
+    """The description of the output of labels: a weight for each class."""
     if labels.dtype.kind not in (*_INTEGERS, DType.Kind.float) or labels.dtype is bfloat16:
         raise RuntimeError(f"labels are integers or floats of 16, 32 or 64 bits, got {labels.dtype}")
     if labels.dtype.kind in _INTEGERS and (num_classes is None or num_classes < 1):

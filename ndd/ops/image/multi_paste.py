@@ -87,7 +87,7 @@ def _(*inputs, dtype, in_ids, output_size, **places):
     canvas = _canvas(output_size, extents.reshape(-1, 3), n)
     ids = None if in_ids is None else [own.reshape(-1) for own in in_ids.arrays()]
     counts = np.full(n, len(inputs)) if ids is None else np.array([len(own) for own in ids])
-    # All regions one behind the other: the sample each belongs to, its number there, and where it comes from.
+    # All regions one after the other: the sample each belongs to, its number there, and where it comes from.
     owner = np.repeat(np.arange(n), counts)
     place = np.arange(len(owner)) - (np.add.accumulate(counts) - counts)[owner]
     number, sample = (place, owner) if ids is None else (np.zeros_like(place), np.concatenate(ids))

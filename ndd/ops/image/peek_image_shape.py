@@ -35,7 +35,7 @@ def peek_image_shape(
     Gives (H, W, C); PIL's `Image.open(file).size` is (W, H) as stored. Pictures beyond the pixel limit of the decoders are no
     error here.
 
-    Raises RuntimeError for data that is no image, and for other element types.
+    Raises RuntimeError for data that is not an image, and for other element types.
 
     >>> import ndd, numpy as np
     >>> ndd.peek_image_shape(np.frombuffer(b"P5 3 2 255 abcdef", np.uint8)).torch()

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.filter_taps import CUBIC, NN, NN_CENTRE, NN_CORNER, NN_FUSED, TRIANGULAR
-from ndd._cpu.resample import MADE, REGISTER, filter_loop, pick_image, range_of, resample
+from ndd._cpu.nearest_pixels import pick_image
+from ndd._cpu.resample import MADE, REGISTER, filter_loop, range_of, resample
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._operator.naming import raise_first
 from ndd._operator.partition import Rows, View, each_sample
 from ndd._tensor import Store
 from ndd._tensor.store import grouped, volumes
+
+_AXIS = ("start", "end", "kind", "radius", "whole", "skip")  # rows of a `resample_plan`, in the kernels' order
 
 
 def resample_on_cpu(call: Any, plan: Any, image: Store, out: Store) -> None:
@@ -20,7 +23,7 @@ def resample_on_cpu(call: Any, plan: Any, image: Store, out: Store) -> None:
     left = _in_loops(call, plan, image, out)
     numbers = range(out.n) if left is None else left.tolist()
     arrays, results, axes = image.arrays() * (out.n if image.n != out.n else 1), out.arrays(), plan.shared["axes"]
-    own = [plan.per_sample[name] for name in ("start", "end", "kind", "radius")]
+    own = [plan.per_sample[name] for name in _AXIS]
 
     def work(k: int) -> None:
         i = numbers[k]
@@ -40,7 +43,8 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
     shapes, result_shapes = image.shape_array, out.shape_array
     if len(shapes) != len(result_shapes):
         shapes = np.broadcast_to(shapes, result_shapes.shape)
-    start, end, kind, radius = (plan.per_sample[name] for name in ("start", "end", "kind", "radius"))
+    rows = [plan.per_sample[name] for name in _AXIS]
+    start, end, kind = rows[:3]
     places, sizes = shapes[:, y : y + 2], result_shapes[:, y : y + 2]
     extents = grouped(shapes, y, y + 1, y + 2)
     counts, all_made = volumes(shapes), volumes(result_shapes)
@@ -52,7 +56,7 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
     if rgb:
         picked &= (counts >= LEAST) & (all_made >= LEAST)
     if picked.any():
-        _pick_samples(call, image, out, extents, sizes, np.flatnonzero(picked), (start, end, kind), rgb)
+        _pick_samples(call, image, out, extents, sizes, np.flatnonzero(picked), (*rows[:3], *rows[4:]), rgb)
     order = np.flatnonzero(fits)
     if not len(order):
         return np.flatnonzero(~picked)
@@ -63,7 +67,7 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
     like = np.empty(0, kinds[1])
     numbers = (
         order, sources, out.pointers(), np.empty(0, kinds[0]), like, extents, np.ascontiguousarray(sizes),
-        *map(np.ascontiguousarray, (start, end, kind, radius)), REGISTER // like.itemsize, *range_of(like.dtype),
+        *map(np.ascontiguousarray, rows), REGISTER // like.itemsize, *range_of(like.dtype),
     )  # fmt: skip
     done = call.parallel_for(filter_loop, numbers, len(order), image.nbytes() + out.nbytes(), (image, out))
     return np.flatnonzero(~(picked | fits) if done else ~picked)

@@ -1,5 +1,5 @@
-// Resampling of a ragged batch. `view` is [planes, h, w, channels, h_out, w_out]; `start`, `end`, `kind`, `radius`
-// have an entry for each resampled axis, `shared.pair` says which of them are y and x.
+// Resampling of a ragged batch. `view` is [planes, h, w, channels, h_out, w_out]; `start`, `end`, `kind`, `radius`,
+// `whole` and `skip` (see resample_plan) have an entry for each resampled axis, `shared.pair` says which of them are y and x.
 //
 // resample_plane: both axes at once, without an image in between: a thread makes 4 pixels in a column. NN, and triangles
 //                 of up to 8 taps along x. With FILTERS any filter: 8 pixels a thread, weights in shared memory; not
@@ -345,13 +345,13 @@ KERNEL_NAME(resample_line)(const Sample* samples, int count, Shared shared) {
   EACH_SAMPLE(s) {
     const long long extent = s.line[1], inner = s.line[2], n_out = s.line[3];
     const int p = shared.axis;
-    const ExactAxis axis = exact_axis_of(s.start[p], s.end[p], n_out, s.kind[p], s.radius[p]);
+    const ExactAxis axis = exact_axis_of(s.start[p], s.end[p], s.whole[p], s.kind[p], s.radius[p]);
     EACH_ITEM(i, s.items) {
       const long long c = i % inner, o = i / inner % n_out, outer = i / inner / n_out;
       const SOURCE_TYPE* source = SOURCE + outer * extent * inner + c;
       int taps;
       float at = 0.0f, sum = 0.0f, norm = 0.0f;
-      const long long first = exact_first(axis, o, &taps, &at);
+      const long long first = exact_first(axis, inside(o + s.skip[p], s.whole[p]), &taps, &at);
       if (axis.kind <= NN_CENTRE) {
         TARGET[i] = convert<TARGET_TYPE>(source[inside(axis.low + first, extent) * inner]);
         continue;

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cpu.windows import place_windows
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
 from ndd.ops.image.extents import cut_windows
 from ndd.ops.image.resample_on_cpu import resample_on_cpu
-from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_resize, resample_plan, resampled_part
+from ndd.ops.image.resize_geometry import (
+    LAYOUTS,
+    TYPES,
+    Geometry,
+    asked_geometry,
+    check_resize,
+    resample_plan,
+    resampled_part,
+)
 from ndd.ops.image.window import ROUNDINGS, check_crop, crop_places, crop_sizes, misplaced
 from ndd.types import DALIInterpType
 
@@ -58,13 +67,13 @@ def resize_crop_mirror(
         input: u8, i16, u16 or f32; layouts as `resize`. A mask, HW, counts as one channel and comes out as HW.
         crop: height and width of the window, or depth, height and width (the depth does not matter to images); the
             fraction is dropped. 0 or less: the whole extent. A window may be larger than the resized image: beyond
-            it the edge is repeated, for the nearest pixel too (there DALI's CPU reads what lies behind the row, or ends
+            it the edge is repeated, for the nearest pixel too (there DALI's CPU reads what lies after the row, or ends
             the process).
         crop_w, crop_h, crop_d: the same one by one; `crop_w` and `crop_h` go together.
         crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, 0 (left, top, front) to 1. Its start is
             `crop_pos * (extent - crop)`, rounded.
         rounding: of the start: "round" (half away from zero), "truncate" or "even" (half to even, see `crop`).
-        rule: see `resize`. The window is cut out of the source before, too: pixels beyond it are not looked at.
+        rule: see `resize`. With "torchvision" the result is that of `resize`, `crop` and `flip` to the last bit.
         mirror: a sum of 1 (mirror horizontally), 2 (vertically) and 4 (front to back). DALI does so for HWC and DHWC
             only; in other layouts it mirrors other axes or none.
         antialias, dtype, interp_type, mag_filter, max_size, min_filter, mode, resize_longer, resize_shorter,
@@ -95,11 +104,28 @@ def _(input, *, mirror, rounding, **arguments):
     letters = "".join(input.layout[a] for a in axes)
     sizes, places = crop_sizes(letters, **arguments), crop_places(letters, **arguments)
     bits = np.array([{"W": 1, "H": 2, "D": 4}[letter] for letter in letters])
-    window = (sizes, places, ROUNDINGS.index(rounding), mirror.each(), bits)
-    wrong = cut_windows(geometry.size, geometry.start, geometry.end, *window)
+    if arguments["rule"] == "torchvision":
+        geometry, wrong = _windows_of_results(geometry, sizes, places, rounding, (mirror.each()[:, None] & bits) != 0)
+    else:
+        window = (sizes, places, ROUNDINGS.index(rounding), mirror.each(), bits)
+        wrong = cut_windows(geometry.size, geometry.start, geometry.end, *window)
     if wrong >= 0:
         raise misplaced(wrong, letters, places, arguments)
     return resample_plan(input, axes, geometry, **arguments)
+
+
+def _windows_of_results(
+    geometry: Geometry, sizes: np.ndarray, places: np.ndarray, rounding: str, mirrored: np.ndarray
+) -> tuple[Geometry, int]:
+    """Windows of the complete results, mirrored where `mirrored` `[N or 1, D]` says so, and what `place_windows` gives."""
+    whole = np.ascontiguousarray(geometry.size)
+    corners, shapes = np.empty_like(whole), np.empty_like(whole)
+    wrong = place_windows(whole, sizes, places, ROUNDINGS.index(rounding), corners, shapes)
+    start, end = (
+        np.where(mirrored, *ends) for ends in ((geometry.end, geometry.start), (geometry.start, geometry.end))
+    )
+    skip = np.where(mirrored, whole - corners - shapes, corners)
+    return Geometry(whole, start, end, (skip, shapes)), wrong
 
 
 # A batch: the two passes of all images are one compiled loop, which plans them too.

@@ -56,12 +56,14 @@ _TRIANGLES = np.array([TRIANGULAR])
 class Geometry:
     """How each axis is resampled: ``size`` output pixels spread evenly over source coordinates ``start..end``.
 
-    ``start > end`` mirrors the axis. All arrays are ``[N, D]``; ``size`` is int64, the others float32.
+    ``start > end`` mirrors the axis. With a ``window``, its first pixel and its extent, only that part of them is made. All
+    arrays are ``[N, D]``; ``start`` and ``end`` are float32, the others int64.
     """
 
     size: NDArray[np.int64]
     start: NDArray[np.float32]
     end: NDArray[np.float32]
+    window: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     def of(self, axes: list[int]) -> Geometry:
         """That of some of the axes."""
@@ -304,7 +306,8 @@ def resample_plan(
     """The plan of an operator whose output is `input` resampled along `axes` (ascending).
 
     Every axis has the kind and radius (in source pixels) of its filter, ``[N, D]`` each: ``min_filter`` serves the axes
-    that shrink, ``mag_filter`` the others. An antialiasing filter of a shrinking axis is widened by the scale.
+    that shrink, ``mag_filter`` the others. An antialiasing filter of a shrinking axis is widened by the scale. ``whole`` is
+    the extent of the complete result, of which the first ``skip`` pixels are not made (both 64-bit integers, ``[N, D]``).
     """
     kind, radius = np.empty(geometry.size.shape, np.int32), np.empty(geometry.size.shape, np.float32)
     shrink, grow = _filter(min_filter or interp_type), _filter(mag_filter or interp_type)
@@ -312,11 +315,13 @@ def resample_plan(
         shrink, grow = (_of_torchvision(kinds, antialias) for kinds in (shrink, grow))
     arrays = (np.ascontiguousarray(a) for a in (geometry.size, geometry.start, geometry.end))
     choose_filters(*arrays, shrink, grow, _WIDENS if antialias else _NEVER, BASE_RADIUS, kind, radius)
+    skip, made = geometry.window or (few_zeros(geometry.size.shape, np.int64), geometry.size)
     shapes = input.shapes.copy()
     for number, axis in enumerate(axes):
         if axis >= 0:
-            shapes[:, axis] = geometry.size[:, number - len(axes)]
+            shapes[:, axis] = made[:, number - len(axes)]
     per_sample = {"start": geometry.start, "end": geometry.end, "kind": kind, "radius": radius}
+    per_sample |= {"whole": geometry.size, "skip": skip}
     return Plan(shapes, per_sample, {"axes": tuple(axes)})
 
 
@@ -358,6 +363,8 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def resampled_part(image, plan) -> tuple[np.ndarray, np.ndarray]:
     """The pixels of images HWC that a `resample_plan` looks at: where they begin and end, `[N, 2]` each."""
-    ends = plan.per_sample["start"], plan.per_sample["end"]
+    start, end, whole, skip = (plan.per_sample[name] for name in ("start", "end", "whole", "skip"))
+    made, scale = plan.shapes[:, list(plan.shared["axes"])], (end - start) / np.maximum(whole, 1)
+    ends = start + skip * scale, start + (skip + made) * scale
     reach = np.ceil(plan.per_sample["radius"]) + 1
     return np.floor(np.minimum(*ends) - reach), np.ceil(np.maximum(*ends) + reach)

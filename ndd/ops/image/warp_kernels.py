@@ -15,7 +15,7 @@ from ndd._compiled.libm import c_cos, c_sin
 from ndd._compiled.simd import prefetch_to_read
 from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, sample_rows, store_row
 
-_TILE = 256  # DALI adds steps up over so many pixels of a row
+_TILE = 256  # DALI adds steps up over this many pixels of a row
 _POINTS = 1 << 15  # that are worked out before they are read: they stay in the cache
 _STREAMS = 16  # rows of an image that a processor reads ahead at once
 _NEAR = 1 << 20  # bytes that fit into the cache of one core

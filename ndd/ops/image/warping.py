@@ -1,4 +1,4 @@
-"""What operators that move pixels share: types, sizes, matrices, plans."""
+"""The common part of operators that move pixels: types, sizes, matrices, plans."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def launch_affine(launch, image, *_) -> None:
 
 
 def warp_kernels(input: Operand, plan: Plan, target: DType) -> dict[Any, np.ndarray]:
-    """What computes the images of a plan with `sampling`: compiled code, but for those without pixels and the largest."""
+    """The function for the images of a plan with `sampling`: compiled code, except for empty and for the largest images."""
     if input.ndim != 3:
         return {_paint_volume: np.ones(input.n, bool)}
     sizes, result_sizes = (

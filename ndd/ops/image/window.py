@@ -217,10 +217,10 @@ def _integer_to_half(array: np.ndarray, out: np.ndarray) -> None:
 def _kernel(
     extents: np.ndarray, starts: np.ndarray, sizes: np.ndarray, fill: np.ndarray, channel: int, dtype: DType
 ) -> Any:
-    """What cuts windows whose elements keep their type, as bytes."""
+    """The function that copies windows of the same element type, as bytes."""
     item, axes = dtype.bytes, sizes.shape[1]
     joined, none = np.empty((3, len(sizes), max(1, axes)), np.int64), np.empty(len(sizes), np.int64)
-    # Channels that lie behind each other may join: a line of the border holds some pixels then.
+    # Channels that lie one after the other may join: a line of the border holds some pixels then.
     keep = channel if channel < axes - 1 else -1
     join_axes(*map(np.ascontiguousarray, (extents, starts, sizes)), keep, joined, 1, none)
     joined[:, :, -1] *= item

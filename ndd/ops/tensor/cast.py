@@ -88,7 +88,7 @@ _LIMITS = ("half", "low", "high", "above", "top", "nan")  # of `float_to_int`
 
 @functools.cache
 def _conversion(src: str, dst: str) -> _Conversion:
-    """What converts elements of type `src` to `dst` (short names) by the rule of `cast`."""
+    """The function that converts elements of type `src` to `dst` (short names) by the rule of `cast`."""
     source, target = numpy_type(src), numpy_type(dst)
     kernel: Any = partial(_by_numpy, source=src, target=dst)
     sees: Any = None

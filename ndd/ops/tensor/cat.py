@@ -167,7 +167,7 @@ def _join(call, plan, *stores):
 
 @kernel
 def _joined(out, places, ends):
-    """Rows of elements of arrays at these addresses, behind each other: `ends` are those of the parts of a row."""
+    """Rows of elements of arrays at these addresses, one after the other: `ends` are those of the parts of a row."""
     if not out.size:
         return
     total = ends[-1]
@@ -220,6 +220,7 @@ def _place(source, out, start, width, step):
                 out[start + r * step + c] = source[r * width + c]
 
 
+# The same function as `cat`'s: it copies all inputs of all samples in one pass.
 stack.batch(_join)
 
 

@@ -69,7 +69,7 @@ def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
 @coord_flip.cpu
 @kernel
 def _flip_points(points, out, columns, factor, offset):
-    """Points of so many columns; with the number known to the compiler, it works on several numbers at a time."""
+    """Points of this many columns; with the number known to the compiler, it works on several numbers at a time."""
     a, b, c = factor[0], factor[1], factor[2]
     d, e, f = offset[0], offset[1], offset[2]
     if columns == 2:

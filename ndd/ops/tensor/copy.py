@@ -73,13 +73,13 @@ def _(launch, input):
 
 
 def _samples(call: Call, input: Any) -> Store:
-    """What is to be copied: a single Tensor as often as `batch_size` says."""
+    """The value to copy: a single Tensor is repeated `batch_size` times."""
     store = input._store
     return store if store.n == call.n else store.select([0] * call.n)
 
 
 def _gathered(call: Call, store: Store) -> Store:
-    """Samples that lie apart: the copies lie behind each other."""
+    """Samples that lie apart: the copies lie one after the other."""
     arrays = store.arrays()
     if len(arrays) == 1:
         return _like(store, parts=[arrays[0].copy()])
@@ -116,7 +116,7 @@ def _fetched(call: Call, store: Store) -> Store:
     from ndd._cuda.scope import on_stream, wait_for
 
     number = store.device.device_id or 0
-    stream = call.context.stream_on(number)
+    stream = call.context._stream_on(number)
     wait_for(store, stream)
     with on_stream(stream, number):
         return transfer.to_cpu(store)

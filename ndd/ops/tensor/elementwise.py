@@ -148,7 +148,7 @@ def _launch(launch: Any, name: str, operands: tuple[Any, ...], out: Any, form: F
 
 
 def index_type(largest: int) -> str:
-    """The C type for the numbers of so many elements: 32-bit divisions are several times faster."""
+    """The C type for the numbers of this many elements: 32-bit divisions are several times faster."""
     return "unsigned" if largest < 1 << 31 else "unsigned long long"
 
 
@@ -263,7 +263,7 @@ def _on_one_device(name: str, inputs: list[Any]) -> list[Any]:
 
 
 def _bound(name: str) -> Callable[..., Any]:
-    """What a Python operator such as `+` calls."""
+    """The function that a Python operator such as `+` calls."""
     if name in UNARY:
         unary = declared(name)
         form = _PLAIN[1]

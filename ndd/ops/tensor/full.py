@@ -83,7 +83,7 @@ def ones(*, dtype: DType | None = None, layout: str | None = None, shape: PerSam
 def ones_like(data_like, /, *, dtype: DType | None = None):
     """Ones of the shape and layout of `data_like`, of its element type or `dtype`: `out[...] = 1`.
 
-    Raises ValueError or TypeError for a `dtype` that is no type of ndd, RuntimeError for complex numbers and text.
+    Raises ValueError or TypeError for a `dtype` that is not a type of ndd, RuntimeError for complex numbers and text.
 
     Args:
         data_like: what has the shape, layout and element type.
@@ -119,7 +119,7 @@ def zeros(*, dtype: DType | None = None, layout: str | None = None, shape: PerSa
 def zeros_like(data_like, /, *, dtype: DType | None = None):
     """Zeros of the shape and layout of `data_like`, of its element type or `dtype`: `out[...] = 0`.
 
-    Raises ValueError or TypeError for a `dtype` that is no type of ndd, RuntimeError for complex numbers and text.
+    Raises ValueError or TypeError for a `dtype` that is not a type of ndd, RuntimeError for complex numbers and text.
 
     Args:
         data_like: what has the shape, layout and element type.

@@ -45,7 +45,7 @@ def _(launch, input, *, key):
 
 
 def _texts(call: Call, input: Operand, key: str) -> Store:
-    """The bytes of all samples behind each other: an array for each takes 1.5 us, and as much again on its way to a GPU."""
+    """The bytes of all samples one after the other: an array for each takes 1.5 us, and as much again on its way to a GPU."""
     strings = [input.layout] * call.n if key == "layout" else call.sources
     texts = [str(text or "").encode() for text in strings]
     flat = np.frombuffer(bytearray(b"".join(texts)), np.uint8)

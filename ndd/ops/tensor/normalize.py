@@ -314,5 +314,5 @@ def _table(launch: Any, rows: np.ndarray) -> tuple[Any, np.ndarray]:
     sizes = np.array([row.size for row in rows])
     if all([row is rows[0] for row in rows]):
         return launch.table(rows[0]), sizes
-    padded = [np.resize(row.reshape(-1), sizes.max()) for row in rows]  # what is behind a row is never read
+    padded = [np.resize(row.reshape(-1), sizes.max()) for row in rows]  # what is after a row is never read
     return launch.table(np.stack(padded), each=True), sizes

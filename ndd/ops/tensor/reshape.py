@@ -85,7 +85,7 @@ def reinterpret(
 def _declared(
     name: str, data: Any, dtype: DType, layout: str | None, shape_input: Any, rel_shape: Any, shape: Any, src_dims: Any
 ) -> Any:
-    """What comes out: the rank where the arguments tell it."""
+    """The description of the output, with the rank if the arguments determine it."""
     if sum(a is not None for a in (shape_input, rel_shape, shape)) > 1:
         raise RuntimeError(f"{name}: a second input, `shape` and `rel_shape` exclude each other: give one")
     ndim: int | None = data.ndim

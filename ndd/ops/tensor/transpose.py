@@ -27,7 +27,7 @@ def transpose(
 
     `out[i[perm[0]], i[perm[1]], ...] = in[i[0], i[1], ...]`; the extents move along.
 
-    Raises RuntimeError for a `perm` that is no permutation of the axes, and for a layout of another length or an empty one.
+    Raises RuntimeError for a `perm` that is not a permutation of the axes, and for a layout of another length or an empty one.
 
     >>> import ndd, numpy as np
     >>> ndd.transpose(ndd.tensor(np.zeros((4, 5, 3)), layout="HWC"), perm=[2, 0, 1]).layout

@@ -22,7 +22,7 @@ _DEVICE_POINTER = 2
 _INPUT, _OUTPUT, _HINT = 1, 2, 3
 _GRAY8, _SHORT2 = 1, 5
 _PERFORMANCE = (5, 10, 20)  # slow, medium, fast
-_FRACTION = 32  # vectors have 5 bits behind the binary point
+_FRACTION = 32  # vectors have 5 bits after the binary point
 _KEPT_SESSIONS = 8
 
 _u32, _pointer = ctypes.c_uint32, ctypes.c_void_p
@@ -160,7 +160,7 @@ class Session:
 
     @contextlib.contextmanager
     def on(self, stream: Any) -> Iterator[None]:
-        """In this block, `run` queues on this stream, behind the work of other streams on this session."""
+        """In this block, `run` queues on this stream, after the work of other streams on this session."""
         with self._turn:
             if self._passed is not None:
                 self._passed.wait(stream._torch)

@@ -27,7 +27,7 @@ class IterableSource:
         except TypeError:
             return 0
 
-    def iterate(self) -> tuple[Any, ...]:
+    def _iterate(self) -> tuple[Any, ...]:
         """The next batches, in the order of the names where they come as a dict."""
         if self._ended:
             raise StopIteration
@@ -72,7 +72,7 @@ def as_sources(pipelines: Any, names: Sequence[str]) -> list[Any]:
         )
     for pipeline in listed:
         pipeline.build()
-        pipeline.use_as(ndd.types.PipelineAPIType.ITERATOR)
+        pipeline._use_as(ndd.types.PipelineAPIType.ITERATOR)
     sizes = {p.max_batch_size for p in listed}
     check(len(sizes) == 1, f"All pipelines should have the same batch size, got {sorted(sizes)}")
     return listed

@@ -47,7 +47,7 @@ class TorchIterator:
             )
         self._auto_reset = _AUTO_RESET[auto_reset]
         self._epochs: Any = self._make_epochs(int(size), bool(last_batch_padded), reader_name)
-        self._given = 0  # batches of this epoch that the caller has
+        self._returned = 0  # batches of this epoch that the caller has
         self._over = False  # StopIteration was raised
         self._dry = False  # ... because the pipelines had no more data, before `size` samples
         self._epochs_done = 0  # since a source began anew
@@ -58,7 +58,7 @@ class TorchIterator:
         self._outputs: list[tuple[Any, ...]] = []
         self._in_epoch: bool | None = None
         self._checkpointing = all(getattr(source, "enable_checkpointing", False) for source in self._sources)
-        place = getattr(first, "restored_iterator", None)
+        place = getattr(first, "_restored_iterator", None)
         if place is not None:
             self._epochs.restore(place)
             if self._epochs.finished() or self._epochs.drops_next():
@@ -158,12 +158,15 @@ class TorchIterator:
         return len(self._epochs)
 
     def __iter__(self) -> TorchIterator:
-        if self._over or self._given:
+        if self._over or self._returned:
             self.reset()
         return self
 
     def next(self) -> list[dict[str, Any]]:
-        """The next batch."""
+        """The next batch.
+
+        Raises StopIteration at the end of an epoch.
+        """
         return self.__next__()
 
     def __next__(self) -> list[dict[str, Any]]:
@@ -180,7 +183,7 @@ class TorchIterator:
         # Nothing is called from here on: Ctrl-C comes while the batch is here, or after the caller has it.
         dicts = self._first
         self._first = None
-        self._given += 1
+        self._returned += 1
         return dicts  # type: ignore[return-value]
 
     def _next_dicts(self) -> list[dict[str, Any]]:
@@ -208,14 +211,14 @@ class TorchIterator:
 
     def _run_one(self, source: Any) -> tuple[Any, ...]:
         try:
-            return source.iterate()
+            return source._iterate()
         except StopIteration:
             if self._epochs.size < 0 or not self._epochs_done:
                 raise
             # the source has at least `size` samples, so this is the end of a pass over it, not a lack of data
             self._epochs_done = 0
             source.reset()
-            return source.iterate()
+            return source._iterate()
 
     def _to_dict(self, outputs: tuple[Any, ...], rows: int) -> dict[str, Any]:
         if len(outputs) < len(self.output_map):
@@ -246,7 +249,7 @@ class TorchIterator:
             return
         if self._dry:
             return
-        self._over, self._given = False, 0
+        self._over, self._returned = False, 0
         self._epochs.reset()
         self._epochs_done += 1
         for source in self._sources:
@@ -289,6 +292,10 @@ class DALIGenericIterator(TorchIterator):
         prepare_first_batch: run the pipelines once in the constructor, so that errors show there.
 
     The tensors share the memory of the pipeline's outputs and stay valid, and unchanged, as long as they are held.
+
+    Raises AssertionError for wrong uses, as DALI does: no pipeline, names that repeat, pipelines of different sizes, a
+    size of 0 or beside `reader_name`. Raises TypeError for what is no pipeline or iterable, ValueError for an unknown
+    `auto_reset`, RuntimeError for an unknown reader.
 
     >>> import ndd, ndd.plugin.pytorch as pytorch
     >>> @ndd.pipeline_def(batch_size=2)
@@ -384,6 +391,8 @@ class DALIRaggedIterator(TorchIterator):
         output_types: `DENSE_TAG`, `SPARSE_LIST_TAG` or `SPARSE_COO_TAG` for each output.
         pipelines, output_map, size, reader_name, auto_reset, fill_last_batch, dynamic_shape, last_batch_padded,
             last_batch_policy, prepare_first_batch: as for `DALIGenericIterator`.
+
+    Raises AssertionError as `DALIGenericIterator`, and for tags that are not one for each output.
 
     >>> import ndd
     >>> from ndd.plugin.pytorch import DALIRaggedIterator

@@ -53,7 +53,8 @@ def feed_ndarray(dali_tensor: Any, arr: Any, cuda_stream: Any = None) -> Any:
         arr: the destination, of the same type and shape; it may be strided.
         cuda_stream: the stream to copy on (a torch stream or a handle); default torch's current one.
 
-    AssertionError for another type, shape or kind of destination, as in DALI.
+    Raises AssertionError for another type, shape or kind of destination, as DALI does, and TypeError for a `cuda_stream` that is
+    no stream.
 
     >>> import ndd, torch
     >>> from ndd.plugin.pytorch import feed_ndarray

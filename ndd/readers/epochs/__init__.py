@@ -1,1 +1,1 @@
-"""What happens between `next_epoch` and a batch: reading ahead, hand-over, place, saved state, worker processes."""
+"""From `next_epoch` to a batch: reading ahead, delivery, place, saved state, worker processes."""

@@ -77,7 +77,7 @@ class BatchMaker:
         )
 
     def read_values(self, step: Step, size: int | None) -> tuple[Any, ...]:
-        """What was read, as values on the CPU: made now, or already for a lookahead."""
+        """The records as values on the CPU: created now, or earlier for a lookahead."""
         if size is None:
             return self.made_of(step, size)
         return self.peeked.taken(step) or self.made_of(step, size)

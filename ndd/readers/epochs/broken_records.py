@@ -123,7 +123,7 @@ def broken(step: Step, read: tuple[Output, ...]) -> dict[int, str]:
 def mismatch(records: Records, read: tuple[Output, ...]) -> tuple[int, str] | None:
     """The first sound record that differs from the declared types, or from the first record; and an error text."""
     for column, output in zip(records.columns, read, strict=False):
-        refused = output.refused(column)
+        refused = output._mismatch(column)
         if refused is not None:
             return refused
     return None

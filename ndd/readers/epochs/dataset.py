@@ -12,7 +12,7 @@ from ndd.readers.stores.records import RecordStore
 
 
 class Dataset:
-    """The store and the order, opened when the first sample is asked for. A state that is restored before is checked then.
+    """The store and the order, opened at the first sample. A state that is restored before is checked then.
 
     Args:
         reader: how errors call the reader.

@@ -29,7 +29,7 @@ class Pass:
         left: batches that it still gives; None until the first one is asked for.
         total: how many it counts in all.
         generation, resets: of the reader's progress when it began.
-        stride, after: the reader counts `stride` batches for each of `left`, and `after` behind the last one: in a worker of
+        stride, after: the reader counts `stride` batches for each of `left`, and `after` after the last one: in a worker of
             a DataLoader, which gives every `stride`th batch only.
     """
 
@@ -70,7 +70,7 @@ class _Iterating(Generic[Outputs]):
             progress.skip = run.stride - 1
             progress.epoch += not progress.left
         epoch.indices, epoch.dropped = step.numbers, [*step.dropped]
-        held.given, held.value, held.step, held.run = True, None, None, None
+        held.delivered, held.value, held.step, held.run = True, None, None, None
         return value
 
 

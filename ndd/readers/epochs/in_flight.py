@@ -25,11 +25,11 @@ class StepInFlight:
         number: the number of the step, counted for each reader.
         step: the step; once it is `whole`, without the records to be skipped. None once the loop has it.
         thread, run: the thread that takes it to the loop, and the pass that counts it (None: no pass does).
-        given: the loop has it.
+        delivered: whether the loop has it.
         value: the value for the loop.
     """
 
-    __slots__ = ("given", "number", "run", "step", "thread", "value", "whole")
+    __slots__ = ("delivered", "number", "run", "step", "thread", "value", "whole")
 
     def __init__(self, number: int, step: Step, thread: Any, run: Pass | None):
         self.number = number
@@ -37,7 +37,7 @@ class StepInFlight:
         self.thread = thread
         self.run = run
         self.whole = False
-        self.given = False
+        self.delivered = False
         self.value: Any = None
 
 
@@ -55,8 +55,8 @@ class StepsInFlight:
 
     def again(self, run: Pass | None) -> StepInFlight | None:
         """The step that this thread took before and did not hand over, if there is one."""
-        for held in self._held:  # mostly one, and given
-            if not held.given and (held.thread is threading.current_thread() or not held.thread.is_alive()):
+        for held in self._held:  # mostly one, and delivered
+            if not held.delivered and (held.thread is threading.current_thread() or not held.thread.is_alive()):
                 held.thread, held.run = threading.current_thread(), run
                 return held
         return None
@@ -65,19 +65,19 @@ class StepsInFlight:
         """The number of steps of a pass that other threads are about to hand over."""
         count = 0
         for held in self._held:
-            if held.run is run:  # not given
+            if held.run is run:  # not delivered
                 count += held.thread is not threading.current_thread() and held.thread.is_alive()
         return count
 
     def pending(self, run: Pass | None) -> int:
         """The number of steps of a pass that were taken and not handed over."""
-        return sum(held.run is run and not held.given for held in self._held)
+        return sum(held.run is run and not held.delivered for held in self._held)
 
     def took(self, step: Step, run: Pass | None) -> StepInFlight:
         """Registers a step that was taken. If this is interrupted, the step is not registered."""
         progress = self._progress
         held = StepInFlight(progress.taken + 1, step, threading.current_thread(), run)
-        others = [other for other in self._held if not other.given]
+        others = [other for other in self._held if not other.delivered]
         self._held, progress.taken = [*others, held], held.number  # nothing is called after it
         return held
 
@@ -92,6 +92,6 @@ class StepsInFlight:
         """Where the stream goes on after the step that was taken last."""
         number, place = self._progress.number, self._progress.position
         for held in self._held:
-            if held.number > number and not held.given:
+            if held.number > number and not held.delivered:
                 number, place = held.number, held.step.position
         return place

@@ -15,7 +15,7 @@ class PeekedBatches:
     """The values of steps that the loop has not taken yet, in order. Used by the loop's thread and by others."""
 
     def __init__(self) -> None:
-        self._made: deque[tuple[Step, tuple[Any, ...]]] = deque()
+        self._values: deque[tuple[Step, tuple[Any, ...]]] = deque()
         self._lock = threading.Lock()
 
     def of(self, peek: Callable[[], Step | None], make: Callable[[Step], tuple[Any, ...]]) -> tuple[Any, ...] | None:
@@ -24,7 +24,7 @@ class PeekedBatches:
             step = peek()
             if step is None or step.records.faults:
                 return None
-            for known, values in self._made:
+            for known, values in self._values:
                 if known is step:
                     return values
             try:
@@ -32,14 +32,14 @@ class PeekedBatches:
             except Exception as error:  # the loop raises it, or skips the record, when it comes there
                 raise_signalled(error)
                 return None
-            self._made.append((step, values))
+            self._values.append((step, values))
             return values
 
     def taken(self, step: Step) -> tuple[Any, ...] | None:
         """The values of a step that the loop takes, if they were made. Forgets all earlier steps."""
         with self._lock:
-            while self._made:
-                known, values = self._made.popleft()
+            while self._values:
+                known, values = self._values.popleft()
                 if known is step:
                     return values
         return None

@@ -221,7 +221,7 @@ class Progress:
             if run.generation == self.generation:
                 self.left = run.after + run.stride * run.left  # type: ignore[operator]
                 self.epoch += not self.left
-        held.given, held.step, held.run = True, None, None
+        held.delivered, held.step, held.run = True, None, None
 
     def reset(self, epoch: int | None) -> None:
         """Go to the start of an epoch; default: the next one of which nothing was given."""

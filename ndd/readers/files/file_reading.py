@@ -26,15 +26,15 @@ from ndd.io.object_store import (
     is_remote,
     object_beginnings,
     object_statuses,
-    one,
     read_object_ranges,
     read_objects,
+    single,
 )
 
 _ALIGNMENT = 64
 _GAP = 1 << 16  # bytes between two ranges that are read as one: a read call costs as much as 64 kB
 _RUN = 1 << 20  # the longest read that joins ranges: 100 kB cost 18 us in reads of 1 MB, 30 us in reads of 16 MB
-_REQUEST = 1 << 21  # bytes: more of an object is read by several requests at once, each of at least so many
+_REQUEST = 1 << 21  # bytes: more of an object is read by several requests at once, each of at least this many
 
 
 class OpenFiles:
@@ -74,7 +74,7 @@ class OpenFiles:
 
     @property
     def statuses(self) -> list[Status | OSError] | None:
-        """What the store said of the objects; None for files."""
+        """The statuses of the objects from their store; None for files."""
         return self._statuses if self._remote and len(self.sizes) else None
 
     def _told(self, said: Sequence[Status | OSError]) -> None:
@@ -314,7 +314,7 @@ def _beginning(path: str, size: int) -> tuple[Status, np.ndarray] | OSError:
 
 def status(path: str) -> Status:
     """Size and state of a file. OSError if there is none."""
-    return one(statuses([path]))
+    return single(statuses([path]))
 
 
 def _status(path: str) -> Status | OSError:
@@ -392,7 +392,7 @@ class RegularFile:
             return b""
         if not self._start <= offset <= offset + size <= self._start + len(self._block):
             wanted = min(max(size, _REQUEST), self.size - offset)
-            self._block = one(read_object_ranges([self._path], [offset], [wanted])).tobytes()
+            self._block = single(read_object_ranges([self._path], [offset], [wanted])).tobytes()
             self._start = offset
         return self._block[offset - self._start :][:size]
 

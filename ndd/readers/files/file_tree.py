@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ndd.io.file import from_where, local_name
-from ndd.io.object_store import is_remote, list_folders, one, without_query
+from ndd.io.object_store import is_remote, list_folders, single, without_query
 from ndd.readers.files.file_reading import whole_file
 
 FilePath: TypeAlias = str | bytes | os.PathLike[str]
@@ -146,9 +146,9 @@ def count_files(folder: str, choose_file: Any) -> int:
 def _scan_objects(reader: str, root: str, choose_dir: Any, choose_file: Any) -> tuple[list[str], list[str], np.ndarray]:
     """As `scan_tree`, for a folder of an object store. All folders are requested together."""
     try:
-        folders = [name for name in one(list_folders([root])).folders if choose_dir(name)]
+        folders = [name for name in single(list_folders([root])).folders if choose_dir(name)]
         paths = [os.path.join(root, folder) for folder in folders]
-        inside = [[name for name in one([scanned]).files if choose_file(name)] for scanned in list_folders(paths)]
+        inside = [[name for name in single([scanned]).files if choose_file(name)] for scanned in list_folders(paths)]
     except OSError as error:
         raise RuntimeError(f"{reader}: Failed to open {error.filename}: {error.strerror or error}") from error
     places = np.repeat(np.arange(len(folders), dtype=np.int32), [len(names) for names in inside])
@@ -171,7 +171,7 @@ def scan_nested(reader: str, root: str, choose_file: Any) -> list[str]:
 def _split(folder: str, choose_file: Any) -> tuple[list[str], list[str]]:
     """The chosen files of a folder, and its folders."""
     if is_remote(folder):
-        listing = one(list_folders([folder]))
+        listing = single(list_folders([folder]))
         return [name for name in listing.files if choose_file(name)], listing.folders
     with os.scandir(folder) as entries:
         listed = [(entry.name, _is_folder(entry)) for entry in entries]

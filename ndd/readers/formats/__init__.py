@@ -1,1 +1,1 @@
-"""What parses the containers that readers read: records, archives, annotations."""
+"""Parsers of the readers' containers: records, archives, annotations."""

@@ -49,7 +49,7 @@ def rows_of(table: Any, rows: np.ndarray, folder: str = "", locate: Locate = os.
         values, wrong = _column(name, column, rows, partial(locate, folder))
         columns.append(values)
         faults = {**wrong, **faults}
-    return Records.found(columns, faults)
+    return Records.from_columns(columns, faults)
 
 
 Found = tuple[Column, dict[int, Exception]]

@@ -163,7 +163,7 @@ class Preprocessed:
         return masks
 
     def outlines(self, images: int, masks: bool) -> SavedOutlines:
-        """The outlines of the objects of so many images; with `masks` also run lengths."""
+        """The outlines of the objects of this many images; with `masks` also run lengths."""
         rows = self.spans("polygon_data", "polygon_offset", "polygons_count", images)
         vertices = self.spans("vertices", "vertices_offset", "vertices_count", images)
         if not masks:

@@ -53,7 +53,7 @@ class Layout:
             column, wrong = _column(field, data, begins[:, k], lengths[:, k])
             columns.append(column)
             faults.update({place: error for place, error in wrong.items() if place not in faults})
-        return Records.found(columns, faults)
+        return Records.from_columns(columns, faults)
 
 
 def _column(

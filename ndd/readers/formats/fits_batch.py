@@ -166,7 +166,7 @@ class FitsBatch:
         return facts
 
     def records(self) -> Records:
-        """What was read."""
+        """The images that were read."""
         n = len(self._numbers)
         others = {place: outcome for share in self._others for place, outcome in share.items()}
         faults = {place: outcome for place, outcome in others.items() if isinstance(outcome, BaseException)}

@@ -320,7 +320,7 @@ def _aligned(nbytes):
 
 @kernel
 def read_images(folder, flags, names, starts, indices, rooms, facts):
-    """Reads the images in HDUs `indices` (int64, from 1) of some files, each into its output's buffer behind the one before.
+    """Reads the images in HDUs `indices` (int64, from 1) of some files, each into its output's buffer after the one before.
 
     Args:
         folder: the handle of the folder that names are relative to.

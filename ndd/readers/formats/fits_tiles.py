@@ -73,7 +73,7 @@ def _expanded(data, at, codes, height, width):
 
 @kernel
 def _plane(data, at, codes, height, width):
-    """Reads a bit plane of a quadrant to `codes[0]`, four coefficients each; the bit behind it, -1 if it is not whole."""
+    """Reads a bit plane of a quadrant to `codes[0]`, four coefficients each; the bit after it, -1 if it is not whole."""
     form, at = _bits(data, at, 4), at + 4
     rows, columns = (height + 1) // 2, (width + 1) // 2
     if form == 0:

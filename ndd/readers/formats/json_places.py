@@ -45,7 +45,7 @@ def _after_numbers(words, at):
 
 @kernel
 def _text_end(text, at):
-    """The place behind the text that begins at `at`."""
+    """The place after the text that begins at `at`."""
     at += 1
     while at < len(text) and text[at] != _QUOTE:
         at += 2 if text[at] == _BACKSLASH else 1
@@ -108,7 +108,7 @@ def _entry(text, at, key):
 
 @kernel
 def _next(text, at):
-    """From behind one value in a list or object: where the next begins, or its last bracket."""
+    """From after one value in a list or object: where the next begins, or its last bracket."""
     at = _after_space(text, at)
     return _after_space(text, at + 1) if text[at] == _COMMA else at
 

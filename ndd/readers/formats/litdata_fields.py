@@ -96,7 +96,7 @@ class _Nested:
         return self._take(self._number("<I")).decode()
 
     def _count(self, least: int) -> int:
-        """A number of items that take at least so many bytes each."""
+        """A number of items that take at least this many bytes each."""
         count = self._number("<I")
         if count * least > len(self._data) - self._at:
             raise ValueError(f"expected {count} items at {self._at}, got {len(self._data)} bytes")

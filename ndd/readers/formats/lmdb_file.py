@@ -8,7 +8,7 @@ the byte order of a 64-bit little-endian machine:
   branches and leaves the end of a table of 2-byte node addresses that follows;
 * pages 0 and 1 are meta pages: the one with the higher transaction number is in force. It names the root of the tree;
 * a node has 8 bytes (size or child in 4, more of it or flags in 2, size of the key in 2), the key, and in a leaf the
-  record, or the number of the overflow page behind whose 16 bytes the record lies in one piece.
+  record, or the number of the overflow page after whose 16 bytes the record lies in one piece.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def _whole_arrays(paths: Sequence[str]) -> Records:
     if isinstance(contents, Packed):
         alike = _alike(contents)
         if alike is not None:
-            return Records.found([alike])
+            return Records.from_columns([alike])
     arrays: list[Record | Exception] = []
     for place, content in enumerate(samples_of(contents)):
         try:
@@ -115,7 +115,7 @@ def _landed(paths: Sequence[str], region: Region | None, fill: float, gpu: Devic
     faults = {place: record for place, record in enumerate(arrays) if isinstance(record, Exception)}
     nothing: Any = (None,)
     samples = [(nothing if place in faults else record)[0] for place, record in enumerate(arrays)]
-    return Records.found([samples], faults)
+    return Records.from_columns([samples], faults)
 
 
 def _lies_as_wanted(span: _Span) -> bool:

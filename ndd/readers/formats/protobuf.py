@@ -114,7 +114,7 @@ def fields(data, starts, ends, places):
     * `VARINTS`: how often it occurs as a varint; `VALUE`: the last one,
     * `MOST`: how many numbers it can hold at most, if it is a list of numbers, packed or not;
 
-    and `found[i, 0, 0]` is 0, or `BROKEN` for what is no message. All of it must be 0 before.
+    and `found[i, 0, 0]` is 0, or `BROKEN` for what is not a message. All of it must be 0 before.
     """
     for i in range(len(starts)):
         at = starts[i]

@@ -3,8 +3,8 @@
     Example { Features features = 1; }            Features { map<string, Feature> feature = 1; }
     Feature { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }        each list: repeated value = 1
 
-As in protobuf, the last of several entries with one key counts, as does the last type of a feature; lists of one type
-are joined, and numbers may be packed or not. Fields with other numbers are stepped over.
+As in protobuf, the last of several entries with the same key counts, as does the last type of a feature; lists of the same
+type are joined, and numbers may be packed or not. Fields with other numbers are skipped.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from ndd.readers.formats.crc32c import masked_crc32c
 from ndd.readers.formats.protobuf import next_field, varint
 
 GOOD, SHORT, OTHER_LENGTH, NO_EXAMPLE = range(4)
-HEAD, FRAME = 12, 16  # bytes of a record before its data, and around it: length, CRC of the length; CRC of the data
+HEAD, FRAME = (
+    12,
+    16,
+)  # bytes of a record before its data (length, CRC of the length), and before and after it (CRC of the data)
 NOTHING = -1  # the type of a feature without values; else 0, 1, 2 as in `ndd.tfrecord`
 
 
 @kernel
 def _field(data, at, end):
-    """A field's number, wire type, the range of its contents, and the position after it, or -1. A group is not a field
-    here."""
+    """A field's number, wire type, the range of its contents, and the position after it; -1 for an invalid field or a group."""
     number, wire, _, start, after = next_field(data, at, end)
     if wire == 3:
         after = -1
@@ -50,7 +52,7 @@ def _equal(data, start, end, keys, first, last):
 
 @kernel
 def _features(data, start, end, keys, key_ends, entries):
-    """Writes the range of the entry of each wanted key, (0, 0) if there is none. False if this is no Example."""
+    """Writes the range of the entry of each selected key, (0, 0) for a missing one. Returns False if this is not an Example."""
     entries[:] = 0
     at = start
     while at < end:
@@ -83,9 +85,9 @@ def _features(data, start, end, keys, key_ends, entries):
 
 @kernel
 def _values(data, start, end, wanted, ints, floats):
-    """Walks through the entry of a feature. Returns its type (`NOTHING` if it holds no values, -2 if it is broken), the
-    number of values, and the range of the first string. Numbers of type `wanted` go to `ints` or (as bits) `floats`, as many
-    as have room there: a list of another type may follow, and then one of the first type anew."""
+    """Parses the entry of a feature. Returns its type (`NOTHING` without values, -2 if it is broken), the number of values, and
+    the range of the first string. Writes numbers of type `wanted` to `ints` or (as bits) `floats`, as far as they fit: a list of
+    another type may follow, and then another list of the first type."""
     kind, count, first, last = np.int64(NOTHING), np.int64(0), np.int64(0), np.int64(0)
     broken = (np.int64(-2), count, first, last)
     at = start
@@ -133,10 +135,10 @@ def _values(data, start, end, wanted, ints, floats):
 
 @kernel
 def examine(data, starts, sizes, keys, key_ends, entries, kinds, counts, strings, lengths):
-    """Looks at the records of `sizes[i]` bytes at `starts[i]` of `data`, and gives the state of each (`GOOD`, ...).
+    """Parses the records of `sizes[i]` bytes at `starts[i]` of `data`, and returns the state of each (`GOOD`, ...).
 
-    For each record and each wanted key (those that end at `key_ends` of `keys`): the range of its entry, the type and
-    number of its values, the range of its first string. `lengths`: what the record says of its length.
+    For each record and each selected key (the keys end at `key_ends` of `keys`): the range of its entry, the type and
+    number of its values, the range of its first string. `lengths`: the lengths that the records state.
     """
     states = empty(len(starts), np.int64)
     none_i, none_f = empty(0, np.int64), empty(0, np.uint32)
@@ -172,8 +174,8 @@ def examine(data, starts, sizes, keys, key_ends, entries, kinds, counts, strings
 
 @kernel
 def decode(data, entries, types, places, rooms, ints, floats):
-    """Writes the numbers of each entry to `ints` or (as bits) `floats`: at most `rooms[i, k]` from `places[i, k]` on;
-    -1: not wanted."""
+    """Writes the numbers of each entry to `ints` or (as bits) `floats`: at most `rooms[i, k]` from `places[i, k]` on; a place of
+    -1 skips the entry."""
     for i in range(len(entries)):
         for k in range(len(types)):
             first = places[i, k]

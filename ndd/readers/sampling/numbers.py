@@ -1,4 +1,4 @@
-"""`Numbers`: sample numbers that are computed when they are asked for, for orders of more samples than memory should hold."""
+"""`Numbers`: sample numbers that are computed on demand, for orders that are too long to keep in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Union
 
 import numpy as np
 
-LISTED = 1 << 22  # samples: an order of up to so many is an array, 32 MB
+LISTED = 1 << 22  # samples: an order of up to this length is an array, 32 MB
 _BLOCK = 4096  # numbers that are computed at once
 
 Listing = Union[np.ndarray, "Numbers"]
@@ -40,7 +40,7 @@ class Numbers:
         return self._at(places).astype(dtype or np.int64, copy=False)
 
     def taken(self, start: int, stop: int) -> np.ndarray:
-        """Some numbers that follow each other; the next ones are computed with them."""
+        """The numbers from place `start` to `stop`; the ones after them are computed along with them."""
         stop = min(stop, len(self))
         first, block = self._block
         if not first <= start <= stop <= first + len(block):
@@ -50,19 +50,19 @@ class Numbers:
 
 
 def taken(listing: Listing, start: int, stop: int) -> np.ndarray:
-    """Some numbers that follow each other."""
+    """The numbers of a listing from place `start` to `stop`."""
     return listing[start:stop] if isinstance(listing, np.ndarray) else listing.taken(start, stop)
 
 
 def counted(places: range) -> Listing:
-    """The numbers of a range themselves."""
+    """The numbers of a range, as a listing."""
     if len(places) <= LISTED:
         return np.arange(places.start, places.stop, places.step)
     return Numbers(places, lambda numbers: numbers)
 
 
 def joined(parts: Sequence[Listing], added: int = 0) -> Listing:
-    """Several listings, one after the other; `added` to each number."""
+    """Several listings, one after the other, with `added` added to each number."""
     parts = [part for part in parts if len(part)]
     total = sum(map(len, parts))
     if total <= LISTED:

@@ -38,12 +38,12 @@ def reshuffled(order: np.ndarray, seed: int, epoch: int) -> np.ndarray:
 
 
 def global_order(size: int, seed: int, epoch: int) -> Listing:
-    """A full permutation that depends on nothing but its arguments: random access to any epoch's order.
+    """A full permutation that depends only on its arguments, so any epoch's order is available at once.
 
     Every sample gets one 64-bit Philox word of the key (seed, epoch); the order of the words is the order
-    of the samples. Ties, which 2**64 values make all but impossible, fall back to the stored order.
+    of the samples. Ties, which are very unlikely among 2**64 values, fall back to the stored order.
 
-    An order of more samples than are listed is computed place by place, see `_scattered`: it takes no memory.
+    An order of more than `LISTED` samples is computed place by place (see `_scattered`), so it takes no memory.
     """
     if size > LISTED:
         keys = np.random.Philox(key=((epoch & _MASK64) << 64) | (seed & _MASK64)).random_raw(_ROUNDS)
@@ -55,8 +55,8 @@ def global_order(size: int, seed: int, epoch: int) -> Listing:
 def _scattered(size: int, keys: np.ndarray, places: np.ndarray) -> np.ndarray:
     """A keyed permutation of the numbers below `size`, at some places.
 
-    A Feistel network over pairs of digits of base b, the least with b * b >= size: each round adds a hash of one digit to
-    the other. What it sends beyond `size` goes through it again until it is not (one in sqrt(size) / 2 does).
+    A Feistel network over pairs of digits in the smallest base b with b * b >= size: each round adds a hash of one digit to the
+    other. Numbers that end at `size` or above go through the network again until they are below it (about 2 in sqrt(size) do).
     """
     base = int(np.ceil(np.sqrt(size)))
     base += base * base < size
@@ -96,7 +96,7 @@ class BufferDraws:
         return cls(seed_sequence(seed & _MASK32, 4)[3] % _MINSTD_MODULUS or 1)
 
     def shuffle(self, order: np.ndarray, fill: int) -> np.ndarray:
-        """What a buffer of `fill` samples makes of `order`: each output is drawn from the next `fill` left."""
+        """`order` after a shuffle buffer of `fill` samples: each output is drawn from the next `fill` samples that are left."""
         items = order.tolist()
         count = len(items)
         for first, offsets in self._offsets(count, fill):
@@ -118,7 +118,7 @@ class BufferDraws:
             values = _minstd_powers(len(ranges)) * self.state % _MINSTD_MODULUS
             scaling = (_MINSTD_MODULUS - 2) // ranges
             offsets = (values - 1) // scaling
-            refused = np.flatnonzero(offsets >= ranges)  # the uneven rest of the range is drawn again
+            refused = np.flatnonzero(offsets >= ranges)  # a draw from the uneven end of the range is repeated
             good = int(refused[0]) if len(refused) else len(ranges)
             self.state = int(values[good if len(refused) else -1])
             yield k, offsets[:good].tolist()
@@ -134,7 +134,7 @@ def _std_shuffle(order: np.ndarray, words: _Words, bits: int) -> np.ndarray:
 
 
 def _shuffle_targets(size: int, words: _Words, bits: int) -> list[int]:
-    """The position that each of 1, 2, ... size - 1 is exchanged with."""
+    """For each of the positions 1, 2, ... size - 1, the position that it is exchanged with."""
     if size < 2:
         return []
     if (2**bits - 1) // size < size:  # too long for two positions from one word
@@ -179,7 +179,7 @@ def _multiply(words: np.ndarray, limits: np.ndarray, bits: int) -> tuple[np.ndar
 
 
 class _Words:
-    """A generator's words, looked at in blocks and given up one by one."""
+    """A generator's words, read in blocks and consumed one by one."""
 
     def __init__(self, blocks: Iterator[np.ndarray]):
         self._blocks = blocks
@@ -256,7 +256,7 @@ _powers = np.array([_MINSTD_FACTOR], np.int64)
 
 
 def _minstd_powers(count: int) -> np.ndarray:
-    """factor ** 1, 2, ... modulo the generator's modulus, grown by doubling and kept."""
+    """The powers 1, 2, ... of the generator's factor modulo its modulus. The table grows by doubling and is cached."""
     global _powers
     table = _powers
     while len(table) < count:

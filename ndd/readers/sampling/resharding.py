@@ -1,8 +1,8 @@
-"""An epoch that N processes began and M others finish: the rest is divided again, exact to the sample.
+"""Resharding: N processes begin an epoch and M others finish it. The remaining samples are divided again, exactly.
 
-The saved states hold the places of the N processes. These and the order of their shards determine the samples that none of
-them has given. If the processes were in step, as DDP keeps them, the place of one determines those of all. A state that is
-saved while such an epoch runs also holds these places ("before"), and earlier ones if the epoch had been divided before.
+The saved states hold the places of the N processes. These and the order of their shards determine which samples are left. If the
+processes are in step, as DDP keeps them, the place of one process determines the places of all. A state that is saved during such
+an epoch also holds these places ("before"), and earlier ones if the epoch was divided before.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _FURTHEST = 1_000_000  # the largest epoch in a state of another rank: its place
 
 
 class Resharded(Order):
-    """The current order; but visits that earlier processes left unfinished hold this process's share of the rest. If the rest
-    has fewer samples than there are processes, it comes with the next visit.
+    """The current order, except that visits which earlier processes left unfinished hold this process's share of the rest. If the
+    rest has fewer samples than there are processes, it is added to the next visit.
 
     Args:
         order: the current order.
@@ -51,7 +51,7 @@ class Resharded(Order):
 
     @cached_property
     def _start(self) -> int:
-        """The first visit of which each process has samples; the rest of earlier visits comes with it."""
+        """The first visit in which each process has samples; the rest of earlier visits is added to it."""
         left = 0
         for visit in range(self.first, self.last + 1):
             left += len(self._unseen(visit))
@@ -60,7 +60,7 @@ class Resharded(Order):
         return self.last + 1 if left else self.first
 
     def rest(self, visit: int) -> Listing:
-        """The samples of a visit that nobody has given, and of earlier ones that come with it."""
+        """The samples of a visit that no process has delivered, and those of earlier visits that are added to it."""
         if visit < self._start:
             return np.empty(0, np.int64)
         return self._unseen(visit) if visit > self._start else self._at_start
@@ -84,7 +84,7 @@ class Resharded(Order):
         return joined(parts)
 
     def _interleaved_rest(self, visit: int) -> Listing:
-        """In the order of the whole visit: what some processes have given and others have not, then what nobody has."""
+        """First the rounds that only some processes have delivered, then those that none has, in the order of the whole visit."""
         whole, count = self._before[0].whole(visit), len(self._places)
         rounds = -(-len(whole) // count)
         taken = [
@@ -95,7 +95,7 @@ class Resharded(Order):
         return joined([whole[np.sort(np.concatenate(between))], whole[most:]])
 
     def whole(self, visit: int) -> Listing:
-        """What the processes share out: the rest of a visit, or all of it."""
+        """The samples that the processes divide among themselves: the rest of a visit, or all of it."""
         return self.rest(visit) if self.is_rest(visit) else self._order.whole(visit)
 
     def is_rest(self, visit: int) -> bool:
@@ -138,8 +138,8 @@ def resumed_order(make: Callable[[Shards], Order], shards: Shards, before: dict[
 def of_all_ranks(
     reader: str, saved: list[dict[str, Any]], shards: Shards, make: Callable[[Shards, int], Order], anew: bool = False
 ) -> dict[str, Any]:
-    """The state with which rank `shards.index` of `shards.count` continues after the ranks whose states are given. `anew`
-    divides the rest again even if the number of ranks is the same."""
+    """The state with which rank `shards.index` of `shards.count` continues after the ranks with these saved states. `anew` divides
+    the rest again even if the number of ranks is the same."""
     if not saved:
         raise ValueError(f"{reader}.set_state: expected the states of all ranks, got an empty list")
     count = len(saved)
@@ -163,7 +163,9 @@ def of_all_ranks(
     places = [[state["visit"], state["offset"]] for state in states]
     former = first.get("before")
     if former is not None and min(v for v, _ in places) > max(v for v, _ in former["places"]) + 1:
-        former = None  # that epoch is over in all ranks, and the one that its last samples may have come with
+        former = (
+            None  # all ranks have finished that epoch, and the next one, to which its last samples may have been added
+        )
     before: dict[str, Any] = {"places": places, **({"before": former} if former else {})}
     order: Any = resumed_order(lambda own: make(own, first["seed"]), shards, before)
     visit = order.first
@@ -212,7 +214,7 @@ def of_one_rank(
 
 
 def _in_step(reader: str, saved: dict[str, Any], theirs: Order, ours: Order) -> dict[str, Any]:
-    """The state of another rank that has taken as many batches as the rank whose state is given."""
+    """The state of another rank that has taken as many batches as the rank with the state `saved`."""
     visit, offset, left, last = saved["visit"], saved["offset"], saved["left"], saved.get("last", "fill")
     if last == "fill":
         if ours.shards.pad:  # all have the same length
@@ -230,8 +232,8 @@ def _in_step(reader: str, saved: dict[str, Any], theirs: Order, ours: Order) -> 
     steps = epoch_batches(theirs, visit, batch, last) - left
     if steps < 0 or taken_inside(theirs.unpadded, visit, batch, steps, last) != offset:
         raise ValueError(
-            f"{reader}.set_state: the batches before the state were not all of {batch} sample(s), so that it does not say "
-            "where the other ranks were: give the list of the states of all ranks"
+            f"{reader}.set_state: not all batches before the state have {batch} sample(s), so it does not tell where the other "
+            "ranks are: pass the list of the states of all ranks"
         )
     left = epoch_batches(ours, visit, batch, last) - steps
     if left > 0:
@@ -240,7 +242,7 @@ def _in_step(reader: str, saved: dict[str, Any], theirs: Order, ours: Order) -> 
 
 
 def check_before(reader: str, before: Any) -> None:
-    """ValueError for a value that cannot be the places of other ranks."""
+    """Raises ValueError for a value that cannot be the places of other ranks."""
     depth = 0
     while before is not None:
         depth += 1

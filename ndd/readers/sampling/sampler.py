@@ -1,13 +1,13 @@
-"""Which sample comes when. Pure: nothing here reads data, starts a thread or knows a reader.
+"""The order of the samples. Pure: nothing here reads data, starts a thread or knows a reader.
 
 A reader's samples form one endless *stream*. The stream is a chain of *visits*: visit v is one pass over the shard
-of this process (shard `shard_id + v` when shards rotate). An *order* says what a visit holds; a `NumberStream` cuts the
-chain into batches. With `pad_last_batch` a visit is filled with its last sample up to the largest shard and to whole
-batches; without it a batch that a visit cannot fill goes on into the next visit, as in DALI. With another `LastBatch`
-than "fill" no batch goes on: a visit's last one is smaller, or left out, and nothing is padded.
+of this process (shard `shard_id + v` when shards rotate). An *order* holds the samples of each visit; a `NumberStream` cuts
+the chain into batches. With `pad_last_batch` a visit is padded with its last sample to the size of the largest shard and to
+whole batches; without it a batch that a visit cannot fill continues in the next visit, as in DALI. With a `LastBatch` other
+than "fill" no batch crosses visits: the last one of a visit is smaller, or left out, and nothing is padded.
 
-A place in the stream is a `Position` of three integers, so it is saved and restored at no cost: `visit`, `offset`
-(samples of the visit already given) and `draw` (the state of the shuffle buffer's generator at the visit's start).
+A place in the stream is a `Position` of three integers, so saving and restoring it costs nothing: `visit`, `offset`
+(samples of the visit already delivered) and `draw` (the state of the shuffle buffer's generator at the visit's start).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Position(NamedTuple):
 
 
 class Share(NamedTuple):
-    """The batches of an epoch that a process gives: every `count`th, in the worker processes of a DataLoader."""
+    """The batches of an epoch that a worker process of a DataLoader delivers: every `count`th, from `index` on."""
 
     index: int = 0
     count: int = 1
@@ -50,8 +50,10 @@ class Shards:
     index: int = 0
     stick: bool = False
     pad: bool = False
-    even: bool = False  # all processes make equally many steps in an epoch, though their parts may differ by a sample
-    interleaved: bool = False  # the processes take turns: sample k of an epoch is that of process k % count
+    even: bool = (
+        False  # all processes make the same number of steps in an epoch, though their parts may differ by a sample
+    )
+    interleaved: bool = False  # round robin: sample k of an epoch belongs to process k % count
 
     @property
     def place(self) -> list[int]:
@@ -104,19 +106,19 @@ class Order:
         return False
 
     def counted(self, visit: int, last: LastBatch) -> int:
-        """The number of samples that determines the number of batches: that of this process; or, if all processes make equally
-        many steps, the largest of all ("drop": the smallest)."""
+        """The number of samples that determines the number of batches: that of this process; or, if all processes make the same
+        number of steps, that of the largest part ("drop": the smallest)."""
         if not self.shards.even or self.shards.pad:
             return self.length(visit)
         share, rest = divmod(self.total(visit), self.shards.count)
         return share if last == "drop" or not rest else share + 1
 
     def part(self, visit: int) -> range:
-        """The places of those samples of a visit that belong to this process."""
+        """The places of this process's samples in a visit."""
         return self.shards.part(self.shards.at(visit) if self.rotates else self.shards.index)
 
     def whole(self, visit: int) -> Listing:
-        """The samples of a visit in all processes together, where these take turns."""
+        """The samples of a visit in all processes together, for an interleaved order."""
         raise NotImplementedError
 
     def draw_at(self, visit: int) -> int | None:
@@ -131,8 +133,8 @@ class Order:
 class Buffered(Order):
     """`random_shuffle`: each shard passes through a buffer of `fill` samples from which the next one is drawn.
 
-    With `permuted` (single files; not containers, which are read in the order they are stored) one fixed permutation
-    of all samples comes first and is then cut into shards. Equal to DALI's order for the same seed.
+    With `permuted` (single files, but not containers, which are read in stored order) one fixed permutation of all samples comes
+    first and is then cut into shards. Equal to DALI's order for the same seed.
     """
 
     def __init__(self, shards: Shards, fill: int, seed: int, permuted: bool = True):
@@ -143,7 +145,7 @@ class Buffered(Order):
         self._base: np.ndarray | None = None
 
     def draw_at(self, visit: int) -> int:
-        """The state after all draws of the visits before."""
+        """The state after all draws of the earlier visits."""
         draws = BufferDraws.seeded(self._seed)
         for number in range(visit):
             draws.skip(len(self.part(number)), self._fill)
@@ -160,8 +162,8 @@ class Buffered(Order):
 
 
 class Reshuffled(Order):
-    """`shuffle_after_epoch`: every visit shuffles what the one before left, or with `afresh` the stored order; each process
-    keeps its share of it, so one epoch over all processes sees every sample once. Equal to DALI's order for the same seed."""
+    """`shuffle_after_epoch`: every visit shuffles the order of the previous visit, or with `afresh` the stored order. Each process
+    takes its share, so an epoch over all processes has every sample once. Equal to DALI's order for the same seed."""
 
     rotates = False
 
@@ -171,11 +173,11 @@ class Reshuffled(Order):
         self._last: tuple[int, np.ndarray] = (-1, np.arange(shards.size))
 
     def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
-        """Our share of the permutation; shuffles as many times as visits lie between."""
+        """This process's share of the permutation; shuffles once for each visit since the last call."""
         last, order = self._last
         if number != last and self._afresh:
             last, order = number - 1, np.arange(self.shards.size)
-        elif number < last:  # gone back: each order builds on the one before, so start again
+        elif number < last:  # backwards: each order builds on the previous one, so start again
             last, order = -1, np.arange(self.shards.size)
         for epoch in range(last + 1, number + 1):
             order = reshuffled(order, self._seed, epoch + 1)
@@ -185,11 +187,11 @@ class Reshuffled(Order):
 
 
 class Global(Order):
-    """`shuffle="global"`: an independent full permutation for each visit, reached at once for any visit. Each process
-    keeps its share of it. With `stick` the samples of the shard are permuted instead of all.
+    """`shuffle="global"`: an independent full permutation for each visit, available at once for any visit. Each process takes its
+    share. With `stick` only the samples of the shard are permuted.
 
-    With shard="auto" the processes take turns. So the samples that all of them give in a step are the same for any number of
-    processes, if all their batches together are as large.
+    With shard="auto" the samples go to the processes round robin. So the samples of a step are the same for any number of
+    processes with the same global batch size.
     """
 
     rotates = False
@@ -203,7 +205,7 @@ class Global(Order):
         return global_order(self.shards.size, self._seed, visit)
 
     def visit(self, number: int, draw: int | None) -> tuple[Listing, int | None]:
-        """Our share of permutation `number`."""
+        """This process's share of permutation `number`."""
         part = self.part(number)
         if self.shards.stick:
             return joined([global_order(len(part), self._seed, number)], part.start), None
@@ -221,7 +223,7 @@ class Sampled(Order):
         self._last: tuple[int, np.ndarray] | None = None
 
     def length(self, visit: int) -> int:
-        """Our share of the sampler's list, padding included."""
+        """The length of this process's share of the sampler's list, including padding."""
         return self._share(visit).length(0)
 
     def total(self, visit: int) -> int:
@@ -229,7 +231,7 @@ class Sampled(Order):
         return len(self._indices(visit))
 
     def visit(self, number: int, draw: int | None) -> tuple[np.ndarray, int | None]:
-        """Our share of the sampler's list."""
+        """This process's share of the sampler's list."""
         part = self._share(number).part(0)
         return self._indices(number)[part.start : part.stop], None
 
@@ -255,7 +257,7 @@ class Sampled(Order):
 
 
 def check_sampler(sampler: Any) -> None:
-    """TypeError for an object that cannot give a new list of indices in every epoch."""
+    """Raises TypeError for an object that cannot be iterated again in every epoch."""
     if callable(sampler) and not hasattr(sampler, "__iter__"):
         return
     if not isinstance(sampler, Iterable) or iter(sampler) is sampler:
@@ -276,8 +278,8 @@ def sampler_indices(sampler: Any, epoch: int) -> np.ndarray:
     if not hasattr(values, "__array__") and any(isinstance(value, list | tuple) for value in values):
         raise TypeError(
             "sampler: expected one integer index for each sample (not a batch sampler), got batches of them "
-            f"({type(indices).__name__}): give the sampler of the samples, batches are made by next_epoch(batch_size=..., "
-            "last_batch=...)"
+            f"({type(indices).__name__}): pass the sampler of the samples; next_epoch(batch_size=..., last_batch=...) makes "
+            "the batches"
         )
     listed = np.asarray(values)
     if listed.ndim != 1 or (len(listed) and listed.dtype.kind not in "iu"):
@@ -314,7 +316,7 @@ class NumberStream:
         return Position(self._visit.number, self._offset, self._visit.draw)
 
     def take(self) -> np.ndarray:
-        """The sample numbers of the next batch. If the order fails, the stream stays where it was."""
+        """The sample numbers of the next batch. If the order raises, the stream does not move."""
         if self._last != "fill":
             return self._take_inside()
         visit, offset = self._visit, self._offset
@@ -333,7 +335,7 @@ class NumberStream:
 
     @property
     def _rest(self) -> int:
-        """The number of samples of the visit that were not given."""
+        """The number of samples of the visit that are left."""
         return self._visit.length - self._offset
 
     @property
@@ -349,7 +351,7 @@ class NumberStream:
             self._visit, self._offset = visit, 0
         count = self._batch
         if self._last == "partial" and count > 1 and self._rest == count:
-            # Other processes have one sample more, and so one batch more: this one gives its last sample in a batch of its own.
+            # Other processes have one more sample, and so one more batch: this one delivers its last sample in an extra batch.
             count -= self._order.counted(self._visit.number, "partial") > self._visit.length
         items = taken(self._visit.items, self._offset, self._offset + count)
         self._offset += len(items)
@@ -363,17 +365,17 @@ class NumberStream:
 
 
 class EpochOver(Exception):
-    """A worker asked for more batches than it has in this epoch."""
+    """A worker asks for more batches than it has in this epoch."""
 
 
 class EveryNth:
-    """The stream of one of several workers: the batches of the others are left out.
+    """The stream of one of several workers, without the batches of the others.
 
     Args:
         stream: the stream of all batches.
-        skip: the number of batches before the first one of this worker.
+        skip: the number of batches before this worker's first one.
         count: the number of workers.
-        own: the number of batches that this worker has left in the epoch; None if there is no end.
+        own: the number of batches that this worker has left in the epoch; None for an endless stream.
     """
 
     def __init__(self, stream: NumberStream, skip: int, count: int, own: int | None):
@@ -384,7 +386,7 @@ class EveryNth:
 
     @property
     def position(self) -> Position:
-        """The place after the batch that was taken last."""
+        """The place after the last batch that was taken."""
         return self._stream.position
 
     def take(self) -> np.ndarray:
@@ -402,7 +404,7 @@ class EveryNth:
 
 
 def place_after(order: Order, position: Position, steps: int, batch: int) -> Position:
-    """The place after `steps` full batches ("fill"), computed without making the visits."""
+    """The place after `steps` full batches ("fill"), computed without the orders of the visits."""
     visit, offset = position.visit, position.offset
     if order.shards.pad:
         while steps > (inside := max(0, -(-(order.length(visit) - offset) // batch))):
@@ -416,31 +418,31 @@ def place_after(order: Order, position: Position, steps: int, batch: int) -> Pos
 
 
 def promised(order: Order, visit: int, batch: int, last: LastBatch) -> int:
-    """The samples of a visit that the number of batches follows from."""
+    """The number of samples of a visit that determines its number of batches."""
     order = order if last == "fill" else order.unpadded
-    single = last == "partial" and batch == 1  # each sample once leaves no way to make equally many steps
+    single = last == "partial" and batch == 1  # one sample a step: the processes cannot make the same number of steps
     return order.length(visit) if single else order.counted(visit, last)
 
 
 def epoch_batches(order: Order, epoch: int, batch: int, last: LastBatch = "fill", taken: int = 0) -> int:
-    """How many batches of `batch` samples epoch `epoch` has, after the `taken` first samples."""
+    """The number of batches of `batch` samples in epoch `epoch`, after its first `taken` samples."""
     length = promised(order, epoch, batch, last) - taken
     return length // batch if last == "drop" else -(-length // batch)
 
 
 def taken_inside(order: Order, visit: int, batch: int, steps: int, last: LastBatch) -> int:
-    """How many samples of a visit the first `steps` batches have, in epochs that end where it does."""
+    """The number of samples in the first `steps` batches of a visit, for epochs that end with the visit."""
     length = order.counted(visit, "drop") if last == "drop" else order.length(visit)
     taken = min(steps * batch, length)
-    # The last of them would have been our last one, but others make another step, see `NumberStream`.
+    # These would be all samples, but other processes make one more step (see `NumberStream`), so one sample is left for it.
     early = last == "partial" and batch > 1 and steps * batch == length and order.counted(visit, "partial") > length
     return taken - early
 
 
 def check_not_all_dropped(length: int, batch: int, last: LastBatch) -> None:
-    """ValueError for an epoch that has no whole batch, where only whole ones are given."""
+    """Raises ValueError for an epoch without a whole batch if only whole batches are delivered."""
     if last == "drop" and length < batch:
         raise ValueError(
-            f'last_batch="drop": the epoch has {length} samples, fewer than batch_size={batch}, so that none would be '
-            'given; take a smaller batch_size or last_batch="partial"'
+            f'last_batch="drop": the epoch has {length} samples, fewer than batch_size={batch}, so it has no batch: use a '
+            'smaller batch_size or last_batch="partial"'
         )

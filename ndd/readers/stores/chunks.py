@@ -1,4 +1,4 @@
-"""`ChunkStore`: records in chunks that are decoded whole, such as row groups and compressed shards."""
+"""`ChunkStore`: records in chunks that are decoded as a whole, such as row groups and compressed shards."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, Batch
 _KEPT_BYTES = 1 << 28  # of decoded chunks, so that a shuffle with a buffer decodes a chunk once
 _MOST_KEPT = 256  # chunks
 _LEAST_KEPT = 2
-# That wait for chunks of a store. Batches share chunks, so that about half of the threads wait for what another one requests.
+# Threads that wait for chunks of an object store. Batches share chunks, so about half of the threads wait for another's request.
 _THREADS = 2 * THREADS_OF_STORES
 _REST = 4  # a chunk is given up when a quarter of its rows is left: a shuffle with a buffer asks for the last ones much later
 
 
 class ChunkStore(BatchedStore):
-    """Records of which several are decoded together. The chunks that were used last stay decoded. Of more chunks than that, those
-    of which most rows have been asked for are given up, and the other rows are kept.
+    """Records of which several are decoded together. The most recently used chunks stay decoded. If there are more chunks than
+    that, the one of which most rows have been asked for is dropped first, and its other rows are kept.
 
-    A subclass says how a chunk is decoded (`load`), gives rows of it (`rows`) and names them (`source_in`).
+    A subclass decodes a chunk (`load`), returns rows of it (`rows`) and names them (`source_in`).
 
     Args:
         counts: the number of records of each chunk.
-        largest: the bytes of the largest chunk, decoded; about.
+        largest: the approximate size of the largest decoded chunk, in bytes.
         remote: whether the chunks lie in an object store.
     """
 
@@ -40,8 +40,8 @@ class ChunkStore(BatchedStore):
         self._slots = Memoized(Slot, limit=limit)
         self._rests = _Rests() if len(counts) > limit else None
         self.record_bytes = largest // max(int(counts.max(initial=1)), 1)
-        self.threads = 2  # one decodes the next chunk while the other takes rows of the last
-        if remote:  # a thread for each chunk that is on its way
+        self.threads = 2  # one decodes the next chunk while the other takes rows of the current one
+        if remote:  # a thread for each requested chunk
             self.at_once, self.bytes_together = connections(), BYTES_OF_STORES
             self.threads = min(_THREADS, limit)
 
@@ -61,7 +61,7 @@ class ChunkStore(BatchedStore):
         raise NotImplementedError
 
     def source(self, number: int) -> str:
-        """What `source_in` says."""
+        """The origin of a record, see `source_in`."""
         return self.sources([number])[0]
 
     def sources(self, numbers: Sequence[int]) -> list[str]:
@@ -78,11 +78,11 @@ class ChunkStore(BatchedStore):
         return reading.records()
 
     def jobs(self, numbers: Sequence[int]) -> Jobs | None:
-        """A thread for each chunk where chunks lie in a store, so that one does not wait for the response of another."""
+        """A job for each chunk in an object store, so that no chunk waits for the response to another."""
         return _Reading(self, numbers) if self.at_once > 1 else None
 
     def of_chunk(self, chunk: int, numbers: np.ndarray) -> Records:
-        """Some records of a chunk; its error in the place of each, if it cannot be read."""
+        """Some records of a chunk; if it cannot be read, its error in the place of each."""
         rows = numbers - self.firsts[chunk]
         try:
             if self._rests is not None:
@@ -111,7 +111,7 @@ class ChunkStore(BatchedStore):
             return self.rows(loaded, rows)
 
     def close(self) -> None:
-        """Forgets the decoded chunks."""
+        """Drops the decoded chunks."""
         self._slots.clear()
         if self._rests is not None:
             self._rests.clear()
@@ -136,17 +136,17 @@ class _Reading(Jobs):
         self._parts[job] = self._store.of_chunk(*self._work[job])
 
     def records(self) -> Records:
-        """All of them, in the order in which they were asked for."""
+        """All records, in the order of `numbers`."""
         return Records.joined(self._parts).picked(np.argsort(self._order))
 
 
 class Slot:
-    """A place for a decoded chunk, or anything else that takes long to make. One thread fills it; others that want the same
-    one wait, and only they.
+    """Holds a decoded chunk, or anything else that takes long to compute. One thread fills it; only threads that need the same
+    chunk wait.
 
     Attributes:
         lock: held while it is filled.
-        asked: of a chunk, the rows that were asked for since it was filled; None: none.
+        asked: the rows of a chunk that were asked for since it was filled; None if none were.
     """
 
     def __init__(self, chunk: Any):
@@ -155,7 +155,7 @@ class Slot:
         self._value: Any = None
 
     def filled(self, load: Callable[[Any], Any], chunk: Any) -> Any:
-        """`load(chunk)`, or what it gave before."""
+        """`load(chunk)`, computed once."""
         with self.lock:
             if self._value is None:
                 self._value = load(chunk)

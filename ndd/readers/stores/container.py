@@ -18,23 +18,23 @@ from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, Batch
 
 _KEPT_OPEN = 64  # containers; a process may have 1024 files on most systems
 _ASKED_AT_ONCE = 32  # containers in a store, as many as there are connections by default
-# The bytes of records that share a buffer. The number of parts in which a batch is read varies; with one buffer for each part the
-# pool kept some of every size: 200 to 230 MB after ten epochs of 20,000 records of 100 kB in batches of 256. Pieces of up to this
-# size replace each other: 85 to 140 MB. With pieces of 8 MB a record took 10 us instead of 9.
+# The bytes of records that share a buffer. The number of parts in which a batch is read varies. With one buffer for each part the
+# memory pool holds buffers of every size: 200 to 230 MB after ten epochs of 20,000 records of 100 kB in batches of 256. Buffers of
+# at most this size are reused for each other: 85 to 140 MB. With buffers of 8 MB a record takes 10 us instead of 9.
 _TOGETHER = 1 << 24
 
 
 class ContainerStore(BatchedStore):
     """Records by number: a container (an index into `paths`; ascending), an offset in it and a size, in bytes.
 
-    A reader subclasses it; its `parse` makes the outputs of the bytes of a record. Reading releases the GIL; records that
-    lie next to each other and are asked for together are read in one piece.
+    A reader subclasses it; its `parse` converts the bytes of a record to outputs. Reading releases the GIL; neighbouring records
+    of a batch are read in one piece.
 
     Args:
         paths: the containers: files, or addresses of objects.
-        containers: of each record the index of its path, ascending: int64 `[N]`.
-        offsets: of each record where it begins in its container, in bytes: int64 `[N]`.
-        sizes: of each record how long it is, in bytes: int64 `[N]`.
+        containers: the index of each record's path, ascending: int64 `[N]`.
+        offsets: where each record begins in its container, in bytes: int64 `[N]`.
+        sizes: the length of each record in bytes: int64 `[N]`.
     """
 
     def __init__(self, paths: Sequence[str], containers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray):
@@ -49,11 +49,11 @@ class ContainerStore(BatchedStore):
     def parse(self, number: int, data: np.ndarray) -> Record:
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).
 
-        Raise ValueError with what was expected and what is there; the base adds reader, container and record.
+        For a bad record, raise ValueError with what was expected and what came; the base class adds reader, container and record.
 
         Args:
             number: of the record.
-            data: its bytes, u8 `[size]`; not to be written to.
+            data: its bytes, u8 `[size]`; do not write to them.
         """
         raise NotImplementedError
 
@@ -93,15 +93,17 @@ class ContainerStore(BatchedStore):
         return Records.joined(parts).picked(np.argsort(order))
 
     def _read_in_pieces(self, container: int, numbers: np.ndarray) -> Records:
-        """`read` with buffers of about one size. Remote ranges are requested all at once."""
-        total = self.sizes[numbers].sum(dtype=np.float64)  # the sizes of a wrong index may have no sum in an int64
+        """`read` with buffers of about the same size. Remote ranges are requested all at once."""
+        total = self.sizes[numbers].sum(
+            dtype=np.float64
+        )  # the sum of the sizes in a damaged index may overflow an int64
         pieces = 1 if self.at_once > 1 else int(min(-(-total // _TOGETHER), len(numbers)))
         if pieces < 2:
             return Records.of(self.read(container, numbers))
         return Records.joined([Records.of(self.read(container, p)) for p in np.array_split(numbers, pieces)])
 
     def read(self, container: int, numbers: np.ndarray) -> Records | Sequence[Record | BaseException]:
-        """Several records of one container. Override it where `parse` is cheaper for all of them at once.
+        """Several records of one container. Override it if it is cheaper to parse all of them at once.
 
         Args:
             container: index into `paths`.
@@ -111,7 +113,7 @@ class ContainerStore(BatchedStore):
         return [self._parsed(number, piece) for number, piece in zip(numbers.tolist(), pieces, strict=True)]
 
     def ranges(self, container: int, offsets: np.ndarray, sizes: np.ndarray) -> list[np.ndarray | OSError]:
-        """More bytes of a container, for a `parse` whose records point at them.
+        """More bytes of a container, for a `parse` whose records refer to them.
 
         Args:
             container: index into `paths`.
@@ -133,8 +135,8 @@ class ContainerStore(BatchedStore):
             return file.read_packed(np.zeros(len(offsets), np.int64), offsets, sizes)
 
     def _open(self, container: int) -> AbstractContextManager[OpenFiles]:
-        """A container. The sizes of objects are asked for by one thread, of several objects at once, so that the others do not
-        wait at the beginning of each."""
+        """A container. One thread requests the sizes of several objects at once, so that the others do not wait at the beginning
+        of each."""
         known = None
         if self.at_once > 1:
             block, place = divmod(container, _ASKED_AT_ONCE)
@@ -160,7 +162,7 @@ class ContainerStore(BatchedStore):
 
 
 def opened(path: str, known: Status | None = None) -> OpenFiles:
-    """A container, of which its store has said this."""
+    """A container. `known`: its status, if the object store has returned it already."""
     return OpenFiles([path], known and [known])
 
 
@@ -169,15 +171,15 @@ def warn_of_unlisted(reader: str, index: str, path: str, end: int, size: int) ->
     if end < size:
         index, path = without_secrets(index), without_secrets(path)
         warnings.warn(
-            f"{reader}: index {index!r}: its last record ends at byte {end}, {path!r} at {size}: what lies between is not "
-            "read. Is the index cut off, or older than the file?",
+            f"{reader}: index {index!r}: its last record ends at byte {end}, {path!r} at {size}: the bytes between them are not "
+            "read. Is the index truncated, or older than the file?",
             UserWarning,
             stacklevel=6,
         )
 
 
 def rows_at(data: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
-    """The `size` bytes at each offset in u8 `data`, as u8 `[N, size]`. Offsets too close to the end give other bytes."""
+    """The `size` bytes at each offset in u8 `data`, as u8 `[N, size]`. Offsets outside are moved inside."""
     if len(data) < size:
         return np.zeros((len(starts), size), np.uint8)
     windows = np.ndarray(len(data) - size + 1, f"V{size}", data, strides=(1,))

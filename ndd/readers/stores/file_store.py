@@ -22,7 +22,7 @@ class FileStore(BatchedStore):
     """Files by number: each has a folder, a name and a label. A subclass may override `read`.
 
     Attributes:
-        classes: the names of the labels from 0 on; None if they have none.
+        classes: the names of the labels from 0 on; None for labels without names.
     """
 
     classes: list[str] | None = None
@@ -58,9 +58,9 @@ class FileStore(BatchedStore):
         return os.path.isabs(name) or (self._remote and is_remote(name))
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records | Sequence[Record | BaseException]:
-        """Some files: (bytes, label) each."""
+        """Some files as records of bytes and label."""
         contents, faults = read_files(paths)
-        return Records.found([contents, self._labels[numbers].reshape(-1, 1)], faults)
+        return Records.from_columns([contents, self._labels[numbers].reshape(-1, 1)], faults)
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several files, read into shared buffers."""

@@ -11,7 +11,7 @@ from ndd.readers.stores.records import Records, RecordStore
 
 
 class MixedStore(RecordStore):
-    """The records of `stores` under numbers that go on from one to the next."""
+    """The records of `stores`, numbered consecutively."""
 
     def __init__(self, stores: Sequence[RecordStore]):
         self._stores = list(stores)
@@ -27,7 +27,7 @@ class MixedStore(RecordStore):
         return self._stores[k], number - int(self._firsts[k])
 
     def source(self, number: int) -> str:
-        """What the record's store says."""
+        """The origin of the record according to its store."""
         store, own = self._place(number)
         return store.source(own)
 

@@ -1,4 +1,4 @@
-"""`RecordStore`: the number of records of a data set, and record i. `Records`: several records as they were read."""
+"""`RecordStore`: the number of records of a data set, and record i. `Records`: several records that were read together."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from ndd._execution.errors import raise_signalled
 from ndd._tensor import Packed
 from ndd.readers.output import Column, Record
 
-# One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take cores from decoding: with
-# four at the start an H200's loop lost 10 to 25 %. More threads start when the user has to wait, as with a slow disk.
+# One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take cores from decoding: starting
+# with four threads costs an H200's loop 10 to 25 %. More threads start when the user has to wait, as with a slow disk.
 MOST_THREADS = 4
-BYTES_OF_STORES = 1 << 22  # requested together, where neighbours are: two requests
+BYTES_OF_STORES = 1 << 22  # of neighbours that are requested together, as two requests
 THREADS_OF_STORES = 16  # some request the next objects while others wait for the last, slow objects of earlier batches
-_OF_AN_OBJECT = 200  # bytes of a text or another object, about
+_OF_AN_OBJECT = 200  # the approximate bytes of a text or another object
 _SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
 
 
 class Records(Sequence[Any]):
-    """Several records, output by output, as a batch needs them: an array object for each record of 1 kB costs more than
-    reading it. As a sequence it gives the records one by one, with an exception for each record that could not be read.
+    """Several records, stored by output, as a batch needs them: an array object for each record of 1 kB costs more than reading
+    it. As a sequence it yields the records one by one, with an exception for each record that could not be read.
 
     Attributes:
-        columns: for each output the samples of the sound records.
-        faults: the exceptions of the other records, by place; ascending.
+        columns: for each output, the samples of the readable records.
+        faults: the exceptions of the other records, by place, in ascending order.
     """
 
     __slots__ = ("_count", "_listed", "columns", "faults")
@@ -38,8 +38,8 @@ class Records(Sequence[Any]):
         self._listed: list[Any] | None = None
 
     @classmethod
-    def found(cls, columns: Sequence[Column], faults: Mapping[int, BaseException] | None = None) -> Records:
-        """Records of columns that hold all records; the values in the places of the faults do not matter."""
+    def from_columns(cls, columns: Sequence[Column], faults: Mapping[int, BaseException] | None = None) -> Records:
+        """Records from columns with a sample for every record; the samples in the places of the faults are ignored."""
         every = cls(len(columns[0]), columns, {})
         if not faults:
             return every
@@ -79,7 +79,7 @@ class Records(Sequence[Any]):
         return Records(len(wanted), [_picked(column, rows) for column in self.columns] if len(rows) else [], faults)
 
     def without(self, faults: Mapping[int, BaseException]) -> Records:
-        """The records without some that turn out to be unreadable later."""
+        """The records without those that turn out to be unreadable later."""
         if not faults:
             return self
         every = {**self.faults, **faults}
@@ -106,14 +106,14 @@ class Records(Sequence[Any]):
 
 
 def samples_of(column: Column) -> list[np.ndarray]:
-    """The samples one by one: views."""
+    """The samples of a column one by one, as views."""
     if isinstance(column, Packed):
         return column.arrays()
     return [column[i, ...] for i in range(len(column))] if isinstance(column, np.ndarray) else column
 
 
 def numbers_of(values: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np.ndarray | Packed:
-    """Lists of numbers, such as labels, that lie in `values` one after the other; one array if all have the same length."""
+    """Lists of numbers, such as labels, stored in `values` one after the other; as one array if all have the same length."""
     count = int(counts[0])
     if len(values) == count * len(counts) and (counts == count).all():
         return values.reshape(len(counts), count)
@@ -138,7 +138,7 @@ def _picked(column: Column, places: np.ndarray) -> Column:
 
 
 def _joined(pieces: list[Any]) -> Column:
-    """The columns of one output, one after the other; a list of samples if they are of different kinds."""
+    """The columns of one output, one after the other; as a list of samples if they differ in type or shape."""
     first = pieces[0]
     if all(isinstance(piece, Packed) and (piece.dtype, piece.ndim) == (first.dtype, first.ndim) for piece in pieces):
         return Packed.joined(pieces)
@@ -149,7 +149,7 @@ def _joined(pieces: list[Any]) -> Column:
 
 
 class Sources(Sequence[str]):
-    """`store.sources(numbers)`, made on first use: 256 texts take 30 us, and few are ever read."""
+    """`store.sources(numbers)`, computed on first use: 256 texts take 30 us, and few are ever read."""
 
     __slots__ = ("_listed", "_numbers", "_store")
 
@@ -183,7 +183,7 @@ class Jobs(Protocol):
         ...
 
     def records(self) -> Sequence[Record | BaseException]:
-        """The result of `RecordStore.records`, when all pieces are done."""
+        """The result of `RecordStore.records`, after all pieces are done."""
         ...
 
 
@@ -191,36 +191,36 @@ class RecordStore:
     """Random access to the records of a data set. A reader subclasses it; `Reader` does the rest.
 
     Implement `__len__`, `record` and `source`. Methods are called from several threads at once. Build an index in the
-    constructor: a reader makes its store once, when the first sample is asked for. Keep open files and the like in a
+    constructor: a reader makes its store once, at the first sample. Keep open files and the like in a
     `Memoized`, as `ContainerStore` does: it opens them again after `close` and in a forked child, and closes no file that a
     thread is reading. A store knows nothing of epochs, batches, shards, shuffling or devices.
     """
 
     threads = 1
-    """The number of threads that read ahead at first; more start when the user has to wait. Raise it if a record takes much
-    computing."""
+    """The number of threads that read ahead at first; more start when the user has to wait. Raise it if records are expensive to
+    compute."""
 
     at_once = 1
-    """The least number of records that are requested together, even if batches are smaller. Raise it if many records take as
+    """The minimum number of records that are requested together, even if batches are smaller. Raise it if many records take as
     long as one, as with remote objects."""
 
     bytes_together = 0
-    """The least number of bytes that are requested together, where a store reads neighbours in one request: 50 ms are long for
-    a record of 1 kB."""
+    """The minimum number of bytes that are requested together, for stores that read neighbours in one request: a request of 50 ms
+    is expensive for a record of 1 kB."""
 
     record_bytes = 0
     """The size of a record in bytes, about, where an index says it; 0: unknown until the first ones were read."""
 
     in_turn = False
-    """Whether a batch is begun only after all earlier ones have been read, because records are cheapest in order."""
+    """Whether reading a batch begins only after all earlier batches have been read, because records are cheapest in order."""
 
     def __len__(self) -> int:
         """The number of records."""
         raise NotImplementedError
 
     def record(self, number: int) -> Record:
-        """The outputs of one record in declared order, as C-contiguous arrays that nobody writes to afterwards; what is no
-        array (a text, a dict) reaches the user as it is.
+        """The outputs of one record in declared order, as C-contiguous arrays that must not change afterwards. Other objects (a
+        text, a dict) reach the user as they are.
 
         More arrays may follow, for the reader's `_present`.
 
@@ -248,7 +248,7 @@ class RecordStore:
     def records(self, numbers: Sequence[int]) -> Records | Sequence[Record | BaseException]:
         """Several records. A record that cannot be read is an exception in its place, so that it harms no other.
 
-        Override it if several records are cheaper together than one by one: `Records.found` takes outputs that share a
+        Override it if several records are cheaper together than one by one: `Records.from_columns` takes outputs that share a
         buffer.
 
         Args:
@@ -263,7 +263,7 @@ class RecordStore:
         return records
 
     def jobs(self, numbers: Sequence[int]) -> Jobs | None:
-        """The division of these records among threads; None: each thread reads some of the records. Raises nothing.
+        """Divides these records among threads; None: each thread reads some of the records. Must not raise.
 
         Args:
             numbers: of the records, each from 0 to `len(self) - 1`.
@@ -271,7 +271,7 @@ class RecordStore:
         return None
 
     def close(self) -> None:
-        """Close files. A store that is used again opens them again."""
+        """Closes files. A store that is used again opens them again."""
 
 
 class BatchedStore(RecordStore):
@@ -290,8 +290,7 @@ class BatchedStore(RecordStore):
 
 
 def read_now(store: RecordStore, numbers: Sequence[int]) -> Records:
-    """Records that are read on the caller's thread. An exception of a signal handler is raised; it is not the fault of a
-    record."""
+    """Reads records on the caller's thread. An exception of a signal handler is raised; it is not an error of a record."""
     records = Records.of(store.records(numbers))
     for error in records.faults.values():
         raise_signalled(error)

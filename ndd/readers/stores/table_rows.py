@@ -16,7 +16,7 @@ from ndd.readers.stores.records import THREADS_OF_STORES, BatchedStore, Records
 
 
 class TableRows(BatchedStore):
-    """Rows of columns: numbers `[N, 1]`, or lists of anything else; some of the columns name files."""
+    """Rows of columns: numbers `[N, 1]`, or lists of anything else. `paths`: the columns that name files."""
 
     def __init__(self, columns: list[Any], paths: list[int], root: str):
         self._columns, self._paths, self._root = columns, paths, root
@@ -50,7 +50,7 @@ class TableRows(BatchedStore):
                 faults.update({named[place]: error for place, error in failed.items()})
                 picked = _spread(contents, named, len(picked))
             columns.append(picked)
-        return Records.found(columns, faults)
+        return Records.from_columns(columns, faults)
 
 
 def _is_path(value: Any) -> bool:
@@ -58,7 +58,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _spread(contents: Any, places: list[int], count: int) -> Column:
-    """Contents at some of `count` places."""
+    """Contents spread to some of `count` places; the others are empty."""
     if len(places) == count:
         return contents
     rows = contents.arrays() if hasattr(contents, "arrays") else contents

@@ -32,15 +32,15 @@ from ndd.readers.files.video_list import Listed
 from ndd.readers.output import Record
 from ndd.readers.stores.records import BatchedStore, Jobs
 
-_WORTH_KEEPING = 1 << 18  # bytes of a video: smaller ones are indexed in less time than a file takes to find and check
+_WORTH_KEEPING = 1 << 18  # bytes of a video: indexing a smaller one is faster than finding and checking a cached index
 _SCANS_AT_ONCE = 8
-_READ_TOGETHER = 8  # sequences, about: the size of a batch
+_READ_TOGETHER = 8  # sequences: the approximate size of a batch
 
 
 class Layout(NamedTuple):
-    """The form of a sequence: its number of frames, their distance, the distance of sequences, and the padding.
-    With `whole_strides` a sequence takes `length * stride` frames, and one sequence of a video is padded; without, it ends
-    with its last frame, and every sequence that begins in the video is padded."""
+    """The form of a sequence: its number of frames, their distance, the distance between sequences, and the padding.
+    With `whole_strides` a sequence spans `length * stride` frames, and only one sequence of a video is padded. Without, it ends
+    at its last frame, and every sequence that begins in the video but does not end in it is padded."""
 
     length: int
     stride: int
@@ -53,7 +53,7 @@ class Layout(NamedTuple):
 
 
 class Extras(NamedTuple):
-    """What comes with the frames of a sequence."""
+    """The outputs beside the frames of a sequence."""
 
     labels: bool
     frame_num: str
@@ -70,7 +70,7 @@ class _Clip:
 
 
 class _Piece(NamedTuple):
-    """Frames of a video that are decoded in one go, ascending, and the array for each; and whether decoding ends there."""
+    """Ascending frames of a video that are decoded in one go, the array for each, and whether decoding ends after them."""
 
     video: int
     frames: dict[int, list[tuple[_Clip, int]]]
@@ -102,7 +102,7 @@ class _Reading:
 
     def records(self) -> list[Record | BaseException]:
         """The sequences, when all is decoded."""
-        return [self._store.found(clip) for clip in self._clips]
+        return [self._store.record_of(clip) for clip in self._clips]
 
 
 class ClipStore(BatchedStore):
@@ -136,8 +136,8 @@ class ClipStore(BatchedStore):
         cores = os.cpu_count() or 1
         self.in_turn = in_order and not numbers_only
         self.threads = 1 if in_order and numbers_only else cores
-        # Pieces of a batch are decoded at the same time by one thread each, which costs a tenth to a fifth less than threads of
-        # FFmpeg's. In sequence there may be fewer pieces than threads: where videos are long and their key frames rare.
+        # The pieces of a batch are decoded concurrently by one thread each, which costs 10 to 20 % less than FFmpeg's threads. In
+        # sequential reading there may be fewer pieces than threads, if videos are long and their key frames rare.
         threads = max(int(cores / self._pieces_at_once()), 1) if self.in_turn else 1
         self._open = OpenVideos(threads, _file_of)
 
@@ -155,14 +155,14 @@ class ClipStore(BatchedStore):
         return f"{self._videos[self._video[number]].path} frame {self._first[number]}"
 
     def records(self, numbers: Sequence[int]) -> Sequence[Record | BaseException]:
-        """Several sequences; of each video a frame is decoded once."""
+        """Several sequences; each frame of a video is decoded once."""
         jobs = self._reading(numbers)
         for job in range(jobs.count):
             jobs.run(job)
         return jobs.records()
 
     def jobs(self, numbers: Sequence[int]) -> Jobs | None:
-        """How several threads decode these sequences."""
+        """Divides the decoding of these sequences among threads."""
         return None if self.numbers_only else self._reading(numbers)
 
     def _reading(self, numbers: Sequence[int]) -> _Reading:
@@ -174,19 +174,19 @@ class ClipStore(BatchedStore):
         return _Reading(self, clips)
 
     def using(self, video: int, first: int, last: int) -> AbstractContextManager[VideoFile]:
-        """A video, open, for these frames."""
+        """An open video, for the frames from `first` to `last`."""
         return self._open.using(self._videos[video].path, self.indices[video], first, last)
 
     def close(self) -> None:
-        """Close the videos. Batches that are decoded later open them for themselves, until records are read again."""
+        """Closes the videos. Batches that are decoded later open them themselves, until records are read again."""
         self._open.close()
 
     def end(self) -> None:
-        """Close the videos. Batches that are still to be decoded open them for themselves."""
+        """Closes the videos. Batches that are still to be decoded open them themselves."""
         self._open.end()
 
     def _frames(self, video: int, number: int) -> np.ndarray:
-        """The numbers of the frames of a sequence; -1 for one that is filled."""
+        """The numbers of the frames of a sequence; -1 for a frame with the fill value."""
         layout, (start, end) = self.layout, self._parts[video]
         first = int(self._first[number])
         if layout.uniform:
@@ -194,10 +194,10 @@ class ClipStore(BatchedStore):
         wanted = first + layout.stride * np.arange(layout.length, dtype=np.int64)
         if wanted[-1] < end:
             return wanted
-        return padded(wanted, end, layout.pad_mode)  # a mirror may show what is before the part, as in DALI
+        return padded(wanted, end, layout.pad_mode)  # reflected frames may lie before the part, as in DALI
 
     def empty(self, clip: _Clip) -> np.ndarray:
-        """The array for a sequence; frames beyond the video are filled."""
+        """The array for a sequence; frames beyond the video have the fill value."""
         if self.numbers_only:
             return np.concatenate([[clip.video], clip.frames])
         height, width = self.indices[clip.video]["size"].tolist()
@@ -208,8 +208,8 @@ class ClipStore(BatchedStore):
         return out
 
     def pieces(self, clips: Sequence[_Clip]) -> list[_Piece]:
-        """The pieces that may be decoded at the same time, cut at key frames. In sequential reading there is one for each thread,
-        if there are enough key frames; otherwise there is a cut wherever no frame between two wanted ones needs decoding."""
+        """The pieces that may be decoded concurrently, cut at key frames. In sequential reading there is a piece for each thread,
+        if there are enough key frames; otherwise there is a cut wherever the decoder can skip frames between two requested ones."""
         pieces: list[_Piece] = []
         together = self._in_order(clips)
         share = sum(len(clip.frames) for clip in clips) / self.threads / 2
@@ -222,13 +222,13 @@ class ClipStore(BatchedStore):
             every = sorted(frames)
             cuts = self._cuts(of_one[0].video, every, share)
             for begin, end in pairwise(cuts):
-                # At random somebody may go on, and to be emptied gains nothing.
+                # In random order a later piece may continue from here, and draining the decoder gains nothing.
                 ends = self.in_turn and end < len(every)
                 pieces.append(_Piece(of_one[0].video, {frame: frames[frame] for frame in every[begin:end]}, ends))
         return pieces
 
     def _cuts(self, video: int, frames: list[int], share: float) -> list[int]:
-        """Where pieces begin among frames, and the end."""
+        """Where pieces begin in `frames`, and its length."""
         keys, cuts = self.indices[video]["keys"].tolist(), [0]
         for place in range(1, len(frames)):
             key, before = key_before(keys, frames[place]), frames[place - 1]
@@ -237,8 +237,8 @@ class ClipStore(BatchedStore):
         return [*cuts, len(frames)] if frames else []
 
     def _in_order(self, clips: Sequence[_Clip]) -> list[list[_Clip]]:
-        """The sequences of each video. In sequential reading those of the next epoch form a group of their own: the decoder
-        begins anew for them after the end of the video."""
+        """The sequences of each video. In sequential reading those of the next epoch form a separate group: the decoder starts
+        again for them after the end of the video."""
         groups: dict[tuple[int, int], list[_Clip]] = {}
         epoch, last = 0, -1
         for clip in clips:
@@ -262,7 +262,7 @@ class ClipStore(BatchedStore):
                         for clip, _ in here:
                             clip.error = error
 
-    def found(self, clip: _Clip) -> Record | BaseException:
+    def record_of(self, clip: _Clip) -> Record | BaseException:
         """A sequence as a record."""
         if clip.error is not None:
             return clip.error
@@ -308,7 +308,7 @@ _MOST = np.iinfo(np.int64).max
 
 
 def _is_of(index: Index, size: int) -> bool:
-    """Whether an index can be that of a video of this many bytes."""
+    """Whether `index` is plausible for a video of `size` bytes."""
     if not has_columns(index, **_COLUMNS):
         return False
     frames, packets, (height, width) = len(index["times"]), index["packets"], index["size"].tolist()
@@ -328,7 +328,7 @@ def _is_of(index: Index, size: int) -> bool:
 
 
 def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[Listed], list[Index]]:
-    """The videos that can be read, and their indices; several files at a time, each once."""
+    """The readable videos and their indices. Several files are scanned at a time, each once."""
 
     def index_of(path: str) -> Index | Exception:
         try:
@@ -347,6 +347,6 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
         said = without_secrets(f"{first}: {bad[first]}")
         if not skips or is_no_fault_of_data(bad[first]):
             raise RuntimeError(f"{reader}: {said}") from bad[first]
-        warnings.warn(f"{reader}: {len(bad)} files are left out, the first is {said}", UserWarning, stacklevel=6)
+        warnings.warn(f"{reader}: {len(bad)} files are skipped, the first is {said}", UserWarning, stacklevel=6)
     good = [video for video in videos if not isinstance(scanned[video.path], Exception)]
     return good, [scanned[video.path] for video in good]  # type: ignore[misc]

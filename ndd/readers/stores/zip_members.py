@@ -12,15 +12,14 @@ import numpy as np
 from ndd.readers.output import Record
 from ndd.readers.stores.container import ContainerStore
 
-_HEAD = struct.Struct(
-    "<4s5H3I2H"
-)  # of a member: magic, version, flags, method, time, date, CRC, sizes, lengths of name and extra
+# The header of a member: magic, version, flags, method, time, date, CRC, sizes, lengths of name and extra field.
+_HEAD = struct.Struct("<4s5H3I2H")
 _MOST_EXTRA = 1 << 16
-_MOST_SAVED = 1100  # times that deflated data may grow: its limit is 1032
+_MOST_SAVED = 1100  # the largest factor by which deflated data may grow: the format's limit is 1032
 
 
 class ZipMembers(ContainerStore):
-    """Members of archives: (folder, name, archive, description, where the next member begins) each."""
+    """Members of archives. `rows`: folder, name, archive, description and the offset of the next member."""
 
     def __init__(self, archives: list[str], rows: list[tuple[str, str, int, zipfile.ZipInfo, int]], classes: list[str]):
         infos = [row[3] for row in rows]

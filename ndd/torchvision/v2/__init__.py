@@ -1,4 +1,8 @@
-"""`torchvision.transforms.v2` for batches: the transforms, and their functional forms."""
+"""`torchvision.transforms.v2` for batches: the transforms, and their functional forms.
+
+Raises the types of errors that torchvision raises for the same call: TypeError for an argument or an input of another type,
+ValueError for an argument out of range or of another length, RuntimeError and KeyError where the functional form has them.
+"""
 
 from ndd.torchvision.interpolation import InterpolationMode
 from ndd.torchvision.v2 import functional

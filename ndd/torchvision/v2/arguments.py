@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
+from ndd.torchvision.values import Fills, kind_of, tv_tensors
+
 _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 
 
@@ -88,15 +90,26 @@ def sides_of_padding(padding: Any) -> list[int]:
 
 
 def fills_by_type(fill: Any) -> dict[Any, Any]:
-    """What fills the outside, by the type of the value, with "others" for the rest."""
+    """The fill values of the outside, by the type of the value, with "others" for the rest."""
     _check_fill(fill)
     fills = fill if isinstance(fill, dict) else {"others": fill}
     return {kind: _floats(value) for kind, value in fills.items()}
 
 
 def fill_for(fills: dict[Any, Any], value: Any) -> Any:
-    """What fills the outside of `value`; None for a type that was left out."""
-    return fills[type(value)] if type(value) in fills else fills.get("others")
+    """What fills the outside of `value`; None for a type that was left out. Values of ndd count as what they hold: images or
+    masks; for `ndd.Targets` it is `Fills`."""
+    if type(value) in fills or kind_of(value) not in ("ndd", "targets"):
+        return fills[type(value)] if type(value) in fills else fills.get("others")
+    images, masks = _of_class(fills, "Image"), _of_class(fills, "Mask")
+    if kind_of(value) == "targets":
+        return Fills(images, None if isinstance(masks, list) else masks)
+    return masks if value.layout == "HW" else images
+
+
+def _of_class(fills: dict[Any, Any], name: str) -> Any:
+    """The fill value of the outside of a class of `tv_tensors`."""
+    return fills.get(getattr(tv_tensors(), name, None), fills.get("others"))
 
 
 def _check_fill(fill: Any) -> None:
@@ -127,7 +140,7 @@ def check_transforms(transforms: Any, also: tuple[type, ...] = ()) -> None:
 
 
 def getter_of_labels(getter: Any) -> Callable[[Any], Any] | None:
-    """What finds the labels in an input; None where there are none to find."""
+    """The function that finds the labels in an input; None without labels."""
     if getter == "default":
         return _labels_by_name
     if getter is None or callable(getter):

@@ -138,7 +138,7 @@ class RandomErasing(RandomApplyTransform):
 
 
 class _Mixing(Transform):
-    """What mixes each sample of a batch with the one before it, and their labels as much."""
+    """The base of transforms that mix each sample of a batch with the previous one, and their labels by the same share."""
 
     _kinds = ("ndd", "tensor", "image", "video")
 

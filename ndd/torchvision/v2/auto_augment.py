@@ -40,7 +40,7 @@ class AutoAugmentPolicy(enum.Enum):
 
 
 class _AutoAugment(Transform):
-    """What changes an image by operations that are drawn."""
+    """The base of transforms that change an image by random operations."""
 
     def __init__(self, *, interpolation: Any = "nearest", fill: Any = None, same_on_batch: bool = False) -> None:
         super().__init__()
@@ -416,7 +416,7 @@ class AugMix(_AutoAugment):
         for i in range(self.mixture_width):
             changed = self._in_steps(images, [chains[i] for _, _, chains in drawn])
             mixed = mixed + _scaled(changed, [shares[i] for _, shares, _ in drawn])
-        whole = mixed if images.dtype.name[0] == "f" else ndd.math.floor(mixed)
+        whole: Any = mixed if images.dtype.name[0] == "f" else ndd.math.floor(mixed)
         return ndd.cast(whole, dtype=images.dtype)
 
     def _drawn_for(self, sample: list[Any]) -> tuple[float, list[float], list[list[Operation]]]:
@@ -427,4 +427,5 @@ class AugMix(_AutoAugment):
 
 def _scaled(images: ndd.Batch, shares: list[float]) -> ndd.Batch:
     """Each sample times its share, float32."""
-    return images * ndd.batch(np.array(shares, np.float32))
+    own: ndd.Batch = ndd.batch(np.array(shares, np.float32)).to_device(images.device)
+    return images * own

@@ -107,7 +107,7 @@ class ClampKeyPoints(Transform):
 
 
 class _Sanitize(Transform):
-    """What removes rows of one value, and the same rows of labels."""
+    """The function that removes rows of one value, and the same rows of labels."""
 
     def forward(self, *inputs: Any) -> Any:
         """The structure without what is removed."""

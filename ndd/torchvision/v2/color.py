@@ -264,7 +264,9 @@ class RandomPhotometricDistort(Transform):
         """The factors, None for what stays; whether contrast comes first; the order of channels, or None."""
         channels = query_chw(flat_inputs)[0]
         params: dict[str, Any] = {
-            f"{name}_factor": draws.uniform(*getattr(self, name)[:2]) if torch.rand(1) < self.p else None
+            f"{name}_factor": draws.uniform(getattr(self, name)[0], getattr(self, name)[1])
+            if torch.rand(1) < self.p
+            else None
             for name in _ADJUSTED
         }
         params["contrast_before"] = bool(torch.rand(()) < 0.5)
@@ -301,7 +303,7 @@ def _permuted(chosen: list[Any], orders: list[torch.Tensor | None]) -> list[Any]
 
 
 def _steps_of_distortion(params: dict[str, Any]) -> list[tuple[str, float | None]]:
-    """What is changed, by which factor or by None, in order."""
+    """The changes in order, each with its factor or None."""
     contrast, first = params["contrast_factor"], params["contrast_before"]
     return [
         ("brightness", params["brightness_factor"]),

@@ -14,6 +14,7 @@ from ndd.torchvision.v2 import draws
 from ndd.torchvision.v2.arguments import check_probability, check_transforms
 from ndd.torchvision.v2.inputs import count_of, per_group, unchanged
 from ndd.torchvision.v2.one_pass import steps_for_batches
+from ndd.torchvision.v2.resized_windows import with_resized_windows
 from ndd.torchvision.v2.transform import Transform
 
 
@@ -21,7 +22,8 @@ class Compose(Transform):
     """Transforms one after the other.
 
     A batch goes through whole. Where it comes from `ndd.decoders.image`, only that window of an image is decoded which the
-    first transform needs; `ToDtype(torch.float32, scale=True)` and `Normalize` behind it are one pass.
+    first transform needs; a resize with a crop after it makes no more than the crop's pixels; and
+    `ToDtype(torch.float32, scale=True)` and `Normalize` are one pass.
 
     Args:
         transforms: callables; each gets what the one before gave.
@@ -41,7 +43,9 @@ class Compose(Transform):
     def forward(self, *inputs: Any) -> Any:
         """All transforms, in order."""
         batches = count_of(tree_flatten(inputs)[0]) is not None
-        return _in_order(steps_for_batches(self.transforms) if batches else self.transforms, inputs)
+        return _in_order(
+            with_resized_windows(steps_for_batches(self.transforms)) if batches else self.transforms, inputs
+        )
 
     def extra_repr(self) -> str:
         """The transforms, a line each."""
@@ -49,7 +53,7 @@ class Compose(Transform):
 
 
 class _RandomContainer(Transform):
-    """What draws which transforms a sample goes through."""
+    """The base of transforms that draw the transforms of a sample."""
 
     def forward(self, *inputs: Any) -> Any:
         """The structure, through the transforms that are drawn."""

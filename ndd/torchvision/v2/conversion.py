@@ -23,7 +23,7 @@ def _is_array(value: Any) -> bool:
 
 
 class _ToChannelsFirst(Transform):
-    """What makes tensors, channels first, of images. A batch of ndd that is HWC becomes CHW: it stands for PIL images."""
+    """The base of transforms from images to tensors, channels first. An HWC batch of ndd becomes CHW: it stands for PIL images."""
 
     def _channels_first(self, value: Any) -> Any:
         if kind_of(value) == "targets":

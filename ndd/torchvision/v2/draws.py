@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,18 @@ def uniform(low: Any, high: Any) -> float:
 def uniforms(count: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
     """As many calls of `uniform`, float64 `[count]`."""
     return torch.empty(count).uniform_(low, high).numpy().astype(np.float64)
+
+
+def ahead(count: int) -> tuple[np.ndarray, Callable[[int], Any]]:
+    """The next `count` numbers of [0, 1), float32, and the function that draws as many of them as were used."""
+    state = torch.get_rng_state()
+    numbers = torch.rand(count).numpy()
+
+    def take(used: int) -> None:
+        torch.set_rng_state(state)
+        torch.rand(used)
+
+    return numbers, take
 
 
 def integer(low: int, high: int) -> int:

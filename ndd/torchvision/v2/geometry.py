@@ -208,7 +208,8 @@ class Pad(Transform):
     Args:
         padding: pixels on all sides; or [left and right, top and bottom]; or [left, top, right, bottom].
         fill: what the border has: a number, one for each channel, None for 0, or a dict of these by the type of the value,
-            with "others" for the rest.
+            with "others" for the rest. Batches of images, and of masks HW beside them, count as `tv_tensors.Image` and
+            `tv_tensors.Mask`, those in `ndd.Targets` too.
         padding_mode: "constant", "edge", "reflect" or "symmetric".
 
     >>> import torch

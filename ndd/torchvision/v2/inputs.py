@@ -152,7 +152,7 @@ def query_chw(flat_inputs: list[Any]) -> tuple[int, int, int]:
     """Channels, height and width of the images, which all have the same.
 
     Args:
-        flat_inputs: the values of a structure; what is no image is left out.
+        flat_inputs: the values of a structure; what is not an image is left out.
 
     >>> import torch
     >>> from ndd.torchvision import v2

@@ -3,7 +3,7 @@
 * `ToDtype(torch.float32, scale=True)` (`ToTensor`, `ConvertImageDtype`) and `Normalize` of bytes are one call of
   `ndd.crop_mirror_normalize`, with a `RandomHorizontalFlip` right before.
 * `ToImage` and `PILToTensor`, which make CHW of HWC, wait for that call, or for the first transform that may look at the layout:
-  until then a batch stays as the decoder makes it, which makes no more of an image than a crop behind it needs.
+  until then a batch stays as the decoder makes it, which makes no more of an image than a crop after it needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the automatic augmentations apply: how strong each step of each operation is, and the policies of AutoAugment."""
+"""The operations of the automatic augmentations: the strength of each step, and the policies of AutoAugment."""
 
 from __future__ import annotations
 

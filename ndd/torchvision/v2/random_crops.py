@@ -48,7 +48,7 @@ class RandomResizedCrop(Transform):
         interpolation, antialias: as for `Resize`.
         same_on_batch: one window for all samples of a batch, which then have one size.
 
-    Behind `ndd.decoders.image` no more of an image is decoded than its window.
+    After `ndd.decoders.image` no more of an image is decoded than its window.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -114,12 +114,13 @@ class RandomResizedCrop(Transform):
             and type(self).transform is RandomResizedCrop.transform
         )
         types = [x.dtype.name for x in chosen if kind_of(x) == "ndd"]
+        own = own and all(isinstance(side, int) and side > 0 for side in self.size)
         if not own or filters is None or types not in (["u8"], ["f32"]) or len(chosen) != 1:
             return super()._apart(chosen, n)
         how = {"antialias": bool(self.antialias), "interp_type": filters, "rule": "torchvision"}
         windows = {"random_area": list(self.scale), "random_aspect_ratio": list(self.ratio), "rng": draws.generator()}
-        made = ndd.random_resized_crop(chosen[0], size=list(self.size), **windows, **how)
-        return [remember_size(made, self.size)]
+        crops = ndd.random_resized_crop(chosen[0], size=list(self.size), **windows, **how)
+        return [remember_size(crops, self.size)]
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, cropped and resized."""
@@ -184,8 +185,15 @@ class RandomCrop(Transform):
         return draws.integer(0, h - th + 1), draws.integer(0, w - tw + 1), th, tw
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """The border, `padding`, and the window behind it: `top`, `left`, `height`, `width`."""
-        height, width = query_size(flat_inputs)
+        """The border, `padding`, and the window after it: `top`, `left`, `height`, `width`."""
+        return self.window_of(*query_size(flat_inputs))
+
+    def window_of(self, height: int, width: int) -> dict[str, Any]:
+        """What `make_params` gives for images of a size.
+
+        Args:
+            height, width: of the images, in pixels.
+        """
         left, right, top, bottom = self.padding or (0, 0, 0, 0)
         wanted_height, wanted_width = self.size
         if self.pad_if_needed:
@@ -325,25 +333,34 @@ class RandomIoUCrop(Transform):
             overlap = self.options[draws.integer(0, len(self.options))]
             if overlap >= 1.0:
                 return {}
-            for _ in range(self.trials):
-                drawn = self._window(*size, boxes, overlap)
-                if drawn is not None:
-                    return drawn
+            drawn = self._of_trials(size, boxes, overlap)
+            if drawn is not None:
+                return drawn
 
-    def _window(self, height: int, width: int, boxes: np.ndarray, overlap: float) -> dict[str, Any] | None:
-        # Single numbers are NumPy's float32, rounded as torch's but much faster.
-        sides = self.min_scale + (self.max_scale - self.min_scale) * torch.rand(2).numpy()
-        w, h = int(width * sides[0]), int(height * sides[1])
-        if not h or not self.min_aspect_ratio <= w / h <= self.max_aspect_ratio:
+    def _of_trials(self, size: tuple[int, int], boxes: np.ndarray, overlap: float) -> dict[str, Any] | None:
+        """The first window that overlaps enough. All trials are worked out side by side, and the numbers drawn that they would
+        take one after the other: two for the sides, and two for the place if the sides will do."""
+        numbers, take = draws.ahead(4 * self.trials)
+        pairs, extents = numbers.reshape(-1, 2), np.array(size[::-1], np.float32)
+        sides = np.trunc(extents * (np.float32(self.min_scale) + np.float32(self.max_scale - self.min_scale) * pairs))
+        ratios = sides[:, 0].astype(np.float64) / np.maximum(sides[:, 1], 1)
+        shaped = (sides[:, 1] > 0) & (self.min_aspect_ratio <= ratios) & (ratios <= self.max_aspect_ratio)
+        begins, step = [0], 1 + shaped
+        for _ in range(self.trials):
+            begins.append(begins[-1] + int(step[begins[-1]]))
+        tried = [k for k in begins[:-1] if shaped[k]]
+        w, h = sides[tried].T[..., None]
+        left, top = np.trunc((extents - sides[tried]) * pairs[[k + 1 for k in tried]]).T[..., None]
+        inside = _middles_inside(boxes, left, top, w, h) & (w > 0)
+        overlaps = np.where(inside, _overlaps(boxes, (left, top, left + w, top + h)), -1.0)
+        enough = np.flatnonzero(inside.any(axis=1) & (overlaps.max(axis=1, initial=-1.0) >= overlap))
+        if not len(enough):
+            take(2 * begins[-1])
             return None
-        place = torch.rand(2).numpy()
-        left, top = int((width - w) * place[0]), int((height - h) * place[1])
-        if not w:
-            return None
-        inside = _middles_inside(boxes, left, top, w, h)
-        if not inside.any() or _overlaps(boxes[inside], (left, top, left + w, top + h)).max() < overlap:
-            return None
-        return {"top": top, "left": left, "height": h, "width": w, "is_within_crop_area": torch.from_numpy(inside)}
+        k = int(enough[0])
+        take(2 * (tried[k] + 2))
+        window = {"top": int(top[k, 0]), "left": int(left[k, 0]), "height": int(h[k, 0]), "width": int(w[k, 0])}
+        return {**window, "is_within_crop_area": torch.from_numpy(inside[k])}
 
     def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
         corners, sizes = _corners_of_boxes(chosen), batch_sizes(chosen)
@@ -360,10 +377,10 @@ class RandomIoUCrop(Transform):
         kept = params["is_within_crop_area"]
         if kind_of(inpt) == "targets":
             inpt = _with_boxes(inpt, kept if isinstance(kept, list) else _kept_by_window(inpt, params))
-        made = F.crop(inpt, **{name: params[name] for name in _WINDOW})
-        if kind_of(made) == "boxes":
-            made[~torch.as_tensor(kept)] = 0
-        return made
+        cropped = F.crop(inpt, **{name: params[name] for name in _WINDOW})
+        if kind_of(cropped) == "boxes":
+            cropped[~torch.as_tensor(kept)] = 0
+        return cropped
 
 
 _WINDOW = ("top", "left", "height", "width")
@@ -403,8 +420,8 @@ def _with_boxes(targets: ndd.Targets, kept: list[torch.Tensor | None]) -> ndd.Ta
     return dataclasses.replace(targets, extra=extra, **parts)
 
 
-def _overlaps(boxes: np.ndarray, window: tuple[int, int, int, int]) -> np.ndarray:
-    """Intersection over union of each box with a window."""
+def _overlaps(boxes: np.ndarray, window: tuple[Any, Any, Any, Any]) -> np.ndarray:
+    """Intersection over union of each box with a window, or with each of several `[T, 1]`."""
     left, top, right, bottom = window
     across = np.minimum(boxes[:, 2], right) - np.maximum(boxes[:, 0], left)
     down = np.minimum(boxes[:, 3], bottom) - np.maximum(boxes[:, 1], top)

@@ -294,7 +294,7 @@ class ElasticTransform(Transform):
 
 
 class _RandomSize(Transform):
-    """What draws a size."""
+    """The base of transforms that draw a size."""
 
     _kinds = GEOMETRY
     interpolation: Any

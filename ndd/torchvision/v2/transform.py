@@ -140,10 +140,10 @@ class Transform(nn.Module):
         return self._each(chosen, self._params_of_batch(chosen, n))
 
     def _each(self, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
-        result = [self._one(x, params) for x in chosen]
+        result = [self._transform_single(x, params) for x in chosen]
         return list(map(copy_size, chosen, result)) if self._keeps_size else result
 
-    def _one(self, value: Any, params: dict[str, Any]) -> Any:
+    def _transform_single(self, value: Any, params: dict[str, Any]) -> Any:
         """A value transformed, if it is of a kind that moves, or of a class with a kernel of the user's."""
         kinds = self._kinds
         if is_of_own_class(value) and (kinds is None or "tensor" in kinds):

@@ -34,10 +34,10 @@ def test_against_the_oracle(dali, name):
                     expected = np.asarray(theirs).astype(int)
                 except RuntimeError:  # colours of a gray codestream, alpha of a BMP: ours decodes them
                     continue
-            found = pixels(data, kind, dtype=getattr(ndd, dtype)).astype(int)
-            assert found.shape == expected.shape, (kind, dtype)
+            result = pixels(data, kind, dtype=getattr(ndd, dtype)).astype(int)
+            assert result.shape == expected.shape, (kind, dtype)
             # YCbCr: a matrix in 32-bit floats, where the order of additions decides ties
-            assert np.abs(found - expected).max() <= (kind == "YCbCr"), (kind, dtype)
+            assert np.abs(result - expected).max() <= (kind == "YCbCr"), (kind, dtype)
             compared += 1
     assert compared >= 4
     if not name.endswith(".j2k"):
@@ -93,13 +93,13 @@ def test_nvimagecodec_sees_of_exif_the_orientation_alone():
 def test_what_the_oracle_gets_wrong():
     rgba = photo()
     two = np.ascontiguousarray(rgba[..., :2])
-    found = pixels(encode(two, "TIFF"))  # DALI takes gray, alpha, gray for red, green, blue
-    np.testing.assert_array_equal(found, np.repeat(two[..., :1], 3, axis=2))
+    result = pixels(encode(two, "TIFF"))  # DALI takes gray, alpha, gray for red, green, blue
+    np.testing.assert_array_equal(result, np.repeat(two[..., :1], 3, axis=2))
     words = (rgba[::-1, :, :3].astype(np.uint16) >> 3) @ np.array([1 << 10, 1 << 5, 1], np.uint16)
     head = struct.pack("<2sIHHI", b"BM", 54 + words.nbytes, 0, 0, 54)
     head += struct.pack("<IiiHHIIiiII", 40, 56, 40, 1, 16, 0, words.nbytes, 0, 0, 0, 0)
-    found = pixels(np.frombuffer(head + words.astype("<u2").tobytes(), np.uint8))  # DALI cannot say what type this has
-    np.testing.assert_array_equal(found, (rgba[..., :3].astype(int) >> 3) * 255 // 31)
+    result = pixels(np.frombuffer(head + words.astype("<u2").tobytes(), np.uint8))  # DALI cannot say what type this has
+    np.testing.assert_array_equal(result, (rgba[..., :3].astype(int) >> 3) * 255 // 31)
     np.testing.assert_array_equal(pixels(rare()["rgba.j2k"], "ANY_DATA"), rgba)
     np.testing.assert_array_equal(pixels(rare()["gray.j2k"]), np.repeat(rgba[..., :1], 3, axis=2))
 
@@ -222,9 +222,9 @@ def test_tiffs_of_many_channels(dali, name):
     for kind in KINDS:
         with dali.EvalMode.sync_cpu:
             expected = np.asarray(dali.decoders.image(dali.tensor(data), output_type=int(getattr(ndd.types, kind))))
-        found = pixels(data, kind)
-        assert found.shape == expected.shape
-        assert np.abs(found.astype(int) - expected).max() <= (kind == "YCbCr"), kind
+        result = pixels(data, kind)
+        assert result.shape == expected.shape
+        assert np.abs(result.astype(int) - expected).max() <= (kind == "YCbCr"), kind
 
 
 @pytest.mark.oracle
@@ -254,9 +254,9 @@ def test_a_tiff_cannot_claim_more_channels_than_it_can_hold():
     data = bytearray(banded_tiff(BYTES).tobytes())
     place = data.index(struct.pack("<HHIH", 277, 3, 1, 6)) + 8
     data[place : place + 2] = b"\xff\xff"
-    found = pixels(np.frombuffer(bytes(data), np.uint8), "ANY_DATA", on_error="fill")
-    assert found.shape == (37, 29, 4)
-    assert not found.any()
+    result = pixels(np.frombuffer(bytes(data), np.uint8), "ANY_DATA", on_error="fill")
+    assert result.shape == (37, 29, 4)
+    assert not result.any()
 
 
 @pytest.mark.oracle

@@ -111,12 +111,13 @@ def decoded(data, name="image", **arguments):
     return np.asarray(getattr(ndd.decoders, name)(ndd.tensor(data), **WINDOWS[name], **arguments))
 
 
-def same(found, expected, levels):
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    full = 1 if found.dtype.kind == "f" else np.iinfo(found.dtype).max
-    assert np.abs(found.astype(float) - expected).max() <= levels * full / 255
+def same(result, expected, levels):
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+    full = 1 if result.dtype.kind == "f" else np.iinfo(result.dtype).max
+    assert np.abs(result.astype(float) - expected).max() <= levels * full / 255
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("file", FILES)
 def test_turned_pictures(file):
     make, pixels = FILES[file]
@@ -169,20 +170,21 @@ def fresh_memory(monkeypatch):
     set_to(0)
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("file", FILES)
 def test_no_memory_that_nobody_wrote(file, fresh_memory):
     """The same call gives the same bytes, whatever was in memory before."""
     make = FILES[file][0]
     for orientation, kind, name in itertools.product((1, 6), ("RGB", "GRAY", "ANY_DATA"), WINDOWS):
         for data in (make(orientation), make(orientation)[:-60]):  # whole, and cut off
-            found = []
+            result = []
             for pattern in (0x55, 0xC3):
                 fresh_memory(pattern)
                 batch = getattr(ndd.decoders, name)(
                     ndd.batch([data]), **WINDOWS[name], output_type=getattr(ndd.types, kind), on_error="fill"
                 )
-                found.append(np.asarray(batch.tensors[0]).copy())
-            np.testing.assert_array_equal(*found, err_msg=f"{orientation} {kind} {name}")
+                result.append(np.asarray(batch.tensors[0]).copy())
+            np.testing.assert_array_equal(*result, err_msg=f"{orientation} {kind} {name}")
 
 
 def test_a_wrong_shape_is_never_handed_over(monkeypatch):
@@ -223,8 +225,8 @@ def test_webp_chunks_of_odd_length(odd, mark):
         np.testing.assert_array_equal(decoded(data), turned(plain, 6))
         assert np.asarray(ndd.peek_image_shape(data)).tolist() == [31, 24, 3]
     held = extended(webp.EXIF | webp.ALPHA | webp.ICC, profile, *ALPHA, exif)
-    found = decoded(held, output_type=ndd.types.ANY_DATA)
-    np.testing.assert_array_equal(found[..., 3], turned(PHOTO, 6)[..., 3])
+    result = decoded(held, output_type=ndd.types.ANY_DATA)
+    np.testing.assert_array_equal(result[..., 3], turned(PHOTO, 6)[..., 3])
     assert np.asarray(ndd.peek_image_shape(held, image_type=ndd.types.ANY_DATA)).tolist() == [31, 24, 4]
 
 
@@ -243,9 +245,9 @@ def test_webp_of_any_flags(dali):
                     plain = dali.decoders.image(dali.tensor(data), output_type=number, adjust_orientation=False)
                     shape = dali.peek_image_shape(dali.tensor(data), image_type=number)
                     plain, shape = np.asarray(plain).copy(), np.asarray(shape).tolist()
-                found = decoded(data, output_type=getattr(ndd.types, kind))
-                np.testing.assert_array_equal(found, turned(plain, 6 if flags & webp.EXIF else 1))
-                assert list(found.shape) == shape
+                result = decoded(data, output_type=getattr(ndd.types, kind))
+                np.testing.assert_array_equal(result, turned(plain, 6 if flags & webp.EXIF else 1))
+                assert list(result.shape) == shape
 
 
 def test_png_with_a_mark_in_front_of_its_exif():

@@ -36,7 +36,7 @@ def chunks(colour, depth):
     numbers = 1 if colour in (GRAY, GRAY_ALPHA) else 3
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     background = b"\1" if colour == PALETTE else struct.pack(f">{numbers}H", *[1] * numbers)
-    found = {
+    result = {
         "gAMA": [png.gamma(0.45455)], "gAMA of 1": [png.gamma(1)], "gAMA of 0": [Chunk(b"gAMA", bytes(4))], "sRGB": [png.srgb()],
         "gAMA and sRGB": [png.gamma(0.45455), png.srgb()], "cHRM": [png.chromaticities(*SRGB)],
         "gAMA and cHRM": [png.gamma(0.5), png.chromaticities(0.31, 0.33, 0.7, 0.29, 0.17, 0.79, 0.13, 0.05)],
@@ -46,9 +46,9 @@ def chunks(colour, depth):
     }  # fmt: skip
     if colour in (GRAY, RGB, PALETTE):
         seen = bytes([0, 128]) if colour == PALETTE else struct.pack(f">{numbers}H", *[1] * numbers)
-        found["tRNS"] = [Chunk(b"tRNS", seen)]
-        found["tRNS, bKGD and gAMA"] = [png.gamma(0.45455), *found["bKGD"], *found["tRNS"]]
-    return found
+        result["tRNS"] = [Chunk(b"tRNS", seen)]
+        result["tRNS, bKGD and gAMA"] = [png.gamma(0.45455), *result["bKGD"], *result["tRNS"]]
+    return result
 
 
 @pytest.mark.parametrize(("colour", "depth", "interlaced"), KINDS_OF_FILES)
@@ -75,9 +75,9 @@ def test_against_the_oracle(dali, colour, depth, interlaced):
             number = int(getattr(ndd.types, kind))
             theirs = dali.decoders.image(dali.tensor(data), output_type=number, dtype=getattr(dali, dtype))
             expected = np.asarray(theirs).astype(int)
-        found = pixels(data, kind, getattr(ndd, dtype)).astype(int)
-        assert found.shape == expected.shape
-        assert np.abs(found - expected).max() <= (kind == "YCbCr"), (kind, dtype)
+        result = pixels(data, kind, getattr(ndd, dtype)).astype(int)
+        assert result.shape == expected.shape
+        assert np.abs(result - expected).max() <= (kind == "YCbCr"), (kind, dtype)
 
 
 @pytest.mark.parametrize("depth", [8, 16])

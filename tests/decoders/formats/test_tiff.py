@@ -35,8 +35,8 @@ def numbers(channels, bits, seed=0):
 
 
 def pixels(data, kind="ANY_DATA", dtype=ndd.uint8, **arguments):
-    given = {"output_type": getattr(ndd.types, kind), "dtype": dtype, **arguments}
-    return np.asarray(ndd.decoders.image(ndd.tensor(data), **given))
+    options = {"output_type": getattr(ndd.types, kind), "dtype": dtype, **arguments}
+    return np.asarray(ndd.decoders.image(ndd.tensor(data), **options))
 
 
 def kept(data, bits, **arguments):
@@ -56,9 +56,9 @@ def like_the_oracle(dali, data, dtype="uint16", kinds=KINDS):
             theirs = dali.decoders.image(dali.tensor(data), output_type=number, dtype=getattr(dali, dtype))
             expected = np.asarray(theirs).astype(float)
             shape = np.asarray(dali.peek_image_shape(dali.tensor(data), image_type=number)).tolist()
-        found = pixels(data, kind, getattr(ndd, dtype))
-        assert list(found.shape) == shape == np.asarray(ndd.peek_image_shape(data, image_type=number)).tolist()
-        off = np.abs(found.astype(float) - expected).max()
+        result = pixels(data, kind, getattr(ndd, dtype))
+        assert list(result.shape) == shape == np.asarray(ndd.peek_image_shape(data, image_type=number)).tolist()
+        off = np.abs(result.astype(float) - expected).max()
         assert off <= (1e-6 if dtype == "float32" else kind == "YCbCr"), kind
 
 
@@ -255,8 +255,8 @@ def test_inks_of_sixteen_bits():
     stored = numbers(4, 16)
     light = 65535 - stored.astype(np.int64)
     for form in ({}, {"planes": True}, {"order": ">", "compression": LZW}):
-        found = pixels(tiff(stored, bits=16, colours=CMYK, **form), "RGB", ndd.uint16)
-        np.testing.assert_array_equal(found, light[..., :3] * light[..., 3:] // 65535)
+        result = pixels(tiff(stored, bits=16, colours=CMYK, **form), "RGB", ndd.uint16)
+        np.testing.assert_array_equal(result, light[..., :3] * light[..., 3:] // 65535)
 
 
 @pytest.mark.parametrize("missing", [262, 277, 278, 279, 339, 259])

@@ -47,8 +47,8 @@ def decoded(data, window=None, channels=3):
     scratch = np.full(jpeg.room(len(data), x1 - x0) + 1, 7, np.uint8)
     place = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y0, x0, x1 - x0, channels]
     first, done = np.zeros(1, np.int64), np.zeros(1, np.bool_)
-    what = first, np.array([place]), scratch[None, :-1], np.array([0]), done
-    joined(jpeg.decode_loop)(ALONE, 0, np.array([0]), 1, what)
+    case = first, np.array([place]), scratch[None, :-1], np.array([0]), done
+    joined(jpeg.decode_loop)(ALONE, 0, np.array([0]), 1, case)
     assert scratch[-1] == 7
     return out if done[0] else None
 
@@ -84,8 +84,8 @@ def test_windows(sampling):
     full, rng = expected(data), np.random.default_rng(3)
     for _ in range(150):
         (y0, y1), (x0, x1) = (np.sort(rng.choice(n + 1, 2, replace=False)) for n in (90, 131))
-        found = decoded(data, (y0, x0, y1, x1))
-        np.testing.assert_array_equal(found, full[y0:y1, x0:x1], err_msg=f"{y0, x0, y1, x1}")
+        result = decoded(data, (y0, x0, y1, x1))
+        np.testing.assert_array_equal(result, full[y0:y1, x0:x1], err_msg=f"{y0, x0, y1, x1}")
 
 
 def test_gray_files():
@@ -99,9 +99,9 @@ def test_extreme_pictures():
     image = rng.integers(0, 2, (64, 64, 3)).astype(np.uint8) * 255
     for quality in (1, 10, 40, 95):
         data = encoded(image, "444", quality)
-        found = decoded(data)
+        result = decoded(data)
         assert (
-            found is None or (found == expected(data)).all()
+            result is None or (result == expected(data)).all()
         )  # coefficients beyond the limit are left to libjpeg-turbo
 
 
@@ -121,10 +121,10 @@ def test_damaged_files():
         now = header_of(data.data)
         if now is None or now[:3] != header[:3] or now.coded_rgb:
             continue
-        found = decoded(data)
-        refused += found is None
-        if found is not None:
-            np.testing.assert_array_equal(found, expected(data))
+        result = decoded(data)
+        refused += result is None
+        if result is not None:
+            np.testing.assert_array_equal(result, expected(data))
     assert refused > 30
 
 
@@ -136,7 +136,7 @@ def test_zeros_behind_marks_are_left_out():
             [0xFF, 0, 7, 0x80], int(rng.integers(0, 140)), p=[0.02 + 0.3 * (k % 2), 0.2, 0.3, 0.48 - 0.3 * (k % 2)]
         )
         plain = plain.astype(np.uint8).tobytes()
-        for end, found in (
+        for end, result in (
             (b"\xff\xd9", len(plain)),
             (b"\xff\xd9" + bytes(40), len(plain)),
             (b"\xff", -1),
@@ -145,10 +145,10 @@ def test_zeros_behind_marks_are_left_out():
         ):
             data = np.frombuffer(b"head" + plain.replace(b"\xff", b"\xff\0") + end, np.uint8).copy()
             bits = np.full(len(data) + jpeg.BORDER + 64, 0xAA, np.uint8)
-            assert jpeg._unstuffed(data, 4, bits[: len(data) - 4 + jpeg.BORDER]) == found
+            assert jpeg._unstuffed(data, 4, bits[: len(data) - 4 + jpeg.BORDER]) == result
             assert (bits[len(data) - 4 + jpeg.BORDER :] == 0xAA).all()
-            if found >= 0:
-                assert bits[: found + jpeg.BORDER].tobytes() == plain + bytes(jpeg.BORDER)
+            if result >= 0:
+                assert bits[: result + jpeg.BORDER].tobytes() == plain + bytes(jpeg.BORDER)
 
 
 _RANDOM = {"size": [64, 64], "random_area": [0.1, 0.4]}
@@ -195,21 +195,21 @@ def test_a_window_is_decoded_where_nobody_sees_the_rest(name, monkeypatch):
 
     monkeypatch.setattr(_jpeg, "decode_batch", noted)
     data = [encoded(picture(300, 400), "420"), encoded(picture(230, 350), "444")]
-    for given in LOOKS[name]:
-        found = []
+    for arguments in LOOKS[name]:
+        result = []
         for held in (False, True):
             with ndd.EvalMode.deferred:
                 images: Any = ndd.decoders.image(ndd.batch(data))
                 kept = images if held else None
                 images = getattr(ndd, name)(
-                    images, **given, **({"rng": ndd.random.RNG(seed=4)} if "random_area" in given else {})
+                    images, **arguments, **({"rng": ndd.random.RNG(seed=4)} if "random_area" in arguments else {})
                 )
-                found.append([image.torch() for image in images.tensors])
+                result.append([image.torch() for image in images.tensors])
             assert (kept is None) or (np.asarray(kept.tensors[1]) == expected(data[1])).all()
             seen = parts[-1]
             assert (seen is None) == held
             assert held or (seen[2] - seen[0]) * (seen[3] - seen[1]) < 230 * 350 * 0.7
-        assert all((a == b).all() for a, b in zip(*found, strict=True))
+        assert all((a == b).all() for a, b in zip(*result, strict=True))
 
 
 def test_whole_pictures_where_no_part_is_asked_for(monkeypatch):
@@ -218,6 +218,6 @@ def test_whole_pictures_where_no_part_is_asked_for(monkeypatch):
 
     monkeypatch.setattr(picture_batch.PictureBatch, "read_headers", None)
     data = [encoded(picture(40, 50), "420")]
-    for name, given in (("resize", {"size": [9, 9]}), ("crop_mirror_normalize", {"mirror": 1})):
+    for name, arguments in (("resize", {"size": [9, 9]}), ("crop_mirror_normalize", {"mirror": 1})):
         with ndd.EvalMode.deferred:
-            getattr(ndd, name)(ndd.decoders.image(ndd.batch(data)), **given).evaluate()
+            getattr(ndd, name)(ndd.decoders.image(ndd.batch(data)), **arguments).evaluate()

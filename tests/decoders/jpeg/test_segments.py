@@ -48,11 +48,11 @@ def decoded(data, module=ndd, **more):
 
 
 def window(data, y, x, height, width, **more):
-    found = ndd.decoders.image_slice(
+    result = ndd.decoders.image_slice(
         ndd.tensor(np.frombuffer(data, np.uint8)), [y, x], [height, width], axes=[0, 1], normalized_anchor=False,
         normalized_shape=False, **more,
     )  # fmt: skip
-    return arrays_of(found)[0]
+    return arrays_of(result)[0]
 
 
 def check_windows(data, whole, **more):

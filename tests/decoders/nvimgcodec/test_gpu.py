@@ -86,8 +86,8 @@ def test_memory_that_is_still_being_read_is_not_written():
         busy = ndd.decoders.image(batch, device="gpu").torch()
         total = busy.double().sum()
         del busy
-        found = ndd.decoders.image(batch, device="gpu").torch()
-        assert torch.equal(found, expected)
+        result = ndd.decoders.image(batch, device="gpu").torch()
+        assert torch.equal(result, expected)
         assert total.item() == expected.double().sum().item()
 
 

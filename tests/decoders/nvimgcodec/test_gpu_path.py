@@ -69,11 +69,11 @@ def decoders(request, emulated_gpu, monkeypatch):
         monkeypatch.setattr(c_api, "library", lambda: None)
         record.made_by_c = False
 
-        def given(device_id, num_threads, hw_decoder_load, options, count):
+        def passed(device_id, num_threads, hw_decoder_load, options, count):
             record.made_for.append((device_id, num_threads, hw_decoder_load, options))
             return Wheel(record)
 
-        monkeypatch.setattr(python_api, "gpu_decoders", given)
+        monkeypatch.setattr(python_api, "gpu_decoders", passed)
         return record
     take, decoder, sound = c_api.Pictures.take, decoder_pool.Decoder, c_api.Pictures.decoded.fget
 
@@ -128,12 +128,12 @@ def test_a_call_that_nobody_foresaw_has_the_threads_of_all_decoders(emulated_gpu
     for work in (asked, lambda *a: gpu_threads().submit(asked, *a).result()):
         for count, nbytes in ((8, 1 << 20), (64, 1 << 23), (256, 1 << 25), (64, 1 << 28)):
             work(count, nbytes)
-    pair, one = decoder_pool._PAIR, decoder_pool._ONE
-    assert [key[2] for key in made] == [pair, one, one, one, pair, pair, one, one]
+    pair, item = decoder_pool._PAIR, decoder_pool._ONE
+    assert [key[2] for key in made] == [pair, item, item, item, pair, pair, item, item]
 
 
 def test_the_share_of_the_engines_is_measured_where_nobody_says_it(decoders):
-    given, large = np.float32(0.65), 1 << 28
+    passed, large = np.float32(0.65), 1 << 28
     threads = (1, 2, 3, 4, 5, 8, 9, 64)
 
     def of(load):
@@ -144,15 +144,15 @@ def test_the_share_of_the_engines_is_measured_where_nobody_says_it(decoders):
             for t in threads
         }
 
-    unforeseen, ahead = of(given), gpu_threads().submit(of, given).result()
+    unforeseen, ahead = of(passed), gpu_threads().submit(of, passed).result()
     for asked in (unforeseen, ahead):
         assert [asked[n, large, t] for n in (8, 64, 256) for t in threads] == [1, 1, 0.8, 0.8, 0.65, 0.65, 0.4, 0.4] * 3
         small = {key: share for key, share in asked.items() if key[1] != large}
         assert {share for (n, _, t), share in small.items() if n <= 32 or t <= 4} == {1}
         assert {share for (n, _, t), share in small.items() if n > 32 and 4 < t <= 8} == {0.85}
-        assert {share for (n, _, t), share in small.items() if n > 64 and t > 8} == {given}
+        assert {share for (n, _, t), share in small.items() if n > 64 and t > 8} == {passed}
     assert {unforeseen[n, 1 << 20, t] for n in (33, 64) for t in (9, 64)} == {0.75}
-    assert {ahead[n, 1 << 20, t] for n in (33, 64) for t in (9, 64)} == {given}
+    assert {ahead[n, 1 << 20, t] for n in (33, 64) for t in (9, 64)} == {passed}
     for load in (0.0, 0.6, 0.7, 1.0):
         assert set(of(load).values()) == {load}
 
@@ -175,11 +175,11 @@ def test_threads_share_what_the_library_is_told_of_a_batch_that_nobody_foresaw(d
         (ndd.decoders.image_crop, {"crop": (17, 19)}),
         (ndd.decoders.image_slice, {"rel_start": (0.3, 0.1), "rel_end": (0.9, 0.8)}),
     ):
-        found = function(batch, device="gpu", **arguments).evaluate()
+        result = function(batch, device="gpu", **arguments).evaluate()
         with monkeypatch.context() as foreseen:
             foreseen.setattr(c_api, "is_ahead", lambda: True)
             known = function(batch, device="gpu", **arguments).evaluate()
-        for name, a, b in zip(names, found.cpu(), known.cpu(), strict=True):
+        for name, a, b in zip(names, result.cpu(), known.cpu(), strict=True):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=name)
 
 
@@ -201,7 +201,7 @@ def test_one_call_for_the_batch_and_one_block(decoders):
     store = out._value()
     assert store.flat is not None
     assert [c[0] for c in decoders.calls] == [3]
-    assert decoders.calls[0][1] == ndd.EvalContext.current().stream_on(0).handle
+    assert decoders.calls[0][1] == ndd.EvalContext.current()._stream_on(0).handle
     assert decoders.made_for[0][0] == 0
     load, text = decoders.made_for[0][2:]
     assert load == 0.5
@@ -221,8 +221,8 @@ def test_who_reads_huffman_codes(decoders):
 
     def threshold(**arguments):
         ndd.decoders.image(ndd.batch([made()["420.jpg"]] * 2), device="gpu", **arguments).evaluate()
-        (found,) = [text for text in decoders.made_for[-1][-1].split() if "huffman" in text]
-        return int(found.rpartition("=")[2])
+        (result,) = [text for text in decoders.made_for[-1][-1].split() if "huffman" in text]
+        return int(result.rpartition("=")[2])
 
     default = decoder_pool._UNSAID_PIXELS
     assert threshold() == threshold(hybrid_huffman_threshold=default) == default

@@ -47,52 +47,52 @@ def file(colour, depth, interlaced=False, before=(), size=(19, 23)):
 
 def files():
     every = [(c, d, i) for c in CHANNELS for d in DEPTHS[c] for i in (False, True)]
-    found = [file(*kind, size=(5 + 3 * k, 30 - k)) for k, kind in enumerate(every)]
-    return found + [
+    actual = [file(*kind, size=(5 + 3 * k, 30 - k)) for k, kind in enumerate(every)]
+    return actual + [
         file(c, 8, before=AROUND[name]) for c in (RGB, RGBA, PALETTE) for name in AROUND if name != "unknown"
     ]
 
 
-def alone(data, **given) -> Any:
+def alone(data, **arguments) -> Any:
     try:
-        return np.asarray(ndd.decoders.image(ndd.tensor(data), **given)).copy()
+        return np.asarray(ndd.decoders.image(ndd.tensor(data), **arguments)).copy()
     except RuntimeError as error:
         return str(error).split("sample 0: ", 1)[1]
 
 
 def counted(monkeypatch):
     """The pictures that Python decodes one by one, as they come."""
-    found, decode = [], picture_batch.decode
+    actual, decode = [], picture_batch.decode
 
     def noted(data, *rest):
-        found.append(data)
+        actual.append(data)
         return decode(data, *rest)
 
     monkeypatch.setattr(picture_batch, "decode", noted)
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
-    data, given = files(), {"output_type": getattr(ndd.types, kind)}
-    expected, by_python = [alone(one, **given) for one in data], counted(monkeypatch)
+    data, arguments = files(), {"output_type": getattr(ndd.types, kind)}
+    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
     with ndd.EvalContext(num_threads=threads):
-        found = [np.asarray(image) for image in ndd.decoders.image(ndd.batch(data), **given).tensors]
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-    rare = [one for one in data if one[24] == 16 or b"eXIf" in one.tobytes()]
+        actual = [np.asarray(image) for image in ndd.decoders.image(ndd.batch(data), **arguments).tensors]
+    for item, other in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(item, other)
+    rare = [item for item in data if item[24] == 16 or b"eXIf" in item.tobytes()]
     assert len(by_python) == (len(data) if kind == "YCbCr" else len(rare))
 
 
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
 def test_windows_as_alone(kind):
     data = [file(c, 8, size=(20 + k, 30 - k)) for k, c in enumerate(CHANNELS)]
-    given: dict[str, Any] = {"output_type": getattr(ndd.types, kind)}
+    arguments: dict[str, Any] = {"output_type": getattr(ndd.types, kind)}
     place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
-    windows = ndd.decoders.image_slice(ndd.batch(data), [3, 2], [9, 11], **place, **given)
-    for one, window in zip(data, windows.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(window), alone(one, **given)[3:12, 2:13])
+    windows = ndd.decoders.image_slice(ndd.batch(data), [3, 2], [9, 11], **place, **arguments)
+    for item, window in zip(data, windows.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(window), alone(item, **arguments)[3:12, 2:13])
 
 
 def test_large_ones_among_jpegs():
@@ -101,9 +101,9 @@ def test_large_ones_among_jpegs():
 
     rgb = np.ascontiguousarray(photo(300, 200)[..., :3])
     data = [encode(rgb, "JPEG"), encode(rgb, "PNG"), encode(photo(100, 90), "PNG"), encode(rgb[:50], "JPEG")]
-    found: Any = ndd.decoders.image(ndd.batch(data))
-    for one, image in zip(data, found.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(image), alone(one))
+    actual: Any = ndd.decoders.image(ndd.batch(data))
+    for item, image in zip(data, actual.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(image), alone(item))
 
 
 def filtered(colour, size, seed, chunks=1, more=b"", filters=5, wrong_sum=False):
@@ -123,15 +123,15 @@ def filtered(colour, size, seed, chunks=1, more=b"", filters=5, wrong_sum=False)
 def test_every_filter_in_any_number_of_chunks(kind, monkeypatch):
     sizes = (1, 1), (9, 1), (1, 17), (40, 33), (64, 5)
     data = [filtered(c, size, 7 + k, chunks=1 + k) for c in CHANNELS if c != PALETTE for k, size in enumerate(sizes)]
-    given = {"output_type": getattr(ndd.types, kind)}
-    expected, by_python = [alone(one, **given) for one in data], counted(monkeypatch)
-    result: Any = ndd.decoders.image(ndd.batch(data), **given)
+    arguments = {"output_type": getattr(ndd.types, kind)}
+    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
+    result: Any = ndd.decoders.image(ndd.batch(data), **arguments)
     for image, other in zip(result.tensors, expected, strict=True):
         np.testing.assert_array_equal(np.asarray(image), other)
     assert not by_python
     place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
-    large = [i for i, one in enumerate(expected) if one.shape[0] == 40]
-    windows: Any = ndd.decoders.image_slice(ndd.batch([data[i] for i in large]), [31, 2], [9, 11], **place, **given)
+    large = [i for i, item in enumerate(expected) if item.shape[0] == 40]
+    windows: Any = ndd.decoders.image_slice(ndd.batch([data[i] for i in large]), [31, 2], [9, 11], **place, **arguments)
     for i, window in zip(large, windows.tensors, strict=True):
         np.testing.assert_array_equal(np.asarray(window), expected[i][31:40, 2:13])
 
@@ -175,14 +175,14 @@ def damaged_files():
 
 
 def test_damage_is_what_it_is_alone():
-    data = [one for bad in damaged_files() for one in (bad, file(PALETTE, 4))]
-    each = [alone(one) for one in data]
-    bad = [i for i, one in enumerate(each) if isinstance(one, str)]
+    data = [item for bad in damaged_files() for item in (bad, file(PALETTE, 4))]
+    each = [alone(item) for item in data]
+    bad = [i for i, item in enumerate(each) if isinstance(item, str)]
     result: Any = ndd.decoders.image(ndd.batch(data), on_error="skip")
-    good = [one for one in each if not isinstance(one, str)]
+    good = [item for item in each if not isinstance(item, str)]
     assert len(bad) >= 20
-    for one, image in zip(good, result.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(image), one)
+    for item, image in zip(good, result.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(image), item)
     assert [(d.index, d.error) for d in result.dropped] == [(i, each[i]) for i in bad]
 
 

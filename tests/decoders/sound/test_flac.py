@@ -46,9 +46,9 @@ def by_own_decoder(data, count=None):
         duration = np.array([np.nan if count is None else (count + 0.5) / 16000])
         none, places = np.zeros(1), np.array([[data.ctypes.data, data.size]])
         files = _sound_file.Files(places, lambda _: data)
-        found = _sound_file.decode_batch(files, wanted, none, none, duration)
+        result = _sound_file.decode_batch(files, wanted, none, none, duration)
     assert connected()
-    return found.parts()[0]
+    return result.parts()[0]
 
 
 @pytest.mark.parametrize("subtype", ["PCM_S8", "PCM_16", "PCM_24"])

@@ -50,11 +50,11 @@ def test_mp3_whose_length_libsndfile_guesses():
     behind = ndd.decoders.audio(ndd.tensor(data), downmix=True, start=2.0, duration=0.5)[0]
     assert is_tone(np.asarray(behind), 16000)
     whole = encoded(tone, 16000, "MP3", "MPEG_LAYER_III")
-    two = np.asarray(ndd.decoders.audio(ndd.tensor(np.concatenate([whole, whole])), downmix=True)[0])
-    assert abs(len(two) - 96000) < 5760
-    assert is_tone(two[60000:90000], 16000)
-    one = np.asarray(ndd.decoders.audio(ndd.tensor(whole), downmix=True)[0])
-    np.testing.assert_allclose(one, soundfile.read(io.BytesIO(whole.tobytes()), dtype="float32")[0], atol=1e-6)
+    second = np.asarray(ndd.decoders.audio(ndd.tensor(np.concatenate([whole, whole])), downmix=True)[0])
+    assert abs(len(second) - 96000) < 5760
+    assert is_tone(second[60000:90000], 16000)
+    first = np.asarray(ndd.decoders.audio(ndd.tensor(whole), downmix=True)[0])
+    np.testing.assert_allclose(first, soundfile.read(io.BytesIO(whole.tobytes()), dtype="float32")[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("codec", ["mp2", "libmp3lame"])

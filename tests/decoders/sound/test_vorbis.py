@@ -37,8 +37,8 @@ def own(data, first=0, count=None, dtype: type = np.float32):
         patch.setattr(_sound_file, "_connected", lambda: False)
         files = _sound_file.Files(np.array([[data.ctypes.data, data.size]]), lambda _: data)
         start = np.array([(first + 0.5) / rate if first else 0.0])
-        found = _sound_file.decode_batch(files, wanted, np.zeros(1), start, duration)
-    return found.parts()[0]
+        result = _sound_file.decode_batch(files, wanted, np.zeros(1), start, duration)
+    return result.parts()[0]
 
 
 def by_libsndfile(data):
@@ -88,10 +88,10 @@ def test_tables_are_built_once_for_an_encoder():
     expected = [own(data) for data in files]
     before = _vorbis._setup.cache_info()
     others = [vorbis(sound(100, 1), format="FLAC", subtype="PCM_16"), vorbis(sound(3000, 2), 32000, 0.9)]
-    found = arrays_of(ndd.decoders.audio(ndd.batch([*files, *others]))[0])
+    result = arrays_of(ndd.decoders.audio(ndd.batch([*files, *others]))[0])
     after = _vorbis._setup.cache_info()
     assert (after.misses - before.misses, after.hits - before.hits) == (1, 3)
-    for samples, known in zip(found, expected, strict=False):
+    for samples, known in zip(result, expected, strict=False):
         np.testing.assert_array_equal(samples, known)
 
 
@@ -108,9 +108,9 @@ def test_damage_is_left_to_libsndfile():
 
 
 def test_other_ogg_files_are_left_to_libsndfile():
-    one, two = vorbis(sound(5000, 1)), vorbis(sound(4000, 1, 1))
+    first, second = vorbis(sound(5000, 1)), vorbis(sound(4000, 1, 1))
     opus = vorbis(sound(5000, 1), subtype="OPUS")
-    chained = np.concatenate([one, two])
+    chained = np.concatenate([first, second])
     for data in (chained, opus):
         assert own(data) is None
         np.testing.assert_array_equal(np.asarray(ndd.decoders.audio(ndd.tensor(data))[0]), by_libsndfile(data))
@@ -132,10 +132,10 @@ def test_odd_headers_and_packets_give_what_libsndfile_gives():
                 changed = with_checksums(changed)
             except IndexError:  # it is no file of pages any more
                 continue
-            found = own(changed)
-            if found is not None:
+            result = own(changed)
+            if result is not None:
                 expected, decoded = by_libsndfile(changed), decoded + 1
-                np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5 * max(1, np.abs(expected).max()))
+                np.testing.assert_allclose(result, expected, rtol=1e-4, atol=2e-5 * max(1, np.abs(expected).max()))
     assert decoded > 50
 
 
@@ -143,16 +143,16 @@ def test_libsndfile_decodes_while_the_kernels_are_compiled(monkeypatch):
     data = ndd.tensor(vorbis(sound(20000, 2)))
     expected = np.asarray(ndd.decoders.audio(data)[0])
 
-    def not_yet(*given):
+    def not_yet(*arguments):
         raise _vorbis.NotReadyError
 
-    loops = _sound_file, "loop_over_samples", lambda one: functools.partial(_by_fallback, one)
+    loops = _sound_file, "loop_over_samples", lambda item: functools.partial(_by_fallback, item)
     headers = sound_batch, "vorbis_headers", sound_batch.vorbis_headers._fallback
     for room, name, fallback in [(_vorbis, "read_setup", not_yet), headers, loops]:
         with monkeypatch.context() as patch:
             patch.setattr(room, name, fallback)
             _vorbis._setup.cache_clear()
-            found = np.asarray(ndd.decoders.audio(data)[0])
-            np.testing.assert_allclose(found, expected, atol=1e-6)
-            assert (found != expected).any()  # it was libsndfile
+            result = np.asarray(ndd.decoders.audio(data)[0])
+            np.testing.assert_allclose(result, expected, atol=1e-6)
+            assert (result != expected).any()  # it was libsndfile
         np.testing.assert_array_equal(np.asarray(ndd.decoders.audio(data)[0]), expected)  # and is not for ever

@@ -35,7 +35,7 @@ class Driver:
         self.sent, self.delay, self.waiting, self.waits, self.copied = [], 0, [], 0, 0
 
     def unless_it_fails(self, function):
-        return lambda *given: 7 if function.__name__ in self.fails else function(*given) or 0
+        return lambda *arguments: 7 if function.__name__ in self.fails else function(*arguments) or 0
 
     def cuvidCreateVideoParser(self, parser, how):
         self.how = how._obj
@@ -124,9 +124,9 @@ def decoder(monkeypatch):
     monkeypatch.setattr(_nvdec, "sessions", SimpleNamespace(take=lambda *_: session, give_back=lambda _: None))
     monkeypatch.setattr(torch.cuda, "set_device", lambda _: None)
     monkeypatch.setattr(torch.cuda, "Stream", lambda _: SimpleNamespace(cuda_stream=0, wait_stream=lambda _: None))
-    made = _nvdec.Decoder("h264", b"", 0, SIZE, None)
-    yield made
-    made.close()
+    result = _nvdec.Decoder("h264", b"", 0, SIZE, None)
+    yield result
+    result.close()
 
 
 def packets(*times, data=b"\0\0\1data"):
@@ -136,11 +136,11 @@ def packets(*times, data=b"\0\0\1data"):
 def decoded(decoder, times, wanted=None, unwanted=False, ends=False, **how):
     """Sends packets, and gives the pictures of those times that are wanted; what `decode` says."""
     height, width = SIZE
-    found = np.zeros((len(wanted or times), height * 3 // 2, width), np.uint8)
-    table = np.array([(time, one.ctypes.data) for time, one in zip(wanted or times, found, strict=True)], np.int64)
+    result = np.zeros((len(wanted or times), height * 3 // 2, width), np.uint8)
+    table = np.array([(time, item.ctypes.data) for time, item in zip(wanted or times, result, strict=True)], np.int64)
     said = decoder.decode(packets(*times, **how), np.full(len(times), unwanted), table, ends)
     assert not table[:, 1].any()
-    return found, said
+    return result, said
 
 
 def shown(number):
@@ -152,8 +152,8 @@ def shown(number):
 
 def test_pictures_are_decoded_shown_and_copied(decoder):
     for k, time in enumerate((70, 1 << 40), 1):
-        (found,), said = decoded(decoder, [time])
-        np.testing.assert_array_equal(found, shown(k))
+        (result,), said = decoded(decoder, [time])
+        np.testing.assert_array_equal(result, shown(k))
         assert said == (1, time)
     assert DRIVER.decoded == [1, 2]
     assert DRIVER.mapped == 0
@@ -162,13 +162,13 @@ def test_pictures_are_decoded_shown_and_copied(decoder):
 
 def test_several_packets_are_sent_in_one_call_up_to_the_last_wanted_picture(decoder):
     DRIVER.delay = 1
-    found, said = decoded(decoder, [1, 2, 3, 4, 5], wanted=[1, 3])
-    np.testing.assert_array_equal(found, [shown(1), shown(3)])
+    result, said = decoded(decoder, [1, 2, 3, 4, 5], wanted=[1, 3])
+    np.testing.assert_array_equal(result, [shown(1), shown(3)])
     assert said == (4, 3), "the fourth one shows the third"
     assert DRIVER.decoded == [1, 2, 3, 0]
     assert (DRIVER.copied, DRIVER.waits) == (2, 2), "the others are not copied"
-    found, said = decoded(decoder, [5], wanted=[4, 5], ends=True)
-    np.testing.assert_array_equal(found, [shown(0), shown(1)])
+    result, said = decoded(decoder, [5], wanted=[4, 5], ends=True)
+    np.testing.assert_array_equal(result, [shown(0), shown(1)])
     assert said == (2, 5)
 
 
@@ -178,8 +178,8 @@ def test_what_was_decoded_before_is_forgotten_with_the_next_packets(decoder):
     assert decoder.decode(packets(1, 2), np.zeros(2, bool), none) == (2, None)
     decoder.flush_buffers()
     assert len(DRIVER.waiting) == 2, "not yet"
-    found, said = decoded(decoder, [1, 3], ends=True)
-    np.testing.assert_array_equal(found, [shown(3), shown(0)])
+    result, said = decoded(decoder, [1, 3], ends=True)
+    np.testing.assert_array_equal(result, [shown(3), shown(0)])
     assert said == (3, 3)
     decoder.flush_buffers()  # nothing is left
     assert decoder.decode(packets(), np.zeros(0, bool), none) == (0, None)
@@ -216,15 +216,15 @@ def test_short_lengths_become_start_codes(decoder, bytes_of_length):
 )
 def test_a_copy_that_fails_says_why_and_unmaps(decoder, name):
     DRIVER.fails.add("cuMemcpy2DAsync_v2" if name == "cuMemcpy2DAsync" else name)
-    with pytest.raises(_nvdec.Refused, match="damaged" if name == "damage" else f"{name} gives status 7"):
+    with pytest.raises(_nvdec.Refused, match="damaged" if name == "damage" else f"{name} returns status 7"):
         decoded(decoder, [0])
     assert DRIVER.mapped == 0
 
 
 def test_copies_may_be_waited_for_together(decoder, monkeypatch):
     monkeypatch.setattr(_nvdec, "_WAITS_FOR_EACH", False)
-    found, _ = decoded(decoder, [1, 2, 3])
-    np.testing.assert_array_equal(found, [shown(1), shown(2), shown(3)])
+    result, _ = decoded(decoder, [1, 2, 3])
+    np.testing.assert_array_equal(result, [shown(1), shown(2), shown(3)])
     assert (DRIVER.copied, DRIVER.waits) == (3, 1)
 
 
@@ -238,7 +238,7 @@ def test_the_state_of_a_picture_that_is_under_way_is_asked_again(decoder, monkey
 
 def test_what_the_engine_does_not_decode_is_refused(decoder):
     DRIVER.fails.add("cuvidDecodePicture")
-    with pytest.raises(_nvdec.Refused, match="cuvidDecodePicture gives status 7"):
+    with pytest.raises(_nvdec.Refused, match="cuvidDecodePicture returns status 7"):
         decoded(decoder, [0])
     DRIVER.fails.clear()
     assert decoded(decoder, [1])[1] == (1, 1)

@@ -53,11 +53,11 @@ def test_packets_of_mp4_files_are_read_from_their_places(kind, gap, tmp_path, mo
     assert (rows[1:, 0] - rows[:-1, 0] != rows[:-1, 1]).any(), "there is sound between them"
     np.testing.assert_array_equal(rows[index["sent"], 2], index["times"])
     file, expected = PlainFile(source), Packets.of(packets[3:17])
-    found = file.packets(rows[3:17])
+    result = file.packets(rows[3:17])
     file.close()
-    assert bytes(found.data) == bytes(expected.data)
-    np.testing.assert_array_equal(found.sizes, expected.sizes)
-    np.testing.assert_array_equal(found.times, expected.times)
+    assert bytes(result.data) == bytes(expected.data)
+    np.testing.assert_array_equal(result.sizes, expected.sizes)
+    np.testing.assert_array_equal(result.times, expected.times)
 
 
 def test_packets_of_other_containers_have_no_places():
@@ -88,7 +88,7 @@ def test_a_file_that_became_shorter_is_an_error(tmp_path):
     path = tmp_path / "a.mp4"
     path.write_bytes(bytes(10))
     file = PlainFile(str(path))
-    with pytest.raises(RuntimeError, match="shorter than it was"):
+    with pytest.raises(RuntimeError, match="has become shorter"):
         file.packets(np.array([[5, 6, 0]]))
     file.close()
     with pytest.raises(ValueError, match="closed"):
@@ -98,9 +98,9 @@ def test_a_file_that_became_shorter_is_an_error(tmp_path):
 @pytest.fixture
 def opened(monkeypatch):
     """The files that FFmpeg opened."""
-    found, plain = [], VideoFile._open
-    monkeypatch.setattr(VideoFile, "_open", lambda self: (found.append(self.source), plain(self)))
-    return found
+    result, plain = [], VideoFile._open
+    monkeypatch.setattr(VideoFile, "_open", lambda self: (result.append(self.source), plain(self)))
+    return result
 
 
 @pytest.mark.parametrize("codec", ["libx264", "libx265"])
@@ -115,8 +115,8 @@ def test_an_engine_decodes_mp4_files_without_ffmpeg(codec, tmp_path, emulated_gp
     expected = here.fetch(order)[0]
     del opened[:]
     for numbers in (order, order[:3], order[3:]):
-        found = there.fetch(numbers)[0].cpu()
-        for number, sample in zip(numbers, found.tensors, strict=True):
+        result = there.fetch(numbers)[0].cpu()
+        for number, sample in zip(numbers, result.tensors, strict=True):
             wanted = np.asarray(expected.tensors[order.index(number)]).astype(int)
             np.testing.assert_allclose(np.asarray(sample).astype(int), wanted, atol=1)
     assert opened == []
@@ -136,16 +136,16 @@ def test_an_engine_gets_no_more_than_it_takes(stored, monkeypatch):
     file = VideoFile(clip, 1, index)
     file.decode_by(lambda _: engine(*file.codec, 0, (32, 32), None))
     numbers = [*range(4), *range(20, 24), *range(45, 48)]
-    found = np.zeros((len(numbers), 48, 32), np.uint8)
+    result = np.zeros((len(numbers), 48, 32), np.uint8)
     file.expect(numbers)
-    file.copy(numbers, [one.ctypes.data for one in found])
+    file.copy(numbers, [item.ctypes.data for item in result])
     assert engine.copies <= 4 + 4 + 8 + (16 if stored == "none" else 0)
     plain = VideoFile(clip)
     plain.expect(numbers)
-    for number, one in zip(numbers, found, strict=True):
-        np.testing.assert_array_equal(one[:32], np.asarray(plain.frame(number).to_ndarray())[:32])
-    for one in (file, plain):
-        one.close()
+    for number, item in zip(numbers, result, strict=True):
+        np.testing.assert_array_equal(item[:32], np.asarray(plain.frame(number).to_ndarray())[:32])
+    for item in (file, plain):
+        item.close()
 
 
 def test_a_file_that_was_cut_off_since_it_was_indexed_is_named(tmp_path, emulated_gpu, monkeypatch):

@@ -45,15 +45,18 @@ def video(format, codec):
 
 def order_of(data):
     """The numbers of the frames as FFmpeg decodes them from the start; the last packet may be damaged."""
-    found = []
+    result = []
     with av.open(io.BytesIO(data.tobytes())) as container:
         decoder = container.streams.video[0].codec_context
         for packet in container.demux(video=0):
             with contextlib.suppress(av.error.InvalidDataError):
-                found += [frame.to_ndarray(format="rgb24") for frame in decoder.decode(packet if packet.size else None)]
-    return numbers_of(found)
+                result += [
+                    frame.to_ndarray(format="rgb24") for frame in decoder.decode(packet if packet.size else None)
+                ]
+    return numbers_of(result)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("share", [1, 0.8, 0.5], ids=["whole", "cut at 0.8", "cut at 0.5"])
 @pytest.mark.parametrize(("format", "codec"), CASES)
 def test_frames_that_are_asked_for_alone(format, codec, share):

@@ -66,14 +66,14 @@ def test_each_column_has_the_bits_that_it_has_alone(count):
     """However many there are, whether the frequencies lie along the first axis or the last, and wherever the samples are."""
     x = np.random.default_rng(count).random((65, count), np.float32)
     weights = np.asarray(ndd.mel_filter_bank(ndd.tensor(np.eye(65, dtype=np.float32)), nfilter=20, sample_rate=8000.0))
-    found = np.asarray(ndd.mel_filter_bank(ndd.tensor(x), nfilter=20, sample_rate=8000.0))
-    np.testing.assert_allclose(found, weights.astype(np.float64) @ x, rtol=1e-6)
+    result = np.asarray(ndd.mel_filter_bank(ndd.tensor(x), nfilter=20, sample_rate=8000.0))
+    np.testing.assert_allclose(result, weights.astype(np.float64) @ x, rtol=1e-6)
     turned = ndd.batch([x.T.copy(), x[:, :1].T.copy(), x.T.copy()], layout="tf")
     for sample in ndd.mel_filter_bank(turned, nfilter=20, sample_rate=8000.0):
-        np.testing.assert_array_equal(np.asarray(sample), found[:, : sample.shape[0]].T)
+        np.testing.assert_array_equal(np.asarray(sample), result[:, : sample.shape[0]].T)
     alone = ndd.batch([x[:, [i]] for i in range(0, count, 7)])
     for i, sample in enumerate(ndd.mel_filter_bank(alone, nfilter=20, sample_rate=8000.0)):
-        np.testing.assert_array_equal(np.asarray(sample)[:, 0], found[:, 7 * i])
+        np.testing.assert_array_equal(np.asarray(sample)[:, 0], result[:, 7 * i])
 
 
 def test_mfcc_edges_and_errors(dali):
@@ -97,15 +97,15 @@ def test_decibels_of_odd_numbers(dali):
 
 def test_the_logarithm_is_exact_over_the_whole_range():
     x = np.exp2(np.random.default_rng(0).uniform(-126, 127, 100000)).astype(np.float32)
-    found = np.asarray(ndd.to_decibels(ndd.tensor(x), reference=1.0, cutoff_db=-400.0))
+    result = np.asarray(ndd.to_decibels(ndd.tensor(x), reference=1.0, cutoff_db=-400.0))
     exact = 10 * np.log10(x.astype(np.float64))
-    assert np.abs(found - exact).max() < 4e-5  # a unit in the last place of 300 is 3e-5
+    assert np.abs(result - exact).max() < 4e-5  # a unit in the last place of 300 is 3e-5
 
 
 def test_scalars_and_several_layouts_on_a_gpu(emulated_gpu):
     rng = np.random.default_rng(0)
-    one = ndd.batch([np.float32(3), np.float32(-1)])
-    assert_same_values(arrays_of(ndd.to_decibels(one.gpu())), arrays_of(ndd.to_decibels(one)))
+    item = ndd.batch([np.float32(3), np.float32(-1)])
+    assert_same_values(arrays_of(ndd.to_decibels(item.gpu())), arrays_of(ndd.to_decibels(item)))
     b = ndd.batch([rng.random((4, n, 5), np.float32) for n in (33, 17)], layout="xft")  # other frequencies in each
     for call in (lambda x: ndd.mel_filter_bank(x, nfilter=4), lambda x: ndd.mfcc(x, axis=1, n_mfcc=19)):
         assert_same_values(arrays_of(call(b.gpu())), arrays_of(call(b)))

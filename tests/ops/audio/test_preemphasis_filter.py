@@ -147,5 +147,5 @@ def test_regions_on_a_gpu(emulated_gpu):
             for reference in (None, 100.0):
                 there = ndd.nonsilent_region(b.gpu(), reference_power=reference, **arguments)
                 here = ndd.nonsilent_region(b, reference_power=reference, **arguments)
-                for found, expected in zip(there, here, strict=True):
-                    assert found.torch().tolist() == expected.torch().tolist()
+                for result, expected in zip(there, here, strict=True):
+                    assert result.torch().tolist() == expected.torch().tolist()

@@ -68,13 +68,13 @@ def test_windows_of_a_batch_have_the_bits_of_a_signal_alone(layout):
     mixed = ndd.batch([*arrays[:20], unaligned, *arrays[21:]])
     for threads in (1, 2):
         with ndd.EvalContext(num_threads=threads):
-            found = [ndd.spectrogram(x, **arguments).evaluate() for x in (apart, behind, mixed)]
+            result = [ndd.spectrogram(x, **arguments).evaluate() for x in (apart, behind, mixed)]
         for i in (0, 19, 20, 21, 22):
             alone = np.asarray(ndd.spectrogram(ndd.tensor(arrays[i]), **arguments))
             assert alone.shape == (
                 (136, len(arrays[i]) // 100 + 1) if layout == "ft" else (len(arrays[i]) // 100 + 1, 136)
             )
-            for batch in found:
+            for batch in result:
                 np.testing.assert_array_equal(np.asarray(batch.select(i)), alone)
 
 
@@ -117,15 +117,15 @@ def test_transforms_of_any_length(nfft):
     rows = np.random.default_rng(nfft).standard_normal((37, nfft)).astype(np.float32)
     exact = np.abs(np.fft.rfft(rows.astype(np.float64)))
     for power in (1, 2):
-        found = np.asarray(ndd.power_spectrum(ndd.tensor(rows), power=power))
-        assert_same_values([found], [(exact**power).astype(np.float32)], 1e-6)
+        result = np.asarray(ndd.power_spectrum(ndd.tensor(rows), power=power))
+        assert_same_values([result], [(exact**power).astype(np.float32)], 1e-6)
         wide = np.asarray(
             ndd.spectrogram(
                 ndd.tensor(rows.reshape(-1)), nfft=nfft, window_length=nfft, window_step=nfft, window_fn=[1.0] * nfft,
                 center_windows=False, power=power,
             )
         )  # fmt: skip
-        np.testing.assert_array_equal(wide.T, found)
+        np.testing.assert_array_equal(wide.T, result)
 
 
 def test_signals_of_different_lengths_on_a_gpu(emulated_gpu):
@@ -166,9 +166,9 @@ def test_ragged_batches_of_the_same_shapes_differ_in_their_values_only(emulated_
     for loudness in (1.0, 100.0, 0.01):
         signals = ndd.batch([(loudness * rng.standard_normal(n)).astype(np.float32) for n in (300, 90, 211)])
         before = len(emulated_gpu.launches)
-        found = [[np.asarray(sample.cpu()) for sample in value] for value in features(signals.gpu())]
+        result = [[np.asarray(sample.cpu()) for sample in value] for value in features(signals.gpu())]
         counts.append(len(emulated_gpu.launches) - before)
-        for here, there in zip(features(signals), found, strict=True):
+        for here, there in zip(features(signals), result, strict=True):
             for a, b in zip(here, there, strict=True):
                 np.testing.assert_allclose(b, np.asarray(a), rtol=2e-4, atol=1e-4 * max(1, loudness**2))
     assert counts == counts[:1] * 3

@@ -75,7 +75,7 @@ def test_boxes_that_are_none_and_boxes_outside_as_dali(dali):
 
 def test_misuse():
     boxes, labels = np.zeros((2, 4), np.float32), np.zeros(2, np.int32)
-    for given, arguments, said in (
+    for options, arguments, said in (
         ((boxes[0],), {}, "boxes"),
         ((boxes[:, :3],), {}, r"\(2, 3\)"),
         ((boxes, labels[:1]), {}, "labels: expected 2"),
@@ -89,14 +89,14 @@ def test_misuse():
         ((boxes,), {"angle": float("nan")}, "`angle`"),
     ):
         with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match=f"bbox_rotate: .*{said}"):
-            ndd.bbox_rotate(*given, **{"angle": 1.0, "input_shape": [9, 9], **arguments})
+            ndd.bbox_rotate(*options, **{"angle": 1.0, "input_shape": [9, 9], **arguments})
 
 
 @pytest.mark.parametrize("angle", [90, 180, -90])
 @pytest.mark.parametrize("mode", ["expand", "halfway", "fixed"])
 def test_nothing_is_left_of_a_box_without_width_after_a_right_angle(angle, mode):
     boxes = ndd.tensor([[0.3, 0.2, 0.3, 0.7], [0.1, 0.2, 0.3, 0.7], [0.1, 0.4, 0.6, 0.4]])
-    given = {"angle": angle, "input_shape": [145, 66], "mode": mode, "remove_threshold": 0.0}
-    found, labels = ndd.bbox_rotate(boxes, ndd.tensor([1, 2, 3]), **given)
+    options = {"angle": angle, "input_shape": [145, 66], "mode": mode, "remove_threshold": 0.0}
+    result, labels = ndd.bbox_rotate(boxes, ndd.tensor([1, 2, 3]), **options)
     assert labels.torch().tolist() == [2]
-    assert found.shape == (1, 4)
+    assert result.shape == (1, 4)

@@ -22,15 +22,15 @@ REGISTRY_CASES = {
 
 def test_a_mirror_is_bb_flip():
     boxes = np.sort(np.random.default_rng(1).random((9, 2, 2)), axis=1).reshape(-1, 4).astype(np.float32)
-    found = ndd.bbox_transform(boxes, MT=[-1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
-    np.testing.assert_allclose(np.asarray(found), np.asarray(ndd.bb_flip(boxes, ltrb=True)), atol=1e-6)
+    result = ndd.bbox_transform(boxes, MT=[-1.0, 0.0, 1.0, 0.0, 1.0, 0.0])
+    np.testing.assert_allclose(np.asarray(result), np.asarray(ndd.bb_flip(boxes, ltrb=True)), atol=1e-6)
 
 
 def test_what_leaves_the_image_is_dropped_with_its_label():
     boxes = np.float32([[0.0, 0.0, 0.5, 0.5], [0.4, 0.4, 0.6, 0.6], [0.7, 0.7, 0.9, 0.9]])
     labels, to_the_right = np.int32([1, 2, 3]), [1.0, 0.0, 0.5, 0.0, 1.0, 0.0]
-    found, kept = ndd.bbox_transform(boxes, labels, MT=to_the_right)
-    np.testing.assert_allclose(np.asarray(found), [[0.5, 0.0, 1.0, 0.5], [0.9, 0.4, 1.0, 0.6]], atol=1e-6)
+    result, kept = ndd.bbox_transform(boxes, labels, MT=to_the_right)
+    np.testing.assert_allclose(np.asarray(result), [[0.5, 0.0, 1.0, 0.5], [0.9, 0.4, 1.0, 0.6]], atol=1e-6)
     assert np.asarray(kept).tolist() == [1, 2]
     _, kept = ndd.bbox_transform(boxes, labels, MT=to_the_right, remove_threshold=0.6)
     assert np.asarray(kept).tolist() == [1]
@@ -38,11 +38,11 @@ def test_what_leaves_the_image_is_dropped_with_its_label():
 
 def test_misuse():
     boxes, labels = np.zeros((2, 4), np.float32), np.zeros(2, np.int32)
-    for given, arguments, said in (
+    for options, arguments, said in (
         ((boxes[:, :3],), {}, r"\(2, 3\)"),
         ((boxes, labels[:1]), {}, "labels: expected 2"),
         ((boxes,), {"MT": [1.0, 2.0]}, "'MT'"),
         ((boxes,), {"remove_threshold": 1.0}, "`remove_threshold`"),
     ):
         with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match=f"bbox_transform: .*{said}"):
-            ndd.bbox_transform(*given, **{"MT": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0], **arguments})
+            ndd.bbox_transform(*options, **{"MT": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0], **arguments})

@@ -71,7 +71,7 @@ def test_an_array_of_anchors_is_as_good_as_a_list():
 
 def test_misuse():
     boxes, labels, anchors = np.zeros((2, 4), np.float32), np.zeros(2, np.int32), np.zeros(8, np.float32)
-    for given, arguments, said in (
+    for options, arguments, said in (
         ((boxes[0], labels), {}, "boxes"),
         ((boxes[:, :3], labels), {}, r"\(2, 3\)"),
         ((boxes, labels[:1]), {}, "labels: expected 2"),
@@ -83,4 +83,4 @@ def test_misuse():
         ((boxes, labels), {"means": [1, 0, 1]}, "`means`"),
     ):
         with pytest.raises(RuntimeError, match=f"box_encoder: .*{said}"):
-            ndd.box_encoder(*given, **{"anchors": anchors, **arguments})[0].evaluate()
+            ndd.box_encoder(*options, **{"anchors": anchors, **arguments})[0].evaluate()

@@ -30,14 +30,14 @@ REGISTRY_CASES = {
 
 def in_layout(corners, layout, axes):
     """Boxes given as starts and ends, with their columns as `layout` says."""
-    found = np.empty_like(corners)
+    result = np.empty_like(corners)
     for column, letter in enumerate(layout):
         if letter in "WHD":
             k = "WHD".index(letter)
-            found[:, column] = (corners[:, axes + k] - corners[:, k]) * np.float32(0.999)  # the end stays below 1
+            result[:, column] = (corners[:, axes + k] - corners[:, k]) * np.float32(0.999)  # the end stays below 1
         else:
-            found[:, column] = corners[:, "xyzXYZ".index(letter) - (3 - axes) * letter.isupper()]
-    return found
+            result[:, column] = corners[:, "xyzXYZ".index(letter) - (3 - axes) * letter.isupper()]
+    return result
 
 
 def drawn(rng, i):
@@ -112,9 +112,9 @@ def test_the_fallback_of_the_compiled_judgement():
     for corners in ([good, flat, good], [good, good, flat], [flat, point, good], [point, flat, point]):
         for least in (True, False):
             for iou in (True, False):
-                given = np.float32(corners), 0, 3, window, least, iou, np.float32(-1)
-                found = [f(*given, kept) for f, kept in zip((_judged, _judged._fallback), inside, strict=True)]
-                np.testing.assert_allclose(*found, rtol=1e-6)
+                passed = np.float32(corners), 0, 3, window, least, iou, np.float32(-1)
+                result = [f(*passed, kept) for f, kept in zip((_judged, _judged._fallback), inside, strict=True)]
+                np.testing.assert_allclose(*result, rtol=1e-6)
                 np.testing.assert_array_equal(*inside)
 
 
@@ -137,7 +137,7 @@ def test_a_search_without_end_ends(monkeypatch):
 def test_misuse():
     boxes, labels = np.float32([[0.1, 0.1, 0.9, 0.9]] * 2), np.zeros(2, np.int32)
     shapes = {"crop_shape": [5, 5], "input_shape": [9, 9]}
-    for given, arguments, said in (
+    for passed, arguments, said in (
         ((boxes[0],), {}, "boxes"),
         ((boxes[:, :3],), {}, r"\(2, 3\)"),
         ((boxes + 0.2,), {}, "sample 0: boxes: expected fractions"),
@@ -159,4 +159,4 @@ def test_misuse():
         ((boxes,), {**shapes, "crop_shape": [5]}, "crop_shape"),
     ):
         with pytest.raises(RuntimeError, match=f"random_bbox_crop: .*{said}"):
-            ndd.random_bbox_crop(*given, **arguments)[0].evaluate()
+            ndd.random_bbox_crop(*passed, **arguments)[0].evaluate()

@@ -40,17 +40,17 @@ CALLS = [
 
 def images(channels, seed=0):
     rng = np.random.default_rng(seed)
-    found = [rng.integers(0, 256, (*s, channels)).astype(np.uint8) for s in SIZES]
+    result = [rng.integers(0, 256, (*s, channels)).astype(np.uint8) for s in SIZES]
     smooth = np.mgrid[0:60, 0:45].sum(0)[..., None] + 5 * np.arange(channels)
-    return [*found, smooth.astype(np.uint8), np.full((12, 12, channels), 77, np.uint8)]
+    return [*result, smooth.astype(np.uint8), np.full((12, 12, channels), 77, np.uint8)]
 
 
 @pytest.mark.parametrize("arguments", CALLS, ids=str)
 @pytest.mark.parametrize(("channels", "luma"), [(1, True), (1, False), (3, True), (3, False)])
 def test_as_dali(dali, arguments, channels, luma):
-    given = {**arguments, "luma_only": luma}
+    options = {**arguments, "luma_only": luma}
     for batched in (True, False):
-        assert check_same(dali, lambda m, b=batched: m.clahe(value(m, images(channels), "HWC", b), **given))
+        assert check_same(dali, lambda m, b=batched: m.clahe(value(m, images(channels), "HWC", b), **options))
 
 
 def test_channels_may_differ_between_samples(dali):
@@ -66,8 +66,8 @@ def test_photograph_as_opencv(dali):
     reference = cv2.createCLAHE(2.0, (8, 8))
     lab = cv2.cvtColor(image, cv2.COLOR_RGB2Lab)
     lab[..., 0] = reference.apply(np.ascontiguousarray(lab[..., 0]))
-    found = np.asarray(ndd.clahe(ndd.tensor(image, layout="HWC"), **CALLS[0]))
-    np.testing.assert_array_equal(found, cv2.cvtColor(lab, cv2.COLOR_Lab2RGB))
+    result = np.asarray(ndd.clahe(ndd.tensor(image, layout="HWC"), **CALLS[0]))
+    np.testing.assert_array_equal(result, cv2.cvtColor(lab, cv2.COLOR_Lab2RGB))
 
 
 @pytest.mark.parametrize("background_too", [True, False])
@@ -84,11 +84,11 @@ def test_threads_take_samples_in_turn(luma, background_too, monkeypatch):
     whole = ndd.batch([samples[1]] * 5, layout="HWC")
     reference = cv2.createCLAHE(2.0, (8, 8))
     with ndd.EvalContext(num_threads=3):
-        found = [
+        result = [
             *ndd.clahe(apart, luma_only=luma, **CALLS[0]).tensors,
             *ndd.clahe(whole, luma_only=luma, **CALLS[0]).tensors,
         ]
-    for sample, one in zip([*samples, *[samples[1]] * 5], found, strict=True):
+    for sample, item in zip([*samples, *[samples[1]] * 5], result, strict=True):
         if sample.size:
             expected = np.ascontiguousarray(sample)
             if luma and sample.shape[2] == 3:
@@ -98,7 +98,7 @@ def test_threads_take_samples_in_turn(luma, background_too, monkeypatch):
             else:
                 planes = [reference.apply(np.ascontiguousarray(plane)) for plane in expected.transpose(2, 0, 1)]
                 expected = np.stack(planes, axis=-1)
-            np.testing.assert_array_equal(np.asarray(one), expected, str(sample.shape))
+            np.testing.assert_array_equal(np.asarray(item), expected, str(sample.shape))
     background.finish()
 
 
@@ -107,10 +107,10 @@ def test_what_stands_in_is_the_same_to_the_bit(luma):
     for sample in (*images(3), *images(1)):
         for tiles in ([8, 8, 3, 4, 2], [1, 1, 64, 64, 0], [5, 3, 13, 21, 7]):
             tiles[2:4] = -(-sample.shape[0] // tiles[0]), -(-sample.shape[1] // tiles[1])
-            found = [np.zeros_like(sample) for _ in range(2)]
-            for out, by in zip(found, (_equalize.compiled(), _equalize.run_fallback), strict=True):
+            result = [np.zeros_like(sample) for _ in range(2)]
+            for out, by in zip(result, (_equalize.compiled(), _equalize.run_fallback), strict=True):
                 by(sample, out, np.array(tiles, np.int32), luma, lab_tables())
-            np.testing.assert_array_equal(*found)
+            np.testing.assert_array_equal(*result)
 
 
 def test_lab_is_that_of_opencv():
@@ -167,8 +167,8 @@ def test_what_dali_refuses_or_wraps():
     image = images(1)[1]
     unlimited = ndd.clahe(ndd.tensor(image, layout="HWC"), tiles_x=2, tiles_y=2, clip_limit=0)
     for limit in (1e30, float("inf")):
-        found = ndd.clahe(ndd.tensor(image, layout="HWC"), tiles_x=2, tiles_y=2, clip_limit=limit)
-        np.testing.assert_array_equal(np.asarray(found), np.asarray(unlimited))
+        result = ndd.clahe(ndd.tensor(image, layout="HWC"), tiles_x=2, tiles_y=2, clip_limit=limit)
+        np.testing.assert_array_equal(np.asarray(result), np.asarray(unlimited))
 
 
 @pytest.mark.parametrize(("number", "luma"), [(1, True), (1, False), (2, True), (5, False)])
@@ -176,9 +176,9 @@ def test_gpu_as_cpu(emulated_gpu, number, luma):
     arguments = CALLS[number]
     samples = [*images(3)[:3], *images(1)[:3], np.ones((0, 4, 3), np.uint8), images(3)[-1]]
     batch = ndd.batch(samples, layout="HWC")
-    given = {**arguments, "luma_only": luma}
+    options = {**arguments, "luma_only": luma}
     emulated_gpu.launches.clear()
-    found = arrays_of(ndd.clahe(batch.gpu(), **given))
+    result = arrays_of(ndd.clahe(batch.gpu(), **options))
     assert emulated_gpu.launches == ["tables", "clahe"]
-    for a, b in zip(found, arrays_of(ndd.clahe(batch, **given)), strict=True):
+    for a, b in zip(result, arrays_of(ndd.clahe(batch, **options)), strict=True):
         np.testing.assert_array_equal(a, b)

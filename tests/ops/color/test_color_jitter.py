@@ -56,15 +56,15 @@ def test_equal_to_torchvision(kind, channels, layout):
     for _ in range(15):
         image = pixels(rng, channels, kind)
         factors, order = random_factors(rng)
-        given = np.ascontiguousarray(image if layout == "CHW" else image.transpose(1, 2, 0))
-        made = ndd.color_jitter(ndd.tensor(given, layout=layout), **fixed(factors, order)).numpy()
-        made = made if layout == "CHW" else made.transpose(2, 0, 1)
+        arguments = np.ascontiguousarray(image if layout == "CHW" else image.transpose(1, 2, 0))
+        result = ndd.color_jitter(ndd.tensor(arguments, layout=layout), **fixed(factors, order)).numpy()
+        result = result if layout == "CHW" else result.transpose(2, 0, 1)
         expected = by_torchvision(image, factors, order)
         if kind == "uint8":  # a float32 that another order of sums rounds otherwise may cross a whole number
-            assert np.abs(made.astype(int) - expected).max() <= 1
-            assert (made != expected).mean() < 0.002
+            assert np.abs(result.astype(int) - expected).max() <= 1
+            assert (result != expected).mean() < 0.002
         else:
-            assert np.abs(made - expected).max() < 1e-5
+            assert np.abs(result - expected).max() < 1e-5
 
 
 def test_frames_share_factors_and_have_means_of_their_own():
@@ -72,12 +72,12 @@ def test_frames_share_factors_and_have_means_of_their_own():
     video = rng.integers(0, 256, (3, 20, 30, 3), np.uint8) // np.array([1, 2, 5], np.uint8)[:, None, None, None]
     factors, order = random_factors(rng)
     for layout, axes in (("FHWC", (0, 1, 2, 3)), ("FCHW", (0, 3, 1, 2))):
-        given = ndd.tensor(np.ascontiguousarray(video.transpose(axes)), layout=layout)
-        made = ndd.color_jitter(given, **fixed(factors, order)).numpy().transpose(np.argsort(axes))
-        drawn = ndd.color_jitter(given, brightness=0.5, hue=0.2, rng=ndd.random.RNG(3)).numpy()
+        arguments = ndd.tensor(np.ascontiguousarray(video.transpose(axes)), layout=layout)
+        result = ndd.color_jitter(arguments, **fixed(factors, order)).numpy().transpose(np.argsort(axes))
+        drawn = ndd.color_jitter(arguments, brightness=0.5, hue=0.2, rng=ndd.random.RNG(3)).numpy()
         for k in range(3):
             frame = ndd.tensor(video[k], layout="HWC")
-            np.testing.assert_array_equal(made[k], ndd.color_jitter(frame, **fixed(factors, order)).numpy())
+            np.testing.assert_array_equal(result[k], ndd.color_jitter(frame, **fixed(factors, order)).numpy())
             alone = ndd.color_jitter(frame, brightness=0.5, hue=0.2, rng=ndd.random.RNG(3)).numpy()
             np.testing.assert_array_equal(drawn.transpose(np.argsort(axes))[k], alone)
 
@@ -90,8 +90,8 @@ def test_cpu_and_gpu_agree(kind, emulated_gpu):
     ]
     for layout, axes in (("HWC", (0, 1, 2)), ("CHW", (2, 0, 1))):
         batch = ndd.batch([np.ascontiguousarray(v.transpose(axes)) for v in images], layout=layout)
-        for given in (_RANGES, {"contrast": 0.9}, {"hue": 0.5, "saturation": [0, 2]}):
-            on_cpu, on_gpu = (ndd.color_jitter(b, **given, rng=ndd.random.RNG(7)) for b in (batch, batch.gpu()))
+        for arguments in (_RANGES, {"contrast": 0.9}, {"hue": 0.5, "saturation": [0, 2]}):
+            on_cpu, on_gpu = (ndd.color_jitter(b, **arguments, rng=ndd.random.RNG(7)) for b in (batch, batch.gpu()))
             for a, b in zip(on_cpu.tensors, on_gpu.tensors, strict=True):
                 assert np.abs(np.asarray(a, np.float64) - np.asarray(b.cpu(), np.float64)).max(initial=0) <= (
                     1 if kind == "uint8" else 2e-3 if kind == "float16" else 1e-6
@@ -112,10 +112,10 @@ def test_orders_are_equally_likely():
     """Brightness to nothing before contrast gives 0; after it, the half of grey first, nothing either: tell by both."""
     image = np.zeros((6000, 1, 2, 3), np.float32)
     image[:, 0, 1] = 0.8
-    made = ndd.color_jitter(
+    result = ndd.color_jitter(
         ndd.batch(image, layout="HWC"), brightness=[2, 2], contrast=[0.5, 0.5], rng=ndd.random.RNG(2)
     )
-    dark = made.numpy()[:, 0, 0, 0]  # contrast first: 0.4 * 0.5 * 2 = 0.4; brightness first: 1 cut, 0.5 * 0.5 = 0.25
+    dark = result.numpy()[:, 0, 0, 0]  # contrast first: 0.4 * 0.5 * 2 = 0.4; brightness first: 1 cut, 0.5 * 0.5 = 0.25
     first = np.isclose(dark, 0.4, atol=1e-3)
     assert (first | np.isclose(dark, 0.25, atol=1e-3)).all()
     assert abs(first.mean() - 0.5) < 0.03
@@ -123,10 +123,10 @@ def test_orders_are_equally_likely():
 
 def test_each_sample_has_numbers_of_its_own():
     image = np.full((2, 2, 3), 100, np.uint8)
-    made = ndd.color_jitter(
+    result = ndd.color_jitter(
         ndd.batch([image] * 3, layout="HWC"), brightness=ndd.batch([[0.5, 0.5], [1.0, 1.0], [2.0, 2.0]])
     )
-    assert [int(v.max()) for v in made.numpy()] == [50, 100, 200]
+    assert [int(v.max()) for v in result.numpy()] == [50, 100, 200]
     off = ndd.color_jitter(ndd.batch([image] * 3, layout="HWC"), brightness=ndd.batch([0.0, 0.9, 0.0]))
     assert [bool((v == 100).all()) for v in off.numpy()] == [True, False, True]
 

@@ -74,9 +74,9 @@ def all_colours(kind):
     return np.concatenate(pixels).astype(np.uint8)[None]
 
 
-def same_but_for_halves(found, expected):
+def same_but_for_halves(result, expected):
     """Where the true value is within rounding of a half it may be rounded either way: 1 in 10,000 elements."""
-    off = np.abs(found.astype(int) - expected)
+    off = np.abs(result.astype(int) - expected)
     assert off.max(initial=0) <= 1
     assert (off != 0).mean() <= 1e-4
 
@@ -84,9 +84,9 @@ def same_but_for_halves(found, expected):
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_all_colours_as_dali(dali, source, target):
     x = all_colours(source)
-    found, expected = (arrays_of(outcome(m, call([x], "HWC", source, target, False)))[0] for m in (ndd, dali))
-    assert found.shape == expected.shape == (*x.shape[:2], channels_of(target))
-    same_but_for_halves(found, expected)
+    result, expected = (arrays_of(outcome(m, call([x], "HWC", source, target, False)))[0] for m in (ndd, dali))
+    assert result.shape == expected.shape == (*x.shape[:2], channels_of(target))
+    same_but_for_halves(result, expected)
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
@@ -120,8 +120,8 @@ def test_images_without_pixels(dali, source, target):
     samples = [np.zeros((*s, channels_of(source)), np.uint8) for s in ((0, 4), (3, 0), (2, 2))]
     if "YCbCr" in (source, target):
         assert check_same(dali, call(samples, "HWC", source, target), 1e-6)
-    found = arrays_of(converted(ndd, ndd.batch(samples, layout="HWC"), source, target))
-    assert [a.shape for a in found] == [(*s.shape[:2], channels_of(target)) for s in samples]
+    result = arrays_of(converted(ndd, ndd.batch(samples, layout="HWC"), source, target))
+    assert [a.shape for a in result] == [(*s.shape[:2], channels_of(target)) for s in samples]
 
 
 def test_wrong_numbers_of_channels(dali):
@@ -151,28 +151,28 @@ def test_image_types_refused(dali):
         check_same(dali, call([x], "HWC", kind, kind, False), note=kind)
     for source, target in (("ANY_DATA", "RGB"), ("RGB", "ANY_DATA")):
         assert not check_same(dali, call([x], "HWC", source, target, False))
-    for given in ({"image_type": "RGB"}, {"output_type": "GRAY"}, {"image_type": None}, {"dtype": 1}):
+    for options in ({"image_type": "RGB"}, {"output_type": "GRAY"}, {"image_type": None}, {"dtype": 1}):
 
-        def run(module, given=given):
+        def run(module, options=options):
             types = ndd.types if module is ndd else dali_types
-            arguments = {"image_type": types.RGB, "output_type": types.GRAY} | given
+            arguments = {"image_type": types.RGB, "output_type": types.GRAY} | options
             return module.color_space_conversion(module.tensor(x, layout="HWC"), **arguments)
 
-        check_same(dali, run, note=given)
+        check_same(dali, run, note=options)
     check_same(dali, lambda m: m.color_space_conversion(m.tensor(x, layout="HWC")))
 
 
 def test_numbers_of_image_types_are_taken():
     x = ndd.tensor(photograph()[:3, :4], layout="HWC")
-    given = ndd.color_space_conversion(x, image_type=int(ndd.types.RGB), output_type=int(ndd.types.GRAY))
-    np.testing.assert_array_equal(np.asarray(given), np.asarray(converted(ndd, x, "RGB", "GRAY")))
+    options = ndd.color_space_conversion(x, image_type=int(ndd.types.RGB), output_type=int(ndd.types.GRAY))
+    np.testing.assert_array_equal(np.asarray(options), np.asarray(converted(ndd, x, "RGB", "GRAY")))
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_photograph_as_dali(dali, source, target):
     x = photograph() if source != "GRAY" else photograph()[..., 1:2].copy()
-    found, expected = (arrays_of(outcome(m, call([x], "HWC", source, target, False)))[0] for m in (ndd, dali))
-    same_but_for_halves(found, expected)
+    result, expected = (arrays_of(outcome(m, call([x], "HWC", source, target, False)))[0] for m in (ndd, dali))
+    same_but_for_halves(result, expected)
 
 
 def test_grey_and_turned_channels_as_opencv():
@@ -187,18 +187,18 @@ def test_grey_and_turned_channels_as_opencv():
 
 
 def test_grey_of_a_photograph_is_nearly_that_of_pillow():
-    found = np.asarray(converted(ndd, ndd.tensor(photograph(), layout="HWC"), "RGB", "GRAY"))[..., 0]
-    assert np.abs(found.astype(int) - np.asarray(Image.fromarray(photograph()).convert("L"))).max() <= 1
+    result = np.asarray(converted(ndd, ndd.tensor(photograph(), layout="HWC"), "RGB", "GRAY"))[..., 0]
+    assert np.abs(result.astype(int) - np.asarray(Image.fromarray(photograph()).convert("L"))).max() <= 1
 
 
 def test_ycbcr_is_pillow_s_in_studio_swing():
     """Pillow's YCbCr has the full swing: scaled, it is ours."""
     full = np.asarray(Image.fromarray(photograph()).convert("YCbCr")).astype(float)
     expected = full * np.array([219, 224, 224]) / 255 + np.array([16, 128 - 128 * 224 / 255, 128 - 128 * 224 / 255])
-    found = np.asarray(converted(ndd, ndd.tensor(photograph(), layout="HWC"), "RGB", "YCbCr"))
-    assert np.abs(found - expected).max() <= 1.5
-    assert found.min() >= 16
-    assert found[..., 0].max() <= 235
+    result = np.asarray(converted(ndd, ndd.tensor(photograph(), layout="HWC"), "RGB", "YCbCr"))
+    assert np.abs(result - expected).max() <= 1.5
+    assert result.min() >= 16
+    assert result[..., 0].max() <= 235
 
 
 def test_there_and_back():
@@ -215,9 +215,9 @@ def test_gpu_equals_cpu(emulated_gpu, source, target):
     samples = [rng.integers(0, 256, (*s, channels_of(source))).astype(np.uint8) for s in sizes]
     expected = arrays_of(converted(ndd, ndd.batch(samples, layout="HWC"), source, target))
     before = len(emulated_gpu.launches)
-    found = converted(ndd, ndd.batch(samples, layout="HWC").gpu(), source, target).evaluate()
+    result = converted(ndd, ndd.batch(samples, layout="HWC").gpu(), source, target).evaluate()
     assert len(emulated_gpu.launches) == before + 1
-    for a, b in zip(arrays_of(found), expected, strict=True):
+    for a, b in zip(arrays_of(result), expected, strict=True):
         assert a.shape == b.shape
         assert np.abs(a.astype(int) - b).max(initial=0) <= emulated_gpu.real
 
@@ -225,9 +225,9 @@ def test_gpu_equals_cpu(emulated_gpu, source, target):
 def test_gpu_video(emulated_gpu):
     for layout in ("FHWC", "FDHWC"):
         samples = images(layout, "RGB")
-        found = converted(ndd, ndd.batch(samples, layout=layout).gpu(), "RGB", "GRAY")
-        assert found.layout == layout
+        result = converted(ndd, ndd.batch(samples, layout=layout).gpu(), "RGB", "GRAY")
+        assert result.layout == layout
         for a, b in zip(
-            arrays_of(found), arrays_of(converted(ndd, ndd.batch(samples, layout=layout), "RGB", "GRAY")), strict=True
+            arrays_of(result), arrays_of(converted(ndd, ndd.batch(samples, layout=layout), "RGB", "GRAY")), strict=True
         ):
             np.testing.assert_array_equal(a, b)

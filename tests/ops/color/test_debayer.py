@@ -34,13 +34,13 @@ SIZES = ((2, 2), (2, 6), (6, 2), (4, 4), (6, 20), (8, 8), (10, 8), (16, 18), (40
 def mosaics(dtype="uint8"):
     rng = np.random.default_rng(2)
     high = np.iinfo(dtype).max
-    found = []
+    result = []
     for h, w in SIZES:
         y, x = np.mgrid[0:h, 0:w]
-        found.append(rng.integers(0, high, (h, w), endpoint=True).astype(dtype))
-        found.append((rng.integers(0, 2, (h, w)) * high).astype(dtype))
-        found.append(((0.5 + 0.4 * np.sin(x / 9) + 0.1 * np.cos(y / 7)) * high).astype(dtype))
-    return found
+        result.append(rng.integers(0, high, (h, w), endpoint=True).astype(dtype))
+        result.append((rng.integers(0, 2, (h, w)) * high).astype(dtype))
+        result.append(((0.5 + 0.4 * np.sin(x / 9) + 0.1 * np.cos(y / 7)) * high).astype(dtype))
+    return result
 
 
 def sensor(image, position):
@@ -75,12 +75,12 @@ def test_layouts(dali, layout):
         for make in ("tensor", "batch"):
 
             def call(module, make=make, algorithm=algorithm):
-                given = (
+                options = (
                     module.tensor(value, layout=layout)
                     if make == "tensor"
                     else module.batch([value] * 2, layout=layout)
                 )
-                return module.debayer(given, blue_position=[0, 1], algorithm=algorithm)
+                return module.debayer(options, blue_position=[0, 1], algorithm=algorithm)
 
             assert check_same(dali, call, note=(layout, make))
     video = np.stack([mosaic[..., None]] * 2)
@@ -100,8 +100,8 @@ def test_positions(dali):
     for value in ((0, 1), np.array([1, 0])):
         assert check_same(dali, lambda m, v=value: m.debayer(m.batch(samples), blue_position=v), note=value)
     for value in (1, [1]):  # DALI takes it or not, as earlier calls would have it
-        found = ndd.debayer(samples[0], blue_position=value)
-        np.testing.assert_array_equal(np.asarray(found), np.asarray(ndd.debayer(samples[0], blue_position=[1, 1])))
+        result = ndd.debayer(samples[0], blue_position=value)
+        np.testing.assert_array_equal(np.asarray(result), np.asarray(ndd.debayer(samples[0], blue_position=[1, 1])))
 
     def frames(module):
         clip = module.tensor(np.stack([samples[0]] * 3), layout="FHW")
@@ -117,8 +117,8 @@ def test_opencv_gives_the_same():
         for algorithm, suffix in (("bilinear_ocv", "2RGB"), ("edgeaware_ocv", "2RGB_EA"), ("gray_ocv", "2GRAY")):
             for mosaic in mosaics("uint16"):
                 expected = cv2.demosaicing(mosaic, getattr(cv2, f"COLOR_Bayer{name}{suffix}"))
-                found = np.asarray(ndd.debayer(mosaic, blue_position=POSITIONS[i], algorithm=algorithm))
-                np.testing.assert_array_equal(found.squeeze(), expected.squeeze())
+                result = np.asarray(ndd.debayer(mosaic, blue_position=POSITIONS[i], algorithm=algorithm))
+                np.testing.assert_array_equal(result.squeeze(), expected.squeeze())
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
@@ -130,8 +130,8 @@ def test_means_of_neighbours_are_rounded_once(dtype, monkeypatch):
     for width in (16, 18, 20, 32, 34, 36, 130):
         for chosen in ([0, 1, 2, 3], [0, high - 1, high]):
             mosaic = rng.choice(np.array(chosen, dtype), (66, width))
-            found = ndd.debayer(mosaic, blue_position=[0, 1])
-            np.testing.assert_array_equal(np.asarray(found), cv2.demosaicing(mosaic, cv2.COLOR_BayerGB2RGB))
+            result = ndd.debayer(mosaic, blue_position=[0, 1])
+            np.testing.assert_array_equal(np.asarray(result), cv2.demosaicing(mosaic, cv2.COLOR_BayerGB2RGB))
 
 
 @pytest.mark.parametrize("algorithm", ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv"])
@@ -141,9 +141,9 @@ def test_a_photograph_comes_back(algorithm):
     image = image[: image.shape[0] // 2 * 2, : image.shape[1] // 2 * 2]
     wanted = image if algorithm != "gray_ocv" else (image @ [0.299, 0.587, 0.114])[..., None]
     for position in POSITIONS:
-        found = np.asarray(ndd.debayer(sensor(image, position), blue_position=position, algorithm=algorithm))
-        assert found.shape == wanted.shape
-        assert np.abs(found - wanted.astype(float)).mean() < 4
+        result = np.asarray(ndd.debayer(sensor(image, position), blue_position=position, algorithm=algorithm))
+        assert result.shape == wanted.shape
+        assert np.abs(result - wanted.astype(float)).mean() < 4
 
 
 @pytest.mark.parametrize("position", POSITIONS)
@@ -152,9 +152,9 @@ def test_gpu_is_the_cpu(algorithm, position, emulated_gpu):
     for dtype in ("uint8",) if algorithm == "vng_ocv" else ("uint8", "uint16"):
         batch = ndd.batch(mosaics(dtype), layout="HW")
         expected = ndd.debayer(batch, blue_position=position, algorithm=algorithm)
-        found = ndd.debayer(batch.gpu(), blue_position=position, algorithm=algorithm)
-        assert found.device == ndd.Device("gpu:0")
-        for a, b in zip(found.cpu().tensors, expected.tensors, strict=True):
+        result = ndd.debayer(batch.gpu(), blue_position=position, algorithm=algorithm)
+        assert result.device == ndd.Device("gpu:0")
+        for a, b in zip(result.cpu().tensors, expected.tensors, strict=True):
             difference = np.abs(np.asarray(a).astype(int) - np.asarray(b))
             if algorithm == "vng_ocv":
                 assert difference.max() <= 1
@@ -167,8 +167,8 @@ def test_gpu_arguments_and_video(emulated_gpu):
     clip = ndd.tensor(np.stack(mosaics()[-3:]), layout="FHW")
     each = ndd.per_frame(ndd.tensor(POSITIONS[:3]))
     for algorithm in ("default", "default_npp"):
-        found = ndd.debayer(clip.gpu(), blue_position=each, algorithm=algorithm).cpu()
-        np.testing.assert_array_equal(np.asarray(found), np.asarray(ndd.debayer(clip, blue_position=each)))
+        result = ndd.debayer(clip.gpu(), blue_position=each, algorithm=algorithm).cpu()
+        np.testing.assert_array_equal(np.asarray(result), np.asarray(ndd.debayer(clip, blue_position=each)))
 
 
 def test_no_pixels():
@@ -181,8 +181,8 @@ def test_misuse(dali):
     mosaic = mosaics()[-1]
 
     def refused(value=mosaic, layout=None, **arguments):
-        given = {"blue_position": [0, 0], **arguments}
-        return not check_same(dali, lambda m: m.debayer(m.tensor(value, layout=layout), **given), note=arguments)
+        options = {"blue_position": [0, 0], **arguments}
+        return not check_same(dali, lambda m: m.debayer(m.tensor(value, layout=layout), **options), note=arguments)
 
     for algorithm in ("", "nearest", "default_npp", "bilinear_npp"):
         assert refused(algorithm=algorithm)
@@ -213,16 +213,16 @@ def test_threads_take_samples_in_turn(dtype, background_too, monkeypatch):
     """Ragged, empty and strided ones, against OpenCV."""
     cv2 = pytest.importorskip("cv2")
     monkeypatch.setattr(background, "allowed", background_too)
-    given = [m for m in mosaics(dtype) if min(m.shape) > 2]
-    given = [*given, given[-1].repeat(2, 1)[:, ::2], np.zeros((0, 4), dtype), given[3]]
-    apart = ndd.as_batch([ndd.as_tensor(m, layout="HW") for m in given])
+    options = [m for m in mosaics(dtype) if min(m.shape) > 2]
+    options = [*options, options[-1].repeat(2, 1)[:, ::2], np.zeros((0, 4), dtype), options[3]]
+    apart = ndd.as_batch([ndd.as_tensor(m, layout="HW") for m in options])
     codes = [cv2.COLOR_BayerBG2RGB, cv2.COLOR_BayerGB2RGB, cv2.COLOR_BayerGR2RGB, cv2.COLOR_BayerRG2RGB]
-    numbers = [k % 4 for k in range(len(given))]
+    numbers = [k % 4 for k in range(len(options))]
     with ndd.EvalContext(num_threads=3):
-        found = ndd.debayer(apart, blue_position=ndd.batch([POSITIONS[k] for k in numbers]))
-        for mosaic, k, one in zip(given, numbers, found.tensors, strict=True):
-            assert one.shape == (*mosaic.shape, 3)
+        result = ndd.debayer(apart, blue_position=ndd.batch([POSITIONS[k] for k in numbers]))
+        for mosaic, k, item in zip(options, numbers, result.tensors, strict=True):
+            assert item.shape == (*mosaic.shape, 3)
             if mosaic.size:
                 expected = cv2.demosaicing(np.ascontiguousarray(mosaic), codes[k])
-                np.testing.assert_array_equal(np.asarray(one), expected, f"{k} {mosaic.shape}")
+                np.testing.assert_array_equal(np.asarray(item), expected, f"{k} {mosaic.shape}")
     background.finish()

@@ -75,18 +75,18 @@ def test_what_dali_refuses():
     for shape in ((0, 5, 3), (4, 0, 3), (4, 5, 0)):
         assert ndd.equalize(ndd.tensor(np.ones(shape, np.uint8), layout="HWC")).shape == shape
     x = np.random.default_rng(1).integers(0, 256, (4, 5, 150)).astype(np.uint8)
-    found = np.asarray(ndd.equalize(ndd.tensor(x, layout="HWC")))
+    result = np.asarray(ndd.equalize(ndd.tensor(x, layout="HWC")))
     alone = np.asarray(ndd.equalize(ndd.tensor(np.ascontiguousarray(x[..., 140]), layout="HW")))
-    np.testing.assert_array_equal(found[..., 140], alone)
+    np.testing.assert_array_equal(result[..., 140], alone)
 
 
 def test_photograph_as_opencv(dali):
     cv2 = pytest.importorskip("cv2")
     image = photograph()
     assert check_same(dali, lambda m: m.equalize(m.tensor(image, layout="HWC")))
-    found = np.asarray(ndd.equalize(ndd.tensor(image, layout="HWC")))
+    result = np.asarray(ndd.equalize(ndd.tensor(image, layout="HWC")))
     for c in range(3):
-        np.testing.assert_array_equal(found[..., c], cv2.equalizeHist(np.ascontiguousarray(image[..., c])))
+        np.testing.assert_array_equal(result[..., c], cv2.equalizeHist(np.ascontiguousarray(image[..., c])))
 
 
 def test_a_half_rounds_to_even(dali):
@@ -109,9 +109,9 @@ def test_gpu_of_more_pixels_than_threads(emulated_gpu):
     big = np.random.default_rng(3).normal(128, 30, (150, 170, 3)).clip(0, 255).astype(np.uint8)
     batch = ndd.batch([big, big[:5, :6]], layout="HWC")
     emulated_gpu.launches.clear()
-    found = arrays_of(ndd.equalize(batch.gpu()))
+    result = arrays_of(ndd.equalize(batch.gpu()))
     assert emulated_gpu.launches == ["count", "equalize"]
-    for a, b in zip(found, arrays_of(ndd.equalize(batch)), strict=True):
+    for a, b in zip(result, arrays_of(ndd.equalize(batch)), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -119,13 +119,13 @@ def test_gpu_of_more_pixels_than_threads(emulated_gpu):
 def test_samples_that_lie_apart_or_are_strided(waits, monkeypatch):
     monkeypatch.setattr(background, "allowed", False)
     if not waits:
-        monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
+        monkeypatch.setattr(partition, "loop_over_samples", lambda item: functools.partial(_by_fallback, item))
     rng = np.random.default_rng(8)
     arrays = [rng.integers(k, 200, (300, 90 + 7 * k, 3), np.uint8) for k in range(6)]
     arrays += [np.zeros((0, 5, 3), np.uint8), arrays[0][:, ::-2], arrays[1].transpose(1, 0, 2)]
     with ndd.EvalContext(num_threads=3):
-        found = ndd.equalize(ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in arrays]))
-        for one, array in zip(found.tensors, arrays, strict=True):
+        result = ndd.equalize(ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in arrays]))
+        for item, array in zip(result.tensors, arrays, strict=True):
             for c in range(3):
                 alone = ndd.equalize(ndd.tensor(array[..., c], layout="HW"))
-                np.testing.assert_array_equal(np.asarray(one)[..., c], np.asarray(alone))
+                np.testing.assert_array_equal(np.asarray(item)[..., c], np.asarray(alone))

@@ -42,14 +42,14 @@ SIZES = (
 def pictures():
     """Smooth, noisy, black and white at the highest frequencies."""
     rng = np.random.default_rng(1)
-    found = []
+    result = []
     for h, w in SIZES:
         y, x = np.mgrid[0:h, 0:w]
         smooth = np.stack([128 + 100 * np.sin(x / 9), 128 + 100 * np.cos(y / 7), (x + y) * 2 % 256], axis=2)
-        found.append((smooth + rng.normal(0, 10, smooth.shape)).clip(0, 255).astype(np.uint8))
-        found.append(rng.integers(0, 256, (h, w, 3)).astype(np.uint8))
-        found.append((rng.integers(0, 2, (h, w, 3)) * 255).astype(np.uint8))
-    return found
+        result.append((smooth + rng.normal(0, 10, smooth.shape)).clip(0, 255).astype(np.uint8))
+        result.append(rng.integers(0, 256, (h, w, 3)).astype(np.uint8))
+        result.append((rng.integers(0, 2, (h, w, 3)) * 255).astype(np.uint8))
+    return result
 
 
 def by_pillow(image, quality):
@@ -99,25 +99,25 @@ def test_a_quality_for_each_frame():
     """DALI takes one for a video only."""
     frames = pictures()[-3:]
     clip = ndd.tensor(np.stack(frames), layout="FHWC")
-    found = ndd.jpeg_compression_distortion(clip, quality=ndd.per_frame(ndd.tensor([1, 50, 100])))
-    for frame, image, quality in zip(np.asarray(found), frames, (1, 50, 100), strict=True):
+    result = ndd.jpeg_compression_distortion(clip, quality=ndd.per_frame(ndd.tensor([1, 50, 100])))
+    for frame, image, quality in zip(np.asarray(result), frames, (1, 50, 100), strict=True):
         np.testing.assert_array_equal(frame, np.asarray(ndd.jpeg_compression_distortion(image, quality=quality)))
 
 
 @pytest.mark.parametrize("quality", [1, 30, 50, 80, 100])
 def test_pillow_writes_and_reads_the_same(quality):
     for image in (photograph(), *pictures()):
-        found = np.asarray(ndd.jpeg_compression_distortion(image, quality=quality))
-        np.testing.assert_array_equal(found, by_pillow(image, quality))
+        result = np.asarray(ndd.jpeg_compression_distortion(image, quality=quality))
+        np.testing.assert_array_equal(result, by_pillow(image, quality))
 
 
 @pytest.mark.parametrize("quality", [1, 10, 49, 50, 77, 100])
 def test_gpu_is_the_cpu_bit_for_bit(quality, emulated_gpu):
     images = ndd.batch(pictures(), layout="HWC")
     expected = ndd.jpeg_compression_distortion(images, quality=quality)
-    found = ndd.jpeg_compression_distortion(images.gpu(), quality=quality)
-    assert found.device == ndd.Device("gpu:0")
-    for a, b in zip(found.cpu().tensors, expected.tensors, strict=True):
+    result = ndd.jpeg_compression_distortion(images.gpu(), quality=quality)
+    assert result.device == ndd.Device("gpu:0")
+    for a, b in zip(result.cpu().tensors, expected.tensors, strict=True):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
@@ -128,9 +128,9 @@ def test_gpu_photograph_video_and_arguments(emulated_gpu):
     clip = ndd.tensor(np.stack(pictures()[-3:]), layout="FHWC")
     for value, quality in ((pair, each), (clip, ndd.per_frame(ndd.tensor([1, 50, 100])))):
         expected = ndd.jpeg_compression_distortion(value, quality=quality)
-        found = ndd.jpeg_compression_distortion(value.gpu(), quality=quality).cpu()
-        expected, found = ([v] if isinstance(v, ndd.Tensor) else v.tensors for v in (expected, found))
-        for a, b in zip(found, expected, strict=True):
+        result = ndd.jpeg_compression_distortion(value.gpu(), quality=quality).cpu()
+        expected, result = ([v] if isinstance(v, ndd.Tensor) else v.tensors for v in (expected, result))
+        for a, b in zip(result, expected, strict=True):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
@@ -138,16 +138,16 @@ def test_gpu_photograph_video_and_arguments(emulated_gpu):
 def test_threads_take_samples_in_turn(background_too, monkeypatch):
     """Ragged, empty, narrow, strided and read-only ones, with a quality each, against Pillow: compiled or stood in for."""
     monkeypatch.setattr(background, "allowed", background_too)
-    given = [*pictures(), np.zeros((0, 9, 3), np.uint8), np.zeros((9, 0, 3), np.uint8), photograph()]
-    given[4] = given[4].repeat(2, 1)[:, ::2]
-    given[5].flags.writeable = False
-    numbers = [1 + 7 * k % 100 for k in range(len(given))]
-    apart = ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in given])
+    arguments = [*pictures(), np.zeros((0, 9, 3), np.uint8), np.zeros((9, 0, 3), np.uint8), photograph()]
+    arguments[4] = arguments[4].repeat(2, 1)[:, ::2]
+    arguments[5].flags.writeable = False
+    numbers = [1 + 7 * k % 100 for k in range(len(arguments))]
+    apart = ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in arguments])
     with ndd.EvalContext(num_threads=3):
-        found = ndd.jpeg_compression_distortion(apart, quality=ndd.batch(numbers))
-        for image, quality, one in zip(given, numbers, found.tensors, strict=True):
+        result = ndd.jpeg_compression_distortion(apart, quality=ndd.batch(numbers))
+        for image, quality, item in zip(arguments, numbers, result.tensors, strict=True):
             expected = by_pillow(image, quality) if image.size else image
-            np.testing.assert_array_equal(np.asarray(one), expected, f"{quality} {image.shape}")
+            np.testing.assert_array_equal(np.asarray(item), expected, f"{quality} {image.shape}")
     background.finish()
 
 
@@ -161,9 +161,9 @@ def test_every_quality(monkeypatch):
     blocks = np.where(np.stack(waves) >= 0, 255, 0).reshape(8, 8, 8, 8).transpose(0, 2, 1, 3).reshape(64, 64)
     image = np.stack([blocks, 255 - blocks, blocks[::-1]], axis=2).astype(np.uint8)
     images = [image[:, : 5 + quality % 60] for quality in range(1, 101)]
-    found = ndd.jpeg_compression_distortion(ndd.batch(images, layout="HWC"), quality=ndd.batch(list(range(1, 101))))
-    for k, one in enumerate(found.tensors):
-        np.testing.assert_array_equal(np.asarray(one), by_pillow(images[k], k + 1), str(k + 1))
+    result = ndd.jpeg_compression_distortion(ndd.batch(images, layout="HWC"), quality=ndd.batch(list(range(1, 101))))
+    for k, item in enumerate(result.tensors):
+        np.testing.assert_array_equal(np.asarray(item), by_pillow(images[k], k + 1), str(k + 1))
 
 
 def test_one_compiled_call_for_each_thread(monkeypatch):
@@ -175,9 +175,9 @@ def test_one_compiled_call_for_each_thread(monkeypatch):
 
     monkeypatch.setattr(jpeg_losses, "single_threaded", missing)
     images = ndd.batch([photograph()[: 40 + k] for k in range(4)], layout="HWC")
-    found = ndd.jpeg_compression_distortion(images, quality=30)
-    for image, one in zip(images.tensors, found.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(one), by_pillow(np.asarray(image), 30))
+    result = ndd.jpeg_compression_distortion(images, quality=30)
+    for image, item in zip(images.tensors, result.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(item), by_pillow(np.asarray(image), 30))
 
 
 def test_no_pixels():
@@ -211,9 +211,9 @@ def test_errors_name_the_sample():
 def test_too_long_a_sample_is_named():
     """The others are as they should be."""
     images = [photograph()[:20, :30], np.zeros((65501, 8, 3), np.uint8)]
-    found = ndd.jpeg_compression_distortion(ndd.batch(images, layout="HWC"), quality=30)
+    result = ndd.jpeg_compression_distortion(ndd.batch(images, layout="HWC"), quality=30)
     with pytest.raises(RuntimeError, match=r"sample 1: a JPEG image has at most 65500.*\(65501, 8, 3\)"):
-        found.evaluate()
+        result.evaluate()
     short = np.zeros((65500, 8, 3), np.uint8)
     assert ndd.jpeg_compression_distortion(short).shape == short.shape
 

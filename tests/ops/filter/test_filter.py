@@ -10,6 +10,7 @@ import pytest
 from cases import each_of
 from compare import arrays_of, check_same, outcome
 from number_samples import random_array
+from selection import drawn_types
 
 import ndd
 from ndd._compiled.background import background
@@ -42,12 +43,12 @@ def weights(rng, *shape):
     return rng.standard_normal(shape).astype(np.float32)
 
 
-def run(given, kernel, fill=None, layout=None, **args):
+def run(arguments, kernel, fill=None, layout=None, **args):
     """A call for `check_same`: NumPy arrays become handles of the module."""
-    many = isinstance(given, list)
+    many = isinstance(arguments, list)
 
     def call(module):
-        data = module.batch(given, layout=layout) if many else module.tensor(given, layout=layout)
+        data = module.batch(arguments, layout=layout) if many else module.tensor(arguments, layout=layout)
         named = {k: v(module) if callable(v) else v for k, v in args.items()}
         if "dtype" in named:
             named["dtype"] = getattr(module, named["dtype"])
@@ -160,9 +161,9 @@ def test_video(dali):
     ):
         assert check_same(dali, call, 1e-5)
     same = [clips[0], clips[0][::-1].copy()]
-    found = ndd.filter(ndd.batch(same, layout="FHWC"), ndd.tensor(frames[0], layout="FHW"))
+    result = ndd.filter(ndd.batch(same, layout="FHWC"), ndd.tensor(frames[0], layout="FHW"))
     alone = ndd.filter(ndd.tensor(same[1], layout="FHWC"), ndd.tensor(frames[0], layout="FHW"))
-    np.testing.assert_array_equal(arrays_of(found)[1], arrays_of(alone)[0])
+    np.testing.assert_array_equal(arrays_of(result)[1], arrays_of(alone)[0])
 
 
 @pytest.mark.oracle
@@ -183,7 +184,7 @@ def test_a_wrong_number_of_frames(dali):
 def test_misuse(dali):
     rng = np.random.default_rng(9)
     x, kernel = numbers(rng, (4, 5), "uint8"), weights(rng, 2, 3)
-    one = np.array([1], np.uint8)
+    item = np.array([1], np.uint8)
     for call in (
         run(x, kernel, layout="HW", border="replicate"),
         run(x, kernel, layout="HW", border=""),
@@ -197,7 +198,7 @@ def test_misuse(dali):
         run(x, np.ones((0, 3), np.float32), layout="HW"),
         run(x, kernel, np.float32(1), "HW", border="constant"),
         run(x, kernel, np.float32(1), "HW"),
-        run(x, kernel, one, "HW"),
+        run(x, kernel, item, "HW"),
         run(x, weights(rng, 5, 3), layout="HW", mode="valid"),
         run([x, x[:3].copy()], weights(rng, 4, 3), layout="HW", mode="valid"),
         run([x, x], batch([kernel] * 3), layout="HW"),
@@ -244,10 +245,10 @@ def test_types_that_dali_has_on_the_gpu(dtype):
     x = random_array(np.random.default_rng(10), (9, 8, 3), "int8").astype(dtype)
     kernel = weights(np.random.default_rng(11), 3, 3)
     exact = arrays_of(ndd.filter(ndd.tensor(x.astype(np.float32), layout="HWC"), kernel))[0]
-    found = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), kernel))[0]
-    assert found.dtype == dtype
+    result = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), kernel))[0]
+    assert result.dtype == dtype
     expected = np.clip(np.rint(exact), -128, 127) if dtype == "int8" else exact
-    np.testing.assert_allclose(found.astype(np.float32), expected, rtol=1e-3, atol=0.1 if dtype == "float16" else 0)
+    np.testing.assert_allclose(result.astype(np.float32), expected, rtol=1e-3, atol=0.1 if dtype == "float16" else 0)
     wide = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), kernel, dtype=ndd.float32))[0]
     np.testing.assert_array_equal(wide, exact)
 
@@ -264,13 +265,13 @@ def test_volumes(border):
         kernel, fill = weights(rng, *size), np.float32(3)
         expected = ndimage.correlate(x, kernel, mode=SCIPY[border], cval=3.0)
         tolerance = 1e-5 * np.abs(expected).max()
-        found = arrays_of(ndd.filter(ndd.tensor(x, layout="DHW"), kernel, fill, border=border))[0]
-        np.testing.assert_allclose(found, expected, atol=tolerance)
+        result = arrays_of(ndd.filter(ndd.tensor(x, layout="DHW"), kernel, fill, border=border))[0]
+        np.testing.assert_allclose(result, expected, atol=tolerance)
         pixels = np.stack([x, x * 2], axis=-1)
-        found = arrays_of(ndd.filter(ndd.tensor(pixels, layout="DHWC"), kernel, fill, border=border))[0]
-        np.testing.assert_allclose(found[..., 0], expected, atol=tolerance)
+        result = arrays_of(ndd.filter(ndd.tensor(pixels, layout="DHWC"), kernel, fill, border=border))[0]
+        np.testing.assert_allclose(result[..., 0], expected, atol=tolerance)
         planes = arrays_of(ndd.filter(ndd.tensor(np.stack([x, x]), layout="CDHW"), kernel, fill, border=border))[0]
-        np.testing.assert_array_equal(planes[1], found[..., 0])
+        np.testing.assert_array_equal(planes[1], result[..., 0])
 
 
 def test_valid_volumes_and_anchors():
@@ -295,12 +296,12 @@ def test_large_filters(dtype, dali, monkeypatch):
         lines = np.outer(*(rng.random(s).astype(np.float32) for s in size)).astype(np.float32)
         kernel = weights(rng, *size) / 100
         for args in ({}, {"border": "wrap"}, {"border": "constant"}, {"anchor": [0, 3]}, {"lines": True}):
-            given = lines / lines.sum() if args.pop("lines", False) else kernel
-            assert check_same(dali, run(x, given, layout="HWC", **args), 2e-5, (size, args))
-            with_opencv = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), given, **args))[0]
+            arguments = lines / lines.sum() if args.pop("lines", False) else kernel
+            assert check_same(dali, run(x, arguments, layout="HWC", **args), 2e-5, (size, args))
+            with_opencv = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), arguments, **args))[0]
             with monkeypatch.context() as patch:
                 patch.setattr(own, "filter_planes", lambda *_: False)
-                alone = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), given, **args))[0]
+                alone = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), arguments, **args))[0]
             allowed = 2e-5 * np.abs(alone.astype(float)).max() if dtype == "float32" else 1
             np.testing.assert_allclose(with_opencv.astype(float), alone, atol=allowed)
             assert (with_opencv != alone).mean() < 0.01 or dtype == "float32"
@@ -308,8 +309,8 @@ def test_large_filters(dtype, dali, monkeypatch):
         assert check_same(dali, run(x, flat, layout="HWC"), 2e-5, size)
     x = x.astype(np.float32)
     x[3, 4] = np.inf  # stays where it is
-    found = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), np.abs(kernel), border="constant"))[0]
-    assert np.isfinite(found[-10:, -10:]).all()
+    result = arrays_of(ndd.filter(ndd.tensor(x, layout="HWC"), np.abs(kernel), border="constant"))[0]
+    assert np.isfinite(result[-10:, -10:]).all()
 
 
 @pytest.mark.oracle
@@ -323,13 +324,13 @@ def test_borders_wider_than_the_image_and_many_channels(dtype, dali):
             for border in ("reflect_101", "reflect", "clamp", "constant", "wrap"):
                 call = run(x, kernel, layout="HWC", border=border)
                 if shape[2] > 4:  # as channels one by one
-                    found = arrays_of(call(ndd))[0]
+                    result = arrays_of(call(ndd))[0]
                     for c in (0, shape[2] - 1):
                         alone = arrays_of(
                             run(np.ascontiguousarray(x[..., c]), kernel, layout="HW", border=border)(ndd)
                         )[0]
                         np.testing.assert_allclose(
-                            found[..., c].astype(float), alone, atol=1 if dtype == "uint8" else 0.01
+                            result[..., c].astype(float), alone, atol=1 if dtype == "uint8" else 0.01
                         )
                 else:
                     assert check_same(dali, call, 2e-5, (shape, size, border))
@@ -352,9 +353,9 @@ def test_threads_take_samples_in_turn(kinds, background_too, monkeypatch):
     """Ragged, empty, strided and read-only ones, with small filters or such that are a column and a row: OpenCV is not asked."""
     cv2 = pytest.importorskip("cv2")
     monkeypatch.setattr(background, "allowed", background_too)
-    rng, (given, wanted) = np.random.default_rng(19), kinds.split()
+    rng, (arguments, wanted) = np.random.default_rng(19), kinds.split()
     sizes = [(30, 70, 3), (0, 5, 3), (1, 1, 3), (2, 90, 3), (60, 3, 3), (20, 90, 3)]
-    images = [numbers(rng, s, given) for s in sizes]
+    images = [numbers(rng, s, arguments) for s in sizes]
     images[4] = images[4].repeat(2, 1)[:, ::2]
     images[0].flags.writeable = False
     apart = ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in images])
@@ -365,10 +366,10 @@ def test_threads_take_samples_in_turn(kinds, background_too, monkeypatch):
         for name in ("filter_planes", "correlate"):
             patch.setattr(own, name, None)
         for kernels in (small, lines, [np.float32([[0.5, 0, 1]])] * 6):
-            fill = ndd.batch([np.array(i, given) for i in range(6)])
+            fill = ndd.batch([np.array(i, arguments) for i in range(6)])
             dtype = getattr(ndd, wanted)
-            found = ndd.filter(apart, ndd.batch(kernels), fill, dtype=dtype, border="constant").tensors
-            for i, (image, kernel, one) in enumerate(zip(images, kernels, found, strict=True)):
+            result = ndd.filter(apart, ndd.batch(kernels), fill, dtype=dtype, border="constant").tensors
+            for i, (image, kernel, item) in enumerate(zip(images, kernels, result, strict=True)):
                 if image.size:
                     top, left = kernel.shape[0] // 2, kernel.shape[1] // 2
                     edges = ((top, kernel.shape[0] - 1 - top), (left, kernel.shape[1] - 1 - left), (0, 0))
@@ -378,19 +379,21 @@ def test_threads_take_samples_in_turn(kinds, background_too, monkeypatch):
                     allowed = 1e-5 * np.abs(expected).max()
                     if wanted == "uint8":
                         expected, allowed = np.clip(np.rint(expected), 0, 255), 1
-                    np.testing.assert_allclose(np.asarray(one).astype(float), expected, rtol=0, atol=allowed)
+                    np.testing.assert_allclose(np.asarray(item).astype(float), expected, rtol=0, atol=allowed)
     background.finish()
 
 
-@pytest.mark.parametrize("kinds", ["uint8 uint8", "uint8 float32", "float32 float32"])
+@pytest.mark.parametrize(
+    "kinds", ["uint8 uint8", pytest.param("uint8 float32", marks=pytest.mark.long), "float32 float32"]
+)
 def test_what_stands_in_is_the_same_to_the_bit(kinds):
-    rng, (given, wanted) = np.random.default_rng(20), kinds.split()
+    rng, (arguments, wanted) = np.random.default_rng(20), kinds.split()
     store = (np.float32(0), np.float32(255), True) if wanted == "uint8" else None
     small = [weights(rng, *s) for s in ((3, 3), (2, 5), (11, 11))]
     holes = np.float32([[0, 2, 0], [0, 0, 1]])
     lines = [weights(rng, s, 1) * weights(rng, 1, t) for s, t in ((4, 4), (13, 13), (8, 7), (41, 41))]
     for shape in ((2, 20, 30, 3), (1, 5, 7, 1), (1, 1, 1, 130)):
-        image = numbers(rng, shape, given)
+        image = numbers(rng, shape, arguments)
         for kernel in (*small, *lines, holes, np.zeros((2, 2), np.float32), weights(rng, 12, 12)):
             for border in KINDS.values():
                 for by in ("same", "valid"):
@@ -399,12 +402,12 @@ def test_what_stands_in_is_the_same_to_the_bit(kinds):
                     results = shape[1] - taken[0], shape[2] - taken[1]
                     if min(results) < 1:
                         continue
-                    found = []
+                    result = []
                     for run_by in (filter_image.compiled(), filter_image.run_fallback):
                         out = np.zeros((shape[0], *results, shape[3]), wanted)
                         run_by(image, kernel, np.full(1, 7, np.float32), out, origin, border, store)
-                        found.append(out)
-                    np.testing.assert_array_equal(*found)
+                        result.append(out)
+                    np.testing.assert_array_equal(*result)
 
 
 def test_opencv_agrees():
@@ -415,6 +418,7 @@ def test_opencv_agrees():
     assert (ours != cv2.filter2D(x, -1, kernel)).mean() < 1e-3
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("layout", "shape", "size", "args"),
     [
@@ -432,7 +436,7 @@ def test_opencv_agrees():
 def test_gpu(layout, shape, size, args, emulated_gpu):
     rng = np.random.default_rng(17)
     kernel = weights(rng, *size)
-    for dtype in ("uint8", "int8", "float32"):
+    for dtype in drawn_types(("uint8", "int8", "float32"), 2, "filter"):
         smaller = tuple(e if c in "CF" else max(1, e - 1) for c, e in zip(layout, shape, strict=True))
         samples = [numbers(rng, s, dtype) for s in (shape, smaller)]
         fill = ndd.batch([np.array(v, dtype) for v in (3, 7)])
@@ -441,9 +445,9 @@ def test_gpu(layout, shape, size, args, emulated_gpu):
             before = len(emulated_gpu.launches)
             gpu_kernels = kernels.gpu() if isinstance(kernels, ndd.Batch) else kernels
             data = ndd.batch(samples, layout=layout).gpu()
-            found = ndd.filter(data, gpu_kernels, fill.gpu(), **args).evaluate()
+            result = ndd.filter(data, gpu_kernels, fill.gpu(), **args).evaluate()
             assert len(emulated_gpu.launches) == before + 1
-            for a, b in zip(arrays_of(found), expected, strict=True):
+            for a, b in zip(arrays_of(result), expected, strict=True):
                 allowed = 1 if dtype != "float32" else 1e-5 * np.abs(b).max()
                 np.testing.assert_allclose(a.astype(float), b, atol=allowed)
 
@@ -455,8 +459,8 @@ def test_gpu_without_a_fill_value_and_with_one_for_each_frame(emulated_gpu):
     fills = ndd.batch([np.array([1, 2, 3], np.float32), np.array([4, 5], np.float32)], layout="F")
     for extra in ((), (fills,)):
         expected = ndd.filter(ndd.batch(clips, layout="FHWC"), kernels, *extra, border="constant")
-        found = ndd.filter(
+        result = ndd.filter(
             ndd.batch(clips, layout="FHWC").gpu(), kernels.gpu(), *[e.gpu() for e in extra], border="constant"
         )
-        for a, b in zip(arrays_of(found), arrays_of(expected), strict=True):
+        for a, b in zip(arrays_of(result), arrays_of(expected), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-5 * np.abs(b).max())

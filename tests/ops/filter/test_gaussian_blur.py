@@ -38,12 +38,12 @@ def numbers(rng, shape, dtype):
     return random_array(rng, shape, dtype)
 
 
-def blur(given, layout=None, **args):
+def blur(arguments, layout=None, **args):
     """A call for `check_same`: NumPy arrays become handles of the module."""
-    many = isinstance(given, list)
+    many = isinstance(arguments, list)
 
     def call(module):
-        data = module.batch(given, layout=layout) if many else module.tensor(given, layout=layout)
+        data = module.batch(arguments, layout=layout) if many else module.tensor(arguments, layout=layout)
         named = {k: v(module) if callable(v) else v for k, v in args.items()}
         if named.get("dtype") == "float32":
             named["dtype"] = module.float32
@@ -56,6 +56,7 @@ def batch(values, layout=None):
     return lambda module: module.batch([np.asarray(v) for v in values], layout=layout)
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", SHAPES)
 def test_layouts(layout, dali):
@@ -119,7 +120,7 @@ def test_windows_and_sigmas(dali):
 def test_arguments_of_samples(dali):
     rng = np.random.default_rng(6)
     images = [numbers(rng, (h, w, 3), "uint8") for h, w in ((10, 11), (5, 11), (10, 4))]
-    given = [
+    arguments = [
         {"sigma": batch([1.0, 2.0, 3.0])},
         {"sigma": batch([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0]])},
         {"sigma": batch([np.float32([1]), np.float32([2, 1]), np.float32([1, 1])])},
@@ -130,7 +131,7 @@ def test_arguments_of_samples(dali):
         {"sigma": batch([1.0, 2.0, 3.0]), "dtype": "float32"},
         {"sigma": batch([1.0, 2.0, 3.0]), "window_size": 5},
     ]
-    for args in given:
+    for args in arguments:
         assert check_same(dali, blur(images, "HWC", **args), 1e-5, list(args))
 
 
@@ -234,7 +235,7 @@ def test_opencv_and_scipy_agree():
 def test_a_point_spreads_over_its_window():
     x = np.zeros((9, 9, 2), np.float32)
     x[4, 4, 1] = 1
-    found = arrays_of(ndd.gaussian_blur(ndd.tensor(x, layout="HWC"), window_size=[3, 5]))[0]
-    assert found[..., 0].max() == 0
-    assert np.count_nonzero(found[..., 1]) == 15
-    assert found.sum() == pytest.approx(1)
+    result = arrays_of(ndd.gaussian_blur(ndd.tensor(x, layout="HWC"), window_size=[3, 5]))[0]
+    assert result[..., 0].max() == 0
+    assert np.count_nonzero(result[..., 1]) == 15
+    assert result.sum() == pytest.approx(1)

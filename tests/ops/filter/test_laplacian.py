@@ -38,12 +38,12 @@ def whole_floats(rng, shape):
     return numbers(rng, shape, "uint8").astype(np.float32)
 
 
-def sharpen(given, layout=None, **args):
+def sharpen(arguments, layout=None, **args):
     """A call for `check_same`: NumPy arrays become handles of the module."""
-    many = isinstance(given, list)
+    many = isinstance(arguments, list)
 
     def call(module):
-        data = module.batch(given, layout=layout) if many else module.tensor(given, layout=layout)
+        data = module.batch(arguments, layout=layout) if many else module.tensor(arguments, layout=layout)
         named = {k: v(module) if callable(v) else v for k, v in args.items()}
         if named.get("dtype") == "float32":
             named["dtype"] = module.float32
@@ -56,6 +56,7 @@ def batch(values, layout=None):
     return lambda module: module.batch([np.asarray(v) for v in values], layout=layout)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", SHAPES)
 def test_layouts(layout, dali):
@@ -84,9 +85,9 @@ def test_half_floats_are_summed_as_floats(dali):
     exact = arrays_of(ndd.laplacian(ndd.tensor(x.astype(np.float32), layout="HWC")))[0]
     np.testing.assert_array_equal(arrays_of(ndd.laplacian(ndd.tensor(x, layout="HWC"), dtype=ndd.float32))[0], exact)
     theirs = arrays_of(outcome(dali, sharpen(x, "HWC")))[0].astype(np.float32)
-    found = arrays_of(ndd.laplacian(ndd.tensor(x, layout="HWC")))[0]
-    assert found.dtype == np.float16
-    np.testing.assert_allclose(found, theirs, atol=3e-3 * np.abs(exact).max())
+    result = arrays_of(ndd.laplacian(ndd.tensor(x, layout="HWC")))[0]
+    assert result.dtype == np.float16
+    np.testing.assert_allclose(result, theirs, atol=3e-3 * np.abs(exact).max())
 
 
 @pytest.mark.oracle

@@ -52,7 +52,7 @@ def laid_out(form, kind, channels):
     return arrays
 
 
-@pytest.mark.parametrize("fallback", [False, True], ids=["compiled", "meanwhile"])
+@pytest.mark.parametrize("fallback", [False, True], ids=["compiled", "fallback"])
 @pytest.mark.parametrize(("kind", "channels"), [(np.uint8, 3), (np.float32, 1)])
 @pytest.mark.parametrize("name", CALLS)
 def test_a_batch_gives_what_its_samples_do(name, kind, channels, fallback, monkeypatch):
@@ -63,9 +63,9 @@ def test_a_batch_gives_what_its_samples_do(name, kind, channels, fallback, monke
         with monkeypatch.context() as patch, ndd.EvalContext(num_threads=3):
             if fallback:
                 patch.setattr(partition, "loop_over_samples", lambda kernel: functools.partial(_by_fallback, kernel))
-            found = call(ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in arrays])).evaluate()
-        for k, one in enumerate(found.tensors):
-            np.testing.assert_array_equal(np.asarray(one), alone[k], err_msg=f"{form}, sample {k}")
+            result = call(ndd.as_batch([ndd.as_tensor(a, layout="HWC") for a in arrays])).evaluate()
+        for k, item in enumerate(result.tensors):
+            np.testing.assert_array_equal(np.asarray(item), alone[k], err_msg=f"{form}, sample {k}")
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -18,14 +18,14 @@ def test_as_numpy_pads(emulated_gpu, device, layout, shape, policy):
     starts = [[-3, -2], [-1, 2]]
     ends = [[2, 9], [6, 4]]
     sizes = [[i.shape[layout.index(c)] for c in "HW"] for i in images]
-    made = ndd.slice(
+    output = ndd.slice(
         batch,
         start=ndd.batch(starts),
         end=ndd.batch([[h + e[0], w + e[1]] for (h, w), e in zip(sizes, ends, strict=True)]),
         axis_names="HW",
         out_of_bounds_policy=policy,
     )
-    for image, result, start, end in zip(images, made.cpu(), starts, ends, strict=True):
+    for image, result, start, end in zip(images, output.cpu(), starts, ends, strict=True):
         around = [(0, 0)] * image.ndim
         for c, s, e in zip("HW", start, end, strict=True):
             around[layout.index(c)] = (max(-s, 0), e)
@@ -48,6 +48,6 @@ def test_an_empty_image_has_no_border():
 ])  # fmt: skip
 def test_centres_are_rounded_to_even(extent, window, start):
     image = np.arange(1, extent + 1, dtype=np.uint8)[None, :, None]
-    made = ndd.crop(image, crop_h=1, crop_w=window, rounding="even", out_of_bounds_policy="pad").numpy()[0, :, 0]
+    output = ndd.crop(image, crop_h=1, crop_w=window, rounding="even", out_of_bounds_policy="pad").numpy()[0, :, 0]
     wanted = [i + 1 if 0 <= i < extent else 0 for i in range(start, start + window)]
-    assert made.tolist() == wanted
+    assert output.tolist() == wanted

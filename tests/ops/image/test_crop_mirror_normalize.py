@@ -30,7 +30,7 @@ def random_call(pick, rng):
     """(call, note): random arguments, as a function of the module."""
     layout = pick.choice(LAYOUTS)
     letters = layout or pick.choice(["HWC", "DHWC"])
-    n, kind = pick.choice([None, 1, 2, 3]), pick.choice([*drawn_types(TYPES, 3, "crop_mirror_normalize"), "uint8"])
+    n, kind = pick.choice([None, 1, 2, 3]), pick.choice([*drawn_types(TYPES, 2, "crop_mirror_normalize"), "uint8"])
     channels = pick.choice([1, 2, 3, 3, 3, 4, 5])
     base = {"F": pick.randint(1, 3), "D": pick.randint(1, 3), "H": pick.randint(1, 9), "W": pick.randint(1, 20)}
     base["C"] = channels
@@ -66,17 +66,17 @@ def random_call(pick, rng):
             kind_of = np.int32 if name == "mirror" else np.float32
             per_sample[name] = np.array([pick.choice([first, np.asarray(first) + 1]) for _ in range(n)], kind_of)
     dtype = (
-        pick.choice(drawn_types(["uint8", "float16", "float32", "int8", "int32"], 3, "crop_mirror_normalize"))
+        pick.choice(drawn_types(["uint8", "float16", "float32", "int8", "int32"], 2, "crop_mirror_normalize"))
         if pick.random() < 0.5
         else None
     )
 
     def call(module):
-        given = dict(arguments)
-        given |= {name: module.batch(list(v)) for name, v in per_sample.items()}
+        options = dict(arguments)
+        options |= {name: module.batch(list(v)) for name, v in per_sample.items()}
         if dtype:
-            given["dtype"] = getattr(module, dtype)
-        return module.crop_mirror_normalize(value(module, samples, layout, n is not None), **given)
+            options["dtype"] = getattr(module, dtype)
+        return module.crop_mirror_normalize(value(module, samples, layout, n is not None), **options)
 
     return call, (layout, [s.shape for s in samples], kind, arguments, per_sample, dtype)
 
@@ -123,10 +123,10 @@ MISUSES = {
 @pytest.mark.parametrize("name", MISUSES)
 def test_cases_as_dali(dali, name):
     def call(module):
-        given = dict(MISUSES[name])
-        if "dtype" in given:
-            given["dtype"] = getattr(module, given["dtype"])
-        return module.crop_mirror_normalize(module.tensor(IMAGE, layout="HWC"), **given)
+        options = dict(MISUSES[name])
+        if "dtype" in options:
+            options["dtype"] = getattr(module, options["dtype"])
+        return module.crop_mirror_normalize(module.tensor(IMAGE, layout="HWC"), **options)
 
     check_same(dali, call, note=name)
 
@@ -159,7 +159,7 @@ def test_the_error_names_a_layout_that_fits():
 def test_gpu_as_cpu(emulated_gpu, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
     good = 0
-    while good < 8:
+    while good < 5:
         call, note = random_call(pick, rng)
 
         def on_gpu(module, call=call):
@@ -180,9 +180,9 @@ def test_gpu_as_cpu(emulated_gpu, seed):
                 expected = call(ndd)
             except RuntimeError:
                 continue
-            found = on_gpu(ndd).cpu()
+            result = on_gpu(ndd).cpu()
         good += 1
-        for a, b in zip(list(found), list(expected), strict=True):
+        for a, b in zip(list(result), list(expected), strict=True):
             a, b = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
             np.testing.assert_allclose(
                 a, b, rtol=1e-3 if "float16" in str(note) else 1e-6, atol=1e-3, err_msg=str(note)
@@ -206,18 +206,18 @@ def test_bfloat16_is_float32_rounded(emulated_gpu, kind, output_layout):
     }
     expected = ndd.crop_mirror_normalize(images, **more).torch().to(torch.bfloat16)
     for source in (images, images.gpu()):
-        made = ndd.crop_mirror_normalize(source, dtype=ndd.bfloat16, **more).cpu().torch()
-        assert made.dtype == torch.bfloat16
-        assert torch.equal(made, expected)
+        result = ndd.crop_mirror_normalize(source, dtype=ndd.bfloat16, **more).cpu().torch()
+        assert result.dtype == torch.bfloat16
+        assert torch.equal(result, expected)
         if kind == "float16":
             continue  # resize does not take it
         resized = ndd.crop_mirror_normalize(ndd.resize(source, size=[6, 6]), mean=7, std=3, dtype=ndd.bfloat16)
         whole = ndd.crop_mirror_normalize(ndd.resize(source, size=[6, 6]), mean=7, std=3).cpu().torch()
         assert torch.equal(resized.cpu().torch(), whole.to(torch.bfloat16))
     values = np.array([[[np.nan], [np.inf], [-np.inf], [3.4e38], [1e-40]]], np.float32)
-    made = ndd.crop_mirror_normalize(ndd.tensor(values, layout="HWC"), dtype=torch.bfloat16).torch().float().ravel()
-    assert made[0].isnan()
-    assert torch.equal(made[1:], torch.from_numpy(values).bfloat16().float().ravel()[1:])
+    result = ndd.crop_mirror_normalize(ndd.tensor(values, layout="HWC"), dtype=torch.bfloat16).torch().float().ravel()
+    assert result[0].isnan()
+    assert torch.equal(result[1:], torch.from_numpy(values).bfloat16().float().ravel()[1:])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8"])

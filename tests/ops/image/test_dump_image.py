@@ -23,13 +23,13 @@ def files(folder):
 
 def both(dali, monkeypatch, tmp_path, call):
     """The outcomes of a call with both libraries, and the files that each wrote."""
-    found = []
+    result = []
     for module in (ndd, dali):
         folder = tmp_path / module.__name__
         folder.mkdir(exist_ok=True)
         monkeypatch.chdir(folder)
-        found.append((outcome(module, call), files(folder)))
-    return found
+        result.append((outcome(module, call), files(folder)))
+    return result
 
 
 @pytest.mark.oracle

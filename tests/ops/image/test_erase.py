@@ -19,7 +19,7 @@ TYPES = ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64", "uint64
 
 def random_erase(pick, rng):
     layout = pick.choice(["HWC", "CHW", "FHWC", "HW", "DHWC"])
-    kind, n = pick.choice(drawn_types(TYPES, 3, "erase")), pick.choice([None, 1, 2, 3])
+    kind, n = pick.choice(drawn_types(TYPES, 2, "erase")), pick.choice([None, 1, 2, 3])
     base = [pick.randint(1, 8) for _ in layout]
     samples = [rng.integers(1, 100, [b + pick.randint(0, 2) * (c in "HW") for b, c in zip(base, layout, strict=True)])
                .astype(kind) for _ in range(n or 1)]  # fmt: skip
@@ -51,9 +51,9 @@ def random_erase(pick, rng):
         arguments["fill_value"] = pick.choice([7, 300, -1, 1.5])
 
     def call(module):
-        given = dict(arguments)
-        given |= {name: module.batch(list(v)) for name, v in per_sample.items()}
-        return module.erase(value(module, samples, layout, n is not None), **given)
+        options = dict(arguments)
+        options |= {name: module.batch(list(v)) for name, v in per_sample.items()}
+        return module.erase(value(module, samples, layout, n is not None), **options)
 
     return call, (layout, [s.shape for s in samples], kind, arguments, per_sample)
 
@@ -107,12 +107,12 @@ def test_erase_in_batches_of_one_shape(dali, each):
 
 def test_erase_regions_may_differ_in_number():
     batch = ndd.batch([np.ones((2, 2, 1), np.uint8), np.ones((1, 3, 1), np.uint8)], layout="HWC")
-    found = ndd.erase(
+    result = ndd.erase(
         batch,
         anchor=ndd.batch([np.array([0.0, 0]), np.array([0.0, 1, 0, 2])]),
         shape=ndd.batch([np.array([1.0, 1]), np.array([1.0, 1, 1, 1])]),
     )
-    assert [np.asarray(t)[..., 0].tolist() for t in found] == [[[0, 1], [1, 1]], [[1, 0, 0]]]
+    assert [np.asarray(t)[..., 0].tolist() for t in result] == [[[0, 1], [1, 1]], [[1, 0, 0]]]
 
 
 def test_erase_gpu_as_cpu(emulated_gpu):
@@ -128,10 +128,10 @@ def test_erase_gpu_as_cpu(emulated_gpu):
                 expected = call(ndd)
             except RuntimeError:
                 continue
-            found = call(gpu).cpu()
+            result = call(gpu).cpu()
         good += 1
-        batched = isinstance(found, ndd.Batch)
-        for a, b in zip(found if batched else [found], expected if batched else [expected], strict=True):
+        batched = isinstance(result, ndd.Batch)
+        for a, b in zip(result if batched else [result], expected if batched else [expected], strict=True):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b), err_msg=str(note))
     batch = ndd.batch([np.ones((2, 3, 3), np.float16)], layout="HWC")
     arguments = {"anchor": [0, 1], "shape": [1, 1], "fill_value": [1.5, 2, 3]}
@@ -182,5 +182,5 @@ def test_paste_refuses(dali, layout):
 def test_paste_gpu_as_cpu(emulated_gpu):
     for fill in (5, [1, 2, 3]):
         arguments = {"ratio": 2.2, "fill_value": fill, "paste_x": 0.2}
-        found = ndd.paste(image(ndd).gpu(), **arguments).cpu()
-        np.testing.assert_array_equal(np.asarray(found), np.asarray(ndd.paste(image(ndd), **arguments)))
+        result = ndd.paste(image(ndd).gpu(), **arguments).cpu()
+        np.testing.assert_array_equal(np.asarray(result), np.asarray(ndd.paste(image(ndd), **arguments)))

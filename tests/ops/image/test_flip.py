@@ -42,8 +42,8 @@ def test_types_as_dali(dali, kind):
 
 def test_per_sample_as_dali(dali):
     samples = [np.arange(h * 12, dtype=np.uint8).reshape(h, 4, 3) for h in (1, 2, 5)]
-    for given in ([1, 0, 1], [0.4, 0.6, 1.0], [True, False, True]):
-        call = lambda m, g=given: m.flip(m.batch(samples), horizontal=m.batch(g), vertical=m.batch([0, 1, 1]))  # noqa: E731
+    for arguments in ([1, 0, 1], [0.4, 0.6, 1.0], [True, False, True]):
+        call = lambda m, g=arguments: m.flip(m.batch(samples), horizontal=m.batch(g), vertical=m.batch([0, 1, 1]))  # noqa: E731
         check_same(dali, call)
 
 

@@ -44,12 +44,12 @@ def test_pixels_move_by_what_is_allowed(degree, stats):
 def test_cpu_and_gpu_agree(dtype, emulated_gpu):
     images = [np.random.default_rng(i).integers(0, 2, (9 + i, 14, 3)).astype(dtype) for i in range(3)]
     batch = ndd.batch(images, layout="HWC")
-    found = [
+    result = [
         ndd.jitter(b, mask=ndd.batch([1, 0, 1]), nDegree=5, fill_value=1.0, rng=RNG(2)) for b in (batch, batch.gpu())
     ]
-    for a, b in zip(*(f.tensors for f in found), strict=True):
+    for a, b in zip(*(f.tensors for f in result), strict=True):
         np.testing.assert_array_equal(np.array(a), np.array(b.cpu()))
-    np.testing.assert_array_equal(np.array(found[0].tensors[1]), images[1])
+    np.testing.assert_array_equal(np.array(result[0].tensors[1]), images[1])
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
@@ -59,13 +59,13 @@ def test_the_same_while_the_kernel_is_compiled(channels, monkeypatch):
 
     def call():
         jittered = ndd.jitter(ndd.batch(images, layout="HWC"), nDegree=5, fill_value=9, rng=RNG(3))
-        return [np.asarray(one) for one in jittered.evaluate()]
+        return [np.asarray(item) for item in jittered.evaluate()]
 
     monkeypatch.setattr(background, "allowed", False)
     compiled = call()
-    monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
-    for one, other in zip(compiled, call(), strict=True):
-        np.testing.assert_array_equal(one, other)
+    monkeypatch.setattr(partition, "loop_over_samples", lambda item: functools.partial(_by_fallback, item))
+    for item, other in zip(compiled, call(), strict=True):
+        np.testing.assert_array_equal(item, other)
 
 
 def test_videos_and_shapes():

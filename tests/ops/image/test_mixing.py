@@ -40,8 +40,8 @@ def test_mixup_is_that_of_the_paper(kind):
     wide = x.astype(np.float32)
     wanted = wide * lam + np.roll(wide, 1, axis=0) * (1 - lam)
     hot = one_hot(labels, 4)
-    for given, classes in ((ndd.batch(labels), 4), (ndd.batch(hot), None), (ndd.batch(labels[:, None]), 4)):
-        mixed, soft = ndd.mixup(ndd.batch(x, layout="HWC"), given, weight=0.3, num_classes=classes)
+    for arguments, classes in ((ndd.batch(labels), 4), (ndd.batch(hot), None), (ndd.batch(labels[:, None]), 4)):
+        mixed, soft = ndd.mixup(ndd.batch(x, layout="HWC"), arguments, weight=0.3, num_classes=classes)
         assert mixed.dtype == ndd.dtype(kind)
         assert mixed.layout == "HWC"
         tolerance = 0.501 if np.dtype(kind).kind in "iu" else 0.13 if kind is np.float16 else 1e-4
@@ -97,9 +97,9 @@ def test_numbers_are_drawn_for_each_sample_and_counted():
     masks = ndd.batch(np.stack([np.full((20, 30, 1), i % 251, np.uint16) for i in range(300)]), layout="HWC")
     numbers = ndd.batch(np.arange(300))
     rng = ndd.random.RNG(5)
-    _, one = ndd.cutmix(planes, numbers, num_classes=300, rng=rng.clone())
+    _, item = ndd.cutmix(planes, numbers, num_classes=300, rng=rng.clone())
     cut, other = ndd.cutmix(masks, numbers, num_classes=300, rng=rng.clone())
-    assert (one.numpy() == other.numpy()).all()  # images and masks get the same windows
+    assert (item.numpy() == other.numpy()).all()  # images and masks get the same windows
     kept = np.array([(np.asarray(c) == i % 251).mean() for i, c in enumerate(cut.tensors)])
     assert np.allclose(kept, other.numpy()[np.arange(300), np.arange(300)], atol=1e-6)
     assert 0.5 < kept.mean() < 0.8
@@ -134,10 +134,10 @@ def test_a_gpu_gives_the_same(emulated_gpu):
             for mix in (ndd.mixup, ndd.cutmix):
                 wanted = mix(images, labels, num_classes=3, rng=ndd.random.RNG(4))
                 before = len(emulated_gpu.launches)
-                found = mix(images.gpu(), labels, num_classes=3, rng=ndd.random.RNG(4))
-                found[0].evaluate()
+                result = mix(images.gpu(), labels, num_classes=3, rng=ndd.random.RNG(4))
+                result[0].evaluate()
                 assert len(emulated_gpu.launches) - before == 2
-                for a, b in zip(found, wanted, strict=True):
+                for a, b in zip(result, wanted, strict=True):
                     assert a.device.device_type == "gpu"
                     a, b = (v.cpu().numpy().astype(np.float32) for v in (a, b))
                     assert np.abs(a - b).max() <= (
@@ -151,7 +151,7 @@ def test_errors():
     for mix in (ndd.mixup, ndd.cutmix):
         with pytest.raises(ValueError, match="need `num_classes`"):
             mix(images, labels)
-        for given, sentence in (
+        for arguments, sentence in (
             ((images, labels, {"num_classes": 4, "weight": 0.5}), r"class number from 0 to 3, got 4"),
             ((images, labels, {"num_classes": 5, "weight": 2.0}), r"'weight': expected a share from 0 to 1, got 2"),
             ((images, labels, {"num_classes": 5, "alpha": 0.0}), r"'alpha': expected a positive"),
@@ -163,6 +163,6 @@ def test_errors():
             ),
         ):
             with pytest.raises(RuntimeError, match=sentence):
-                mix(*given[:2], **given[2])[0].evaluate()
+                mix(*arguments[:2], **arguments[2])[0].evaluate()
     with pytest.raises(RuntimeError, match=r"\(y, x\) from 0 to 1"):
         ndd.cutmix(images, labels, num_classes=5, center=[0.5, 2])[0].evaluate()

@@ -28,10 +28,10 @@ def images(shapes=SHAPES, dtype="uint8"):
 
 def call(each=(), batched=True, arrays=None, layout="HWC", **arguments):
     def run(module):
-        given = {k: module.batch(v) if k in each else v for k, v in arguments.items()}
+        options = {k: module.batch(v) if k in each else v for k, v in arguments.items()}
         own = images() if arrays is None else arrays
         return module.paste(
-            module.batch(own, layout=layout) if batched else module.tensor(own[0], layout=layout), **given
+            module.batch(own, layout=layout) if batched else module.tensor(own[0], layout=layout), **options
         )
 
     return run
@@ -74,7 +74,7 @@ def test_values_of_samples_as_dali(dali):
 
 @pytest.mark.oracle
 def test_misuse_as_dali(dali):
-    for i, one in enumerate(
+    for i, item in enumerate(
         [
             call(fill_value=0),
             call(ratio=2),
@@ -89,17 +89,17 @@ def test_misuse_as_dali(dali):
             call(ratio=2, fill_value=0, arrays=[np.ones((1, 3, 3, 3), np.uint8)], layout="FHWC"),
         ]
     ):
-        assert not check_same(dali, one, note=i)
+        assert not check_same(dali, item, note=i)
 
 
 def test_other_numbers_of_channels():
     """DALI writes three channels whatever the image has."""
     for channels, fill in ((1, [9]), (4, [1, 2, 3, 4])):
         image = images([(3, 2, channels)])[0]
-        found = np.asarray(ndd.paste(image, ratio=2, fill_value=fill, n_channels=channels, paste_x=1, paste_y=0))
+        result = np.asarray(ndd.paste(image, ratio=2, fill_value=fill, n_channels=channels, paste_x=1, paste_y=0))
         expected = np.tile(np.uint8(fill), (6, 4, 1))
         expected[:3, 2:] = image
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_refused_where_dali_reads_or_writes_elsewhere():

@@ -36,8 +36,8 @@ def check(dali, data, name):
                     with pytest.raises(RuntimeError):
                         peek_image_shape(data, image_type=number, adjust_orientation=adjust).evaluate()
                     continue
-            found = peek_image_shape(data, image_type=number, adjust_orientation=adjust)
-            assert np.asarray(found).tolist() == expected, (name, kind, adjust)
+            result = peek_image_shape(data, image_type=number, adjust_orientation=adjust)
+            assert np.asarray(result).tolist() == expected, (name, kind, adjust)
 
 
 @pytest.mark.oracle
@@ -71,9 +71,9 @@ def test_types():
     data = made()["420.jpg"]
     assert peek_image_shape(data).dtype == ndd.int64
     for dtype in (ndd.int32, ndd.uint32, ndd.int64, ndd.uint64, ndd.float32, ndd.float64):
-        found = peek_image_shape(data, dtype=dtype)
-        assert found.dtype == dtype
-        assert np.asarray(found).tolist() == [40, 56, 3]
+        result = peek_image_shape(data, dtype=dtype)
+        assert result.dtype == dtype
+        assert np.asarray(result).tolist() == [40, 56, 3]
     for dtype in (ndd.uint8, ndd.int16, ndd.float16, ndd.bool, ndd.bfloat16):
         with pytest.raises(RuntimeError, match="Expected one of"):
             peek_image_shape(data, dtype=dtype).evaluate()
@@ -113,7 +113,7 @@ def test_the_compiled_look_sees_what_python_sees():
     assert seen[0].all()
     assert not seen[1].any()  # Python turns it
     assert 500 < np.count_nonzero(seen.all(axis=1)) < len(files)
-    for file, found in zip(files, seen, strict=True):
-        if found.all():
+    for file, result in zip(files, seen, strict=True):
+        if result.all():
             header = jpeg(file.data)
-            assert (header.height, header.width, header.channels, header.orientation) == (*found, 1)
+            assert (header.height, header.width, header.channels, header.orientation) == (*result, 1)

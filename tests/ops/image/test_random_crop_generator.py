@@ -108,8 +108,8 @@ def test_refused_as_in_dali(dali, value, arguments):
 
 
 def starts(library, **arguments):
-    given = {k: library.batch(v.tolist()) if isinstance(v, np.ndarray) else v for k, v in arguments.items()}
-    result = library.roi_random_crop(rng=library.random.RNG(5), **given).evaluate()
+    options = {k: library.batch(v.tolist()) if isinstance(v, np.ndarray) else v for k, v in arguments.items()}
+    result = library.roi_random_crop(rng=library.random.RNG(5), **options).evaluate()
     assert str(result.dtype) == "i64"
     return [np.array(t).tolist() for t in (result.tensors if hasattr(result, "tensors") else [result])]
 
@@ -136,12 +136,12 @@ def test_starts_of_samples_and_inputs_equal_dali(dali):
     each = {"crop_shape": np.array([[2, 2], [3, 9]]), "roi_start": [0, 0], "roi_end": np.array([[7, 9], [4, 30]])}
     assert starts(ndd, **each) == starts(dali, **each)
     assert starts(ndd, crop_shape=2, roi_start=0, roi_end=7) == starts(dali, crop_shape=2, roi_start=0, roi_end=7)
-    found = []
+    actual = []
     for library in (ndd, dali):
         image = library.tensor(np.zeros((10, 12, 3), np.uint8), layout="HWC")
         where = {"crop_shape": [2, 5], "roi_start": [0, 3], "roi_end": [5, 5]}
-        found.append(np.array(library.roi_random_crop(image, rng=library.random.RNG(5), **where).evaluate()).tolist())
-    assert found[0] == found[1]
+        actual.append(np.array(library.roi_random_crop(image, rng=library.random.RNG(5), **where).evaluate()).tolist())
+    assert actual[0] == actual[1]
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ def rectangle(plane):
     return box
 
 
-def rectangles(made):
-    return [rectangle(plane) for plane in made]
+def rectangles(result):
+    return [rectangle(plane) for plane in result]
 
 
 @pytest.mark.parametrize("how", [{}, {"scale": (0.1, 0.2), "ratio": (0.5, 1.0)}, {"scale": (0.5, 1.0)}])
@@ -54,8 +54,8 @@ def test_a_value_for_each_channel_and_the_same_rectangle_in_all_frames(layout):
     extents = {"F": 3, "H": 30, "W": 40, "C": 3}
     image = np.ones([extents[c] for c in layout], np.float32)
     values = [5.0, -6.0, 7.5] if "C" in layout else [5.0]
-    made = ndd.random_erasing(ndd.tensor(image, layout=layout), p=1, value=values, rng=RNG(3)).numpy()
-    planes = np.moveaxis(made, layout.index("C"), 0) if "C" in layout else made[None]
+    result = ndd.random_erasing(ndd.tensor(image, layout=layout), p=1, value=values, rng=RNG(3)).numpy()
+    planes = np.moveaxis(result, layout.index("C"), 0) if "C" in layout else result[None]
     plane = rectangle(planes[0] if "F" not in layout else planes[0][0])
     for value, own in zip(values, planes, strict=True):
         for frame in own if "F" in layout else [own]:
@@ -65,10 +65,10 @@ def test_a_value_for_each_channel_and_the_same_rectangle_in_all_frames(layout):
 
 def test_noise_is_normal_and_the_same_in_all_frames(stats):
     video = ndd.tensor(np.ones((2, 90, 100, 3), np.float32), layout="FHWC")
-    made = ndd.random_erasing(video, p=1, scale=[0.4, 0.5], value="random", rng=RNG(3)).numpy()
-    np.testing.assert_array_equal(made[0], made[1])
-    y, x, h, w = rectangle(made[0, ..., 0])
-    noise = made[0, y : y + h, x : x + w]
+    result = ndd.random_erasing(video, p=1, scale=[0.4, 0.5], value="random", rng=RNG(3)).numpy()
+    np.testing.assert_array_equal(result[0], result[1])
+    y, x, h, w = rectangle(result[0, ..., 0])
+    noise = result[0, y : y + h, x : x + w]
     assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-3
     assert abs(np.corrcoef(noise[..., 0].ravel(), noise[..., 1].ravel())[0, 1]) < 0.05
     other = ndd.random_erasing(video, p=1, scale=[0.4, 0.5], value="random", rng=RNG(4)).numpy()
@@ -102,12 +102,12 @@ def test_each_sample_has_numbers_of_its_own():
     sizes = ndd.batch(np.float32([[0.04, 0.04], [0.16, 0.16], [0.04, 0.04], [0.04, 0.04]]))
     ratios = ndd.batch(np.float32([[1, 1], [1, 1], [4, 4], [1, 1]]))
     values = ndd.batch(np.float32([[2], [3], [4], [5]]))
-    made = ndd.random_erasing(
+    output = ndd.random_erasing(
         images, p=ndd.batch([1.0, 1.0, 1.0, 0.0]), scale=sizes, ratio=ratios, value=values
     ).numpy()
-    found = rectangles(made)
-    assert [None if r is None else r[2:] for r in found] == [(10, 10), (20, 20), (20, 5), None]
-    assert [v.max() for v in made] == [2, 3, 4, 1]
+    result = rectangles(output)
+    assert [None if r is None else r[2:] for r in result] == [(10, 10), (20, 20), (20, 5), None]
+    assert [v.max() for v in output] == [2, 3, 4, 1]
 
 
 @pytest.mark.parametrize(

@@ -62,14 +62,14 @@ def test_it_is_resize_of_the_window(layout):
     rng = np.random.default_rng(0)
     samples = [rng.integers(0, 256, [extents[c] for c in layout], dtype=np.uint8) for _ in range(3)]
     batch = ndd.batch(samples, layout=layout)
-    found = ndd.random_resized_crop(batch, size=(9, 7), rng=ndd.random.RNG(seed=3))
+    result = ndd.random_resized_crop(batch, size=(9, 7), rng=ndd.random.RNG(seed=3))
     anchor, window = crop_window(
         np.tile([[40, 60]], (3, 1)), Draws(*ndd.random.RNG(seed=3)._take()).streams(3), (0.08, 1), (0.75, 1.333333), 10
     )
     start, end = (ndd.batch(list(v.astype(np.float32))) for v in (anchor, anchor + window))
     expected = ndd.resize(batch, size=(9, 7), roi_start=start, roi_end=end)
-    assert found.layout == layout
-    for a, b in zip(arrays_of(found), arrays_of(expected), strict=True):
+    assert result.layout == layout
+    for a, b in zip(arrays_of(result), arrays_of(expected), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -109,5 +109,5 @@ def test_one_number_is_height_and_width(dali, size):
     for module in (ndd, dali):
         batch = module.batch([image, image[:4]], layout="HWC")
         assert module.random_resized_crop(batch, size=size).shape == [(7, 7, 3), (7, 7, 3)]
-    both, one = (ndd.random_resized_crop(image, size=s, rng=ndd.random.RNG(seed=2)) for s in ([7, 7], size))
-    np.testing.assert_array_equal(np.asarray(one), np.asarray(both))
+    both, item = (ndd.random_resized_crop(image, size=s, rng=ndd.random.RNG(seed=2)) for s in ([7, 7], size))
+    np.testing.assert_array_equal(np.asarray(item), np.asarray(both))

@@ -7,6 +7,7 @@ import pytest
 from cases import each_of
 from compare import arrays_of, assert_same_values, outcome
 from resize_calls import Draw, given, interpolation
+from selection import drawn
 
 import ndd
 
@@ -27,12 +28,12 @@ TYPES = ("uint8", "int16", "uint16", "float32")
 
 def both(dali, samples, layout, arguments, name="resize"):
     """The outputs of ndd and of DALI, each a tuple of lists of arrays."""
-    found = []
+    result = []
     for module in (ndd, dali):
         out = outcome(module, lambda m: getattr(m, name)(m.batch(samples, layout=layout), **given(m, arguments)))
         assert not isinstance(out, Exception), f"{module.__name__}: {out!r} for {arguments}"
-        found.append(out if isinstance(out, tuple) else (out,))
-    return found
+        result.append(out if isinstance(out, tuple) else (out,))
+    return result
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -64,7 +65,7 @@ def test_floats_are_those_of_dali_to_the_last_bit(dali, layout):
     for seed in range(count):
         draw = Draw(seed, layout, "float32", 2)
         arguments = draw.size() | (draw.region() if seed % 2 else {}) | draw.filters()
-        ours, theirs = (arrays_of(found[0]) for found in both(dali, draw.samples, layout, arguments))
+        ours, theirs = (arrays_of(result[0]) for result in both(dali, draw.samples, layout, arguments))
         equal += all(np.array_equal(x, y) for x, y in zip(ours, theirs, strict=True))
     # What is left has a Gaussian of few taps in a region, or two orders of passes that cost the same.
     assert equal >= count - 1
@@ -85,13 +86,13 @@ def test_regions_on_quarters_of_pixels_are_exactly_those_of_dali(dali, filter_):
         start, end, antialias = [0.0, 0.0], [3.0, 3.0], bool(pick.integers(2))
         start[along], end[along] = region
         ours, theirs = [], []
-        for module, found in ((ndd, ours), (dali, theirs)):
+        for module, result in ((ndd, ours), (dali, theirs)):
             wanted = np.full((len(sizes), 2), 3, np.float32)
             wanted[:, along] = sizes
             batch = module.batch([image] * len(sizes), layout="HWC")
             how = given(module, {"roi_start": start, "roi_end": end, "interp_type": filter_, "antialias": antialias})
             out = module.resize(batch, size=module.batch(list(wanted)), **how)
-            found += arrays_of(out)
+            result += arrays_of(out)
         for x, y in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(x, y, err_msg=f"{extents} {region} to {x.shape}")
 
@@ -99,7 +100,7 @@ def test_regions_on_quarters_of_pixels_are_exactly_those_of_dali(dali, filter_):
 def test_ties_are_rounded_exactly_as_by_dali(dali):
     rng, pick = np.random.default_rng(0), random.Random(1)
     for _ in range(60):
-        channels, dtype = pick.choice([1, 2, 3, 4, 5]), pick.choice(["uint8", "uint16", "int16"])
+        channels, dtype = pick.choice([1, 2, 3, 4, 5]), pick.choice(drawn(["uint8", "uint16", "int16"], 2, "ties"))
         h, w = pick.randint(1, 60), pick.randint(1, 60)
         flip = pick.random() < 0.3
         size = [
@@ -249,8 +250,8 @@ def test_what_lies_outside_is_the_edge():
 
 @pytest.mark.parametrize("shape", [(0, 5, 3), (5, 0, 3), (5, 4, 0)])
 def test_empty_images(shape):
-    found = ndd.resize(np.zeros(shape, np.uint8), size=(3, 2))
-    assert found.shape == tuple(n if s else 0 for s, n in zip(shape, (3, 2, 3), strict=True))
+    result = ndd.resize(np.zeros(shape, np.uint8), size=(3, 2))
+    assert result.shape == tuple(n if s else 0 for s, n in zip(shape, (3, 2, 3), strict=True))
 
 
 def test_the_old_argument_warns():
@@ -274,6 +275,7 @@ GPU_CASES = [
 ]
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(("layout", "shape", "arguments", "launches"), GPU_CASES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_gpu_as_cpu(emulated_gpu, layout, shape, arguments, launches, dtype):
@@ -298,8 +300,8 @@ def test_one_filter_for_each_sample(emulated_gpu):
     # The GPU rounds every tie to even, the CPU as DALI: some up. Where 12 pixels become 6 there are many.
     exact = arrays_of(ndd.resize(batch, size=sizes, interp_type=ndd.batch(kinds), dtype=ndd.float32))
     on_gpu = arrays_of(ndd.resize(batch.gpu(), size=sizes, interp_type=ndd.batch(kinds)))
-    for found, wanted, values in zip(on_gpu, arrays_of(each), exact, strict=True):
-        assert_same_values([found], [wanted], off_by_one=0.01 + np.mean(values % 1 == 0.5))
+    for result, wanted, values in zip(on_gpu, arrays_of(each), exact, strict=True):
+        assert_same_values([result], [wanted], off_by_one=0.01 + np.mean(values % 1 == 0.5))
     for k, kind in enumerate(kinds):
         alone = ndd.resize(image, size=(5 + k, 20 - k), interp_type=kind)
         np.testing.assert_array_equal(np.asarray(each.select(k)), np.asarray(alone))
@@ -312,8 +314,8 @@ def test_one_filter_for_each_sample(emulated_gpu):
 def test_gpu_taps_of_no_weight_leave_no_trace(emulated_gpu, kind, size, rows, columns):
     image = np.ones((24, 9, 3), np.float32)
     image[12, 4, 1] = np.nan
-    made = ndd.resize(ndd.batch([image], layout="HWC").gpu(), size=size, interp_type=interpolation(ndd, kind))
-    y, x, c = np.isnan(arrays_of(made)[0]).nonzero()
+    result = ndd.resize(ndd.batch([image], layout="HWC").gpu(), size=size, interp_type=interpolation(ndd, kind))
+    y, x, c = np.isnan(arrays_of(result)[0]).nonzero()
     assert set(c) == {1}
     assert (rows or set(y)) == set(y)
     assert (columns or set(x)) == set(x)

@@ -87,8 +87,8 @@ def test_mirrors_the_axes_it_says(layout):
     size = [shape[layout.index(c)] for c in "DHW" if c in layout]
     for mirror in range(8):
         flipped = [layout.index(c) for c, bit in (("W", 1), ("H", 2), ("D", 4)) if mirror & bit and c in layout]
-        found = ndd.resize_crop_mirror(ndd.tensor(image, layout=layout), size=size, mirror=mirror)
-        np.testing.assert_array_equal(np.asarray(found), np.flip(image, flipped))
+        result = ndd.resize_crop_mirror(ndd.tensor(image, layout=layout), size=size, mirror=mirror)
+        np.testing.assert_array_equal(np.asarray(result), np.flip(image, flipped))
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_errors_as_dali(dali, arguments):
     [((0, 5), (8, 5)), ((-3, 5), (8, 5)), ((30, 5), (30, 5)), ((2, 4.9), (2, 4)), ((9, 3, 4), (3, 4)), (None, (8, 9))],
 )
 def test_windows(crop, expected):
-    found = ndd.resize_crop_mirror(np.zeros((10, 12, 3), np.uint8), size=(8, 9), crop=crop)
-    assert found.shape == (*expected, 3)
+    result = ndd.resize_crop_mirror(np.zeros((10, 12, 3), np.uint8), size=(8, 9), crop=crop)
+    assert result.shape == (*expected, 3)
 
 
 def test_gpu_as_cpu(emulated_gpu):

@@ -26,13 +26,13 @@ ANGLES = [0.0, 90.0, 180.0, -90.0, 270.0, 45.0, -45.0, 135.0, 30.0, 60.0, -120.0
 
 
 def arguments(rng, module, target):
-    found = {"angle": float(rng.choice([*ANGLES, np.float32(rng.uniform(-400, 400))]))}
-    found["interp_type"] = int(rng.integers(0, 2))
-    found["fill_value"] = [None, 7.0, 300.5, -9.25, 2.5][rng.integers(0, 5)]
-    found["keep_size"] = bool(rng.integers(0, 2))
+    result = {"angle": float(rng.choice([*ANGLES, np.float32(rng.uniform(-400, 400))]))}
+    result["interp_type"] = int(rng.integers(0, 2))
+    result["fill_value"] = [None, 7.0, 300.5, -9.25, 2.5][rng.integers(0, 5)]
+    result["keep_size"] = bool(rng.integers(0, 2))
     if target:
-        found["dtype"] = getattr(module, target)
-    return found
+        result["dtype"] = getattr(module, target)
+    return result
 
 
 @pytest.mark.parametrize(("layout", "pair"), layouts_and_pairs("HWC", "FHWC", None))
@@ -57,15 +57,15 @@ def test_volumes_as_dali(dali, layout):
             samples = [picture(rng, layout, kind) for _ in range(2)]
 
             def call(m, samples=samples, axis=axis, seed=seed):
-                given = arguments(np.random.default_rng(seed), m, None)
-                return m.rotate(m.batch(samples, layout=layout), axis=[float(v) for v in axis], **given)
+                options = arguments(np.random.default_rng(seed), m, None)
+                return m.rotate(m.batch(samples, layout=layout), axis=[float(v) for v in axis], **options)
 
             assert check_same(dali, call, 5e-6, (layout, seed, kind))
 
 
 def test_canvases_as_dali(dali):
     rng = np.random.default_rng(0)
-    for _ in range(150):
+    for _ in range(60):
         h, w = (int(v) for v in rng.integers(1, 60, 2))
         angle = float(np.float32(rng.choice([*ANGLES, rng.uniform(-400, 400), rng.integers(-30, 30) * 15 + 0.01])))
         image = np.zeros((h, w, 1), np.uint8)
@@ -152,13 +152,13 @@ def test_a_photograph_as_pil():
 
     image = Image.open(sorted(PHOTOS.rglob("*.jpg"))[0]).convert("RGB").resize((160, 120))
     expected = image.rotate(30, Image.Resampling.BILINEAR, expand=True)
-    found = np.asarray(
+    result = np.asarray(
         ndd.rotate(
             ndd.tensor(np.asarray(image), layout="HWC"), angle=30, fill_value=0, size=[expected.height, expected.width]
         )
     )
     inner = np.asarray(Image.new("L", image.size, 255).rotate(30, expand=True).filter(ImageFilter.MinFilter(7))) > 0
-    off = np.abs(found.astype(int) - np.asarray(expected))[inner, :]
+    off = np.abs(result.astype(int) - np.asarray(expected))[inner, :]
     assert off.mean() < 0.6  # PIL's points are rounded
 
 
@@ -166,15 +166,15 @@ def test_opencv():
     cv2 = pytest.importorskip("cv2")
     image = numbers(np.random.default_rng(1), (40, 51, 3), "uint8")
     expected = cv2.warpAffine(image, cv2.getRotationMatrix2D((25.0, 19.5), 30, 1), (51, 40))
-    found = ndd.rotate(ndd.tensor(image, layout="HWC"), angle=30, keep_size=True, fill_value=0)
-    assert np.abs(np.asarray(found).astype(int) - expected).max() <= 1
+    result = ndd.rotate(ndd.tensor(image, layout="HWC"), angle=30, keep_size=True, fill_value=0)
+    assert np.abs(np.asarray(result).astype(int) - expected).max() <= 1
 
 
 def test_right_angles_are_numpys():
     image = numbers(np.random.default_rng(0), (5, 8, 3), "uint8")
     for turns in range(4):
-        found = np.asarray(ndd.rotate(ndd.tensor(image, layout="HWC"), angle=90 * turns))
-        np.testing.assert_array_equal(found, np.rot90(image, turns))
+        result = np.asarray(ndd.rotate(ndd.tensor(image, layout="HWC"), angle=90 * turns))
+        np.testing.assert_array_equal(result, np.rot90(image, turns))
 
 
 def test_gpu_as_cpu(emulated_gpu):
@@ -182,13 +182,13 @@ def test_gpu_as_cpu(emulated_gpu):
     for layout, kind in (("HWC", "int16"), ("FHWC", "float32"), ("DHWC", "uint8"), ("DHWC", "float32")):
         batch = ndd.batch([picture(rng, layout, kind) for _ in range(3)], layout=layout)
         for seed in range(4):
-            given = arguments(np.random.default_rng(seed), ndd, None) | {"angle": 33.0 + 100 * seed}
-            given |= {"axis": [1, 2, 3]} if "D" in layout else {}
-            cpu, gpu = ndd.rotate(batch, **given), ndd.rotate(batch.gpu(), **given)
+            options = arguments(np.random.default_rng(seed), ndd, None) | {"angle": 33.0 + 100 * seed}
+            options |= {"axis": [1, 2, 3]} if "D" in layout else {}
+            cpu, gpu = ndd.rotate(batch, **options), ndd.rotate(batch.gpu(), **options)
             for a, b in zip(arrays_of(gpu), arrays_of(cpu), strict=True):
                 assert a.shape == b.shape
                 off = np.abs(a.astype(np.float64) - b)
-                if given["interp_type"] == 0:
+                if options["interp_type"] == 0:
                     assert np.count_nonzero(off) <= max(3, 0.02 * a.size)  # a point may lie between two pixels
                 else:
                     assert off.max(initial=0) <= (

@@ -26,10 +26,10 @@ RANGES = {"ampl": (0, 12), "freq": (0, 0.5), "phase": (-4, 4)}
 
 def arguments(op, rng):
     names = [f"{name}_{axis}" for name in RANGES for axis in "xy"] if op == "water" else []
-    found = {k: float(np.float32(rng.uniform(*RANGES[k[:-2]]))) for k in names if rng.integers(0, 2)}
+    result = {k: float(np.float32(rng.uniform(*RANGES[k[:-2]]))) for k in names if rng.integers(0, 2)}
     if rng.integers(0, 2):
-        found["fill_value"] = float(rng.choice([7.0, 300.5, -9.25, 2.5]))
-    return {**found, "interp_type": int(rng.integers(0, 2))}
+        result["fill_value"] = float(rng.choice([7.0, 300.5, -9.25, 2.5]))
+    return {**result, "interp_type": int(rng.integers(0, 2))}
 
 
 @pytest.mark.parametrize("op", OPERATORS)
@@ -37,11 +37,11 @@ def arguments(op, rng):
 def test_random_calls_as_dali(dali, op, kind):
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        samples, given = [picture(rng, "HWC", kind) for _ in range(2)], arguments(op, rng)
+        samples, options = [picture(rng, "HWC", kind) for _ in range(2)], arguments(op, rng)
         layout = "HWC" if seed % 3 else None
-        call = lambda m, s=samples, g=given, x=layout: getattr(m, op)(m.batch(s, layout=x), **g)  # noqa: E731
+        call = lambda m, s=samples, g=options, x=layout: getattr(m, op)(m.batch(s, layout=x), **g)  # noqa: E731
         # The sines of water, of float32, may differ by their last bit.
-        assert check_same(dali, call, 3e-5 if op == "water" else 0.0, (seed, given))
+        assert check_same(dali, call, 3e-5 if op == "water" else 0.0, (seed, options))
 
 
 @pytest.mark.parametrize("op", OPERATORS)
@@ -82,8 +82,8 @@ MISUSES = [
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("number", range(len(MISUSES)))
 def test_misuse_as_dali(dali, op, number):
-    shape, kind, layout, given = MISUSES[number]
-    assert not check_same(dali, lambda m: getattr(m, op)(m.tensor(np.ones(shape, kind), layout=layout), **given))
+    shape, kind, layout, options = MISUSES[number]
+    assert not check_same(dali, lambda m: getattr(m, op)(m.tensor(np.ones(shape, kind), layout=layout), **options))
 
 
 @pytest.mark.parametrize("op", OPERATORS)

@@ -24,14 +24,14 @@ REGISTRY_CASES = {
 
 
 def arguments(rng, module, axes, target, matrix):
-    found = {"matrix": module.tensor(matrix), "interp_type": int(rng.integers(0, 2))}
-    found["fill_value"] = [None, 7.0, 300.5, -9.25, 2.5][rng.integers(0, 5)]
-    found["inverse_map"] = bool(rng.integers(0, 2))
+    result = {"matrix": module.tensor(matrix), "interp_type": int(rng.integers(0, 2))}
+    result["fill_value"] = [None, 7.0, 300.5, -9.25, 2.5][rng.integers(0, 5)]
+    result["inverse_map"] = bool(rng.integers(0, 2))
     if rng.integers(0, 2):
-        found["size"] = [float(v) for v in rng.integers(1, 50, axes)]
+        result["size"] = [float(v) for v in rng.integers(1, 50, axes)]
     if target:
-        found["dtype"] = getattr(module, target)
-    return found
+        result["dtype"] = getattr(module, target)
+    return result
 
 
 @pytest.mark.parametrize(("layout", "pair"), layouts_and_pairs("HWC", "FHWC", "DHWC", "FDHWC", None))
@@ -47,9 +47,9 @@ def test_random_calls_are_bit_for_bit_those_of_dali(dali, layout, pair):
             matrix[:, :3] = np.round(matrix[:, :3] * 64) / 64  # of 3-D inverses the last bit differs
 
         def call(m, samples=samples, matrix=matrix, seed=seed, axes=axes):
-            given = arguments(np.random.default_rng(seed), m, axes, pair[1], matrix)
-            given["inverse_map"] |= axes == 3
-            return m.warp_affine(m.batch(samples, layout=layout), **given)
+            options = arguments(np.random.default_rng(seed), m, axes, pair[1], matrix)
+            options["inverse_map"] |= axes == 3
+            return m.warp_affine(m.batch(samples, layout=layout), **options)
 
         assert check_same(dali, call, note=(layout, pair, seed))
 
@@ -112,23 +112,23 @@ def test_a_matrix_for_each_frame_as_dali(dali):
     assert check_same(dali, call)
 
 
-def matrices_for_images(m, what):
+def matrices_for_images(m, case):
     rng = np.random.default_rng(8)
     images = [numbers(rng, (9, 8, 3), "uint8") for _ in range(2)]
     several = [np.stack([affine(rng, 2) for _ in range(count)]) for count in (3, 2)]
     batch, maps = m.batch(images, layout="HWC"), m.batch(several, layout="F**")
-    if what == "sizes":
+    if case == "sizes":
         return m.warp_affine(batch, maps, size=m.batch([np.float32([5, 6]), np.float32([4, 4])]))
-    if what == "per_frame":
+    if case == "per_frame":
         return m.warp_affine(m.batch(images), m.per_frame(m.batch(several)), dtype=m.float32, fill_value=3)
-    if what == "one list of maps":
+    if case == "one list of maps":
         return m.warp_affine(batch, m.tensor(several[0], layout="F**"))
-    if what == "tensors":
+    if case == "tensors":
         return m.warp_affine(m.tensor(images[0], layout="HWC"), m.tensor(several[0], layout="F**"))
-    if what == "volumes":
+    if case == "volumes":
         maps = m.batch([np.stack([affine(rng, 3, 4)] * 2)] * 2, layout="F**")
         return m.warp_affine(m.batch([np.stack([i] * 4) for i in images], layout="DHWC"), maps)
-    if what == "filters":
+    if case == "filters":
         weights = [np.stack([numbers(rng, (3, 3), "float32")] * count) for count in (3, 2)]
         return m.filter(batch, m.batch(weights, layout="F**"))
     shifts = [np.stack([[[1, 0, 2], [0, 1, k], [0, 0, 1]] for k in range(2)]).astype(np.float32)] * 2
@@ -143,8 +143,8 @@ def test_images_with_several_matrices_make_videos_as_dali(dali, what):
     """The input with the leading F need not be the first one; the layout is known before anything runs."""
     assert check_same(dali, lambda m: matrices_for_images(m, what))
     with ndd.EvalMode.deferred:
-        found = matrices_for_images(ndd, what)
-        assert (found.layout, found.ndim) == (("FDHWC", 5) if what == "volumes" else ("FHWC", 4))
+        result = matrices_for_images(ndd, what)
+        assert (result.layout, result.ndim) == (("FDHWC", 5) if what == "volumes" else ("FHWC", 4))
 
 
 @pytest.mark.parametrize("what", ["sizes", "filters"])
@@ -158,26 +158,26 @@ def test_images_with_several_matrices_on_the_gpu(emulated_gpu, what):
 
         @staticmethod
         def batch(samples, layout=None):
-            found = ndd.batch(samples, layout=layout)
-            return found.gpu() if layout == "HWC" else found
+            result = ndd.batch(samples, layout=layout)
+            return result.gpu() if layout == "HWC" else result
 
-    found = matrices_for_images(OnGpu, what)
-    assert found.device.device_type == "gpu"
-    for one, other in zip(found.cpu(), expected, strict=True):
-        np.testing.assert_allclose(np.asarray(one).astype(int), other.astype(int), atol=1)
+    result = matrices_for_images(OnGpu, what)
+    assert result.device.device_type == "gpu"
+    for item, other in zip(result.cpu(), expected, strict=True):
+        np.testing.assert_allclose(np.asarray(item).astype(int), other.astype(int), atol=1)
 
 
 def test_a_mask_with_several_matrices():
     mask = ndd.tensor(np.arange(6, dtype=np.uint8).reshape(2, 3), layout="HW")
-    found = ndd.warp_affine(mask, ndd.tensor(np.float32([[[1, 0, k], [0, 1, 0]] for k in range(2)]), layout="F**"))
-    assert found.layout == "FHW"
-    assert np.asarray(found).tolist() == [[[0, 1, 2], [3, 4, 5]], [[1, 2, 2], [4, 5, 5]]]
+    result = ndd.warp_affine(mask, ndd.tensor(np.float32([[[1, 0, k], [0, 1, 0]] for k in range(2)]), layout="F**"))
+    assert result.layout == "FHW"
+    assert np.asarray(result).tolist() == [[[0, 1, 2], [3, 4, 5]], [[1, 2, 2], [4, 5, 5]]]
 
 
 def test_nested_lists():
     image = ndd.tensor(np.arange(12, dtype=np.uint8).reshape(3, 4, 1), layout="HWC")
-    found = [ndd.warp_affine(image, matrix=x) for x in ([[1, 0, 1], [0, 1, 0]], [1, 0, 1, 0, 1, 0])]
-    for out in found:
+    result = [ndd.warp_affine(image, matrix=x) for x in ([[1, 0, 1], [0, 1, 0]], [1, 0, 1, 0, 1, 0])]
+    for out in result:
         assert np.asarray(out)[..., 0].tolist() == [[1, 2, 3, 3], [5, 6, 7, 7], [9, 10, 11, 11]]
 
 
@@ -206,9 +206,9 @@ def test_images_without_pixels_are_filled():
     """DALI crashes."""
     for shape in ((0, 5, 3), (5, 0, 3), (5, 5, 0)):
         image = ndd.tensor(np.zeros(shape, np.uint8), layout="HWC")
-        found = np.asarray(ndd.warp_affine(image, matrix=EYE, size=[2.0, 3.0], fill_value=9))
-        assert found.shape == (2, 3, shape[2])
-        assert (found == 9).all()
+        result = np.asarray(ndd.warp_affine(image, matrix=EYE, size=[2.0, 3.0], fill_value=9))
+        assert result.shape == (2, 3, shape[2])
+        assert (result == 9).all()
 
 
 def test_points_that_are_no_numbers_lie_outside():
@@ -227,8 +227,8 @@ def test_opencv_with_its_origin():
     own = m.copy()
     own[:, 2] += m[:, :2] @ [0.5, 0.5] - 0.5
     expected = cv2.warpAffine(image, own, (50, 40), flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP)
-    found = np.asarray(ndd.warp_affine(ndd.tensor(image, layout="HWC"), matrix=m, fill_value=0))
-    assert_same_values([found], [expected], off_by_one=0.02)
+    result = np.asarray(ndd.warp_affine(ndd.tensor(image, layout="HWC"), matrix=m, fill_value=0))
+    assert_same_values([result], [expected], off_by_one=0.02)
 
 
 @pytest.mark.parametrize(("layout", "pair"), layouts_and_pairs("HWC", "FHWC", "DHWC"))
@@ -237,10 +237,10 @@ def test_gpu_as_cpu(emulated_gpu, layout, pair):
     axes = 3 if "D" in layout else 2
     batch = ndd.batch([picture(rng, layout, pair[0]) for _ in range(3)], layout=layout)
     for seed in range(4):
-        given = arguments(np.random.default_rng(seed), ndd, axes, pair[1], affine(rng, axes))
-        cpu, gpu = ndd.warp_affine(batch, **given), ndd.warp_affine(batch.gpu(), **given)
+        options = arguments(np.random.default_rng(seed), ndd, axes, pair[1], affine(rng, axes))
+        cpu, gpu = ndd.warp_affine(batch, **options), ndd.warp_affine(batch.gpu(), **options)
         for a, b in zip(arrays_of(gpu), arrays_of(cpu), strict=True):
-            if given["interp_type"] == 0:  # a point may lie between two pixels
+            if options["interp_type"] == 0:  # a point may lie between two pixels
                 assert np.count_nonzero(a != b) <= 0.01 * a.size
             else:
                 # The CPU adds steps up, as DALI does on it: its points are off by some 1e-5 pixel.
@@ -258,12 +258,12 @@ def test_every_mode_of_rgb_pixels_as_dali(dali):
             for fill in (None, 200.0):
                 for interp in (0, 1):
                     matrix = affine(rng, 2, 2)
-                    given = {} if size is None else {"size": size}
+                    options = {} if size is None else {"size": size}
 
-                    def call(m, image=image, matrix=matrix, fill=fill, interp=interp, given=given):
+                    def call(m, image=image, matrix=matrix, fill=fill, interp=interp, options=options):
                         return m.warp_affine(
                             m.tensor(image, layout="HWC"),
-                            matrix=m.tensor(matrix), fill_value=fill, interp_type=interp, **given,
+                            matrix=m.tensor(matrix), fill_value=fill, interp_type=interp, **options,
                         )  # fmt: skip
 
                     assert check_same(dali, call, note=(shape, size, fill, interp))
@@ -276,8 +276,8 @@ def test_output_dtype_is_the_old_name(dali):
         return m.warp_affine(m.tensor(image, layout="HWC"), matrix=EYE, output_dtype=m.float32)
 
     with pytest.warns(Warning, match="output_dtype"):
-        found = outcome(ndd, call)
-    np.testing.assert_array_equal(arrays_of(found)[0], image.astype(np.float32))
+        result = outcome(ndd, call)
+    np.testing.assert_array_equal(arrays_of(result)[0], image.astype(np.float32))
 
 
 def test_pil():
@@ -285,5 +285,5 @@ def test_pil():
 
     image, matrix = numbers(np.random.default_rng(0), (40, 51, 3), "uint8"), [0.9, 0.2, -3.0, -0.1, 1.05, 2.0]
     expected = Image.fromarray(image).transform((51, 40), Image.Transform.AFFINE, matrix, Image.Resampling.NEAREST)
-    found = ndd.warp_affine(ndd.tensor(image, layout="HWC"), matrix=matrix, fill_value=0, interp_type=0)
-    np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+    result = ndd.warp_affine(ndd.tensor(image, layout="HWC"), matrix=matrix, fill_value=0, interp_type=0)
+    np.testing.assert_array_equal(np.asarray(result), np.asarray(expected))

@@ -22,8 +22,14 @@ def arguments(rng):
 
 def pictures(rng, dtype, n=6):
     sizes = rng.integers(1, 130, (n, 2))
-    made = [torch.from_numpy(rng.integers(0, 256, (3, h, w)).astype(np.uint8)) for h, w in sizes]
-    return [p if dtype is torch.uint8 else p.float() / 255 for p in made]
+    output = [torch.from_numpy(rng.integers(0, 256, (3, h, w)).astype(np.uint8)) for h, w in sizes]
+    return [p if dtype is torch.uint8 else p.float() / 255 for p in output]
+
+
+def mode_of(kind):
+    from torchvision.transforms import InterpolationMode  # older releases take no string
+
+    return InterpolationMode(kind)
 
 
 def matrix_of(case):
@@ -47,15 +53,15 @@ def test_affine_maps_of_a_ragged_batch(kind, dtype, device, request):
         cases = [arguments(rng) for _ in images]
         batch = ndd.batch([p.permute(1, 2, 0).contiguous() for p in images], layout="HWC")
         matrices = ndd.batch([np.reshape(matrix_of(case), (2, 3)).astype(np.float32) for case in cases])
-        made = ndd.warp_affine(
+        output = ndd.warp_affine(
             batch.gpu() if device == "gpu" else batch,
             matrix=matrices,
             fill_value=0,
             interp_type=KINDS[kind],
             rule="torchvision",
         )
-        for image, case, result in zip(images, cases, made.cpu().tensors, strict=True):
-            wanted = affine(image, interpolation=kind, **case).permute(1, 2, 0)
+        for image, case, result in zip(images, cases, output.cpu().tensors, strict=True):
+            wanted = affine(image, interpolation=mode_of(kind), **case).permute(1, 2, 0)
             off = (result.torch().double() - wanted.double()).abs().max()
             assert off <= (0 if kind == "nearest" else 1 if dtype is torch.uint8 else 1e-5), (seed, case, off)
 
@@ -75,26 +81,26 @@ def test_perspectives_of_a_ragged_batch(kind, dtype, device, request):
             rows = np.round(rows * 4) / 4  # points between two pixels, and points that are nowhere
         rows = rows.astype(np.float32)
         batch = ndd.batch([p.permute(1, 2, 0).contiguous() for p in images], layout="HWC")
-        made = ndd.experimental.warp_perspective(
+        output = ndd.experimental.warp_perspective(
             batch.gpu() if device == "gpu" else batch,
             matrix=ndd.batch(list(rows)),
             interp_type=KINDS[kind],
             rule="torchvision",
         )
-        for image, row, result in zip(images, rows, made.cpu().tensors, strict=True):
+        for image, row, result in zip(images, rows, output.cpu().tensors, strict=True):
             numbers = row.flatten().tolist()[:8]
-            wanted = perspective(image, None, None, interpolation=kind, coefficients=numbers).permute(1, 2, 0)
+            wanted = perspective(image, None, None, interpolation=mode_of(kind), coefficients=numbers).permute(1, 2, 0)
             off = (result.torch().double() - wanted.double()).abs().max()
             assert off <= (0 if kind == "nearest" else 1 if dtype is torch.uint8 else 2e-5), (seed, numbers, off)
 
 
 def test_another_size_keeps_the_middle():
     image = torch.arange(35, dtype=torch.uint8).reshape(5, 7, 1)
-    made = ndd.warp_affine(
+    output = ndd.warp_affine(
         ndd.tensor(image, layout="HWC"), matrix=[1, 0, 0, 0, 1, 0], size=[3, 9], fill_value=99, rule="torchvision"
     )
-    assert torch.equal(made.torch()[:, 1:8], image[1:4])
-    assert (made.torch()[:, [0, 8]] == 99).all()
+    assert torch.equal(output.torch()[:, 1:8], image[1:4])
+    assert (output.torch()[:, [0, 8]] == 99).all()
 
 
 def test_errors():
@@ -104,8 +110,8 @@ def test_errors():
     volume = ndd.tensor(np.zeros((2, 3, 4, 1), np.uint8), layout="DHWC")
     for wrong in ({"fill_value": [1, 2]}, {"interp_type": ndd.types.INTERP_CUBIC}):
         two = ndd.tensor(np.zeros((2, 3, 2), np.uint8), layout="HWC")
-        made = ndd.experimental.warp_perspective(two, matrix=np.eye(3, dtype=np.float32), rule="torchvision", **wrong)
+        output = ndd.experimental.warp_perspective(two, matrix=np.eye(3, dtype=np.float32), rule="torchvision", **wrong)
         with pytest.raises(RuntimeError, match="knows images HWC"):
-            made.evaluate()
+            output.evaluate()
     with pytest.raises(RuntimeError, match="one for images"):
         ndd.warp_affine(volume, matrix=np.eye(3, 4, dtype=np.float32), rule="torchvision").evaluate()

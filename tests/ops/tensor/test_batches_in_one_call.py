@@ -51,35 +51,35 @@ def _pick(values, i):
 def test_as_sample_by_sample(name, samples):
     call = CALLS[name]
     together = call(ndd.batch(samples), None)
-    for i, (sample, found) in enumerate(zip(samples, together, strict=True)):
+    for i, (sample, result) in enumerate(zip(samples, together, strict=True)):
         alone = call(ndd.tensor(sample), i)
-        assert (found.shape, found.dtype) == (alone.shape, alone.dtype)
-        np.testing.assert_allclose(np.asarray(found), np.asarray(alone), rtol=1e-6)
+        assert (result.shape, result.dtype) == (alone.shape, alone.dtype)
+        np.testing.assert_allclose(np.asarray(result), np.asarray(alone), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["sum", "max", "mean", "min", "std_dev"])
 def test_reductions_of_single_numbers(name):
     extra = [2.0] if name == "std_dev" else []
     numbers = [np.float32(i) for i in range(4)]
-    found = getattr(ndd.reductions, name)(ndd.batch(numbers), *extra)
+    result = getattr(ndd.reductions, name)(ndd.batch(numbers), *extra)
     wanted = [abs(n - 2) if extra else n for n in numbers]
-    assert [float(np.asarray(f)) for f in found] == wanted
+    assert [float(np.asarray(f)) for f in result] == wanted
 
 
 def test_orders_that_differ_between_sequences():
     clips = [np.arange(12, dtype=np.int32).reshape(4, 3) + 100 * i for i in range(3)]
     orders = [[3, 0], [1, 1], [2, 3]]
-    found = ndd.sequence_rearrange(ndd.batch(clips), new_order=ndd.batch(orders))
-    for clip, order, one in zip(clips, orders, found, strict=True):
-        np.testing.assert_array_equal(np.asarray(one), clip[order])
+    result = ndd.sequence_rearrange(ndd.batch(clips), new_order=ndd.batch(orders))
+    for clip, order, item in zip(clips, orders, result, strict=True):
+        np.testing.assert_array_equal(np.asarray(item), clip[order])
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.float32, np.float64])
 @pytest.mark.parametrize("widths", [(3, 3), (1, 4), (4, 2), (5, 1, 3), (0, 3), (3, 0), (40, 50)])
 def test_narrow_rows_are_joined(kind, widths):
     parts = [RNG.integers(0, 99, (70, 60, w)).astype(kind) for w in widths]
-    found = ndd.cat(*[ndd.tensor(p) for p in parts], axis=2)
-    np.testing.assert_array_equal(np.asarray(found), np.concatenate(parts, axis=2))
+    result = ndd.cat(*[ndd.tensor(p) for p in parts], axis=2)
+    np.testing.assert_array_equal(np.asarray(result), np.concatenate(parts, axis=2))
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.float32, np.float64])
@@ -97,15 +97,15 @@ def test_large_arrays_of_mixed_types(kinds):
     """Compiled loops: arrays, a number on either side; integers wrap."""
     a, b = (RNG.integers(0 if k[0] == "u" else -100, 100, 20000).astype(k) for k in kinds)
     a[:2] = np.iinfo(a.dtype).max if a.dtype.kind != "f" else np.inf
-    one, other = a.dtype.type(77), b.dtype.type(55)
-    for left, right in ((a, b), (b, a), (a, other), (one, b), (b, one)):
+    item, other = a.dtype.type(77), b.dtype.type(55)
+    for left, right in ((a, b), (b, a), (a, other), (item, b), (b, item)):
         handles = [ndd.tensor(v) if isinstance(v, np.ndarray) else v for v in (left, right)]
         results = handles[0] + handles[1], handles[0] - handles[1], handles[0] * handles[1]
-        for found, operation in zip(results, _SAME.values(), strict=True):
-            kind = np.asarray(found).dtype
+        for result, operation in zip(results, _SAME.values(), strict=True):
+            kind = np.asarray(result).dtype
             with np.errstate(all="ignore"):
                 wanted = operation(left, right, dtype=kind, casting="unsafe")
-            np.testing.assert_array_equal(np.asarray(found), wanted)
+            np.testing.assert_array_equal(np.asarray(result), wanted)
         with np.errstate(all="ignore"):
             wanted = np.true_divide(left, right, dtype=np.float32, casting="unsafe")
         np.testing.assert_array_equal(np.asarray(handles[0] / handles[1]), wanted)
@@ -122,10 +122,10 @@ def test_copies_are_new_memory(shapes, together):
         batch = batch + 0
     with ndd.EvalMode.sync_cpu:
         copied = ndd.copy(batch)
-    for one, other in zip(batch, copied, strict=True):
-        before = np.asarray(one).copy()
+    for item, other in zip(batch, copied, strict=True):
+        before = np.asarray(item).copy()
         np.testing.assert_array_equal(np.asarray(other), before)
-        assert not np.shares_memory(np.asarray(one), np.asarray(other))
+        assert not np.shares_memory(np.asarray(item), np.asarray(other))
 
 
 def test_a_copy_of_a_strided_view():

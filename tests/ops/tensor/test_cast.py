@@ -29,10 +29,10 @@ def test_batches(source):
     arrays = ragged(source)
     uniform = np.stack([arrays[1], arrays[1][::-1]])
     for name, dtype in TYPES.items():
-        found = ndd.cast(ndd.batch(arrays, layout="X"), dtype=dtype)
-        assert (found.dtype, found.layout, found.shape) == (dtype, "X", [a.shape for a in arrays])
+        result = ndd.cast(ndd.batch(arrays, layout="X"), dtype=dtype)
+        assert (result.dtype, result.layout, result.shape) == (dtype, "X", [a.shape for a in arrays])
         for i, a in enumerate(arrays):
-            assert_same(np.asarray(found.select(i)), convert_array(a, source, name), 0)
+            assert_same(np.asarray(result.select(i)), convert_array(a, source, name), 0)
         whole = ndd.cast(ndd.batch(uniform), dtype=dtype)
         assert_same(np.asarray(whole.select(1)), convert_array(uniform[1], source, name), 0)
 
@@ -40,8 +40,8 @@ def test_batches(source):
 def test_cast_like_takes_the_type_of_the_second_input():
     x = ndd.batch([[1.5, 300.0], [-1.0]])
     for other in (ndd.tensor(np.uint8(3)), ndd.batch([np.zeros((2, 2), np.uint8), np.zeros((1, 1), np.uint8)])):
-        found = ndd.cast_like(x, other)
-        assert [np.asarray(t).tolist() for t in found.tensors] == [[2, 255], [0]]
+        result = ndd.cast_like(x, other)
+        assert [np.asarray(t).tolist() for t in result.tensors] == [[2, 255], [0]]
     with pytest.raises(ValueError, match=r"(?i)inconsistent batch size"):
         ndd.cast_like(x, ndd.batch([1, 2, 3]))
 
@@ -81,8 +81,8 @@ def test_gpu_equals_cpu(emulated_gpu, source, target):
     x = ndd.batch(ragged("f32" if source == "bfloat16" else source))
     x = ndd.cast(x, dtype=ndd.bfloat16) if source == "bfloat16" else x
     emulated_gpu.launches.clear()
-    found, wanted = ndd.cast(x.gpu(), dtype=dtype), ndd.cast(x, dtype=dtype)
-    widened = [ndd.cast(v.cpu(), dtype=ndd.float64) if target == "bfloat16" else v.cpu() for v in (found, wanted)]
+    result, wanted = ndd.cast(x.gpu(), dtype=dtype), ndd.cast(x, dtype=dtype)
+    widened = [ndd.cast(v.cpu(), dtype=ndd.float64) if target == "bfloat16" else v.cpu() for v in (result, wanted)]
     for i in range(4):
         assert_same(*(np.asarray(w.select(i)) for w in widened), 0)
     assert emulated_gpu.launches == ["cast"]

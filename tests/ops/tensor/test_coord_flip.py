@@ -25,8 +25,8 @@ def points(columns, counts=COUNTS):
 
 def call(arrays, each=(), batched=True, **arguments):
     def run(module):
-        given = {k: module.batch(v) if k in each else v for k, v in arguments.items()}
-        return module.coord_flip(module.batch(arrays) if batched else module.tensor(arrays[0]), **given)
+        options = {k: module.batch(v) if k in each else v for k, v in arguments.items()}
+        return module.coord_flip(module.batch(arrays) if batched else module.tensor(arrays[0]), **options)
 
     return run
 
@@ -59,7 +59,7 @@ def test_values_of_samples(dali):
 
 @pytest.mark.oracle
 def test_misuse_as_dali(dali):
-    for i, one in enumerate(
+    for i, item in enumerate(
         [
             call([np.ones((3, 2))], layout="xy"),
             call([np.ones((3, 2), np.int32)], layout="xy"),
@@ -75,18 +75,18 @@ def test_misuse_as_dali(dali):
             call(points(2), layout="xy", center_x="a"),
         ]
     ):
-        assert not check_same(dali, one, note=i)
+        assert not check_same(dali, item, note=i)
 
 
 def test_without_a_layout_the_columns_are_x_y_z():
-    found = ndd.coord_flip(ndd.tensor(np.float32([[0.25, 0.5, 0.75]])), flip_x=1, flip_y=1, flip_z=1, center_z=0)
-    assert np.asarray(found).tolist() == [[0.75, 0.5, -0.75]]
+    result = ndd.coord_flip(ndd.tensor(np.float32([[0.25, 0.5, 0.75]])), flip_x=1, flip_y=1, flip_z=1, center_z=0)
+    assert np.asarray(result).tolist() == [[0.75, 0.5, -0.75]]
 
 
 def test_numbers_that_stay_stay_as_they_are():
     kept = np.float32([[-0.0, np.inf], [0.0, np.nan]])
-    found = np.asarray(ndd.coord_flip(kept, flip_x=0))
-    np.testing.assert_array_equal(found.view(np.int32), kept.view(np.int32))
+    result = np.asarray(ndd.coord_flip(kept, flip_x=0))
+    np.testing.assert_array_equal(result.view(np.int32), kept.view(np.int32))
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])

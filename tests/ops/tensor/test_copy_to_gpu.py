@@ -21,13 +21,13 @@ def test_every_form_arrives(emulated_gpu, monkeypatch, form):
     monkeypatch.setattr(
         ThreadPool, "run", lambda pool, function, count: shared.append(count) or run(pool, function, count)
     )
-    given = (
+    arguments = (
         ndd.as_batch(np.stack(arrays))
         if form == "whole"
         else ndd.as_batch([a[::-1] if form == "apart" else a for a in arrays])
     )
     with ndd.EvalContext(num_threads=3):
-        found = [np.asarray(t.cpu()) for t in given.gpu()]
-    for array, there in zip(arrays, found, strict=True):
+        result = [np.asarray(t.cpu()) for t in arguments.gpu()]
+    for array, there in zip(arrays, result, strict=True):
         np.testing.assert_array_equal(there, array[::-1] if form == "apart" else array)
     assert bool(shared) == (form not in ("small", "empty"))

@@ -64,15 +64,15 @@ def test_rearranged_types(kind):
 
 def test_frames_are_views():
     x = np.zeros((2, 3, 4), np.uint8)
-    found = ndd.element_extract(ndd.as_batch(x), element_map=[2])
-    assert np.shares_memory(np.asarray(found.select(1)), x)
+    result = ndd.element_extract(ndd.as_batch(x), element_map=[2])
+    assert np.shares_memory(np.asarray(result.select(1)), x)
 
 
 def test_on_gpu(emulated_gpu):
     samples = [np.arange(n * 2).reshape(n, 2) for n in (3, 4)]
     batch = ndd.batch(samples, layout="FX").gpu()
-    found = ndd.sequence_rearrange(batch, new_order=ndd.batch([np.array([1, 2]), np.array([3])])).cpu()
-    for got, x, order in zip(found, samples, ([1, 2], [3]), strict=True):
+    result = ndd.sequence_rearrange(batch, new_order=ndd.batch([np.array([1, 2]), np.array([3])])).cpu()
+    for got, x, order in zip(result, samples, ([1, 2], [3]), strict=True):
         np.testing.assert_array_equal(np.asarray(got), x[order])
     second, first = ndd.element_extract(batch, element_map=[1, 0])
     assert second.cpu().torch().tolist() == [[2, 3], [2, 3]]

@@ -93,8 +93,8 @@ def test_source_info():
 
 
 def test_on_gpu(emulated_gpu):
-    found = ndd.zeros(shape=ndd.batch([[1], [2]]), device="gpu")
-    assert found.device == ndd.Device("gpu:0")
-    assert found.shape == [(1,), (2,)]
-    assert ndd.full_like(found, 3).cpu().select(1).torch().tolist() == [3, 3]
+    result = ndd.zeros(shape=ndd.batch([[1], [2]]), device="gpu")
+    assert result.device == ndd.Device("gpu:0")
+    assert result.shape == [(1,), (2,)]
+    assert ndd.full_like(result, 3).cpu().select(1).torch().tolist() == [3, 3]
     assert ndd.get_property(ndd.tensor([[1]], layout="AB").gpu(), key="layout").cpu().torch().tolist() == [65, 66]

@@ -44,12 +44,12 @@ def values(kind, shape, seed=0):
     return (np.random.default_rng(seed).random(shape) * 120).astype(NUMPY[kind])
 
 
-def close(found, wanted):
-    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+def close(result, wanted):
+    assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape)
     if wanted.dtype.kind == "f":
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=2e-5 * (np.abs(wanted).max(initial=0) + 1))
+        np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=2e-5 * (np.abs(wanted).max(initial=0) + 1))
     else:
-        apart = np.abs(found.astype(float) - wanted.astype(float))
+        apart = np.abs(result.astype(float) - wanted.astype(float))
         assert apart.max(initial=0) <= 1
         assert (apart > 0).mean() < 0.01
 
@@ -87,22 +87,22 @@ def test_given_arrays(dali):
         {"stddev": column, "axes": [1], "scale": 3.0, "shift": 1.0}, {"mean": row.astype(np.float64)},
     ):  # fmt: skip
         arrays = {k: v for k, v in extra.items() if isinstance(v, np.ndarray)}
-        one = lambda m: m.normalize(m.tensor(X), **{**extra, **{k: m.tensor(v) for k, v in arrays.items()}})  # noqa: E731
-        check_same(dali, one, close=close)
+        item = lambda m: m.normalize(m.tensor(X), **{**extra, **{k: m.tensor(v) for k, v in arrays.items()}})  # noqa: E731
+        check_same(dali, item, close=close)
         each = lambda m: {k: m.batch([v, v + 1]) for k, v in arrays.items()}  # noqa: E731
         check_same(dali, lambda m: m.normalize(m.batch([X, X * 2]), **{**extra, **each(m)}), close=close)
 
 
 def test_plain_numbers():
-    for given, wanted in (
+    for arguments, wanted in (
         ({"mean": 2.0, "stddev": 2.0}, (X + 1 - 2) / 2),
         ({"mean": 3.0}, (X - 2) / np.sqrt(((X - 2) ** 2).mean())),
         ({"mean": ndd.batch([1.0, 2.0]), "stddev": ndd.batch([1.0, 4.0])}, (X + 1 - 2) / 4),
         ({"batch": True, "mean": 1.0, "stddev": 2.0}, (X + 1 - 1) / 2),
         ({"mean": 1.0, "stddev": 0.0}, X * 0),
     ):
-        found = ndd.normalize(ndd.batch([X, X + 1]), **given)
-        np.testing.assert_allclose(np.asarray(found.select(1)), wanted, rtol=1e-6)
+        result = ndd.normalize(ndd.batch([X, X + 1]), **arguments)
+        np.testing.assert_allclose(np.asarray(result.select(1)), wanted, rtol=1e-6)
 
 
 def test_constant_values_give_the_shift(dali):
@@ -133,9 +133,9 @@ def test_gpu_reads_many_samples_once(emulated_gpu, axes):
     b = ndd.batch([*arrays, np.full((4, 7, 3), 9, np.uint8), np.zeros((0, 7, 3), np.uint8)])
     extra = {} if axes is None else {"axes": axes}
     for more in ({"ddof": 1}, {"epsilon": 2.0, "scale": 3.0, "shift": 1.0}):
-        wanted, found = ndd.normalize(b, **extra, **more), ndd.normalize(b.gpu(), **extra, **more)
-        for one, other in zip(found.cpu(), wanted, strict=True):
-            close(np.asarray(one), np.asarray(other))
+        wanted, result = ndd.normalize(b, **extra, **more), ndd.normalize(b.gpu(), **extra, **more)
+        for item, other in zip(result.cpu(), wanted, strict=True):
+            close(np.asarray(item), np.asarray(other))
     texts = emulated_gpu.texts.items()
     rows = axes == [1, 2]
     assert {"#define KIND KIND_MOMENTS" in text for text, names in texts if "reduce" in names} == (
@@ -156,7 +156,7 @@ def test_names_the_sample_that_does_not_fit():
 def test_samples_in_turn(strided, compiled, monkeypatch, tasks):
     """Ragged, with empty ones; what is worked out, numbers, arrays of each sample, and numbers of the whole batch."""
     if not compiled:
-        monkeypatch.setattr(partition, "loop_over_samples", lambda one: functools.partial(_by_fallback, one))
+        monkeypatch.setattr(partition, "loop_over_samples", lambda item: functools.partial(_by_fallback, item))
     shapes = [(0, 3, 3), (1, 1, 3), (5, 0, 3), *((40 + k, 30, 3) for k in range(40))]
     arrays = [values("u8", s, k) for k, s in enumerate(shapes)]
     batch = ndd.as_batch([ndd.as_tensor(np.repeat(a, 2, 1)[:, ::2] if strided else a) for a in arrays]).evaluate()
@@ -164,7 +164,7 @@ def test_samples_in_turn(strided, compiled, monkeypatch, tasks):
     for extra in ({}, {"mean": 20.0}, {"mean": means, "stddev": 3.0}, {"batch": True, "epsilon": 1.0}):
         tasks.clear()
         with ndd.EvalContext(num_threads=3):
-            found = ndd.normalize(batch, axes=[0, 1], ddof=1, shift=0.5, **extra).tensors
+            result = ndd.normalize(batch, axes=[0, 1], ddof=1, shift=0.5, **extra).tensors
         assert tasks == [3]
         if "batch" in extra:
             everything = np.concatenate([a.reshape(-1, 3) for a in arrays]).astype(np.float64)
@@ -176,5 +176,5 @@ def test_samples_in_turn(strided, compiled, monkeypatch, tasks):
                 np.asarray(ndd.normalize(ndd.tensor(a), axes=[0, 1], ddof=1, shift=0.5, **o))
                 for a, o in zip(arrays, own, strict=True)
             ]
-        for one, other in zip(found, wanted, strict=True):
-            np.testing.assert_allclose(np.asarray(one), other, rtol=1e-5, atol=1e-5)
+        for item, other in zip(result, wanted, strict=True):
+            np.testing.assert_allclose(np.asarray(item), other, rtol=1e-5, atol=1e-5)

@@ -77,8 +77,8 @@ def test_layouts(dali):
     check_same(dali, lambda m: m.one_hot(m.tensor([1, 2], layout="X"), num_classes=3, axis_name="CD"))
     for labels in ([[1], [2]], [[[1]], [[0]]], [[1], [2, 0]]):
         check_same(dali, lambda m: m.one_hot(m.batch(labels), num_classes=3, axis_name="C"))
-    found = ndd.one_hot(ndd.tensor([1], layout="X"), num_classes=3, axis_name="C")
-    assert (found.layout, found.shape) == ("XC", (1, 3))
+    result = ndd.one_hot(ndd.tensor([1], layout="X"), num_classes=3, axis_name="C")
+    assert (result.layout, result.shape) == ("XC", (1, 3))
 
 
 def test_large_labels_have_no_class():
@@ -93,9 +93,9 @@ def test_gpu_equals_cpu(emulated_gpu, source):
     for axis in (-1, 0, 1):
         for kind in drawn_types(("f32", "u8", "i64"), 2, "one_hot"):
             extra = {"num_classes": 5, "axis": axis, "dtype": ndd.dtype(kind), "on_value": 3.5, "off_value": -1}
-            wanted, found = ndd.one_hot(b, **extra), ndd.one_hot(b.gpu(), **extra)
+            wanted, result = ndd.one_hot(b, **extra), ndd.one_hot(b.gpu(), **extra)
             for i in range(3):
-                assert_same(np.asarray(found.select(i).cpu()), np.asarray(wanted.select(i)), 0)
+                assert_same(np.asarray(result.select(i).cpu()), np.asarray(wanted.select(i)), 0)
 
 
 @pytest.mark.parametrize("kind", ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"])

@@ -20,7 +20,7 @@ TYPES = ["uint8", "int8", "uint16", "int16", "int32", "uint32", "int64", "uint64
 def random_call(pick, rng):
     layout = pick.choice(["HWC", "FHWC", None, "HW", "W", "ABC"])
     ndim = len(layout) if layout else pick.choice([1, 2, 3, 4, 5])
-    kind, n = pick.choice(drawn_types(TYPES, 3, "pad")), pick.choice([None, 1, 2, 3])
+    kind, n = pick.choice(drawn_types(TYPES, 2, "pad")), pick.choice([None, 1, 2, 3])
     base = [pick.randint(0 if pick.random() < 0.1 else 1, 6) for _ in range(ndim)]
     samples = [
         rng.integers(0, 256, [b if pick.random() < 0.5 else pick.randint(1, 8) for b in base]).astype(kind)
@@ -49,9 +49,9 @@ def random_call(pick, rng):
             arguments["fill_value"] = fills[0]
 
     def call(module):
-        given = dict(arguments)
-        given |= {name: module.batch(list(v)) for name, v in per_sample.items()}
-        return module.pad(value(module, samples, layout, n is not None), **given)
+        options = dict(arguments)
+        options |= {name: module.batch(list(v)) for name, v in per_sample.items()}
+        return module.pad(value(module, samples, layout, n is not None), **options)
 
     return call, (layout, [s.shape for s in samples], kind, arguments, per_sample)
 
@@ -110,8 +110,8 @@ def test_every_width_of_elements(dtype, times):
     for shapes in (((3,), (17,), (0,)), ((3, 5), (2, 17), (9, 1), (9, 17), (0, 4), (4, 0))):
         arrays = [(rng.random(shape) * 100).astype(dtype) for shape in shapes] * times
         widest, fills = np.max(shapes, axis=0), np.arange(len(arrays)) + 7.9
-        found = ndd.pad(ndd.batch(arrays), fill_value=ndd.batch(list(fills.astype(np.float32))))
-        for array, out, fill in zip(arrays, found, fills, strict=True):
+        result = ndd.pad(ndd.batch(arrays), fill_value=ndd.batch(list(fills.astype(np.float32))))
+        for array, out, fill in zip(arrays, result, fills, strict=True):
             expected = np.full(widest, np.float32(fill)).astype(dtype)
             expected[tuple(map(slice, array.shape))] = array
             np.testing.assert_array_equal(np.asarray(out), expected)

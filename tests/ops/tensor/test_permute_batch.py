@@ -20,13 +20,13 @@ REGISTRY_CASES = {
 @pytest.mark.parametrize("derange", [False, True])
 def test_orders_equal_dali(dali, n, repeat, derange):
     arguments = {"batch_size": n, "allow_repetitions": repeat, "no_fixed_points": derange}
-    found = []
+    actual = []
     for library in (ndd, dali):
         result = library.batch_permutation(rng=library.random.RNG(17), **arguments)
-        found.append([int(np.array(t)) for t in result.evaluate().tensors])
-    assert found[0] == found[1]
-    assert repeat or sorted(found[0]) == list(range(n))
-    assert n == 1 or not derange or all(i != k for i, k in enumerate(found[0]))
+        actual.append([int(np.array(t)) for t in result.evaluate().tensors])
+    assert actual[0] == actual[1]
+    assert repeat or sorted(actual[0]) == list(range(n))
+    assert n == 1 or not derange or all(i != k for i, k in enumerate(actual[0]))
     assert ndd.batch_permutation(batch_size=n).dtype == ndd.int32
 
 

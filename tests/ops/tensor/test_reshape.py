@@ -58,10 +58,10 @@ RESHAPES = {
 @pytest.mark.parametrize("name", RESHAPES)
 def test_reshape(name):
     arguments, shape, layout = RESHAPES[name]
-    found = ndd.reshape(hw(), **arguments)
-    assert (found.ndim, found.layout) == (len(shape), layout)
-    assert (found.shape, found.layout) == (shape, layout)
-    np.testing.assert_array_equal(np.asarray(found).reshape(-1), np.arange(6))
+    result = ndd.reshape(hw(), **arguments)
+    assert (result.ndim, result.layout) == (len(shape), layout)
+    assert (result.shape, result.layout) == (shape, layout)
+    np.testing.assert_array_equal(np.asarray(result).reshape(-1), np.arange(6))
 
 
 REFUSED = {
@@ -90,8 +90,8 @@ def test_reshape_refuses(name):
 
 def test_reshape_by_a_value():
     for shape in ([3, 2], np.array([3, -1]), np.array([3, 2], np.uint8)):
-        found = ndd.reshape(hw(), shape)
-        assert (found.shape, found.layout) == ((3, 2), "HW")
+        result = ndd.reshape(hw(), shape)
+        assert (result.shape, result.layout) == ((3, 2), "HW")
     assert ndd.reshape(hw(), [[6]]).shape == (6,)
     for wrong in (6, np.array([3.0, 2.0], np.float32)):
         with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError):
@@ -102,8 +102,8 @@ def test_reshape_of_batches():
     batch = ndd.batch([np.ones((2, 1), np.uint8), np.ones((1, 3), np.uint8)], layout="HW")
     assert ndd.reshape(batch, shape=[-1]).shape == [(2,), (3,)]
     assert ndd.reshape(batch, src_dims=[1, 0]).shape == [(1, 2), (3, 1)]
-    found = ndd.reshape(batch, shape=ndd.batch([[2, 1], [3, 1]]))
-    assert (found.layout, found.shape) == ("HW", [(2, 1), (3, 1)])
+    result = ndd.reshape(batch, shape=ndd.batch([[2, 1], [3, 1]]))
+    assert (result.layout, result.shape) == ("HW", [(2, 1), (3, 1)])
     assert ndd.reshape(batch, ndd.batch([[2], [3]])).shape == [(2,), (3,)]
     assert ndd.reshape(batch, rel_shape=ndd.batch([[0.5, 2.0], [1.0, 1.0]])).shape == [(1, 2), (1, 3)]
     with ndd.EvalMode.sync_cpu, pytest.raises(RuntimeError, match="sample 1: shape"):
@@ -136,10 +136,10 @@ def test_reinterpret():
         (t(dtype=np.int32), {"dtype": ndd.float32}, (), None),
     ]
     for value, arguments, shape, layout in cases:
-        found = ndd.reinterpret(value, **arguments)
-        assert (found.shape, found.layout, found.dtype) == (shape, layout, arguments["dtype"])
-        if found.dtype != ndd.bfloat16:
-            assert np.asarray(found).tobytes() == np.asarray(value).tobytes()
+        result = ndd.reinterpret(value, **arguments)
+        assert (result.shape, result.layout, result.dtype) == (shape, layout, arguments["dtype"])
+        if result.dtype != ndd.bfloat16:
+            assert np.asarray(result).tobytes() == np.asarray(value).tobytes()
     for value, arguments in (
         (t(2, 4), {}),
         (t(2, 3), {"dtype": ndd.int32}),
@@ -164,8 +164,8 @@ EXPANDED = [
 
 @pytest.mark.parametrize(("arguments", "shape", "layout"), EXPANDED)
 def test_expand_dims(arguments, shape, layout):
-    found = ndd.expand_dims(hw(), **arguments)
-    assert (found.ndim, found.layout, found.shape) == (len(shape), layout, shape)
+    result = ndd.expand_dims(hw(), **arguments)
+    assert (result.ndim, result.layout, result.shape) == (len(shape), layout, shape)
 
 
 @pytest.mark.parametrize("arguments", [{"axes": [0, 0]}, {"axes": [3]}, {"axes": [0, 4]}, {"axes": [-1]}])
@@ -196,8 +196,8 @@ SQUEEZED = [
 
 @pytest.mark.parametrize(("arguments", "shape", "layout"), SQUEEZED)
 def test_squeeze(arguments, shape, layout):
-    found = ndd.squeeze(t(1, 2, 1, 3, layout="FHCW"), **arguments)
-    assert (found.ndim, found.layout, found.shape) == (len(shape), layout, shape)
+    result = ndd.squeeze(t(1, 2, 1, 3, layout="FHCW"), **arguments)
+    assert (result.ndim, result.layout, result.shape) == (len(shape), layout, shape)
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_squeeze_refuses(arguments):
 
 def test_on_gpu(emulated_gpu):
     batch = ndd.batch([np.arange(6, dtype=np.uint8), np.arange(12, dtype=np.uint8)]).gpu()
-    found = ndd.reshape(batch, ndd.batch([[2, 3], [3, 4]]))
-    assert found.device == ndd.Device("gpu:0")
-    np.testing.assert_array_equal(np.asarray(found.cpu().select(1)), np.arange(12).reshape(3, 4))
+    result = ndd.reshape(batch, ndd.batch([[2, 3], [3, 4]]))
+    assert result.device == ndd.Device("gpu:0")
+    np.testing.assert_array_equal(np.asarray(result.cpu().select(1)), np.arange(12).reshape(3, 4))
     assert ndd.reinterpret(batch, dtype=ndd.int16).shape == [(3,), (6,)]
     assert ndd.squeeze(ndd.expand_dims(batch, axes=1), axes=1).shape == [(6,), (12,)]
 
@@ -255,5 +255,5 @@ def test_axes_of_the_source_count_as_in_pipelines(seed):
     theirs = pipeline()
     theirs.build()
     for (array, how), expected in zip(calls, theirs.run(), strict=True):
-        found = ndd.reshape(ndd.tensor(array), **how)
-        assert (found.shape, found.layout or "") == (expected.at(0).shape, expected.layout()), (array.shape, how)
+        result = ndd.reshape(ndd.tensor(array), **how)
+        assert (result.shape, result.layout or "") == (expected.at(0).shape, expected.layout()), (array.shape, how)

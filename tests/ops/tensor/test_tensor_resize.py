@@ -67,13 +67,13 @@ def test_random_arguments_as_dali(dali, seed):
         if isinstance(theirs, Exception):
             assert "resize more than 3" in str(theirs) or "kernel instance" in str(theirs)
             continue
-        found, expected = arrays_of(ours), arrays_of(theirs)
-        assert found[0].shape == expected[0].shape, (array.shape, arguments)
-        if any(array.shape[a] == found[0].shape[a] for a in arguments["axes"]):
+        result, expected = arrays_of(ours), arrays_of(theirs)
+        assert result[0].shape == expected[0].shape, (array.shape, arguments)
+        if any(array.shape[a] == result[0].shape[a] for a in arguments["axes"]):
             continue  # there DALI resamples an axis or not, by rules of its own
         good += 1
         try:
-            assert_same_values(found, expected, relative=1e-4, off_by_one=0.05 + 24 / max(found[0].size, 1))
+            assert_same_values(result, expected, relative=1e-4, off_by_one=0.05 + 24 / max(result[0].size, 1))
         except AssertionError as error:
             raise AssertionError(f"{array.shape} {array.dtype} {arguments}: {error}") from None
     assert good > 20
@@ -97,10 +97,10 @@ def test_one_axis_is_resized_as_by_dali_to_the_last_bit(dali):
 
 def test_axes_in_any_order_and_from_the_end():
     array = np.random.default_rng(0).random((6, 8, 10), np.float32)
-    one = ndd.tensor_resize(array, sizes=[3, 4], axes=[0, 2])
-    np.testing.assert_array_equal(np.asarray(one), np.asarray(ndd.tensor_resize(array, sizes=[4, 3], axes=[-1, 0])))
+    item = ndd.tensor_resize(array, sizes=[3, 4], axes=[0, 2])
+    np.testing.assert_array_equal(np.asarray(item), np.asarray(ndd.tensor_resize(array, sizes=[4, 3], axes=[-1, 0])))
     named = ndd.tensor_resize(ndd.tensor(array, layout="ABC"), sizes=[4, 3], axis_names="CA")
-    np.testing.assert_array_equal(np.asarray(one), np.asarray(named))
+    np.testing.assert_array_equal(np.asarray(item), np.asarray(named))
     assert named.layout == "ABC"
 
 
@@ -121,27 +121,27 @@ def test_axes_in_any_order_and_from_the_end():
 def test_errors_as_dali(dali, arguments, kind):
     array = np.zeros((4, 5, 3), np.uint8)
     for module in (ndd, dali):
-        found = outcome(module, lambda m: m.tensor_resize(m.tensor(array, layout="HWC"), **arguments))
-        assert type(found) is kind, (module.__name__, found)
+        result = outcome(module, lambda m: m.tensor_resize(m.tensor(array, layout="HWC"), **arguments))
+        assert type(result) is kind, (module.__name__, result)
 
 
 @pytest.mark.parametrize("axes", [[0], [1], [2], [0, 1], [1, 2], [0, 2]])
 def test_strided_memory(axes):
     array = np.random.default_rng(5).random((12, 14, 6), np.float32)
     for view in (array[:, ::2, :3], array[::2], array.transpose(2, 0, 1), array[..., :1]):
-        found, expected = (
+        result, expected = (
             ndd.tensor_resize(ndd.as_tensor(a), scales=[0.7], axes=axes) for a in (view, np.ascontiguousarray(view))
         )
-        np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+        np.testing.assert_array_equal(np.asarray(result), np.asarray(expected))
 
 
 def test_more_axes_than_dali():
     array = np.random.default_rng(1).random((4, 5, 6, 7), np.float32)
-    found = np.asarray(ndd.tensor_resize(array, sizes=[2, 3, 9, 4]))
+    result = np.asarray(ndd.tensor_resize(array, sizes=[2, 3, 9, 4]))
     step = array
     for axis, size in enumerate((2, 3, 9, 4)):
         step = np.asarray(ndd.tensor_resize(step, sizes=[size], axes=[axis]))
-    np.testing.assert_allclose(found, step, rtol=1e-5)
+    np.testing.assert_allclose(result, step, rtol=1e-5)
 
 
 @pytest.mark.parametrize("axes", [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]])
@@ -164,8 +164,8 @@ def test_axes_that_stay_as_they_are(dali, name):
         # An operator of its own: DALI keeps one for each set of constants, and it fails after another number of axes.
         kept = {"interp_type": getattr(dali_types, kind), "minibatch_size": 31}
         expected = dali.tensor_resize(dali.tensor(x), sizes=sizes, **kept)
-        found = ndd.tensor_resize(ndd.tensor(x), sizes=sizes, interp_type=getattr(ndd.types, kind))
-        np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=0, atol=1e-5)
+        result = ndd.tensor_resize(ndd.tensor(x), sizes=sizes, interp_type=getattr(ndd.types, kind))
+        np.testing.assert_allclose(np.asarray(result), np.asarray(expected), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [1, 5])

@@ -22,8 +22,8 @@ def scene(height=120, width=160, seed=0):
 def moving(dx, dy, frames=3, height=64, width=96, channels=3):
     """A scene that moves by whole pixels a frame: by (-dx, -dy), so that each pixel comes from (dx, dy) beside it."""
     whole = scene(140, 200)
-    found = [whole[20 + dy * i : 20 + dy * i + height, 30 + dx * i : 30 + dx * i + width] for i in range(frames)]
-    return ndd.tensor(np.repeat(np.stack(found)[..., None], channels, axis=3), layout="FHWC")
+    result = [whole[20 + dy * i : 20 + dy * i + height, 30 + dx * i : 30 + dx * i + width] for i in range(frames)]
+    return ndd.tensor(np.repeat(np.stack(result)[..., None], channels, axis=3), layout="FHWC")
 
 
 @pytest.mark.parametrize("grid", [1, 2, 4])
@@ -81,9 +81,9 @@ def test_on_a_gpu_the_motion_is_the_same(emulated_gpu):
     videos = ndd.batch([moving(3, -2, 3), moving(0, 2, 2, 50, 70)])
     there = ndd.optical_flow(videos, device="gpu")
     assert there.device.device_type == "gpu"
-    for one, two in zip(there.cpu().tensors, ndd.optical_flow(videos).tensors, strict=True):
-        assert one.shape == two.shape
-        middles = [np.median(np.asarray(flow)[:, 3:-3, 3:-3], axis=(0, 1, 2)) for flow in (one, two)]
+    for first, second in zip(there.cpu().tensors, ndd.optical_flow(videos).tensors, strict=True):
+        assert first.shape == second.shape
+        middles = [np.median(np.asarray(flow)[:, 3:-3, 3:-3], axis=(0, 1, 2)) for flow in (first, second)]
         assert np.abs(middles[0] - middles[1]).max() < 0.3
 
 
@@ -109,11 +109,11 @@ def test_the_engine_finds_known_motion(cuda, grid, hints):
 
     functions()  # fails where the driver has no engine: then nothing below would test it
     video = moving(3, -2, 4, 96, 128).to_device("gpu")
-    given = ndd.tensor(np.full((3, 24, 32, 2), (3, -2), np.float32), layout="FHWC", device="gpu")
-    flow = ndd.optical_flow(video, *([given] if hints else []), output_grid=grid, enable_external_hints=hints)
-    found = np.asarray(flow.cpu())
-    assert found.shape == (3, 96 // grid, 128 // grid, 2)
-    assert np.abs(np.median(found, axis=(0, 1, 2)) - (3, -2)).max() < 0.2
+    arguments = ndd.tensor(np.full((3, 24, 32, 2), (3, -2), np.float32), layout="FHWC", device="gpu")
+    flow = ndd.optical_flow(video, *([arguments] if hints else []), output_grid=grid, enable_external_hints=hints)
+    result = np.asarray(flow.cpu())
+    assert result.shape == (3, 96 // grid, 128 // grid, 2)
+    assert np.abs(np.median(result, axis=(0, 1, 2)) - (3, -2)).max() < 0.2
 
 
 @pytest.mark.gpu
@@ -123,7 +123,7 @@ def test_videos_one_behind_the_other_are_as_each_alone(cuda, hints):
     videos = [
         moving(dx, dy, frames, 96, 128) for dx, dy, frames in ((3, -2, 2), (0, 2, 2), (-2, 1, 5), (1, 3, 2), (2, 2, 9))
     ]
-    given = [np.zeros((len(v.torch()) - 1, 24, 32, 2), np.float32) for v in videos]
+    arguments = [np.zeros((len(v.torch()) - 1, 24, 32, 2), np.float32) for v in videos]
     on_gpu = [v.to_device("gpu") for v in videos]
 
     def flow(video, hint):
@@ -132,12 +132,12 @@ def test_videos_one_behind_the_other_are_as_each_alone(cuda, hints):
 
     alone = [
         np.asarray(flow(v, ndd.tensor(h, layout="FHWC", device="gpu")).cpu())
-        for v, h in zip(on_gpu, given, strict=True)
+        for v, h in zip(on_gpu, arguments, strict=True)
     ]
     for _ in range(5):
-        found = flow(ndd.batch(on_gpu), ndd.batch(given, layout="FHWC", device="gpu")).cpu()
-        for one, other in zip(found.tensors, alone, strict=True):
-            np.testing.assert_array_equal(np.asarray(one), other)
+        result = flow(ndd.batch(on_gpu), ndd.batch(arguments, layout="FHWC", device="gpu")).cpu()
+        for item, other in zip(result.tensors, alone, strict=True):
+            np.testing.assert_array_equal(np.asarray(item), other)
 
 
 @pytest.mark.gpu
@@ -153,8 +153,8 @@ def test_threads_share_the_engine(cuda):
         return [np.median(np.asarray(flow), axis=(0, 1, 2)) for flow in flows]
 
     with ThreadPoolExecutor(len(motions)) as pool:
-        for motion, found in zip(motions, pool.map(middles, motions), strict=True):
-            assert np.abs(np.array(found) - motion).max() < 0.2
+        for motion, result in zip(motions, pool.map(middles, motions), strict=True):
+            assert np.abs(np.array(result) - motion).max() < 0.2
 
 
 @pytest.mark.gpu

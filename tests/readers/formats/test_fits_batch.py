@@ -44,7 +44,7 @@ def facts_of(folder, names, indices):
     buffer = np.zeros((len(indices), 1 << 22), np.uint8)
     rooms = np.array([(row.ctypes.data, 0, row.nbytes) for row in buffer], np.int64)
     facts = known.read(np.arange(len(names)), rooms)
-    found = []
+    result = []
     for of_file in facts.tolist():
         arrays = None
         if all(row[images.STATE] == images.DONE for row in of_file):
@@ -53,8 +53,8 @@ def facts_of(folder, names, indices):
                 piece = memory[row[images.PLACE] : row[images.PLACE] + row[images.BYTES]]
                 shape = row[images.SHAPE : images.SHAPE + row[images.NDIM]]
                 arrays.append(piece.copy().view(images.KINDS[row[images.KIND]]).reshape(shape))
-        found.append(arrays)
-    return found
+        result.append(arrays)
+    return result
 
 
 def same(one, two):
@@ -198,14 +198,14 @@ def test_images_of_many_shapes(tmp_path):
     expected = read_images(paths, [1])
     reader = Fits(files=paths, hdu_indices=1)
     for _ in range(3):
-        for found, (image,) in zip(batch_of(reader, range(8)), expected, strict=True):
-            assert same(found[0], image)
+        for result, (image,) in zip(batch_of(reader, range(8)), expected, strict=True):
+            assert same(result[0], image)
         (batch,) = reader.fetch(range(8))
         assert all(same(np.asarray(a), b[0]) for a, b in zip(batch.tensors, expected, strict=True))
     write_all(tmp_path, [hdu(rng, -32, (2, 3)), hdu(rng, 16, (6,), first=True)])
     with pytest.raises(RuntimeError, match=r"sample 1 .*Inconsistent data: a batch holds one kind"):
         Fits(files=paths, hdu_indices=1).fetch(range(3))
-    assert [found[0].ndim for found in batch_of(reader, range(3))] == [2, 1, 2]
+    assert [result[0].ndim for result in batch_of(reader, range(3))] == [2, 1, 2]
 
 
 def test_python_reads_while_it_is_compiled(tmp_path, monkeypatch):
@@ -235,12 +235,12 @@ def test_much_is_read_to_several_arrays(tmp_path, monkeypatch):
             fits_batch, "host_empty", lambda n, kind, most=most: real(n if n <= most else 1 << 60, kind)
         )
         for numbers in (range(9), range(2), range(8, -1, -1)):
-            found = batch_of(reader, numbers)
-            sound = [place for place in range(len(numbers)) if place not in found.faults]
+            result = batch_of(reader, numbers)
+            sound = [place for place in range(len(numbers)) if place not in result.faults]
             assert len(sound) == len(numbers) or most == 1000
             for place in sound:
-                assert all(same(a, b) for a, b in zip(found[place], expected[numbers[place]], strict=True))
-            assert all("no room for" in str(error) for error in found.faults.values())
+                assert all(same(a, b) for a, b in zip(result[place], expected[numbers[place]], strict=True))
+            assert all("no room for" in str(error) for error in result.faults.values())
 
 
 def test_what_is_left_to_python_among_others(tmp_path):
@@ -250,11 +250,11 @@ def test_what_is_left_to_python_among_others(tmp_path):
     os.remove(paths[3])
     os.mkfifo(paths[3])
     reader = Fits(files=[*paths, str(tmp_path / "none")], hdu_indices=1)
-    found = batch_of(reader, range(7))
-    assert list(found.faults) == [2, 3, 4, 6]
+    result = batch_of(reader, range(7))
+    assert list(result.faults) == [2, 3, 4, 6]
     texts = ["was cut off", "Not a regular file", "begins with 'SIMPLE", "No such file"]
-    assert all(text in str(error) for text, error in zip(texts, found.faults.values(), strict=True))
-    assert all(same(found[k][0], read_images([paths[k]], [1])[0][0]) for k in (0, 1, 5))
+    assert all(text in str(error) for text, error in zip(texts, result.faults.values(), strict=True))
+    assert all(same(result[k][0], read_images([paths[k]], [1])[0][0]) for k in (0, 1, 5))
     sound = batch_of(reader, [0, 0, 2, 0])
     assert [place for place in range(4) if place not in sound.faults] == [0, 1, 3]
     opened = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else None
@@ -275,9 +275,9 @@ def test_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for arguments in ({"file_root": tmp_path}, {"file_root": ""}, {"file_root": "."}, {}):
         reader = Fits(files=names, hdu_indices=1, **arguments)
-        assert [int(found[0][0]) for found in batch_of(reader, range(4))] == [0, 1, 2, 3]
+        assert [int(result[0][0]) for result in batch_of(reader, range(4))] == [0, 1, 2, 3]
     reader = Fits(files=[names[2], *whole], file_root=tmp_path, hdu_indices=1)
-    assert [int(found[0][0]) for found in batch_of(reader, range(5))] == [2, 0, 1, 2, 3]
+    assert [int(result[0][0]) for result in batch_of(reader, range(5))] == [2, 0, 1, 2, 3]
 
 
 def test_shares(tmp_path, monkeypatch):
@@ -297,9 +297,9 @@ def test_shares(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(known, "read", lambda *_: 1 // 0)
         batch.run(2)
-    found = batch.records()
-    assert list(found.faults) == [4, 5]
-    assert len(found.columns[0]) == 6
+    result = batch.records()
+    assert list(result.faults) == [4, 5]
+    assert len(result.columns[0]) == 6
 
 
 @pytest.mark.parametrize("name", ["{}\0x", "\ud800"])

@@ -40,6 +40,8 @@ class DALIServer:
         deterministic: accepted; results always come in the loader's order.
 
     A `with` statement is optional, since nothing needs to be started. Leaving the block ends the running loops.
+
+    Raises TypeError for what is no Pipeline, RuntimeError for a pipeline without an `external_source`.
     """
 
     def __init__(self, pipeline: Any, deterministic: bool = False):
@@ -47,7 +49,7 @@ class DALIServer:
             raise TypeError(f"Expected an ndd.Pipeline, got {type(pipeline).__name__}")
         self._pipeline = pipeline
         self.deterministic = deterministic
-        names, outputs = pipeline.interface()
+        names, outputs = pipeline._interface()
         if not names:
             raise RuntimeError("The pipeline has no external_source to feed, so a transform could not pass it anything")
         self._proxy = Proxy(names, outputs)
@@ -125,7 +127,7 @@ class DALIServer:
             )
         inputs = {name: [_as_array(c.inputs[name]) for c in calls] for name in self._proxy.names}
         with self._lock:
-            return self._pipeline.run_on(inputs)
+            return self._pipeline._run_on(inputs)
 
 
 def _as_tensor(note: Any) -> Any:
@@ -154,6 +156,8 @@ class DataLoader(torch_data.DataLoader):
     Args:
         dali_server: the `DALIServer`.
         args, kwargs: those of torch; `batch_size` may be at most the pipeline's.
+
+    Raises TypeError for a first argument that is no DALIServer.
 
     >>> import ndd, torch, ndd.plugin.pytorch.experimental.proxy as dali_proxy
     >>> @ndd.pipeline_def(batch_size=2, prefetch_queue_depth=1)

@@ -9,6 +9,12 @@ numbers may differ from sample to sample: given as an `ndd.Batch` of N values, o
 axis is N. Lists and tuples are one value for all samples, as in torchvision. What is a vector by its nature (`mean` and `std`,
 `translate`, `coefficients`) differs only as an array of two axes, `[N, ...]`: one of one axis is for all samples.
 
+Raises the types of errors that torchvision raises for the same call: TypeError for an input or an argument of another type (also
+where torchvision's kernels, such as `resize_image`, end in an AttributeError), ValueError for an argument out of range, of another
+length, or for numbers that are not one for each sample, KeyError for an unknown format of boxes. RuntimeError for a
+picture that is too small (`pad` by reflection, `gaussian_blur`), points that a perspective has no place for, and a change of type
+that would lose integers.
+
 The names that end in `_image`, `_mask`, `_video`, `_bounding_boxes` and `_keypoints` take plain tensors and treat them as
 that.
 

@@ -23,6 +23,16 @@ def in_type_of(result: Any, value: Any) -> Any:
     return result if result.dtype == value.dtype else ndd.cast(result, dtype=value.dtype)
 
 
+def typed(number: float, value: Any) -> Any:
+    """A whole number as an operand of the type of a picture: the result has that type too, without another pass."""
+    return ndd.as_tensor(np.array(int(number), value.dtype.numpy)).to_device(value.device)
+
+
+def on_device_of(operand: Any, value: Any) -> Any:
+    """An operand of arithmetic on the device of a picture, which cannot be mixed with values of another one."""
+    return operand.to_device(value.device) if isinstance(operand, ndd.Batch | ndd.Tensor) else operand
+
+
 def value_bits(dtype: Any) -> int:
     """How many bits of a type of whole numbers hold a value; TypeError for other types."""
     if dtype.name not in _VALUE_BITS:
@@ -70,7 +80,9 @@ def joined(channels: list[Any]) -> Any:
 
 
 def factor_of(factor: Any, count: int | None, check: Callable[[np.ndarray], Any], text: str) -> Any:
-    """A number, or one for each sample, as an operand; ValueError with `text` where `check` says no."""
+    """A number, or one for each sample, as an operand; ValueError with `text` where `check` says no, TypeError for no number."""
+    if factor is None or isinstance(factor, str | bytes):
+        raise TypeError(f"expected a number, got {factor!r}")
     rows = rows_of(factor, count)
     if not np.all(check(rows)):
         raise ValueError(text)

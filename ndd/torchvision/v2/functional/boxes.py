@@ -116,7 +116,7 @@ def enclosing(
     boxes as rectangles of the moved corners.
 
     `corner` (x, y) is where the picture begins after `move`. Boxes of whole numbers are moved as fractions; `cut_before` and
-    `cut_behind` say whether their corners are whole numbers before that and behind it: torchvision does not do the same
+    `cut_behind` say whether their corners are whole numbers before that and after it: torchvision does not do the same
     everywhere.
     """
     name = format_name(format)

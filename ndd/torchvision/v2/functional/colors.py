@@ -17,11 +17,12 @@ from ndd.torchvision.v2.functional.arithmetic import (
     is_float,
     joined,
     largest,
+    on_device_of,
     with_channels,
 )
 from ndd.torchvision.v2.functional.conversions import scaled_to
 from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.values import count_of, rows_of, varies
+from ndd.torchvision.values import count_of, layout_of, rows_of, varies
 
 
 def on_images(name: str, inpt: Any, images: Any) -> Any:
@@ -148,9 +149,10 @@ def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
     gain = factor_of(gain, count, lambda rows: rows == rows, "gain is not a number")
 
     def images(value: Any) -> Any:
-        bright = ndd.math.fpow(value if is_float(value) else scaled_to(value, ndd.float32), power)
+        real = value if is_float(value) else scaled_to(value, ndd.float32)
+        bright = ndd.math.fpow(real, on_device_of(power, value))
         if isinstance(gain, ndd.Batch) or gain != 1.0:
-            bright = ndd.math.clamp(bright * gain, 0.0, 1.0)
+            bright = ndd.math.clamp(bright * on_device_of(gain, value), 0.0, 1.0)
         return scaled_to(bright, value.dtype)
 
     return on_images("adjust_gamma", inpt, images)
@@ -179,6 +181,9 @@ to_grayscale = rgb_to_grayscale
 
 def _grey_of(value: Any, channels: int) -> Any:
     if check_channels(value) == 3:
+        if value.dtype == ndd.uint8:  # the same numbers, in one pass
+            toned = _jittered(value, None, "saturation", 0.0)
+            return toned if channels == 3 else channel(toned, 0)
         tones = grey(value)
         if not is_float(value):
             tones = ndd.math.floor(tones)
@@ -220,6 +225,10 @@ def permute_channels(inpt: Any, permutation: list[int]) -> Any:
     def images(value: Any) -> Any:
         for count in channels_of(value) - {len(permutation)}:
             raise ValueError(f"Length of permutation does not match number of channels: {len(permutation)} != {count}")
-        return joined([channel(value, int(i)) for i in permutation])
+        if layout_of(value) != "HWC":
+            return joined([channel(value, int(i)) for i in permutation])
+        planes = ndd.transpose(value, perm=[2, 0, 1], output_layout="CHW")  # which are copied whole
+        moved = joined([channel(planes, int(i)) for i in permutation])
+        return ndd.transpose(moved, perm=[1, 2, 0], output_layout=value.layout)
 
     return on_images("permute_channels", inpt, images)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 import ndd
-from ndd.torchvision.v2.functional.arithmetic import in_type_of, is_float, largest, value_bits
+from ndd.torchvision.v2.functional.arithmetic import in_type_of, is_float, largest, on_device_of, value_bits
 from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, is_pil, kind_of, layout_of, per_sample, plain, tv_tensors, wrapped
 
@@ -148,17 +148,14 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
             array = np.asarray(numbers, np.float32)
             return float(array) if array.ndim == 0 else ndd.as_tensor(array.reshape(shape), layout=layout)
 
-        return in_type_of((wide(value) - _on(operand(mean), value)) / _on(operand(std), value), value)
+        low, scale = (on_device_of(operand(numbers), value) for numbers in (mean, std))
+        return in_type_of((wide(value) - low) / scale, value)
 
     result = through("normalize", inpt, images, targets=lambda t: _with_images(t, images))
     if inplace and isinstance(inpt, torch.Tensor):
         plain(inpt).copy_(plain(result))
         return inpt
     return result
-
-
-def _on(operand: Any, value: Any) -> Any:
-    return operand if isinstance(operand, float) else operand.to_device(value.device)
 
 
 # ---- other libraries

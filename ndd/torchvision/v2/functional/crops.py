@@ -13,7 +13,7 @@ import ndd
 from ndd.torchvision.v2.functional import boxes as box, rotated
 from ndd.torchvision.v2.functional.followers import followed
 from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.values import count_of, per_sample, rows_of, sizes_of, varies
+from ndd.torchvision.values import Fills, count_of, per_sample, rows_of, sizes_of, varies
 
 
 def pairs(first: Any, second: Any, count: int | None) -> Any:
@@ -189,7 +189,7 @@ def ten_crop(inpt: Any, size: list[int], vertical_flip: bool = False) -> tuple[A
     >>> [window.item() for window in F.ten_crop(torch.arange(3).reshape(1, 1, 3), [1, 1])]
     [0, 2, 0, 2, 1, 2, 0, 2, 0, 1]
     """
-    how: dict[str, Any] = {"horizontal": int(not vertical_flip), "vertical": int(vertical_flip)}
+    how: dict[str, Any] = {"horizontal": int(not vertical_flip), "vertical": int(bool(vertical_flip))}
     mirrored = through("ten_crop", inpt, lambda v: ndd.flip(v, **how))
     return five_crop(inpt, size) + five_crop(mirrored, size)
 
@@ -214,7 +214,7 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
     >>> F.pad(torch.tensor([[[1, 2, 3]]]), [2, 0], padding_mode="reflect")
     tensor([[[3, 2, 1, 2, 3, 2, 1]]])
     """
-    count = count_of(inpt)
+    count, (fill, of_masks) = count_of(inpt), Fills.of(fill)
     check_padding_mode(padding_mode)
     sides = sides_of_padding(padding, count)  # [N or 1, (left, top, right, bottom)]
     fills: list[float] = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
@@ -222,6 +222,7 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
         raise ValueError(f"Padding mode '{padding_mode}' is not supported if fill is not scalar")
 
     def cut(value: Any, fills: list[float] = fills) -> Any:
+        _fills_bytes(fills, value)
         sizes = sizes_of(value)
         start, shape = -sides[:, 1::-1], sizes + sides[:, 1::-1] + sides[:, :1:-1]
         policy = "pad" if padding_mode == "constant" else padding_mode
@@ -268,8 +269,24 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
         masks=masks,
         boxes=boxes,
         points=points,
-        targets=lambda t: followed(t, cut, moved, lambda v: cut(v, [0])),
+        targets=lambda t: followed(t, cut, moved, lambda v: cut(v, [of_masks or 0])),
     )
+
+
+def _fills_bytes(fills: list[float], value: Any) -> None:
+    """RuntimeError for no fill, and for one that bytes cannot hold."""
+    if not fills:
+        raise RuntimeError("fill: expected one number, or one for each channel, got an empty list")
+    if value.dtype == ndd.uint8 and len(fills) == 1 and not 0 <= fills[0] <= 255:
+        raise RuntimeError(f"fill: value {fills[0]} cannot be converted to type uint8 without overflow")
+
+
+def filled_window(value: Any, corners: np.ndarray, size: Any, fill: Any) -> Any:
+    """The windows of `size` (H, W) at `corners` `[N or 1, 2]` (y, x) of images, with `fill` outside, as `pad` has it."""
+    fills: list[float] = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
+    _fills_bytes(fills, value)
+    how = {"axis_names": "HW", "fill_values": fills, "out_of_bounds_policy": "pad"}
+    return ndd.slice(value, start=_rows(corners, value), shape=[int(side) for side in size], **how)
 
 
 def check_padding_mode(mode: Any) -> None:

@@ -1,4 +1,4 @@
-"""What geometry does to the boxes, masks and points of `ndd.Targets`."""
+"""Geometry for the boxes, masks and points of `ndd.Targets`."""
 
 from __future__ import annotations
 

@@ -81,7 +81,9 @@ _OF_PLACES = ("bounding_boxes", "keypoints")
 _Parameter = inspect.Parameter
 
 
-def _made(function: Callable[..., Any], kind: str, parameters: list[_Parameter], call: Callable[..., Any]) -> Any:
+def _with_signature(
+    function: Callable[..., Any], kind: str, parameters: list[_Parameter], call: Callable[..., Any]
+) -> Any:
     name = f"{function.__name__}_{kind}"
     order = _ORDERS.get(name)
     if order is not None:
@@ -134,7 +136,7 @@ def _named(name: str, default: Any = _Parameter.empty) -> _Parameter:
 
 
 def _own(function: Callable[..., Any], without: tuple[str, ...] = ()) -> list[_Parameter]:
-    """The parameters behind the first, which is the value."""
+    """The parameters after the first, which is the value."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return [p.replace(annotation=_Parameter.empty) for p in parameters if p.name not in without]
 
@@ -146,7 +148,7 @@ def _image(function: Callable[..., Any], kind: str = "image") -> Any:
             raise TypeError(f"{function.__name__}_{kind}: expected a torch tensor, got {type(value)}")
         return function(value, **arguments)
 
-    return _made(function, kind, [_named(kind), *_own(function)], call)
+    return _with_signature(function, kind, [_named(kind), *_own(function)], call)
 
 
 def _video(function: Callable[..., Any]) -> Any:
@@ -159,7 +161,7 @@ def _mask(function: Callable[..., Any]) -> Any:
     def call(mask: Any, **arguments: Any) -> Any:
         return function(Treated("mask", mask), **arguments)
 
-    return _made(function, "mask", [_named("mask"), *_own(function, without)], call)
+    return _with_signature(function, "mask", [_named("mask"), *_own(function, without)], call)
 
 
 def _boxes(function: Callable[..., Any]) -> Any:
@@ -178,7 +180,7 @@ def _boxes(function: Callable[..., Any]) -> Any:
         result = function(value, **arguments)
         return result[0] if function is affine else result
 
-    return _made(function, "bounding_boxes", [*first, *_own(function, _OF_PIXELS), *last], call)
+    return _with_signature(function, "bounding_boxes", [*first, *_own(function, _OF_PIXELS), *last], call)
 
 
 def _points(function: Callable[..., Any]) -> Any:
@@ -189,7 +191,7 @@ def _points(function: Callable[..., Any]) -> Any:
         points = arguments.pop(first)
         return function(points if function is get_size else Treated("points", points, canvas_size), **arguments)
 
-    return _made(function, "keypoints", [_named(first), *size, *_own(function, _OF_PIXELS)], call)
+    return _with_signature(function, "keypoints", [_named(first), *size, *_own(function, _OF_PIXELS)], call)
 
 
 adjust_brightness_image = _image(adjust_brightness)

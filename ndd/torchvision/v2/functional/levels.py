@@ -13,6 +13,8 @@ from ndd.torchvision.v2.functional.arithmetic import (
     in_type_of,
     is_float,
     largest,
+    on_device_of,
+    typed,
     value_bits,
 )
 from ndd.torchvision.v2.functional.colors import on_images
@@ -24,7 +26,7 @@ from ndd.torchvision.values import count_of, layout_of, rows_of, varies
 def _inverted(value: Any) -> Any:
     if is_float(value):
         return in_type_of(1.0 - wide(value), value)
-    return in_type_of(value ^ int(largest(value.dtype)), value)
+    return in_type_of(value ^ typed(largest(value.dtype), value), value)
 
 
 @functional
@@ -61,21 +63,22 @@ def posterize(inpt: Any, bits: int) -> Any:
         raise TypeError(f"bits must be a positive integer in the range [0, 8], got {bits} instead.")
     whole = rows.astype(np.int64).reshape(-1)
 
-    def operand(numbers: np.ndarray, dtype: Any) -> Any:
+    def operand(numbers: np.ndarray, dtype: Any, value: Any) -> Any:
         numbers = numbers.astype(dtype.numpy)
-        return ndd.as_batch(numbers) if varies(bits, count) else numbers.reshape(-1)[0].item()
+        return on_device_of(ndd.as_batch(numbers), value) if varies(bits, count) else numbers.reshape(-1)[0].item()
 
     def images(value: Any) -> Any:
         if is_float(value):
             levels = 2.0**whole
-            steps = ndd.math.floor(wide(value) * operand(levels, ndd.float32))
-            steps = ndd.math.max(ndd.math.min(steps, operand(levels - 1, ndd.float32)), 0.0)
-            return in_type_of(steps * operand(1 / levels, ndd.float32), value)
+            factor, most, step = (operand(row, ndd.float32, value) for row in (levels, levels - 1, 1 / levels))
+            steps = ndd.math.max(ndd.math.min(ndd.math.floor(wide(value) * factor), most), 0.0)
+            return in_type_of(steps * step, value)
         depth = value_bits(value.dtype)
         kept = np.minimum(whole, depth)
         # The sign, too, is kept where all bits are.
         masks = np.where(whole >= depth, -1, ((1 << kept) - 1) << (depth - kept))
-        return in_type_of(value & operand(masks, value.dtype), value)
+        mask = operand(masks, value.dtype, value)
+        return in_type_of(value & (mask if isinstance(mask, ndd.Batch) else typed(mask, value)), value)
 
     return on_images("posterize", inpt, images)
 
@@ -100,6 +103,7 @@ def solarize(inpt: Any, threshold: float) -> Any:
         if (limits > largest(value.dtype)).any():
             raise TypeError(f"Threshold should be less or equal the maximum value of the dtype, but got {threshold}")
         limit = factor_of(threshold, count, lambda rows: rows == rows, "threshold is not a number")
+        limit = on_device_of(limit, value)
         above = wide(value) >= limit
         if is_float(value):
             share = ndd.cast(above, dtype=ndd.float32)

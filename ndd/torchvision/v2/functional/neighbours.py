@@ -1,4 +1,4 @@
-"""What mixes pixels with their neighbours, adds noise, or puts something else in their place."""
+"""Functions that mix pixels with their neighbours, add noise, or replace pixels."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ndd.torchvision.v2.functional.arithmetic import (
     in_type_of,
     is_float,
     largest,
+    on_device_of,
     with_channels,
 )
 from ndd.torchvision.v2.functional.colors import on_images
@@ -98,7 +99,7 @@ def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
         smooth = _smoothed(real)
         if not is_float(value):
             smooth = ndd.math.floor(smooth + 0.5)
-        mixed = real + (smooth - real) * (1.0 - factor) * (1.0 - border)
+        mixed = real + (smooth - real) * (1.0 - on_device_of(factor, value)) * (1.0 - border)
         result = ndd.math.clamp(mixed, 0.0, largest(value.dtype))
         return in_type_of(result if is_float(value) else ndd.math.floor(result), value)
 
@@ -134,8 +135,8 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
     tensor([[[0.7500, 0.7500]]])
     """
     count, kind = count_of(inpt), kind_of(inpt)
-    spread = factor_of(sigma, count, lambda rows: rows >= 0, f"sigma shouldn't be negative. Got {sigma}")
-    middle = factor_of(mean, count, lambda rows: rows == rows, "mean is not a number")
+    spread = factor_of(sigma, count, lambda rows: ~(rows < 0), f"sigma shouldn't be negative. Got {sigma}")
+    middle = factor_of(mean, count, lambda rows: True, "")
     drawn = _drawn_by_torch(inpt) if kind in ("tensor", "image", "video") else None
 
     def images(value: Any) -> Any:
@@ -148,7 +149,7 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
             noise = ndd.noise.gaussian(
                 ndd.full_like(ndd.cast(value, dtype=ndd.float32), 0.0), rng=ndd.random.RNG(seed=seed)
             )
-        noise = noise * (spread * white) + middle * white
+        noise = noise * on_device_of(spread * white, value) + on_device_of(middle * white, value)
         if not is_float(value):  # towards 0
             noise = ndd.math.max(ndd.math.floor(noise), 0.0) + ndd.math.min(ndd.math.ceil(noise), 0.0)
         result = wide(value) + noise
@@ -206,7 +207,8 @@ def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = Fal
             patch = ndd.reshape(patch, src_dims=[1, 2], layout="HW")
         elif order != [0, 1, 2]:
             patch = ndd.transpose(patch, perm=order)
-        patch = _on_canvas(ndd.cast(patch, dtype=value.dtype), pairs(i, j, count), sizes_of(value), value)
+        patch = ndd.cast(on_device_of(patch, value), dtype=value.dtype)
+        patch = _on_canvas(patch, pairs(i, j, count), sizes_of(value), value)
         return in_type_of(ndd.erase(value, fill_value=0, **where) + patch, value)
 
     result = through("erase", inpt, images)

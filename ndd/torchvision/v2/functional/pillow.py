@@ -29,7 +29,7 @@ def _resampling(interpolation: Any) -> int:
 
 
 def _fill(fill: Any, image: Any) -> Any:
-    """What fills the outside, as Pillow takes it: one number, or one for each band."""
+    """The fill value of the outside in Pillow's form: one number, or one for each band."""
     bands = len(image.getbands())
     number = (lambda v: v) if image.mode == "F" else int
     if not isinstance(fill, list | tuple):

@@ -156,7 +156,7 @@ def _from_corner(values: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
 
 
 def _lines(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Slopes of the sides behind the corners, and where these meet the y axis."""
+    """Slopes of the sides after the corners, and where these meet the y axis."""
     slopes = (y.roll(-1, 1) - y) / (x.roll(-1, 1) - x)
     return slopes, y - slopes * x
 

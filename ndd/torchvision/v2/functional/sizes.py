@@ -50,6 +50,10 @@ def _checked_size(size: Any, max_size: int | None) -> list[int]:
             raise ValueError(f"max_size must be an integer when size is None, but got {max_size} instead.")
         return []
     size = [size] if isinstance(size, numbers.Number) else list(size)
+    if not all(isinstance(side, numbers.Number) for side in size):
+        raise TypeError(f"expected size to be an integer, or one or two of them, got {size}")
+    if min(map(int, size)) < 1:  # type: ignore[call-overload]
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got output {size}")
     if max_size is not None:
         if len(size) != 1:
             raise ValueError(
@@ -77,14 +81,20 @@ def _how(interpolation: Any, antialias: bool | None) -> dict[str, Any]:
     return {"interp_type": _FILTERS[mode], "antialias": smooth, "rule": "torchvision"}
 
 
-def _resampled(value: Any, **how: Any) -> Any:
+def _how_of_masks(mode: InterpolationMode) -> dict[str, Any]:
+    """The filter of masks: the nearest pixel."""
+    exact = mode in (InterpolationMode.NEAREST, InterpolationMode.NEAREST_EXACT)
+    return _how(mode if exact else InterpolationMode.NEAREST, False)
+
+
+def _resampled(value: Any, operator: Any = ndd.resize, **how: Any) -> Any:
     """`ndd.resize` of any type of numbers: others are resized as float32, as in torchvision."""
     kind = value.dtype
     if kind in _RESIZED:
-        return ndd.resize(value, **how)
+        return operator(value, **how)
     if how["interp_type"] == ndd.types.INTERP_NN and kind in (ndd.int8, ndd.bool):
-        return ndd.reinterpret(ndd.resize(ndd.reinterpret(value, dtype=ndd.uint8), **how), dtype=kind)
-    result = ndd.resize(ndd.cast(value, dtype=ndd.float32), **how)
+        return ndd.reinterpret(operator(ndd.reinterpret(value, dtype=ndd.uint8), **how), dtype=kind)
+    result = operator(ndd.cast(value, dtype=ndd.float32), **how)
     return ndd.cast(result, dtype=kind)
 
 
@@ -92,6 +102,8 @@ def _target(size: Any, max_size: int | None, count: int | None) -> dict[str, Any
     """The size, as arguments of `ndd.resize`: it works out the side that follows when the pictures are known."""
     if varies(size, count):
         rows = per_sample(size, count)
+        if (rows_of(size, count) < 0).any():
+            raise RuntimeError(f"Input and output sizes should be greater than 0, but got output {size}")
         return {"resize_shorter": rows} if rows.ndim == 0 else {"size": rows}
     sides = _checked_size(size, max_size)
     if len(sides) == 2:
@@ -126,8 +138,7 @@ def resize(
     """
     count, kind = count_of(inpt), kind_of(inpt)
     mode = interpolation_mode(interpolation)
-    exact = mode in (InterpolationMode.NEAREST, InterpolationMode.NEAREST_EXACT)
-    of_masks = _how(mode if exact else InterpolationMode.NEAREST, False)
+    of_masks = _how_of_masks(mode)
     target = _target(size, max_size, count)
 
     def moved(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -156,6 +167,15 @@ def resize(
         points=points,
         targets=lambda t: followed(t, images, moved, lambda v: _resampled(v, **target, **of_masks)),
     )
+
+
+def resized_window(value: Any, size: Any, *, interpolation: Any, antialias: bool | None, **window: Any) -> Any:
+    """A batch of images, or of masks HW, resized to `size` (as `resize` has it), of which only a window is made:
+    `window` is for `ndd.resize_crop_mirror`."""
+    mode = interpolation_mode(interpolation)
+    how = _how_of_masks(mode) if value.layout == "HW" else _how(mode, antialias)
+    target = _target(size, None, count_of(value))
+    return _resampled(value, ndd.resize_crop_mirror, **target, **how, **window)
 
 
 def _ratios(old: tuple[int, int], new: tuple[int, int]) -> torch.Tensor:

@@ -21,7 +21,7 @@ from ndd.torchvision.v2.functional import boxes as box
 from ndd.torchvision.v2.functional.arithmetic import channels_of, with_channels
 from ndd.torchvision.v2.functional.followers import followed
 from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.values import count_of, layout_of, rows_of, sizes_of
+from ndd.torchvision.values import Fills, count_of, layout_of, rows_of, sizes_of
 
 NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 _WARPED = (ndd.uint8, ndd.int16, ndd.float32)
@@ -43,9 +43,11 @@ def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpo
         result = warp(frames, fill_value=fills[0], **how)
     else:  # as in torchvision, where the picture fades towards its border twice
         inside = warp(_plane_of_ones(frames), fill_value=0.0, **how)
-        result = warp(ndd.cast(frames, dtype=ndd.float32), fill_value=0.0, **how)
-        fill = _fill_operand(fills, frames)
-        result = result * inside + (1.0 - inside) * fill
+        if any(fills):
+            result = warp(ndd.cast(frames, dtype=ndd.float32), fill_value=0.0, **how)
+            result = result * inside + (1.0 - inside) * _fill_operand(fills, frames)
+        else:
+            result = warp(frames, fill_value=0.0, **how) * inside
     result = back(result)
     result = ndd.squeeze(result, axis_names="C") if layout_of(value) == "HW" else result
     return _as_it_was(result, value.layout, kind)
@@ -53,6 +55,10 @@ def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpo
 
 def _plane_of_ones(frames: Any) -> Any:
     """Ones in float32, for each picture one plane of its size."""
+    if frames.layout == "HWC" and isinstance(frames, ndd.Batch) and frames.device.device_type == "cpu":
+        sizes = list(map(tuple, sizes_of(frames).tolist()))
+        planes = {size: torch.ones(*size, 1) for size in sizes}  # cutting out single channels takes longer
+        return ndd.as_batch([planes[size] for size in sizes], layout="HWC")
     axes = "FC" if frames.layout == "FHWC" else "C"
     plane = ndd.slice(frames, start=[0] * len(axes), shape=[1] * len(axes), axis_names=axes)
     return ndd.full_like(ndd.cast(plane, dtype=ndd.float32), 1.0)
@@ -125,6 +131,8 @@ def _fills(fill: Any, value: Any) -> list[float]:
     if not isinstance(fill, int | float | list | tuple):
         raise ValueError("Argument fill should be either int, float, tuple or list")
     fills = [float(f) for f in fill] if isinstance(fill, list | tuple) else [float(fill)]
+    if not fills:
+        raise RuntimeError("fill: expected one number, or one for each channel, got an empty list")
     counts = channels_of(value)
     if len(fills) > 1 and counts != {len(fills)} and counts:
         raise ValueError(
@@ -370,6 +378,8 @@ def _moved(
         matrices[:, :, 2] -= np.array([corner for _, corner, _ in moves]).reshape(-1, 2)
         return matrices, np.array([result for _, _, result in moves])
 
+    fill, of_masks = Fills.of(fill)
+
     def images(value: Any) -> Any:
         return turned(value, ndd.warp_affine, *maps(value), interpolation, fill)
 
@@ -383,7 +393,7 @@ def _moved(
         masks=masks,
         boxes=boxes,
         points=points,
-        targets=lambda t: followed(t, images, of_targets, lambda v: masks(v, None)),
+        targets=lambda t: followed(t, images, of_targets, lambda v: masks(v, of_masks)),
     )
 
 
@@ -492,6 +502,7 @@ def _bent(
     name: str, inpt: Any, move: Callable[[Any, Any, Any], Any], interpolation: Any, fill: Any, boxes: Any, points: Any
 ) -> Any:  # fmt: skip
     """`perspective` and `elastic`, which are no linear maps."""
+    fill, of_masks = Fills.of(fill)
 
     def images(value: Any) -> Any:
         return move(value, interpolation, fill)
@@ -504,7 +515,7 @@ def _bent(
             raise TypeError(
                 f"{name}: boxes and points of `ndd.Targets` follow linear maps alone; give `tv_tensors`, or leave them out"
             )
-        return followed(t, images, lambda sizes: (np.eye(2, 3)[None], sizes), lambda v: masks(v, None))
+        return followed(t, images, lambda sizes: (np.eye(2, 3)[None], sizes), lambda v: masks(v, of_masks))
 
     return through(name, inpt, images, masks=masks, boxes=boxes, points=points, targets=targets)
 

@@ -112,7 +112,7 @@ def _(row, out, store):
 @kernel
 def pad_rows(plane, extents, channels, first, before, border, fill, rows, length):
     """Rows `first`, first + 1, ... of a plane [*extents, channels] as float32, each with `before` pixels of border in
-    front and what fits into `length` numbers behind."""
+    front and what fits into `length` numbers after."""
     height, width = extents
     n, lead = width * channels, before * channels
     for y in range(rows.size // length):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import ndd
-from ndd._cpu.gather import PIECE, gather_loop
 from ndd._operator.partition import parallel_for
+from ndd.decoders.gather import PIECE, gather_loop
 
 
-def interpreted(*given):
-    return gather_loop.run_fallback(*given)
+def interpreted(*arguments):
+    return gather_loop.run_fallback(*arguments)
 
 
 @pytest.mark.parametrize("loop", [gather_loop, interpreted], ids=["compiled", "fallback"])
@@ -27,8 +27,8 @@ def test_samples_lie_behind_each_other(loop, threads, sizes):
     ends = np.cumsum(sizes)
     out = np.full(int(ends[-1]) + 1, 7, np.uint8)
     places = np.array([part.ctypes.data for part in parts])
-    what = places, ends, out.ctypes.data
+    case = places, ends, out.ctypes.data
     context = ndd.EvalContext(num_threads=threads)
-    assert parallel_for(context, loop, what, -(-int(ends[-1]) // PIECE), 2 * int(ends[-1]), parts)
+    assert parallel_for(context, loop, case, -(-int(ends[-1]) // PIECE), 2 * int(ends[-1]), parts)
     np.testing.assert_array_equal(out[:-1], np.concatenate(parts))
     assert out[-1] == 7

@@ -12,21 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ndd._compiled.half import bfloat16_bits, half_bits
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
+from ndd._cpu.conversion import element
 from ndd._tensor.convert import convert_array
-
-
-@kernel
-def element(value, limits, half):
-    """A number as an element of the output: integers round halves away from zero and saturate."""
-    if half is not None:
-        return half_bits(value) if half else bfloat16_bits(value)
-    if limits is not None:
-        value = min(max(value, limits[0]), limits[1])
-        return np.trunc(value + np.copysign(np.float32(0.49999997), value))
-    return value
 
 
 @kernel

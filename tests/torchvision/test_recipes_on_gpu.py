@@ -1,0 +1,57 @@
+"""The recipes of `bench torchvision` on a GPU: what comes out on the CPU, and no image leaves the GPU on its way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torchvision_classes import batch_of
+
+import ndd
+from ndd.bench.torchvision_sides import RECIPES, boxes_of, transforms
+from ndd.torchvision import v2
+
+SIZES = [(290, 330), (300, 280), (270, 350)]
+MADE = torch.Generator().manual_seed(4)
+IMAGES = [torch.randint(0, 256, (3, h // 10, w // 10), dtype=torch.uint8, generator=MADE) for h, w in SIZES]
+MOST = 1000  # elements that may be copied to the host: numbers, and no images
+
+
+def images_on(device):
+    return ndd.resize(batch_of(IMAGES, "HWC"), size=np.array(SIZES, np.float32)).evaluate().to_device(device)
+
+
+def result_of(recipe, images):
+    work = transforms(v2, recipe)
+    torch.manual_seed(3)
+    if recipe == "SSDlite":
+        made = work(ndd.Targets(images, ndd.batch([boxes_of(i) for i in range(len(SIZES))])))
+        return [made.images, made.boxes]
+    if recipe == "segmentation":
+        masks = ndd.color_space_conversion(images, image_type=ndd.types.RGB, output_type=ndd.types.GRAY)
+        return [*work((images, ndd.reshape(masks, src_dims=[0, 1], layout="HW")))]
+    return [work(images)]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_as_on_the_cpu(recipe, emulated_gpu, monkeypatch):
+    wanted = [value.evaluate() for value in result_of(recipe, images_on("cpu"))]
+    images, copied = images_on("gpu"), []
+    of_torch, of_batches = torch.Tensor.cpu, ndd.Batch.cpu
+
+    def noted(batch):
+        if batch.device.device_type == "gpu":
+            copied.append(sum(map(np.prod, batch.shape)))
+        return of_batches(batch)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.Tensor, "cpu", lambda tensor: copied.append(tensor.numel()) or of_torch(tensor))
+        patched.setattr(ndd.Batch, "cpu", noted)
+        made = [value.evaluate() for value in result_of(recipe, images)]
+    assert max(copied, default=0) <= MOST
+    for a, b in zip(made, wanted, strict=True):
+        assert (a.layout, a.dtype, b.device.device_type) == (b.layout, b.dtype, "cpu")
+        assert a.device.device_type == "gpu" or a is not made[0]  # boxes, which come from a reader, stay with it
+        for x, y in zip(a.cpu().tensors, b.tensors, strict=True):
+            difference = (x.torch().float() - y.torch().float()).abs()
+            assert (difference > 0.02 * y.torch().float().abs().max()).float().mean() < 0.01
