@@ -44,7 +44,23 @@ def main() -> int:
     for path in lost:
         print(f"no entry in the navigation: {path}", file=sys.stderr)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "-f", str(_OUT / "mkdocs.yml")]
-    return subprocess.run(command, check=False).returncode or int(bool(gallery.failed or lost))
+    built = subprocess.run(command, check=False).returncode
+    broken = [] if built else _broken(_OUT / "html")
+    for link in broken:
+        print(f"broken: {link}", file=sys.stderr)
+    return built or int(bool(gallery.failed or lost or broken))
+
+
+def _broken(html: Path) -> list[str]:
+    """Links and pictures that lead to no file. The generator checks Markdown, not HTML in it, and a server forgives too many `..`
+    at its root."""
+    broken = []
+    for page in html.rglob("index.html"):
+        for link in set(re.findall(r'(?:src|href)="([^"#?:]+)["#?]', page.read_text(encoding="utf-8"))):
+            path = (page.parent / link).resolve()
+            if not (path.is_relative_to(html.resolve()) and path.exists()):
+                broken.append(f"{page.relative_to(html)}: {link}")
+    return broken
 
 
 def _pages(folder: Path) -> list[str]:
@@ -77,8 +93,8 @@ def _linked(path: str, content: str | bytes) -> str | bytes:
     content = re.sub(r"<!-- text: ([\w./]+) -->", lambda match: _without_title(match[1]), content)
     content = re.sub(r"\[([^\]]+)\]\((?:\.\./)+(?:\.github|ndd|README)[^)]*\)", r"\1", content)
     content = re.sub(r"(\]\((?!https?:)[^)\s]*?)\.ipynb\)(?!\{ \.download)", r"\1.md)", content)
-    depth = path.count("/") + (not path.endswith("index.md"))
-    return content.replace('src="/gallery/', f'src="{"../" * depth}gallery/')
+    # The generator changes `src` from the place of the Markdown file to that of the page.
+    return content.replace('src="/gallery/', f'src="{"../" * path.count("/")}gallery/')
 
 
 def _docstring(module: str) -> str:
@@ -100,9 +116,7 @@ def _tiles(reference: Reference, gallery: Gallery) -> str:
     parts = []
     for page, entries in reference.pages.items():
         names = [path.removeprefix("ndd.") for path, _ in entries]
-        tiles = [
-            gallery.thumbnail(name, f"../reference/{page}/#ndd.{name}") for name in names if name in gallery.figures
-        ]
+        tiles = [gallery.thumbnail(name, f"reference/{page}/#ndd.{name}") for name in names if name in gallery.figures]
         if tiles:
             parts.append(f"## {reference.titles[page]}\n")
             parts.append('<div class="tiles">' + "".join(tiles).replace("\n", "") + "</div>\n")

@@ -416,7 +416,7 @@ class AugMix(_AutoAugment):
         for i in range(self.mixture_width):
             changed = self._in_steps(images, [chains[i] for _, _, chains in drawn])
             mixed = mixed + _scaled(changed, [shares[i] for _, shares, _ in drawn])
-        whole = mixed if images.dtype.name[0] == "f" else ndd.math.floor(mixed)
+        whole: Any = mixed if images.dtype.name[0] == "f" else ndd.math.floor(mixed)
         return ndd.cast(whole, dtype=images.dtype)
 
     def _drawn_for(self, sample: list[Any]) -> tuple[float, list[float], list[list[Operation]]]:
