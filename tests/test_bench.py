@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -333,6 +334,7 @@ def test_first_calls_of_the_table(alone):
     (actual,) = start.measure_first_calls(alone, only="coord_flip")
     assert actual.ndd > 0
     assert "of CPU time" in actual.target
+    assert int(re.search(r"; (\d+) kernels compiled$", actual.target)[1]) > 0
 
 
 @pytest.mark.oracle

@@ -57,6 +57,7 @@ def test_archives_of_a_wheel(tmp_path, capsys):
         assert archive.header["target"]["features"] == environment(level)["NUMBA_CPU_FEATURES"]
         kernels.append({name.rsplit(".", 3)[0] for name in archive._names if name.endswith(".kernel")})
     assert any(name.startswith("ndd.ops.image.flip.") for name in kernels[0])
+    assert "ndd._compiled.thread_team._serve" in kernels[0]  # what threads of every batch run
     assert not any(name.startswith("inner.") for name in kernels[0])
     assert all(of_level == kernels[0] for of_level in kernels)
     texts = [KernelArchive((tmp_path / f"{target}.zip").read_bytes())._names for target in ("sm_90", "compute_90")]

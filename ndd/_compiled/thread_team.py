@@ -191,6 +191,11 @@ def _alone(
     return BY_FALLBACK if helpers or answers()(counter, limit, *arguments) else False
 
 
+def address_of_shared() -> Any:
+    """The address of `_shared`, or `BY_FALLBACK` while the loop of a team's threads is not compiled."""
+    return _serve(_ENDED, False)
+
+
 class ThreadTeam:
     """The threads of a team.
 
@@ -216,7 +221,7 @@ class ThreadTeam:
         if len(self._threads) >= wanted:
             return True
         if not self._threads:
-            shared = _serve(_ENDED, False)
+            shared = address_of_shared()
             if shared is BY_FALLBACK:
                 return False
             self.board[_SHARE] = shared

@@ -9,7 +9,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
+from ndd._compiled.kernel_file import SUFFIX
 from ndd.bench.libraries import Setting, enumerations, finish
 from ndd.bench.operator_inputs import arrays, inputs
 from ndd.bench.operator_table import TABLE
@@ -46,7 +48,8 @@ def measure_first_call(setting: Setting) -> Iterator[Result]:
 
 
 def measure_first_calls(setting: Setting, only: str = "") -> Iterator[Result]:
-    """The same for each line of `bench ops`, with empty caches; beside the target, seconds of CPU time in both states."""
+    """The same for each line of `bench ops`, with empty caches; beside the target, seconds of CPU time in both states, and how many
+    kernels were compiled: none where a wheel brings them."""
     for name in TABLE:
         if only not in name:
             continue
@@ -57,12 +60,20 @@ def measure_first_calls(setting: Setting, only: str = "") -> Iterator[Result]:
                 # Another process compiles all of it, the next one finds it.
                 _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder, "NDD_COMPILE_IN_BACKGROUND": "0"})
                 _, seconds = _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder})
-            note = f"{_TARGET}; {spent:.2f} s of CPU time, {seconds:.2f} from the disk cache"
+                compiled = _kept_kernels(Path(folder))
+            note = (
+                f"{_TARGET}; {spent:.2f} s of CPU time, {seconds:.2f} from the disk cache; {compiled} kernels compiled"
+            )
             if "DALI" in setting.libraries:
                 theirs = _first_call("DALI", name, setting.device, {})[0]
         except RuntimeError as error:  # not in one of the libraries, or not on this device
             note = str(error)
         yield Result("first", title, "s", ours, theirs, note)
+
+
+def _kept_kernels(folder: Path) -> int:
+    """How many kernels for the CPU were compiled, and not found in the package."""
+    return len(list(folder.rglob(f"*{SUFFIX}")))
 
 
 def first_call(side: str, name: str, device: str) -> tuple[float, float]:

@@ -184,9 +184,11 @@ def _quiet() -> None:
 def _call(name: str) -> str:
     """Makes one call of the table, or runs a program in small; "", or why it cannot be made here."""
     import ndd
+    from ndd._compiled.thread_team import address_of_shared
     from ndd.bench.libraries import finish
 
     try:
+        address_of_shared()  # every batch needs it where there are threads; two samples may not, nor does a single core
         if name in PROGRAMS:
             run_program(name)
             return ""
