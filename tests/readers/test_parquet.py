@@ -1,6 +1,7 @@
 """Columns of Parquet files that pyarrow wrote: types, files, predicates, damage; the memory that batches keep."""
 
 import gc
+import importlib
 import warnings
 
 import numpy as np
@@ -171,3 +172,23 @@ def test_a_batch_keeps_its_own_rows_only(tmp_path):
     reader.close()
     gc.collect()
     assert pa.total_allocated_bytes() < 90_000_000 + table.nbytes
+
+
+def test_a_shuffle_with_a_buffer_reads_each_row_group_once(tmp_path, monkeypatch):
+    """The last rows of a row group are asked for long after the others, when later row groups have taken its place."""
+    chunks = importlib.import_module("ndd.readers.stores.chunks")
+    monkeypatch.setattr(chunks, "_KEPT_BYTES", 200_000)
+    loaded = []
+    store = importlib.import_module("ndd.readers.parquet")._RowGroups
+    load = store.load
+    monkeypatch.setattr(store, "load", lambda self, chunk: loaded.append(chunk) or load(self, chunk))
+    rows = [number.to_bytes(4, "little") * 250 for number in range(1600)]
+    pq.write_table(pa.table({"a": rows}), tmp_path / "a.parquet", row_group_size=8, compression="none")
+    reader = Parquet(path=tmp_path, columns="a", random_shuffle=True, initial_fill=64, seed=5)
+    for _ in range(2):
+        loaded.clear()
+        seen = [bytes(np.asarray(row)) for (batch,) in reader.next_epoch(16) for row in batch.tensors]
+        assert seen != rows
+        assert sorted(seen) == sorted(rows)
+        assert len(loaded) < 230  # and some of the next epoch, which are read ahead
+    assert sorted(reader[k][0].torch().numpy().tobytes() for k in range(1600)) == sorted(rows)

@@ -10,9 +10,10 @@ import time
 import numpy as np
 import pytest
 import warm_interpreter
-from slow_store import slow_store
 
 import ndd
+from ndd.bench.slow_store import slow_store
+from ndd.readers.formats.tar_file import members
 from readers.datasets import write_mds, write_tar
 
 obstore = pytest.importorskip("obstore")
@@ -116,11 +117,10 @@ def test_the_rate_of_a_plain_client(bucket, kind, size, connections):
     assert max(ratios) > 0.9, ratios
 
 
-@pytest.mark.parametrize("kind", ["Parquet", "MDS", "Webdataset"])
-def test_as_many_requests_in_flight_as_connections(bucket, kind, monkeypatch):
-    """Each of 2 to 4 MB; no more is read ahead than the limit."""
-    running, sizes, lock = [0], [], threading.Lock()
-    most = []
+@pytest.fixture
+def requests(monkeypatch):
+    """Of the requests that are made: their sizes, and how many ran at once."""
+    running, sizes, most, lock = [0], [], [], threading.Lock()
     module = importlib.import_module("ndd.io.object_store")
     read = module._read
 
@@ -136,6 +136,13 @@ def test_as_many_requests_in_flight_as_connections(bucket, kind, monkeypatch):
                 running[0] -= 1
 
     monkeypatch.setattr(module, "_read", counted)
+    return sizes, most
+
+
+@pytest.mark.parametrize("kind", ["Parquet", "MDS", "Webdataset"])
+def test_as_many_requests_in_flight_as_connections(bucket, kind, requests):
+    """Each of 2 to 4 MB; no more is read ahead than the limit."""
+    sizes, most = requests
     with ndd.io.object_store(endpoint=bucket[0], connections=16, **OPTIONS):
         reader = readers(kind)
         len(reader)
@@ -150,6 +157,17 @@ def test_as_many_requests_in_flight_as_connections(bucket, kind, monkeypatch):
     large = [size for size in sizes if size > 400_000]
     assert 2_000_000 < np.median(large) < 4_200_000
     assert sum(sizes) < COUNT * SIZE + 150_000_000  # nothing is asked for twice; the next epoch is read ahead
+
+
+def test_a_tar_without_an_index_is_read_by_several_requests(bucket, requests):
+    """Its headers lie one behind the other, but what follows is requested ahead, and nothing twice."""
+    url, folder = bucket
+    sizes, most = requests
+    with ndd.io.object_store(endpoint=url, connections=4, **OPTIONS):
+        assert members("s3://pictures/0.tar") == members(str(folder / "0.tar"))
+    assert max(most) == 4
+    assert (folder / "0.tar").stat().st_size * 0.99 < sum(sizes) <= (folder / "0.tar").stat().st_size * 1.1
+    assert max(sizes) < 4_200_000
 
 
 PROGRAM = """
