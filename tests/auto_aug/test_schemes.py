@@ -443,7 +443,11 @@ def test_errors_of_schemes():
     raises(ValueError, "is empty", lambda: apply_rand([], images, 1, 0))
     raises(ValueError, "is empty", lambda: apply_trivial([], images))
     raises(TypeError, "no augmentation takes `bogus`", lambda: apply_trivial([a.invert], images, bogus=1))
-    raises(ValueError, "`excluded` has `flip`", lambda: trivial_augment.trivial_augment_wide(images, excluded=["flip"]))
+    raises(
+        ValueError,
+        "excluded: expected some of .*, got `flip`",
+        lambda: trivial_augment.trivial_augment_wide(images, excluded=["flip"]),
+    )
     raises(ValueError, "one of `image_net`", lambda: auto_augment.auto_augment(images, "imagenet"))
     raises(
         ValueError, "`shape` says nothing", lambda: auto_augment.auto_augment(images, "reduced_image_net", shape=(4, 4))
