@@ -100,7 +100,7 @@ def test_an_epoch_may_be_left(script, capsys):
 def test_what_is_missing_is_said(setting, script, tmp_path):
     with pytest.raises(ValueError, match="expected a script"):
         list(mine.measure(setting, None))
-    with pytest.raises(FileNotFoundError, match="is no file"):
+    with pytest.raises(FileNotFoundError, match="expected a file, got"):
         list(mine.measure(setting, tmp_path / "none.py"))
     with pytest.raises(AttributeError, match="expected `dataset` or `loader`"):
         mine_side.main(["yours", str(script("")), "--threads", "1"])

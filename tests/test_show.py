@@ -140,14 +140,23 @@ def test_a_notebook_shows_once_and_folds(tmp_path):
         "import ndd\nphoto = ndd.demo.photo()\nndd.show(photo)\n'after'",
         "ndd.show(photo)",
         "ndd.crop(photo, crop=[5000, 5000]).torch()",
+        "ndd.resize(photo, size=[4, 4], rule='none')",
+        "ndd.readers.File(file_root='/nowhere').fetch([0])",
+        "{}['user']",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
     client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True)
     client.execute(cwd=str(tmp_path))
-    first, second, third = (cell.outputs for cell in notebook.cells)
+    first, second, third, *at_the_call, own = (cell.outputs for cell in notebook.cells)
     assert [o.output_type for o in first] == ["display_data", "execute_result"]
     assert [o.output_type for o in second] == ["display_data"]
     fold, error = third
     assert "<details>" in fold.data["text/html"]
     assert len(error.traceback) <= 3
     assert "crop(), called at cell, line 1: crop: sample 0" in error.evalue
+    for fold, error in at_the_call:
+        assert "<details>" in fold.data["text/html"]
+        *lines, sentence = error.traceback
+        assert [line[:14] for line in lines] == ["cell, line 1: "]
+        assert sentence == f"{error.ename}: {error.evalue}"
+    assert "Traceback" in "".join(own[0].traceback)  # not of ndd: as IPython shows it

@@ -12,6 +12,7 @@ asks for a value runs the invocations queued before it itself. The samples of a 
 from ndd._execution.context import EvalContext, get_current_stream
 from ndd._execution.invocation import Invocation
 from ndd._execution.mode import EvalMode
+from ndd._execution.notebook import fold_errors
 from ndd._execution.stream import (
     Stream,
     get_default_stream,
@@ -35,3 +36,5 @@ __all__ = [
     "set_num_threads",
     "stream",
 ]
+
+fold_errors()

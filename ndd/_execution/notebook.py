@@ -34,6 +34,20 @@ def shortened(error: BaseException) -> BaseException:
     return error
 
 
+def fold_errors() -> None:
+    """Makes a notebook show every error from ndd as `shortened` does, those that are raised at the call too."""
+    notebook = shell()
+    if notebook is not None and not notebook.custom_exceptions:
+        notebook.set_custom_exc((Exception,), _show_error)
+
+
+def _show_error(notebook: Any, kind: type, error: BaseException, trace: Any, tb_offset: int | None = None) -> None:
+    packages = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in traceback.walk_tb(trace)}
+    if "ndd" in packages and not hasattr(error, "_render_traceback_"):
+        shortened(error)
+    notebook.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
 def _rendered(error: BaseException) -> list[str]:
     """The lines that a notebook prints, after the folded part."""
     if not getattr(error, "_is_folded", False):  # ipykernel calls it twice

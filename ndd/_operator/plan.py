@@ -137,7 +137,7 @@ class Plan:
             return self.shared[name], False
         has = ", ".join([*self.per_sample, *self.shared]) or "nothing"
         raise TypeError(
-            f"the CPU kernel asks for {name!r}, which is neither an input nor an argument nor in the plan, which has {has}."
+            f"the CPU kernel asks for {name!r}, which is neither an input nor an argument, and not in the plan, which has {has}."
         )
 
 

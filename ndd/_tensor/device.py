@@ -123,7 +123,7 @@ class Device:
         if device_type != "gpu":
             raise ValueError(f"Invalid device type: {device_type}")
         if not gpu_count():
-            raise RuntimeError(f"A GPU was asked for, but {_NO_GPU}")
+            raise RuntimeError(f"A GPU is requested, but {_NO_GPU}")
         return _current_number()
 
     @staticmethod

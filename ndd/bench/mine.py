@@ -38,7 +38,7 @@ def measure(
         raise ValueError("bench mine: expected a script: python -m ndd bench mine SCRIPT.py; see help(ndd.bench.mine)")
     if not script.is_file():
         raise FileNotFoundError(
-            f"bench mine: {script} is no file. Expected a script with `dataset` or `loader`, and `ndd_loop`."
+            f"bench mine: expected a file, got {script}: write a script with `dataset` or `loader`, and `ndd_loop`."
         )
     numbers = {}
     for side in SIDES:

@@ -45,7 +45,7 @@ def loaded(path: Path) -> ModuleType:
     """The script, run as a module. What stands under `if __name__ == "__main__":` is not run."""
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"bench mine: {path} is no Python script: expected a name that ends with .py")
+        raise ValueError(f"bench mine: expected the name of a Python script, which ends with .py, got {path}")
     module = sys.modules[_MODULE] = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
     spec.loader.exec_module(module)

@@ -151,6 +151,7 @@ class _Pictures:
 
 def _of_torchvision(args: Any, files: Folder) -> Iterator[int]:
     import torch
+    from torch.utils._pytree import tree_leaves
 
     from ndd.torchvision.installed import import_torchvision
 
@@ -164,7 +165,7 @@ def _of_torchvision(args: Any, files: Folder) -> Iterator[int]:
     while True:
         for batch in loader:
             if args.device == "gpu":
-                for value in torch.utils._pytree.tree_leaves(batch):
+                for value in tree_leaves(batch):
                     value.to("cuda", non_blocking=True)
             yield args.batch_size
 

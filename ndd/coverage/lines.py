@@ -73,7 +73,7 @@ class Checkout:
         self.root = root.resolve()
         self.package, self.tests = self.root / "ndd", self.root / "tests"
         if not self.package.is_dir():
-            raise ValueError(f"{root} is no checkout of ndd")
+            raise ValueError(f"expected a checkout of ndd, got {root}")
         self.declared = {path: file for path in operator_names() if (file := self._declaration(path))}
         self._homes = set(self.declared.values())
         self._users: dict[Path, set[str]] = {}

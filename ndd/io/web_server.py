@@ -118,7 +118,7 @@ def read(url: str, offset: int, size: int, version: str, settings: Settings) -> 
         if "Range" in headers and answer.status != 206 and offset:
             raise _Refused(errno.ENOTSUP, "The web server gives whole files only, no ranges of them: download it first")
         if answer.status == 206 and offset != _range(answer)[0]:
-            raise _Refused(errno.EIO, "The web server answers with another range than was asked for")
+            raise _Refused(errno.EIO, "The web server answers with another range than requested")
         return _body(answer, size if size >= 0 else None)
 
     return _tried(url, headers, taken, settings)

@@ -118,6 +118,7 @@ def test_order_against_dali(made, name, data):
     assert ours.get_metadata() == reader_of(name, made(name, size), dali, **options).get_metadata()
 
 
+@pytest.mark.drawn(10)
 @every_reader
 def test_shuffling_after_epochs(made, name):
     if not kind_of(name)._has_epoch_shuffle:
@@ -130,6 +131,7 @@ def test_shuffling_after_epochs(made, name):
     assert len({tuple(e) for e in [*epochs, list(range(12))]}) == 4
 
 
+@pytest.mark.drawn(10)
 @every_reader
 def test_shards_are_a_partition(made, name):
     seen = [epoch(name, reader_of(name, made(name, 10), num_shards=3, shard_id=i)) for i in range(3)]
@@ -141,6 +143,7 @@ def test_shards_are_a_partition(made, name):
         ] * 2
 
 
+@pytest.mark.drawn(12)
 @every_reader
 @pytest.mark.parametrize("batch", MODES)
 @pytest.mark.parametrize("options", [{}, {"shuffle": "global", "seed": 3}, {"num_shards": 2, "pad_last_batch": True}])
@@ -209,6 +212,7 @@ def test_outputs_on_the_gpu_are_declared(made, name):
     assert kind.outputs(**arguments, device="cuda:0") == kind.outputs(**arguments, device="gpu")
 
 
+@pytest.mark.drawn(10)
 @every_reader
 @pytest.mark.parametrize("batch", MODES)
 def test_outputs_are_delivered_on_the_gpu(made, name, batch, emulated_gpu):
@@ -282,6 +286,7 @@ def test_files_are_closed(made, name):
     wait_until(lambda: opened() <= before)  # a thread may still be reading ahead
 
 
+@pytest.mark.drawn(10)
 @every_reader
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

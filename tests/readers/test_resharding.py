@@ -234,7 +234,7 @@ def test_one_rank_tells_what_others_go_on_with(ranks):
         state = reader.get_state()
         reader.set_state(state)
         next(reader.next_epoch(2, last_batch="partial"))
-    with pytest.raises(ValueError, match="not all of 2 sample"):
+    with pytest.raises(ValueError, match="not all batches before the state have 2 sample"):
         ranks(2, shuffle="global")[0].set_state(batches[1].get_state())
     fields = json.loads(str(batches[1].get_state()))
     for wrong, said in (

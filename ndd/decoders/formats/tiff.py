@@ -189,7 +189,7 @@ def _layout(directory: Directory, tags: dict[int, tuple[Any, ...]], total: int) 
         and len(unit) == 2 and {*unit} <= ({1, 2, 4} if planar == 1 else {1})
     )  # fmt: skip
     if not readable:
-        raise ValueError("numbers that nobody reads")
+        raise ValueError("expected a sample format that is supported")
     tiled = tiff.TILES in tags
     rows = _first(tags, tiff.TILE_ROWS, 0) if tiled else min(_first(tags, tiff.STRIP_ROWS, height), height)
     columns = _first(tags, tiff.TILE_WIDTH, 0) if tiled else width

@@ -105,6 +105,6 @@ def _(call, data: Store, *, axes, axis_names) -> Store:
     for i, shape in enumerate(data.shapes[:1] if data.uniform() else data.shapes):
         wrong = [a for a in places if shape[a] != 1]
         if wrong:
-            raise bad_sample(i, f"axis {wrong[0]} of shape {shape} has not the extent 1: it cannot be removed")
+            raise bad_sample(i, f"expected the extent 1 of axis {wrong[0]}, which is removed, got shape {shape}")
         shapes.append(tuple([e for a, e in enumerate(shape) if a not in places]))
     return reshaped(data, shapes * data.n if data.uniform() else shapes, call.outs[0].layout)

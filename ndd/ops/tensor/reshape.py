@@ -167,7 +167,7 @@ def _taken(src: np.ndarray, old: np.ndarray) -> np.ndarray:
     ndim = old.shape[1]
     wrong = (src < -1) | (src >= ndim)
     if wrong.any():
-        raise RuntimeError(f"`src_dims`: {src[wrong][0]} is no axis: expected 0 to {ndim - 1}, or -1 for a new one")
+        raise RuntimeError(f"`src_dims`: expected axes from 0 to {ndim - 1}, or -1 for a new axis, got {src[wrong][0]}")
     padded = np.concatenate([old, np.ones((len(old), 1), old.dtype)], axis=1)
     return np.take_along_axis(padded, np.where(src < 0, ndim, src), axis=1)
 
