@@ -10,6 +10,7 @@ sides take turns.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import os
 import shutil
