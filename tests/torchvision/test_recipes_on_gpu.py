@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import PIL.Image
 import pytest
 import torch
 from torchvision_classes import batch_of
+from waiting import let_read_on
 
 import ndd
+from ndd._lookahead import prefetch
 from ndd.bench.torchvision_sides import RECIPES, boxes_of, transforms
 from ndd.torchvision import v2
 
@@ -55,3 +58,25 @@ def test_as_on_the_cpu(recipe, emulated_gpu, monkeypatch):
         for x, y in zip(a.cpu().tensors, b.tensors, strict=True):
             difference = (x.torch().float() - y.torch().float()).abs()
             assert (difference > 0.02 * y.torch().float().abs().max()).float().mean() < 0.01
+
+
+def test_the_val_recipe_is_worked_on_ahead_as_a_whole(tmp_path, monkeypatch, emulated_gpu):
+    """No argument is a value made for the batch, which would be another one each time."""
+    expected, real = [], prefetch.expected_calls
+
+    def recorded(loop, *others):
+        expected.append([call.op.name for call in loop.expected])
+        return real(loop, *others)
+
+    monkeypatch.setattr(prefetch, "expected_calls", recorded)
+    rng = np.random.default_rng(0)
+    for i in range(12):
+        PIL.Image.fromarray(rng.integers(0, 255, (20 + i, 30, 3), np.uint8)).save(tmp_path / f"{i:02}.png")
+    last = [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.Normalize((0.4, 0.5, 0.6), (0.2, 0.3, 0.4))]
+    work = v2.Compose([v2.Resize(18), v2.CenterCrop(16), *last])
+    reader = ndd.readers.File(files=sorted(map(str, tmp_path.iterdir())))
+    for _ in range(2):
+        for encoded, _ in reader.next_epoch(batch_size=4):
+            work(ndd.decoders.image(encoded, device="gpu")).evaluate()
+            let_read_on(reader)
+    assert expected[-1] == ["image", "resize_crop_mirror", "crop_mirror_normalize"]

@@ -108,7 +108,9 @@ class _ResizedWindow:
 
     def _resized(self, value: Any, size: Any, mirror: np.ndarray, window: dict[str, Any]) -> Any:
         how = {"interpolation": self.resize.interpolation, "antialias": self.resize.antialias}
-        return resized_window(value, size, mirror=_rows(mirror, np.int32), **window, **how)
+        # The same number in every iteration lets a loop be looked ahead of: values made for a batch are other ones each time.
+        sums = _rows(mirror, np.int32) if mirror.any() else 0
+        return resized_window(value, size, mirror=sums, **window, **how)
 
 
 def _rows(values: np.ndarray, kind: Any = np.float64) -> Any:
