@@ -97,6 +97,7 @@ def test_an_epoch_may_be_left(script, capsys):
     assert json.loads(capsys.readouterr().out)["images"] == 8
 
 
+@pytest.mark.long
 def test_what_is_missing_is_said(setting, script, tmp_path):
     with pytest.raises(ValueError, match="expected a script"):
         list(mine.measure(setting, None))

@@ -109,6 +109,7 @@ def test_gpu_without_a_gpu(capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_as_a_process_without_a_terminal(tmp_path):
     arguments = ["demo", "--epochs", "1", "--data", str(PHOTOS), "--device", "cpu"]
     done = warm_interpreter.run(

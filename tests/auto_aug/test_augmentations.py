@@ -77,6 +77,7 @@ def of_ndd(augmentation, batch, shapes):
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SUITES)
+@pytest.mark.drawn(3)
 def test_every_magnitude_is_as_in_dali(dali_modules, name):
     images = pictures()
     theirs = SUITES[name](*dali_modules)
@@ -143,6 +144,7 @@ def test_without_a_fill_value_the_border_is_repeated(emulated_gpu, device):
             np.testing.assert_array_equal(np.asarray(result.cpu().select(0)), wanted, err_msg=str(named))
 
 
+@pytest.mark.long
 def test_the_kernels_compile_for_every_gpu(emulated_gpu):
     """The operator `augment` is no name of `ndd`: test_nvrtc.py does not walk it."""
     pytest.importorskip("cupy")

@@ -106,6 +106,7 @@ def test_an_epoch_in_a_loop_on_both_devices(emulated_gpu, photos, scheme):
 
 
 @pytest.mark.oracle
+@pytest.mark.long
 def test_it_is_code_for_dali(photos):
     """What these tests run in pipeline mode, DALI runs; it draws other numbers (see `rand_augment`)."""
     dali = pytest.importorskip("nvidia.dali")

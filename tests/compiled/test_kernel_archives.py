@@ -153,6 +153,7 @@ print(hits)
 """
 
 
+@pytest.mark.long
 def test_code_for_a_higher_level_is_compiled_but_not_run(package):
     """Machines that build wheels may have a lower one; the code of the lowest level answers the calls."""
     own = {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), *sys.path])}

@@ -97,6 +97,7 @@ def test_a_whole_graph_is_refused():
 
 
 @pytest.mark.parametrize("first", ["torch._dynamo, ndd", "ndd, torch._dynamo"])
+@pytest.mark.long
 def test_whoever_comes_first(first):
     """`import ndd` does not import Dynamo, which takes seconds."""
     text = (

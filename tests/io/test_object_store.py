@@ -345,6 +345,7 @@ def test_other_processes(s3):
     assert result.stdout.split() == ["False", "2"], result.stderr
 
 
+@pytest.mark.long
 def test_ctrl_c_while_a_store_is_silent(s3):
     reader = ndd.readers.File(files=list(EXPECTED))
     s3.faults.extend(["hang"] * 12)

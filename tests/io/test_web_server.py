@@ -112,6 +112,7 @@ def data_of(url):
     return result.tobytes()
 
 
+@pytest.mark.long
 def test_a_presigned_url():
     """Whole, in ranges, and how large it is: the query is sent as it stands, in GETs only."""
     sent = "/a%20b%2Fc+d.jpg?X-Amz-Date=20260101&X-Amz-Signature=SIGNATURE%2F%2B&x-id=a%20b"
@@ -149,6 +150,7 @@ def test_a_user_and_a_password():
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+@pytest.mark.drawn(3)
 def test_redirects_keep_credentials_to_themselves(code):
     with serving() as first, serving(**{"b.jpg?t=1": b"12345"}) as second:
         first.redirects = {"/a.jpg": (code, "/c.jpg"), "/c.jpg": (code, f"http://x:y@{second.host}/b.jpg?t=1")}
@@ -173,6 +175,7 @@ def test_another_host_is_told_once():
     ["http://169.254.169.254/latest/meta-data", "http://[fe80::1]/a", "http://[::ffff:169.254.169.254]/a",
      "http://2852039166/a", "file:///etc/passwd", "ftp://host/a", "//169.254.169.254/a", ""],
 )  # fmt: skip
+@pytest.mark.drawn(4)
 def test_redirects_that_are_not_followed(place):
     with serving() as server:
         server.redirects["/a.jpg"] = (302, place)

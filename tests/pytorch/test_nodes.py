@@ -30,6 +30,7 @@ def as_lists(loader):
     return [[np.asarray(v).tolist() for v in values] for values in loader]
 
 
+@pytest.mark.long
 def test_they_are_there_without_an_import_of_their_own():
     done = warm_interpreter.run("import ndd; print(ndd.pytorch.nodes.Reader.__name__)")
     assert done.stdout == "Reader\n", done.stderr

@@ -106,6 +106,7 @@ def orders(draw, of_epochs):
 @pytest.mark.filterwarnings("ignore:.*random_shuffle draws from")
 @settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+@pytest.mark.drawn(10)
 def test_order_against_dali(made, name, data):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
     if not DATASETS[name].dali:
@@ -266,6 +267,7 @@ def test_a_damaged_record_harms_only_its_batch(tmp_path, name):
 
 
 @every_reader
+@pytest.mark.drawn(10)
 def test_files_are_closed(made, name):
     def opened():
         return len(os.listdir("/proc/self/fd"))

@@ -193,6 +193,7 @@ def test_refused(ranks):
 
 @pytest.mark.parametrize("last", ["fill", "partial", "drop"])
 @pytest.mark.parametrize("given_", ORDERS, ids=lambda g: " ".join(g) or "stored")
+@pytest.mark.drawn(4)
 def test_one_rank_tells_where_all_were(ranks, given_, last):
     """Ranks in step, as DDP keeps them: the state of any of them is that of each other one, after any step."""
 
@@ -251,6 +252,7 @@ def test_one_rank_tells_what_others_go_on_with(ranks):
 
 @pytest.mark.parametrize("last", ["partial", "drop"])
 @pytest.mark.parametrize("given_", ORDERS[:-1], ids=lambda g: " ".join(g) or "stored")
+@pytest.mark.drawn(3)
 def test_an_epoch_that_is_to_end_in_another_way(ranks, given_, last):
     """It was begun with "fill", and each rank was somewhere in its own pass over its samples: they stay in step, and what
     was left of these passes comes exactly once."""

@@ -94,6 +94,7 @@ def plain_client(url, folder, kind, size, connections):
     ("kind", "size", "connections"),
     [("Parquet", 2 << 20, 2), ("MDS", 2 << 20, 2), ("Webdataset", 2 << 20, 2), ("MDS shuffled", SIZE, 32)],
 )
+@pytest.mark.drawn(1)
 def test_the_rate_of_a_plain_client(bucket, kind, size, connections):
     """The client asks for ranges as large, over as many connections: in stored order a request brings twenty pictures, with a
     shuffle of all samples one. Two connections: of more, the server and the cores are the limit and not the latency."""
@@ -140,6 +141,7 @@ def requests(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["Parquet", "MDS", "Webdataset"])
+@pytest.mark.drawn(1)
 def test_as_many_requests_in_flight_as_connections(bucket, kind, requests):
     """Each of 2 to 4 MB; no more is read ahead than the limit."""
     sizes, most = requests

@@ -92,6 +92,7 @@ def close_roots(result, wanted):
 
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
 @pytest.mark.parametrize("keep_dims", [False, True])
+@pytest.mark.drawn(4)
 def test_axes(dali, name, keep_dims):
     x = values("f32", (3, 1, 4, 5))
     choices = [None, *itertools.chain.from_iterable(itertools.combinations(range(4), k) for k in range(1, 5))]
@@ -130,6 +131,7 @@ LOOPS = [
 
 
 @pytest.mark.parametrize(("kind", "name"), LOOPS)
+@pytest.mark.drawn(4)
 def test_large_inputs_take_the_compiled_loops(dali, name, kind):
     x = values(kind, (37, 41, 3, 7))
     for axes in (None, [0], [3], [0, 1], [0, 2], [1, 3], [2, 3], [0, 3]):
@@ -236,6 +238,7 @@ def test_gpu_equals_cpu(emulated_gpu, name, kind):
         assert len(emulated_gpu.launches) <= 6
 
 
+@pytest.mark.long
 def test_gpu_long_rows_and_integer_results(emulated_gpu):
     x = ndd.batch([values("u8", (20000, 3)), values("u8", (9000, 3))])
     for name, dtype in (("sum", ndd.uint8), ("mean", ndd.uint8), ("rms", ndd.uint8), ("mean_square", ndd.uint64)):

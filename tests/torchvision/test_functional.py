@@ -58,6 +58,7 @@ def test_every_name_is_here_with_its_signature():
 
 @pytest.mark.parametrize(("name", "case"), ALL, **IDS)
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
+@pytest.mark.drawn(6)
 def test_images(name, case, dtype):
     case = scaled(name, case, dtype)
     for picture in (images(dtype), images(dtype, 1), images(dtype, 3, (2, 1))):

@@ -37,6 +37,7 @@ def result_of(recipe, images):
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.drawn(3)
 def test_as_on_the_cpu(recipe, emulated_gpu, monkeypatch):
     wanted = [value.evaluate() for value in result_of(recipe, images_on("cpu"))]
     images, copied = images_on("gpu"), []

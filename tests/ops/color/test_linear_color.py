@@ -58,6 +58,7 @@ def types_of(op):
 
 @pytest.mark.parametrize("op", ARGUMENTS)
 @pytest.mark.parametrize("source", TYPES)
+@pytest.mark.drawn(3)
 def test_every_type_rounds_and_saturates_as_dali(dali, op, source):
     """Extremes, halves, infinities and NaN of every type to every type; but to int16 finite numbers only: what DALI makes of
     the others there depends on the CPU (another value with AVX-512)."""
@@ -149,6 +150,7 @@ def random_call(pick, rng, op):
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
+@pytest.mark.drawn(4)
 def test_arguments_layouts_and_batches_as_dali(dali, op):
     pick, rng = random.Random(op), np.random.default_rng(5)
     good = 0

@@ -127,6 +127,7 @@ def test_whole_batches(dali):
 
 
 @pytest.mark.parametrize("axes", [None, [0], [0, 1], [1, 2]])
+@pytest.mark.drawn(1)
 def test_gpu_reads_many_samples_once(emulated_gpu, axes):
     arrays = [values("u8", (h, 7, 3), h) for h in (1, 40, 90)] + [values("u8", (30, 7, 3), h) for h in range(70)]
     arrays.append(values("u8", (200, 7, 3), 200))  # too long a row for a warp, if all axes are averaged

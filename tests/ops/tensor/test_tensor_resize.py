@@ -54,6 +54,7 @@ def called(module, array, arguments):
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.drawn(2)
 def test_random_arguments_as_dali(dali, seed):
     rng = np.random.default_rng(seed)
     good = 0
@@ -79,6 +80,7 @@ def test_random_arguments_as_dali(dali, seed):
     assert good > 20
 
 
+@pytest.mark.long
 def test_one_axis_is_resized_as_by_dali_to_the_last_bit(dali):
     rng = np.random.default_rng(0)
     for seed in range(60):
