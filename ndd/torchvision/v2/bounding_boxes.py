@@ -107,7 +107,7 @@ class ClampKeyPoints(Transform):
 
 
 class _Sanitize(Transform):
-    """The function that removes rows of one value, and the same rows of labels."""
+    """The base of transforms that remove rows of one value, and the same rows of labels."""
 
     def forward(self, *inputs: Any) -> Any:
         """The structure without what is removed."""

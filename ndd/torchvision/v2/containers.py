@@ -15,7 +15,7 @@ from ndd.torchvision.v2.arguments import check_probability, check_transforms
 from ndd.torchvision.v2.inputs import count_of, per_group, unchanged
 from ndd.torchvision.v2.one_pass import steps_for_batches
 from ndd.torchvision.v2.resized_windows import with_resized_windows
-from ndd.torchvision.v2.transform import Transform
+from ndd.torchvision.v2.transform import Transform, in_order
 
 
 class Compose(Transform):
@@ -43,7 +43,7 @@ class Compose(Transform):
     def forward(self, *inputs: Any) -> Any:
         """All transforms, in order."""
         batches = count_of(tree_flatten(inputs)[0]) is not None
-        return _in_order(
+        return in_order(
             with_resized_windows(steps_for_batches(self.transforms)) if batches else self.transforms, inputs
         )
 
@@ -67,7 +67,7 @@ class _RandomContainer(Transform):
         def through(transforms: Sequence[Callable]) -> Callable[[list[Any], np.ndarray], list[Any]]:
             def work(some: list[Any], _: np.ndarray) -> list[Any]:
                 part = tree_unflatten(some, spec)
-                return tree_flatten(_in_order(transforms, part if len(inputs) > 1 else (part,)))[0]
+                return tree_flatten(in_order(transforms, part if len(inputs) > 1 else (part,)))[0]
 
             return work
 
@@ -111,7 +111,7 @@ class RandomApply(_RandomContainer):
         self._same_on_batch = same_on_batch
 
     def _alone_through(self, inputs: tuple[Any, ...]) -> Any:
-        return _in_order(self.transforms if draws.happens(self.p) else (), inputs)
+        return in_order(self.transforms if draws.happens(self.p) else (), inputs)
 
     def _steps(self, n: int) -> list[tuple[np.ndarray, list[Any]]]:
         return [(draws.which_happen(n, self.p).astype(np.int64), [(), self.transforms])]
@@ -178,19 +178,11 @@ class RandomOrder(_RandomContainer):
         self._same_on_batch = same_on_batch
 
     def _alone_through(self, inputs: tuple[Any, ...]) -> Any:
-        return _in_order([self.transforms[i] for i in torch.randperm(len(self.transforms)).tolist()], inputs)
+        return in_order([self.transforms[i] for i in torch.randperm(len(self.transforms)).tolist()], inputs)
 
     def _steps(self, n: int) -> list[tuple[np.ndarray, list[Any]]]:
         orders = np.array([torch.randperm(len(self.transforms)).numpy() for _ in range(n)])
         return [(step, [(each,) for each in self.transforms]) for step in orders.T]
-
-
-def _in_order(transforms: Sequence[Callable] | nn.ModuleList, inputs: tuple[Any, ...]) -> Any:
-    several = len(inputs) > 1
-    for transform in transforms:
-        outputs = transform(*inputs)
-        inputs = outputs if several else (outputs,)
-    return inputs if several else inputs[0]
 
 
 def _lines(transforms: Sequence[Callable] | nn.ModuleList) -> str:

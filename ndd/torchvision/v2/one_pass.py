@@ -21,7 +21,7 @@ from ndd.torchvision.v2.conversion import ConvertImageDtype, PILToTensor, ToDtyp
 from ndd.torchvision.v2.geometry import RandomHorizontalFlip
 from ndd.torchvision.v2.inputs import copy_size, is_image_batch, is_masks_batch
 from ndd.torchvision.v2.pixel_values import Lambda, LinearTransformation, Normalize
-from ndd.torchvision.v2.transform import Transform
+from ndd.torchvision.v2.transform import Transform, in_order
 
 _FIRST = (ToImage, PILToTensor)
 _LOOKS_AT_THE_LAYOUT = (Lambda, LinearTransformation, ToPILImage)
@@ -81,10 +81,7 @@ class _Normalised:
         if number is not None:
             flat[number] = self._normalised(flat[number])
             return tree_unflatten(flat, spec)
-        for step in self.steps:
-            outputs = step(*inputs)
-            inputs = outputs if len(inputs) > 1 else (outputs,)
-        return outputs  # type: ignore[possibly-unbound]
+        return in_order(self.steps, inputs)
 
     def _number_of_images(self, flat: list[Any]) -> int | None:
         """Which value is the batch; None where the steps are to go one by one."""

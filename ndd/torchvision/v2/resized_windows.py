@@ -17,6 +17,7 @@ from ndd.torchvision.v2.geometry import CenterCrop, RandomHorizontalFlip, Random
 from ndd.torchvision.v2.inputs import is_image_batch, is_masks_batch, remember_size, sizes_of
 from ndd.torchvision.v2.random_crops import RandomCrop
 from ndd.torchvision.v2.random_geometry import RandomResize, RandomShortestSize, ScaleJitter
+from ndd.torchvision.v2.transform import in_order
 
 _RESIZED = (Resize, RandomResize, RandomShortestSize, ScaleJitter)
 _MIRRORED = {RandomHorizontalFlip: 1, RandomVerticalFlip: 2}  # the bits of `mirror`
@@ -55,10 +56,7 @@ class _ResizedWindow:
             for i, made in zip(numbers, self._made([flat[i] for i in numbers], images[0]), strict=True):
                 flat[i] = made
             return tree_unflatten(flat, spec)
-        for step in self.steps:
-            outputs = step(*inputs)
-            inputs = outputs if len(inputs) > 1 else (outputs,)
-        return outputs  # type: ignore[possibly-unbound]
+        return in_order(self.steps, inputs)
 
     def _fits(self, images: Any) -> bool:
         """Whether the window lies in the image, or has a part of it and a constant border."""

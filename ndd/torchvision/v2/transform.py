@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,15 @@ from ndd.torchvision.values import kind_of
 
 GEOMETRY = (*PIXELS, "targets", "mask", "boxes", "points")  # kinds of values that move
 COLOURS = (*PIXELS, "targets")  # kinds of values that have colours
+
+
+def in_order(transforms: Sequence[Callable] | nn.ModuleList, inputs: tuple[Any, ...]) -> Any:
+    """What comes out of transforms that `inputs` go through one after the other."""
+    several = len(inputs) > 1
+    for transform in transforms:
+        outputs = transform(*inputs)
+        inputs = outputs if several else (outputs,)
+    return inputs if several else inputs[0]
 
 
 class Transform(nn.Module):
