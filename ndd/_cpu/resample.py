@@ -331,19 +331,8 @@ def filter_loop(
         image = array_at(sources[i], (planes, height, width * channels), source_like)
         out = array_at(targets[i], (planes, rows, columns * channels), like)
         first, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
-            height,
-            width,
-            rows,
-            columns,
-            channels,
-            start[i],
-            end[i],
-            kind[i],
-            radius[i],
-            whole[i],
-            skip[i],
-            vector_width,
-        )
+            height, width, rows, columns, channels, start[i], end[i], kind[i], radius[i], whole[i], skip[i], vector_width,
+        )  # fmt: skip
         filter_planes(image, out, channels, first, y_first, y_weights, x_first, x_weights, even, behind, low, high)
     return True
 

@@ -17,10 +17,8 @@ from ndd.readers.formats.crc32c import masked_crc32c
 from ndd.readers.formats.protobuf import next_field, varint
 
 GOOD, SHORT, OTHER_LENGTH, NO_EXAMPLE = range(4)
-HEAD, FRAME = (
-    12,
-    16,
-)  # bytes of a record before its data (length, CRC of the length), and before and after it (CRC of the data)
+# Bytes of a record before its data (length, CRC of the length), and before and after it (CRC of the data).
+HEAD, FRAME = 12, 16
 NOTHING = -1  # the type of a feature without values; else 0, 1, 2 as in `ndd.tfrecord`
 
 
