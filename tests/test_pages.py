@@ -81,6 +81,13 @@ def test_the_triton_kernel_of_the_page_runs(tmp_path, monkeypatch, emulated_gpu)
     compare(re.findall(r"(?m)^print\(.*\)  # (.*)$", kernel), said.getvalue(), name)
 
 
+@pytest.mark.gpu
+def test_the_captured_step_of_the_page_runs(cuda):
+    name = "cookbook/cuda_graphs.md"
+    (code,) = [code for _, _, _, code in blocks(WRITTEN[name])]
+    run(code, {"__name__": "page"}, name)
+
+
 def importable(module):
     """Skips the test if a package is not there, or comes with a torchvision that was built for another torch."""
     try:
