@@ -62,6 +62,7 @@ def test_code_runs_and_prints_what_it_says(name, tmp_path, monkeypatch):
                 ran += 1
     finally:
         ndd.random.get_default_rng().set_state(mode)
+        forget_accelerate()
     assert ran or "<!-- not run" in WRITTEN[name]
 
 
@@ -79,6 +80,13 @@ def test_the_triton_kernel_of_the_page_runs(tmp_path, monkeypatch, emulated_gpu)
     with contextlib.redirect_stdout(said):
         exec(compile(file.read_text(), str(file), "exec"), {"__name__": "page"})
     compare(re.findall(r"(?m)^print\(.*\)  # (.*)$", kernel), said.getvalue(), name)
+
+
+def forget_accelerate():
+    """It keeps one state for the process, and ranks that a later test forks would be of a world of one."""
+    if state := sys.modules.get("accelerate.state"):
+        state.AcceleratorState._reset_state(reset_partial_state=True)
+        state.GradientState._reset_state()
 
 
 def importable(module):
