@@ -62,6 +62,7 @@ def test_code_runs_and_prints_what_it_says(name, tmp_path, monkeypatch):
                 ran += 1
     finally:
         ndd.random.get_default_rng().set_state(mode)
+        forget_accelerate()
     assert ran or "<!-- not run" in WRITTEN[name]
 
 
@@ -86,6 +87,13 @@ def test_the_captured_step_of_the_page_runs(cuda):
     name = "cookbook/cuda_graphs.md"
     (code,) = [code for _, _, _, code in blocks(WRITTEN[name])]
     run(code, {"__name__": "page"}, name)
+
+
+def forget_accelerate():
+    """It keeps one state for the process, and ranks that a later test forks would be of a world of one."""
+    if state := sys.modules.get("accelerate.state"):
+        state.AcceleratorState._reset_state(reset_partial_state=True)
+        state.GradientState._reset_state()
 
 
 def importable(module):
