@@ -13,14 +13,14 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 import ndd
-from ndd.torchvision.v2 import functional as F
+from ndd.torchvision.v2 import functional as F, one_step
 from ndd.torchvision.v2.arguments import fill_for, fills_by_type
 from ndd.torchvision.v2.inputs import copy_size, per_group, query_size, samples_at, unchanged
+from ndd.torchvision.v2.one_step import Operation
 from ndd.torchvision.v2.policies import NOTHING, SHARE_OF_TRANSLATION, Strengths, policy as policy_of, space
 from ndd.torchvision.v2.transform import Transform
 from ndd.torchvision.values import count_of, kind_of, wrapped
 
-Operation = tuple[str, float]  # its name and its magnitude
 _STAYS: Operation = ("Identity", 0.0)
 
 _dirichlet: Any = getattr(torch, "_sample_dirichlet")
@@ -89,9 +89,14 @@ class _AutoAugment(Transform):
         raise NotImplementedError
 
     def _in_steps(self, images: Any, drawn: list[list[Operation]]) -> Any:
-        """A batch through the operations of each sample: in each step one call for each operation that somebody gets."""
+        """A batch through the operations of each sample: a step is one call, or of other images than bytes HWC one for each
+        operation that somebody gets."""
+        fill = fill_for(self._fill, images)
         for step in range(max(map(len, drawn), default=0)):
             row = [ops[step] if step < len(ops) else _STAYS for ops in drawn]
+            if one_step.is_served(images, self.interpolation, fill):
+                images = copy_size(images, one_step.changed(images, row, self.interpolation, fill))
+                continue
             magnitudes = np.array([magnitude for _, magnitude in row])
             names = sorted({name for name, _ in row})
             group = np.array([names.index(name) for name, _ in row])
