@@ -64,7 +64,7 @@ inline unsigned char changed(const Sample& s, int value) {
 PER_ITEM(add_grey) {
   const long long first = i * EACH;
   unsigned long long total = 0;
-  for (long long pixel = first; pixel < first + EACH && pixel < s.pixels; pixel++) {
+  for (long long pixel = first; pixel < first + EACH && pixel < s.grey; pixel++) {
     float rgb[3];
     for (int c = 0; c < s.channels; c++) rgb[c] = float(s.in0[pixel * s.channels + c]);
     total += (unsigned long long)grey_of(rgb, s.channels, 255.0f);
@@ -73,7 +73,7 @@ PER_ITEM(add_grey) {
 }
 
 inline unsigned char levelled(const Sample& s, int value) {
-  const float mean = float(double(*(const unsigned long long*)s.sums) / double(s.pixels));
+  const float mean = float(double(*(const unsigned long long*)s.sums) / double(s.grey));
   return (unsigned char)blended(float(value), s.numbers[0], mean, s.numbers[1], 255.0f);
 }
 

@@ -63,7 +63,7 @@ _COUNTED = (CONTRAST, STRETCHED, EQUALIZED, SPREAD, FLATTENED)  # kinds that nee
 _LOOKED_UP = (*_COUNTED, TONES, SCALED, BRIGHTENED, LEVELLED)  # kinds that are tables
 
 
-@operator(layouts=("HWC", "FHWC"), types=("u8",), frames=True, register=False)
+@operator(layouts=("HWC", "FHWC"), types=("u8",), frames=True, argument_shapes=False, register=False)
 def augment(
     data,
     /,
@@ -179,7 +179,8 @@ def _(launch, data, out, *, kind, fill, stored, nearest):
     counted, levelled = np.isin(kind, _COUNTED), kind == LEVELLED
     entries = np.where(np.isin(kind, _LOOKED_UP), channels * 256, 0)
     fields = {
-        "pixels": np.where(counted | levelled, sizes, 0), "planes": np.ones_like(channels), "channels": channels,
+        "pixels": np.where(counted, sizes, 0), "grey": np.where(levelled, sizes, 0),
+        "planes": np.ones_like(channels), "channels": channels,
         "tables": launch.scratch(entries, np.uint8),
     }  # fmt: skip
     fields["counts"] = fields["sums"] = fields["tables"]  # nobody reads what is not made below

@@ -39,7 +39,9 @@ def test_as_each_alone(images, mode, fill, device, emulated_gpu):
     rows = [row for row in ROWS for _ in images]
     batch = batch_of(some, "HWC").to_device(device)
     assert one_step.is_served(batch, mode, fill)
-    made = one_step.changed(batch, rows, mode, fill)
+    numbers = one_step.numbers_of([[row] for row in rows], 1)
+    kind, numbers = ndd.as_batch(numbers[:, 0].astype(np.int32)), ndd.as_batch(numbers[:, 1:].astype(np.float32))
+    made = one_step.changed(batch, kind, numbers, mode, fill)
     assert made.device.device_type == device
     how = theirs.InterpolationMode(mode)
     alone = theirs.AugMix(interpolation=how, fill=fill)

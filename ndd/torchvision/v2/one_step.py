@@ -14,6 +14,8 @@ from ndd.torchvision.interpolation import interpolation_mode
 from ndd.torchvision.v2.functional.warps import BILINEAR, NEAREST, affine_matrix
 
 Operation = tuple[str, float]  # its name and its magnitude
+WIDTH = 1 + kinds.NUMBERS
+"""Numbers of an operation: its kind, and those of the kind."""
 
 
 def _sheared(magnitude: float, across: bool) -> tuple[float, ...]:
@@ -61,24 +63,23 @@ def is_served(images: Any, interpolation: Any, fill: Any) -> bool:
     return plain and mode in (NEAREST, BILINEAR)
 
 
-def numbers_of(operations: list[Operation]) -> np.ndarray:
-    """The kind of each operation, and its numbers: float64 `[N, 1 + NUMBERS]`."""
-    rows = np.zeros((len(operations), 1 + kinds.NUMBERS))
-    for row, (name, magnitude) in zip(rows, operations, strict=True):
-        row[0], numbers = _KINDS[name][0], _KINDS[name][1](magnitude)
-        row[1 : 1 + len(numbers)] = numbers
-    return rows
+def numbers_of(operations: list[list[Operation]], steps: int) -> np.ndarray:
+    """The kinds of the operations of each sample, up to `steps`, and their numbers: float64 `[N, steps * WIDTH]`."""
+    rows = np.zeros((len(operations), steps, WIDTH))  # SAME is 0
+    for row, drawn in zip(rows, operations, strict=True):
+        for numbers, (name, magnitude) in zip(row, drawn, strict=False):
+            numbers[0], own = _KINDS[name][0], _KINDS[name][1](magnitude)
+            numbers[1 : 1 + len(own)] = own
+    return rows.reshape(len(operations), steps * WIDTH)
 
 
-def changed(images: ndd.Batch, operations: list[Operation], interpolation: Any, fill: Any) -> ndd.Batch:
-    """Each of the images by its operation."""
-    rows = numbers_of(operations)
+def changed(images: ndd.Batch, kind: Any, numbers: Any, interpolation: Any, fill: Any) -> ndd.Batch:
+    """Each of the images by an operation: its kind, int32, and numbers, float32, for each sample."""
     near = interpolation_mode(interpolation) is NEAREST
-    value = 0.0 if fill is None else float(np.ravel(fill)[0])
     return kinds.augment(
         images,
-        kind=ndd.as_batch(rows[:, 0].astype(np.int32)),
-        numbers=ndd.as_batch(rows[:, 1:].astype(np.float32)),
-        fill_value=value,
+        kind=kind,
+        numbers=numbers,
+        fill_value=0.0 if fill is None else float(np.ravel(fill)[0]),
         interp_type=ndd.types.INTERP_NN if near else ndd.types.INTERP_LINEAR,
     )
