@@ -1,5 +1,5 @@
-"""The habits of DALI's notebooks around the operators: one sample without a batch, NumPy and pictures in between, a network behind a
-graph of nodes, pipelines whose source runs in workers. Here in our words, on data of ours."""
+"""The habits of DALI's notebooks around the operators: one sample without a batch, NumPy and pictures in between, a network
+behind a graph of nodes, pipelines whose source runs in workers. Here in our words, on data of ours."""
 
 from __future__ import annotations
 
