@@ -140,6 +140,25 @@ def test_links_lead_somewhere(name):
             assert exists(anchor), target
 
 
+def rates(text):
+    """The numbers of a text that may be rates, above 100."""
+    return {float(number.replace(",", "")) for number in re.findall(r"(?<![\w.,])\d[\d,]{2,}(?!\.)", text)}
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("path", ["README.md", "notebooks/about/speed.md"])
+def test_rates_were_measured(path):
+    """The rates of a row are those of a section of RESULTS, rounded."""
+    sections = [rates(part) for part in (ROOT / "ndd/bench/RESULTS.md").read_text(encoding="utf-8").split("\n## ")]
+    told = [
+        [float(n.replace(",", "")) for n in re.findall(r"([\d,]+) (?:images|files|frames)/s", line)]
+        for line in (ROOT / path).read_text(encoding="utf-8").splitlines()
+    ]
+    assert len(list(filter(None, told))) >= 5
+    for row in filter(None, told):
+        assert any(all(min(abs(n - m) for m in part) <= 0.006 * n for n in row) for part in sections if part), row
+
+
 @pytest.mark.fast
 @pytest.mark.parametrize("name", WRITTEN)
 def test_names_of_ndd_exist(name):
