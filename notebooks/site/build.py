@@ -22,6 +22,7 @@ from reference import Reference
 _HERE = Path(__file__).parent
 _DOCS = _HERE.parent
 _OUT = _DOCS.parent / "build" / "site"
+_PICTURES = ("ops-image", "ops-color", "ops-filter")  # the families that the gallery shows first
 _NOTEBOOKS = {path.stem for path in _DOCS.glob("*.ipynb")}
 
 
@@ -114,8 +115,10 @@ def _entry_link(name: str, reference: Reference) -> str:
 
 def _tiles(reference: Reference, gallery: Gallery) -> str:
     parts = []
-    for page, entries in reference.pages.items():
-        names = [path.removeprefix("ndd.") for path, _ in entries]
+    for page in sorted(
+        reference.pages, key=lambda page: _PICTURES.index(page) if page in _PICTURES else len(_PICTURES)
+    ):
+        names = [path.removeprefix("ndd.") for path, _ in reference.pages[page]]
         tiles = [gallery.thumbnail(name, f"reference/{page}/#ndd.{name}") for name in names if name in gallery.figures]
         if tiles:
             parts.append(f"## {reference.titles[page]}\n")
