@@ -25,14 +25,15 @@ def dump_image(input, /, *, input_layout: str = "HWC", suffix: str = ""):
 
     Raises RuntimeError for other types, ranks and numbers of channels, and if a file cannot be written.
 
-    >>> import ndd, numpy as np, os, tempfile
+    >>> import ndd, os, tempfile
+    >>> image = ndd.resize(ndd.demo.photo(), size=[40, 60])
     >>> home = os.getcwd()
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     os.chdir(folder)
-    ...     _ = ndd.dump_image(np.zeros((1, 2, 1), np.uint8), suffix="before").evaluate()
-    ...     print(open("0-before-0.ppm").read().split())
+    ...     _ = ndd.dump_image(image, suffix="before").evaluate()
+    ...     print(open("0-before-0.ppm").read().split()[:4])
     ...     os.chdir(home)
-    ['P2', '2', '1', '255', '0', '0']
+    ['P3', '60', '40', '255']
     """
     if input_layout != "HWC":
         raise RuntimeError(f'`input_layout`: only "HWC" is supported, got {input_layout!r}')
