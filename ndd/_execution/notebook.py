@@ -48,7 +48,9 @@ def _show_error(notebook: Any, kind: type, error: BaseException, trace: Any, tb_
     packages = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in traceback.walk_tb(trace)}
     if "ndd" in packages and not hasattr(error, "_render_traceback_"):
         shortened(error)
-    notebook.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)  # as IPython itself calls it
+    notebook.showtraceback(
+        (kind, error, trace), tb_offset=tb_offset, running_compiled_code=True
+    )  # as IPython itself calls it
 
 
 def _rendered(error: BaseException) -> list[str]:
