@@ -89,6 +89,13 @@ def forget_accelerate():
         state.GradientState._reset_state()
 
 
+@pytest.mark.gpu
+def test_the_captured_step_of_the_page_runs(cuda):
+    name = "cookbook/cuda_graphs.md"
+    (code,) = [code for _, _, _, code in blocks(WRITTEN[name])]
+    run(code, {"__name__": "page"}, name)
+
+
 def importable(module):
     """Skips the test if a package is not there, or comes with a torchvision that was built for another torch."""
     try:
