@@ -103,6 +103,10 @@ LONG = (
     "test_worker_processes.py::test_states_of_a_stateful_data_loader[fill",
     "test_worker_processes.py::test_a_started_worker_is_of_its_parents_rank",
     "test_proxy.py::test_other_start_methods",
+    "test_frameworks.py::test_lightning",
+    "test_experimental_resize.py::test_nearest_along_one_axis_only[cpu]",
+    "test_filter.py::test_what_stands_in_is_the_same_to_the_bit[float32",
+    "test_worker_processes.py::test_states_of_a_stateful_data_loader[drop-True]",
 )
 LONG_LIKE = re.compile(
     # Two readers of video share what the third does, and orders and shards are those of any reader.
