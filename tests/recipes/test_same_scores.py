@@ -14,7 +14,7 @@ import ndd
 Image = pytest.importorskip("PIL.Image")
 DIRECTIONS, SIZE, RESIZE = 4, 28, 32
 CLASSES = 2 * DIRECTIONS
-TRAINED, TESTED, EPOCHS, SEEDS = 1000, 2000, 8, (0, 1, 2)
+TRAINED, TESTED, EPOCHS, SEEDS = 1000, 2000, 6, (0, 1, 2)
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -28,8 +28,8 @@ def pictures(count, seed):
         y, x = np.mgrid[0:height, 0:width]
         angle = np.pi * (label // 2) / DIRECTIONS + rng.normal(0, 0.05)
         wave = np.sin((x * np.cos(angle) + y * np.sin(angle)) * rng.uniform(0.2, 0.35) + rng.uniform(0, 6))
-        noise = rng.normal(0, 1, (height, width, 3)) * rng.uniform(50, 70)
-        bright = 108 + 40 * (label % 2) + rng.normal(0, 3)
+        noise = rng.normal(0, 1, (height, width, 3)) * rng.uniform(80, 120)
+        bright = 112 + 32 * (label % 2) + rng.normal(0, 3)
         pixels = np.clip(bright + 40 * wave[..., None] + noise, 0, 255).astype(np.uint8)
         file = io.BytesIO()
         Image.fromarray(pixels).save(file, "JPEG", quality=85)
@@ -133,6 +133,6 @@ def test_a_network_scores_the_same_whoever_feeds_it():
             scores.append([score(model, images, answers) for images in (*shown, *faults)])
     table = np.reshape(scores, (len(SEEDS), 2, 4)).mean(axis=0)  # trained by, evaluated by
     print(np.round(np.reshape(scores, (len(SEEDS), 2, 4)), 2).tolist(), np.round(table, 2).tolist())
-    assert table[:, :2].min() > 98, table
+    assert table[:, :2].min() > 99, table
     assert np.ptp(table[:, :2]) <= 0.2, table  # trained and evaluated by either
     assert (table[:, 2:] < table[:, :2].min() - 0.2).all(), table  # another mean, or no antialias, would show
