@@ -1112,7 +1112,8 @@ def operator(
     *, layouts: tuple[str, ...] | None = None, types: tuple[str, ...] | None = None,
     dtypes: tuple[str, ...] | None = None, frames: _bool = False, random: _bool = False,
     reads: str | dict[str, str] = 'device', outputs: int | Callable[..., int] = 1, cut: str = 'whole',
-    elementwise: _bool = False, masks: _bool = False, paths: _bool = False, register: _bool = True,
+    elementwise: _bool = False, masks: _bool = False, paths: _bool = False, argument_shapes: _bool = True,
+    register: _bool = True,
 ) -> Callable[[Callable[P, Any]], Declared[P]]: ...
 @overload
 def optical_flow(
