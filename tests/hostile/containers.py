@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import struct
 import zlib
@@ -20,9 +21,14 @@ from ndd.readers.formats.crc32c import masked_crc32c
 
 
 def all_records(reader: Any) -> list[Any]:
-    """All records of a reader, read through its store; raises what is wrong with the first that is broken."""
-    store = reader._open(**reader._arguments)
+    """All records of a reader, read through its store; raises what is wrong with the first that is broken, as the reader says
+    it."""
     result: list[Any] = []
+    try:
+        store = reader._open(**reader._arguments)
+    except (RuntimeError, OSError, ValueError):
+        raise_named(reader, 0)
+        raise
     try:
         for start in range(0, min(len(store), 64), 8):
             result += list(store.records(list(range(start, min(start + 8, len(store))))))
@@ -30,13 +36,27 @@ def all_records(reader: Any) -> list[Any]:
         close = getattr(store, "close", None)
         if close is not None:
             close()
-    for record in result:
+    for number, record in enumerate(result):
         if isinstance(record, BaseException):
+            raise_named(reader, number)
             raise record
         for sample in record:
             if isinstance(sample, np.ndarray):
                 sample.sum()  # all of it can be read
     return result
+
+
+def raise_named(reader: Any, number: int) -> None:
+    """Raises the error of a sample, which names the reader and its file."""
+    try:
+        reader[number]
+    except (RuntimeError, OSError, ValueError) as error:
+        assert reader._display in str(error), f"an error that does not name its reader: {error!r}"
+        named = str(scratch_folder()) in str(error) or os.getcwd() in str(error)  # manifests have relative paths
+        assert named, f"an error that does not name its file: {error!r}"
+        raise
+    finally:
+        reader.close()
 
 
 def written(name: str, content: bytes) -> str:

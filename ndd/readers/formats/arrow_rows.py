@@ -49,8 +49,9 @@ class RecordBatches(ChunkStore):
     def load(self, chunk: int) -> tuple[Any, str]:
         """A record batch as a table, and the folder of its file."""
         place, offset, size, rows = self._table[chunk].tolist()
-        table = read_batch(self._paths[place], self._schemas[place], offset, size, rows)
-        return table.select(self._columns), self._paths[place].rpartition("/")[0]
+        table = read_batch(self._paths[place], self._schemas[place], offset, size, rows).select(self._columns)
+        table.validate(full=True)  # the library follows the offsets of a damaged file wherever they lead
+        return table, self._paths[place].rpartition("/")[0]
 
     def rows(self, loaded: tuple[Any, str], rows: np.ndarray) -> Records:
         """Some of its rows. Data of a store name no files of this machine."""
