@@ -179,9 +179,11 @@ def _torchvision(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int
     The workers give bytes: 256 tensors a batch would each be handed over as an open file, more than a process may have.
     """
     import torch
-    from torchvision import io
-    from torchvision.transforms import v2
 
+    from ndd.torchvision.installed import import_torchvision
+
+    torchvision = import_torchvision()
+    io, v2 = torchvision.io, torchvision.transforms.v2
     device = "cuda" if args.device == "gpu" else "cpu"
     loader = torch.utils.data.DataLoader(
         Files(files, _bytes_of), args.batch_size, shuffle=True, num_workers=_workers(), collate_fn=list,
@@ -225,8 +227,9 @@ def _data_loader(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int
 
 class _Pillow:
     def __init__(self, loop: str):
-        from torchvision.transforms import v2
+        from ndd.torchvision.installed import import_torchvision
 
+        v2 = import_torchvision().transforms.v2
         self._work = transforms(v2, loop)
         self._to_tensor = v2.functional.pil_to_tensor
 

@@ -267,11 +267,12 @@ def _data_loader(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
     """The usual torch program: torchvision decodes files, and its v2 transforms them in DataLoader's workers."""
     import torch
     from torch.utils.data import DataLoader, DistributedSampler
-    from torchvision.io import ImageReadMode, decode_jpeg, read_file
-    from torchvision.transforms import v2
 
-    work = transforms(v2, "random_resized_crop")
-    data = Files(files, lambda name: work(decode_jpeg(read_file(name), mode=ImageReadMode.RGB)))
+    from ndd.torchvision.installed import import_torchvision
+
+    torchvision = import_torchvision()
+    work, io = transforms(torchvision.transforms.v2, "random_resized_crop"), torchvision.io
+    data = Files(files, lambda name: work(io.decode_jpeg(io.read_file(name), mode=io.ImageReadMode.RGB)))
     workers = max(1, min(args.threads - 1, _MOST_WORKERS // args.world))
     sampler: Any = DistributedSampler(data, args.world, args.rank) if args.world > 1 else None
     loader: Any = DataLoader(
