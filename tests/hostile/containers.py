@@ -51,9 +51,10 @@ def raise_named(reader: Any, number: int) -> None:
     try:
         reader[number]
     except (RuntimeError, OSError, ValueError) as error:
-        assert reader._display in str(error), f"an error that does not name its reader: {error!r}"
-        named = str(scratch_folder()) in str(error) or os.getcwd() in str(error)  # manifests have relative paths
-        assert named, f"an error that does not name its file: {error!r}"
+        said = str(error)
+        folders = str(scratch_folder()), os.getcwd()  # the paths of a manifest may be relative
+        if reader._display not in said or not any(folder in said for folder in folders):
+            raise AssertionError(f"an error that does not name its reader and its file: {error!r}") from error
         raise
     finally:
         reader.close()

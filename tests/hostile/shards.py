@@ -202,7 +202,7 @@ def columns() -> Any:
         "list": [[1] * i for i in range(6)], "views": pa.array([b"0123456789abcdef" * (i % 2) for i in range(6)], pa.binary_view()),
         "fixed": pa.array([b"abc"] * 6, pa.binary(3)), "kinds": pa.array([b"p", b"q"] * 3, pa.large_binary()),
         "nested": [[[1.0, 2.0]] * (i % 3) for i in range(6)], "real": pa.array([1.5, None] * 3, pa.float32()),
-        "flag": [True, False] * 3, "sound": [{"bytes": None, "path": "none.wav"} if i == 4 else {"bytes": b"z", "path": ""} for i in range(6)],
+        "flag": [True, False] * 3, "sound": [{"bytes": b"z", "path": ""}] * 4 + [{"bytes": None, "path": "none.wav"}] * 2,
     })  # fmt: skip
 
 
@@ -221,7 +221,9 @@ _WRITTEN: list[dict[str, Any]] = [
     {"compression": "none"}, {"compression": "snappy"}, {"compression": "zstd", "use_dictionary": False},
     {"compression": "gzip", "data_page_version": "2.0"}, {"compression": "brotli", "write_page_index": True},
     {"compression": "lz4", "write_page_checksum": True, "data_page_size": 16}, {"use_dictionary": False, "store_schema": False},
-    {"use_dictionary": False, "column_encoding": {"label": "DELTA_BINARY_PACKED", "text": "DELTA_BYTE_ARRAY", "data": "DELTA_LENGTH_BYTE_ARRAY", "real": "BYTE_STREAM_SPLIT"}},
+    {"use_dictionary": False, "column_encoding": {
+        "label": "DELTA_BINARY_PACKED", "text": "DELTA_BYTE_ARRAY", "data": "DELTA_LENGTH_BYTE_ARRAY", "real": "BYTE_STREAM_SPLIT",
+    }},
 ]  # fmt: skip
 """How a Parquet file is written."""
 

@@ -15,11 +15,10 @@ import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd._tensor import Packed
-from ndd._tensor.memory import host_empty
 from ndd.installation import install_command
 from ndd.readers.files.file_reading import read_slowly
 from ndd.readers.output import Column
-from ndd.readers.stores.records import Records
+from ndd.readers.stores.records import Records, copied
 
 
 def _imported() -> Any:
@@ -82,10 +81,12 @@ def _column(name: str, column: Any, rows: np.ndarray, locate: Callable[[str], st
 
 
 def _taken(column: Any, rows: np.ndarray) -> Any:
-    """Rows of a chunked array as one array, whose offsets are checked: those of an Arrow file come as they are."""
+    """Rows of a chunked array as one array, whose offsets are checked: those of an Arrow file come as they are. (`pa.array`
+    imports pandas where it is installed.)"""
     for chunk in column.chunks:
         chunk.validate()
-    taken = column.take(arrow().array(rows))
+    numbers = np.ascontiguousarray(rows, np.int64)
+    taken = column.take(arrow().Int64Array.from_buffers(arrow().int64(), len(rows), [None, arrow().py_buffer(numbers)]))
     taken = taken.combine_chunks() if isinstance(taken, arrow().ChunkedArray) else taken
     taken.validate(full=True)
     return taken
@@ -115,7 +116,7 @@ def _numbers(name: str, taken: Any, kind: Any) -> Found:
         if not arrow().types.is_floating(kind):
             wrong = {place: _null(name) for place in np.flatnonzero(_nulls(taken)).tolist()}
         taken = taken.fill_null(np.nan if arrow().types.is_floating(kind) else False if kind == arrow().bool_() else 0)
-    return np.array(taken.to_numpy(zero_copy_only=False)).reshape(-1, 1), wrong
+    return _plain(taken).reshape(-1, 1), wrong
 
 
 def _lists(name: str, taken: Any, inner: Any, empty: tuple[int, ...]) -> Found:
@@ -131,7 +132,11 @@ def _lists(name: str, taken: Any, inner: Any, empty: tuple[int, ...]) -> Found:
             values = row.values
             if values.null_count and kind.kind != "f":
                 wrong[place], values = _null(name), None
-            values = np.array([] if values is None else values.to_numpy(zero_copy_only=False), kind)
+            values = (
+                np.array([], kind)
+                if values is None
+                else _plain(values.fill_null(np.nan) if values.null_count else values)
+            )
         elif place not in wrong:
             listed = row.as_py()
             try:
@@ -146,42 +151,45 @@ def _lists(name: str, taken: Any, inner: Any, empty: tuple[int, ...]) -> Found:
 
 
 def _nulls(array: Any) -> np.ndarray:
-    return array.is_null().to_numpy(zero_copy_only=False)
+    return _plain(array.is_null())
+
+
+def _plain(array: Any) -> np.ndarray:
+    """A copy of numbers or truth values without nulls. (pyarrow's own conversion imports pandas where it is installed.)"""
+    kind = np.dtype(array.type.to_pandas_dtype())
+    array = array.cast(arrow().uint8()) if kind.kind == "b" else array  # a truth value is a bit
+    content = array.buffers()[1]
+    if content is None:
+        return np.empty(0, kind)
+    return np.frombuffer(content, kind, len(array), array.offset * kind.itemsize).copy()
 
 
 def _bytes(name: str, column: Any, rows: np.ndarray) -> Found:
     """The bytes of some rows in pooled memory: rows of a batch must not hold the memory of their whole row group."""
-    views = _views(column, rows)
-    wrong: dict[int, Exception] = {place: _null(name) for place, view in enumerate(views) if view is None}
-    return _packed(views), wrong
+    values, missing = _copied(column, rows)
+    return values, {place: _null(name) for place in missing}
 
 
-def _packed(views: list[Any]) -> Packed:
-    sizes = np.array([0 if view is None else len(view) for view in views], np.int64)
-    starts = np.add.accumulate(sizes) - sizes
-    buffer = host_empty(int(sizes.sum()), np.uint8)
-    for view, start, size in zip(views, starts.tolist(), sizes.tolist(), strict=True):
-        if size:
-            buffer[start : start + size] = view
-    return Packed.of(buffer, starts, sizes)
-
-
-def _views(column: Any, rows: np.ndarray) -> list[Any]:
-    """The bytes of some rows as u8 views of a chunked array; None for null. ValueError for offsets that lie outside."""
+def _copied(column: Any, rows: np.ndarray) -> tuple[Packed, list[int]]:
+    """The bytes of some rows of a chunked array, and which are null. ValueError for offsets that lie outside."""
     firsts = np.concatenate([[0], np.cumsum([len(chunk) for chunk in column.chunks], dtype=np.int64)])
     chunks = np.searchsorted(firsts, rows, "right") - 1
-    opened = {number: _opened(column.chunk(number)) for number in set(chunks.tolist())}
-    views: list[Any] = []
-    for number, row in zip(chunks.tolist(), (rows - firsts[chunks]).tolist(), strict=True):
-        data, offsets, nulls = opened[number]
-        if nulls is not None and nulls[row]:
-            views.append(None)
-            continue
-        start, end = int(offsets[row]), int(offsets[row + 1])
-        if not 0 <= start <= end <= len(data):
-            raise ValueError(f"expected bytes within {len(data)}, got {start} to {end}: is the file damaged?")
-        views.append(data[start:end])
-    return views
+    order = np.argsort(chunks, kind="stable")
+    parts: list[Packed] = []
+    missing: list[int] = []
+    for places in np.split(order, np.flatnonzero(np.diff(chunks[order])) + 1):
+        number = int(chunks[places[0]])
+        data, offsets, nulls = _opened(column.chunk(number))
+        picked = rows[places] - firsts[number]
+        begins = offsets[picked].astype(np.int64)
+        sizes = offsets[picked + 1] - begins
+        if nulls is not None:
+            begins[nulls[picked]] = sizes[nulls[picked]] = 0
+            missing += places[nulls[picked]].tolist()
+        if (begins < 0).any() or (sizes < 0).any() or (begins > len(data) - sizes).any():
+            raise ValueError(f"expected bytes within {len(data)}, got others: is the file damaged?")
+        parts.append(copied(data, begins, sizes))
+    return Packed.joined(parts).picked(np.argsort(order)), missing
 
 
 def _opened(chunk: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -202,26 +210,27 @@ def _opened(chunk: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
 def _media(name: str, column: Any, rows: np.ndarray, locate: Callable[[str], str]) -> Found:
     """Pictures and the like as Hugging Face stores them: bytes, or a file's path where these are null."""
     inner = arrow().chunked_array([_child(chunk, "bytes") for chunk in column.chunks], _type_of(column.type, "bytes"))
-    views = _views(inner, rows)
+    values, missing = _copied(inner, rows)
     wrong: dict[int, Exception] = {}
-    missing = [place for place, view in enumerate(views) if view is None]
-    if missing:
-        has_paths = column.type.get_field_index("path") >= 0
-        paths = [None] * len(rows)
-        if has_paths:
-            chunks = [_child(chunk, "path") for chunk in column.chunks]
-            paths = _taken(arrow().chunked_array(chunks, _type_of(column.type, "path")), rows).to_pylist()
-        for place in missing:
-            path = paths[place]
-            try:
-                content = read_slowly(locate(path)) if path else _null(name)
-            except ValueError as error:
-                content = error
-            if isinstance(content, Exception):
-                wrong[place] = content
-            else:
-                views[place] = content
-    return _packed(views), wrong
+    if not missing:
+        return values, wrong
+    paths = [None] * len(rows)
+    if column.type.get_field_index("path") >= 0:
+        chunks = [_child(chunk, "path") for chunk in column.chunks]
+        paths = _taken(arrow().chunked_array(chunks, _type_of(column.type, "path")), rows).to_pylist()
+    parts, order = [values], np.arange(len(rows))
+    for place in missing:
+        path = paths[place]
+        try:
+            content = read_slowly(locate(path)) if path else _null(name)
+        except ValueError as error:
+            content = error
+        if isinstance(content, Exception):
+            wrong[place] = content
+        else:
+            order[place] = len(rows) + len(parts) - 1
+            parts.append(Packed.of(content, np.zeros(1, np.int64), np.array([len(content)])))
+    return Packed.joined(parts).picked(order), wrong
 
 
 def _type_of(struct: Any, field: str) -> Any:
