@@ -115,6 +115,8 @@ class Numpy(Reader):
 
 
 class _Arrays(FileStore):
+    files_at_once = 32
+
     def __init__(
         self,
         root: str,

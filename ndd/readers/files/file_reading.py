@@ -138,7 +138,7 @@ class OpenFiles:
         unreadable ranges."""
         room = (sizes + lead + (compiled.ALIGNMENT - 1)) & -compiled.ALIGNMENT  # 0 for -1
         places = np.add.accumulate(room) - room + lead
-        buffer = host_empty(int(room.sum()), np.uint8)
+        buffer = host_empty(max(int(room.sum()), 0), np.uint8)  # a sum that wraps is seen where it is read
         done = np.empty(len(sizes), np.int64)
         incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done)
         return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
@@ -396,22 +396,23 @@ def _read_whole(paths: Sequence[str], usual: UsualSize | None) -> tuple[Packed, 
     if usual:
         usual.learn(sizes)
     packed = Packed.of(buffer, places, sizes)
-    if not incomplete:
-        return packed, []
-    left = np.flatnonzero(done == compiled.NO_ROOM)
+    left = np.flatnonzero(done == compiled.NO_ROOM) if incomplete else ()
+    if len(left):
+        more, again = _room_for(sizes[left]), np.empty((3, len(left)), np.int64)
+        compiled.read_files(text, starts[left], compiled.OPEN_FLAGS, more, *again)
+        places[left], sizes[left], done[left] = again
+        packed.buffers = [buffer, more] if len(buffer) else [more]
+        packed.which[left] = len(packed.buffers) - 1
+    return packed, np.flatnonzero(done != sizes).tolist() if incomplete else []
+
+
+def _room_for(sizes: np.ndarray) -> np.ndarray:
+    """Memory for files of these sizes, which may be any, as may be their sum; none if there is not enough."""
+    blocks = sum(-(-size // compiled.ALIGNMENT) for size in sizes.tolist())
     try:
-        more = host_empty(sum(-(-n // compiled.ALIGNMENT) for n in sizes[left].tolist()) * compiled.ALIGNMENT, np.uint8)
-    except MemoryError:  # the next lines say which file is too large
-        more = buffer[:0]
-    again = np.empty((3, len(left)), np.int64)
-    compiled.read_files(text, starts[left], compiled.OPEN_FLAGS, more, *again)
-    places[left], sizes[left], done[left] = again
-    if len(buffer):
-        packed.buffers = [buffer, more]
-        packed.which[left] = 1
-    else:
-        packed.buffers = [more]
-    return packed, np.flatnonzero(done != sizes).tolist()
+        return host_empty(blocks * compiled.ALIGNMENT, np.uint8)
+    except MemoryError:  # reading the files one by one says which is too large
+        return np.empty(0, np.uint8)
 
 
 class RegularFile:

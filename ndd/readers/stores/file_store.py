@@ -13,7 +13,6 @@ from ndd.readers.files.file_reading import UsualSize, read_files
 from ndd.readers.output import Record
 from ndd.readers.stores.records import THREADS_OF_STORES, BatchedStore, Records
 
-_READ_AT_ONCE = 64  # files in one call, between which a thread may have to wait for the interpreter
 _SLASHES = ("/", "\\")  # a path is relative if it begins with neither and has no colon: `os.path` takes 0.6 us a name
 _ASKED_AT_ONCE = 256  # remote objects: as many as there may be connections
 
@@ -27,6 +26,10 @@ class FileStore(BatchedStore):
     """
 
     classes: list[str] | None = None
+
+    files_at_once = 64
+    """The number of files that `read` gets at once. A thread waits for the interpreter between two calls. Lower it if `read` has
+    them open together: a process may have 256 or 1024 open."""
 
     def __init__(
         self, folders: list[str], names: list[str], places: np.ndarray | None = None, labels: np.ndarray | None = None
@@ -66,6 +69,6 @@ class FileStore(BatchedStore):
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several files, read into shared buffers."""
-        together = _ASKED_AT_ONCE if self._remote else _READ_AT_ONCE
+        together = _ASKED_AT_ONCE if self._remote else self.files_at_once
         parts = [numbers[start : start + together] for start in range(0, len(numbers), together)]
         return Records.joined([Records.of(self.read(part, self.sources(part))) for part in parts])
