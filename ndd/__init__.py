@@ -38,6 +38,7 @@ from ndd._execution import (
     stream,
 )
 from ndd._execution.dynamo import keep_dynamo_out as _keep_dynamo_out
+from ndd._execution.hardware_queues import ask_for_hardware_queues as _ask_for_hardware_queues
 from ndd._operator import PerSample, Plan, bad_sample, like, operator, output
 from ndd._tensor import Batch, Device, DType, Tensor, as_batch, as_tensor, batch, device, dtype, tensor, type_id
 from ndd._tensor.device import DeviceLike
@@ -152,6 +153,7 @@ if _TYPE_CHECKING:  # `names.py` imports these when they are asked for
     from ndd.profiling import explain, profile, progress
 
 _keep_dynamo_out()
+_ask_for_hardware_queues()
 _mark_ranges_if_asked()
 
 __all__ = [

@@ -62,6 +62,7 @@ def test_code_runs_and_prints_what_it_says(name, tmp_path, monkeypatch):
                 ran += 1
     finally:
         ndd.random.get_default_rng().set_state(mode)
+        forget_accelerate()
     assert ran or "<!-- not run" in WRITTEN[name]
 
 
@@ -86,6 +87,13 @@ def test_the_captured_step_of_the_page_runs(cuda):
     name = "cookbook/cuda_graphs.md"
     (code,) = [code for _, _, _, code in blocks(WRITTEN[name])]
     run(code, {"__name__": "page"}, name)
+
+
+def forget_accelerate():
+    """It keeps one state for the process, and ranks that a later test forks would be of a world of one."""
+    if state := sys.modules.get("accelerate.state"):
+        state.AcceleratorState._reset_state(reset_partial_state=True)
+        state.GradientState._reset_state()
 
 
 def importable(module):
@@ -130,6 +138,25 @@ def test_links_lead_somewhere(name):
         assert inside or (FOLDER / name).parent.joinpath(path).exists(), target
         if inside and anchor:
             assert exists(anchor), target
+
+
+def rates(text):
+    """The numbers of a text that may be rates, above 100."""
+    return {float(number.replace(",", "")) for number in re.findall(r"(?<![\w.,])\d[\d,]{2,}(?!\.)", text)}
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("path", ["README.md", "notebooks/about/speed.md"])
+def test_rates_were_measured(path):
+    """The rates of a row are those of a section of RESULTS, rounded."""
+    sections = [rates(part) for part in (ROOT / "ndd/bench/RESULTS.md").read_text(encoding="utf-8").split("\n## ")]
+    told = [
+        [float(n.replace(",", "")) for n in re.findall(r"([\d,]+) (?:images|files|frames)/s", line)]
+        for line in (ROOT / path).read_text(encoding="utf-8").splitlines()
+    ]
+    assert len(list(filter(None, told))) >= 5
+    for row in filter(None, told):
+        assert any(all(min(abs(n - m) for m in part) <= 0.006 * n for n in row) for part in sections if part), row
 
 
 @pytest.mark.fast

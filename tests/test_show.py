@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -143,11 +144,14 @@ def test_a_notebook_shows_once_and_folds(tmp_path):
         "ndd.resize(photo, size=[4, 4], rule='none')",
         "ndd.readers.File(file_root='/nowhere').fetch([0])",
         "{}['user']",
+        "def compiles():\n    eval('1 +')\ncompiles()",
+        "handler = lambda shell, kind, error, trace, tb_offset=None: print('mine', error)\n"
+        "get_ipython().set_custom_exc((Exception,), handler)\nndd.crop(photo, crop=[5000, 5000]).torch()",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
     client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True)
     client.execute(cwd=str(tmp_path))
-    first, second, third, *at_the_call, own = (cell.outputs for cell in notebook.cells)
+    first, second, third, *at_the_call, own, syntax, replaced = (cell.outputs for cell in notebook.cells)
     assert [o.output_type for o in first] == ["display_data", "execute_result"]
     assert [o.output_type for o in second] == ["display_data"]
     fold, error = third
@@ -160,3 +164,19 @@ def test_a_notebook_shows_once_and_folds(tmp_path):
         assert [line[:14] for line in lines] == ["cell, line 1: "]
         assert sentence == f"{error.ename}: {error.evalue}"
     assert "Traceback" in "".join(own[0].traceback)  # not of ndd: as IPython shows it
+    assert "compiles()" in "".join(syntax[0].traceback)
+    assert replaced[0].text.startswith("mine ")
+    assert "error" not in [output.output_type for output in replaced]
+
+
+def test_a_handler_of_the_user_stays(monkeypatch):
+    from ndd._execution import notebook
+
+    handlers = []
+    kernel = SimpleNamespace(custom_exceptions=(ValueError,), set_custom_exc=lambda *handler: handlers.append(handler))
+    monkeypatch.setattr(notebook, "shell", lambda: kernel)
+    notebook.fold_errors()
+    assert not handlers
+    kernel.custom_exceptions = ()
+    notebook.fold_errors()
+    assert handlers == [((Exception,), notebook._show_error)]

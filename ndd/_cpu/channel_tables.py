@@ -94,6 +94,22 @@ def stretch_channels(x, out, runs, tables):
 
 
 @kernel
+def stretch_down(x, out, runs, tables):
+    """The same as torchvision has it: rounded down, by a scale of which the reciprocal is taken."""
+    count_pixels(x, runs)
+    for c in range(x.shape[1]):
+        low, high = 255, 0
+        for v in range(256):
+            if runs[c, v]:
+                low, high = min(low, v), max(high, v)
+        scale = np.float32(high - low) * np.float32(1 / 255) if high > low else np.float32(1)
+        least = low if high > low else 0
+        for v in range(256):
+            tables[c, v] = np.uint8(min(max(np.float32(v - least) / scale, np.float32(0)), np.float32(255)))
+    look_up(x, out, tables)
+
+
+@kernel
 def scale_contrast(x, out, runs, tables, weights, factor):
     """Of an image [pixels, channels]: distances from its mean grey times `factor`."""
     count_pixels(x, runs)

@@ -35,7 +35,10 @@ def shortened(error: BaseException) -> BaseException:
 
 
 def fold_errors() -> None:
-    """Makes a notebook show every error from ndd as `shortened` does, those that are raised at the call too."""
+    """Makes a notebook show every error from ndd as `shortened` does, those that are raised at the call too.
+
+    A notebook has one handler of errors. A handler that is there stays; one that the user sets later replaces this one.
+    """
     notebook = shell()
     if notebook is not None and not notebook.custom_exceptions:
         notebook.set_custom_exc((Exception,), _show_error)
@@ -45,7 +48,7 @@ def _show_error(notebook: Any, kind: type, error: BaseException, trace: Any, tb_
     packages = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in traceback.walk_tb(trace)}
     if "ndd" in packages and not hasattr(error, "_render_traceback_"):
         shortened(error)
-    notebook.showtraceback((kind, error, trace), tb_offset=tb_offset)
+    notebook.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)  # as IPython itself calls it
 
 
 def _rendered(error: BaseException) -> list[str]:

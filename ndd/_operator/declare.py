@@ -27,6 +27,7 @@ def operator(
     elementwise: bool = False,
     masks: bool = False,
     paths: bool = False,
+    argument_shapes: bool = True,
     register: bool = True,
 ) -> Any:
     """Declares an operator. The function says what comes out; `.plan`, `.cpu` and `.cuda` say how.
@@ -51,6 +52,8 @@ def operator(
         elementwise: True is `cut="elements"`.
         masks: an image HW is taken as HWC with one channel, and comes out as HW. The operator never sees it.
         paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.
+        argument_shapes: False if the function never asks for the shape of an argument that differs between samples. Then calls
+            with vectors for each sample are remembered, and may be made ahead of a loop.
         register: whether the registry-wide tests walk the operator.
         function: the function that is decorated; without it the result is the decorator.
 
@@ -84,6 +87,7 @@ def operator(
     options = {
         "layouts": layouts, "types": types, "dtypes": dtypes, "frames": frames, "random": random, "reads": reads,
         "outputs": outputs, "cut": "elements" if elementwise else cut, "masks": masks, "paths": paths,
+        "argument_shapes": argument_shapes,
     }  # fmt: skip
 
     def declare(declared: Callable[..., Any]) -> Any:

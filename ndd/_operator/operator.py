@@ -80,6 +80,7 @@ class Operator:
         self.dtypes = options["dtypes"]
         self.frames: bool = options["frames"]
         self.random: bool = options["random"]
+        self.argument_shapes: bool = options["argument_shapes"]
         self.cut: str = options["cut"]
         self.masks: bool = options["masks"]
         self.paths: bool = options["paths"]
@@ -254,7 +255,7 @@ class Operator:
         try:
             cached_call = self._cached_calls.get((key, device, *specs))
         except TypeError:  # a list in a list, an array or a handle among the values
-            key = tuple([v if v.__class__ in _PLAIN else _cache_key(v) for v in values])
+            key = tuple([v if v.__class__ in _PLAIN else _cache_key(v, self.argument_shapes) for v in values])
             try:
                 cached_call = self._cached_calls.get((key, device, *specs))
             except TypeError:
@@ -478,12 +479,12 @@ class Operator:
         return spec if layout == spec.layout else Spec.of(spec.dtype, spec.ndim, layout, spec.device)
 
 
-def _cache_key(value: Any) -> Any:
+def _cache_key(value: Any, shapes_matter: bool) -> Any:
     """The cache key of an argument's value. For a handle of one number for each sample the key has everything that the
-    declaring function can know of it. The shapes of other handles matter too, so they are keys themselves, and the call is
+    declaring function can know of it. Where the shapes of other handles matter too, they are keys themselves, and the call is
     not cached."""
     if value.__class__ in _HANDLES:
-        return (value.__class__, value._spec) if value._spec.ndim == 0 else value
+        return value if shapes_matter and value._spec.ndim != 0 else (value.__class__, value._spec)
     if value.__class__ is np.ndarray:
         return array_key(value) or value
     if value.__class__ in (tuple, list) and len(value) <= LONGEST_CACHED:

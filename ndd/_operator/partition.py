@@ -274,8 +274,9 @@ class SampleLoop:
         of = np.zeros(1, np.int64) if joined else np.arange(self.n)
         if joined:
             counts, rows = np.array([counts.sum()]), [r[:1] for r in rows]
-        width = int(rows[-1].max()) if len(rows[-1]) else 1
-        total = self._places[-1].extents.prod(axis=1).sum() if width != 1 else int(counts.sum())
+        # A reduction writes little for what it reads: the largest view tells the work.
+        width = max([int(r.max(initial=1)) for r in rows])
+        total = counts.sum() if width == 1 else max([p.extents.prod(axis=1).sum() for p in self._places])
         threads = threads if total > _MOST else 1
         length = max(min(max(int(total) // (_EACH * threads), _ELEMENTS), _MOST) // max(width, 1), 1)
         begin = np.zeros(len(counts), np.int64)

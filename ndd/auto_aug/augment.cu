@@ -1,8 +1,11 @@
 // One augmentation for each sample, each of its own kind. `tables` makes the tables of kinds that look bytes up, of the
 // sample's numbers or of the counts of its values; `augment` makes the pixels.
+#define CENTRED_ROW(s, i) (s.numbers + 3 * (i))
 #include "pack.cuh"
 #include "scalar.cuh"
+#include "torch_colors.cuh"
 #include "warp.cuh"
+#include "centred.cuh"
 
 // An entry of the table of a channel, each from all counts of the channel.
 inline unsigned char equalized(const unsigned int* counts, unsigned int pixels, int value) {
@@ -16,15 +19,27 @@ inline unsigned char equalized(const unsigned int* counts, unsigned int pixels, 
   return (unsigned char)rintf(float(total > least ? total - least : 0u) * (255.0f / float(above)));
 }
 
-inline unsigned char stretched(const unsigned int* counts, int value) {
+inline unsigned char flattened(const unsigned int* counts, int value) {
+  unsigned int below = 0, total = 0, brightest = 0;
+  for (int v = 0; v < 256; v++) {
+    if (v == value) below = total;
+    if (counts[v]) brightest = counts[v];
+    total += counts[v];
+  }
+  const unsigned int step = (total - brightest) / 255u, level = step ? (below + step / 2) / step : value;
+  return (unsigned char)(level < 255u ? level : 255u);
+}
+
+inline unsigned char stretched(const unsigned int* counts, int value, bool down) {
   int low = 255, high = 0;
   for (int v = 0; v < 256; v++) {
     if (!counts[v]) continue;
     low = v < low ? v : low;
     high = v;
   }
-  const float scale = high > low ? 255.0f / float(high - low) : 1.0f;
-  return convert<unsigned char>(float(value - (high > low ? low : 0)) * scale);
+  if (high <= low) return (unsigned char)value;
+  if (down) return (unsigned char)cut(__fdiv_rn(float(value - low), __fmul_rn(float(high - low), 1.0f / 255.0f)), 255.0f);
+  return convert<unsigned char>(float(value - low) * (255.0f / float(high - low)));
 }
 
 inline unsigned char contrasted(const Sample& s, int value) {
@@ -46,6 +61,22 @@ inline unsigned char changed(const Sample& s, int value) {
                          int(s.numbers[3]));
 }
 
+PER_ITEM(add_grey) {
+  const long long first = i * EACH;
+  unsigned long long total = 0;
+  for (long long pixel = first; pixel < first + EACH && pixel < s.grey; pixel++) {
+    float rgb[3];
+    for (int c = 0; c < s.channels; c++) rgb[c] = float(s.in0[pixel * s.channels + c]);
+    total += (unsigned long long)grey_of(rgb, s.channels, 255.0f);
+  }
+  atomicAdd((unsigned long long*)s.sums, total);
+}
+
+inline unsigned char levelled(const Sample& s, int value) {
+  const float mean = float(double(*(const unsigned long long*)s.sums) / double(s.grey));
+  return (unsigned char)blended(float(value), s.numbers[0], mean, s.numbers[1], 255.0f);
+}
+
 PER_ITEM(tables) {
   const int value = int(i % 256);
   const unsigned int* counts = (const unsigned int*)s.counts + i / 256 * 256;
@@ -54,7 +85,11 @@ PER_ITEM(tables) {
     case TONES: *entry = changed(s, value); break;
     case SCALED: *entry = convert<unsigned char>(s.numbers[0] * float(value)); break;
     case CONTRAST: *entry = contrasted(s, value); break;
-    case STRETCHED: *entry = stretched(counts, value); break;
+    case STRETCHED: *entry = stretched(counts, value, false); break;
+    case SPREAD: *entry = stretched(counts, value, true); break;
+    case FLATTENED: *entry = flattened(counts, value); break;
+    case BRIGHTENED: *entry = (unsigned char)cut(__fmul_rn(s.numbers[0], float(value)), 255.0f); break;
+    case LEVELLED: *entry = levelled(s, value); break;
     case EQUALIZED: *entry = equalized(counts, (unsigned int)s.pixels, value); break;
   }
 }
@@ -90,6 +125,37 @@ inline void mix(const Sample& s) {
   }
 }
 
+inline void saturate(const Sample& s) {
+  EACH_ITEM(i, s.out0_shape[0] * s.out0_shape[1]) {
+    float rgb[3];
+    for (int c = 0; c < s.channels; c++) rgb[c] = float(s.in0[i * s.channels + c]);
+    const float grey = grey_of(rgb, s.channels, 255.0f);
+    for (int c = 0; c < s.channels; c++)
+      s.out0[i * s.channels + c] =
+          s.channels == 3 ? (OUT)blended(rgb[c], s.numbers[0], grey, s.numbers[1], 255.0f) : (OUT)rgb[c];
+  }
+}
+
+inline void sharpen(const Sample& s) {
+  const int height = (int)s.in0_shape[0], width = (int)s.in0_shape[1], channels = (int)s.in0_shape[2];
+  const unsigned int line = (unsigned int)width * channels;
+  EACH_ITEM(i, s.out0_shape[0] * line) {
+    const int y = int(quotient(i, line)), x = int(i - (long long)y * line) / channels;
+    const int own = s.in0[i];
+    if (y == 0 || y == height - 1 || x == 0 || x == width - 1) {
+      s.out0[i] = (OUT)own;
+      continue;
+    }
+    int total = 4 * own;
+#pragma unroll
+    for (int row = -1; row < 2; row++)
+#pragma unroll
+      for (int column = -1; column < 2; column++) total += s.in0[i + (long long)row * line + column * channels];
+    const float away = float((2 * total + 13) / 26 - own);
+    s.out0[i] = (OUT)fminf(fmaxf(fmaf(s.numbers[1], away, float(own)), 0.0f), 255.0f);
+  }
+}
+
 inline void filter(const Sample& s) {
   const int height = (int)s.in0_shape[0], width = (int)s.in0_shape[1], channels = (int)s.in0_shape[2];
   const unsigned int line = (unsigned int)width * channels;
@@ -119,7 +185,10 @@ KERNEL_NAME(augment)(const Sample* samples, int count, Shared shared) {
   EACH_SAMPLE(s) {
     switch (s.kind) {
       case WARPED: warp_sample(s, view_of(s), shared, Affine()); break;
+      case CENTRED: warp_sample(s, view_of(s), shared, Centred()); break;
       case MIXED: mix(s); break;
+      case SATURATED: saturate(s); break;
+      case SHARPENED: sharpen(s); break;
       case FILTERED: filter(s); break;
       default: look_up(s);
     }

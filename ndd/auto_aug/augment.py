@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._cpu.channel_tables import change_tones, scale_contrast, stretch_channels
+from ndd._cpu.channel_tables import change_tones, scale_contrast, stretch_channels, stretch_down
 from ndd._cpu.linear_color import compute, mix_channels, scale_elements
 from ndd._cpu.sampling import BORDERS
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
+from ndd.auto_aug.sharpened import sharpen
+from ndd.ops.color.color_jitter import BRIGHTNESS, CONTRAST as CONTRAST_STEP, NONE, SATURATION, jitter_frames
 from ndd.ops.color.equalize import COUNTED_BY_A_THREAD, equalize_planes
 from ndd.ops.color.linear_color import MODERATE
 from ndd.ops.filter.filter import paint_filtered
 from ndd.ops.image.rotate import flat_maps, turned_extents
 from ndd.ops.image.warp_kernels import APPLIED, NO_WAVE
-from ndd.ops.image.warping import LINEAR, check_interpolation, paint_warped, sampling, threads_of
+from ndd.ops.image.warping import LINEAR, NEAREST, centred_maps, check_interpolation, paint_warped, sampling, threads_of
 from ndd.types import DALIInterpType
 
-NUMBERS = 9
+NUMBERS = 12
 """How many numbers a sample has; those that its kind does not use say nothing."""
 
 # Kinds, and their numbers.
@@ -35,14 +37,33 @@ FILTERED = 7  # weights 3 x 3
 WARPED = 8  # a matrix 2 x 3: where a point of the output comes from
 MOVED = 9  # the way the image is moved, in parts of the width and of the height of `shape`
 TURNED = 10  # an angle in degrees, as `ndd.rotate`
+# As torchvision has them. A factor stands beside 1 less the factor.
+BRIGHTENED = 11  # a factor of every value, rounded down
+LEVELLED = 12  # a factor of the distance from the mean grey of the image, as `ndd.color_jitter`
+SATURATED = 13  # a factor of the distance from the grey of the pixel, as `ndd.color_jitter`
+SPREAD = 14  # as STRETCHED, rounded down
+FLATTENED = 15  # as `ndd.equalize` by the rule "pillow"
+SHARPENED = 16  # a factor of the distance from the mean of 3 x 3 pixels in which the middle one counts five times
+CENTRED = 17  # a matrix 2 x 3 about the middle, as `ndd.warp_affine` by the rule "torchvision"
+SHEARED_X = (
+    18  # what a row is moved by for each row below the corner of the image: a number, and what float32 leaves of it
+)
+SHEARED_Y = 19  # the same of columns
 
 _PACK = 16  # bytes that a GPU thread looks up at once
 _GREY = np.array([0.299, 0.587, 0.114], np.float32)
 _KINDS = {"SCALED": SCALED, "CONTRAST": CONTRAST, "STRETCHED": STRETCHED, "EQUALIZED": EQUALIZED, "MIXED": MIXED}
-_KINDS |= {"SAME": SAME, "TONES": TONES, "FILTERED": FILTERED, "WARPED": WARPED}
+_KINDS |= {"SAME": SAME, "TONES": TONES, "FILTERED": FILTERED, "WARPED": WARPED, "CENTRED": CENTRED}
+_KINDS |= {"BRIGHTENED": BRIGHTENED, "LEVELLED": LEVELLED, "SATURATED": SATURATED, "SPREAD": SPREAD}
+_KINDS |= {"FLATTENED": FLATTENED, "SHARPENED": SHARPENED}
+_COLORS = {MIXED: "of 3 channels (RGB)", CONTRAST: "of 3 channels (RGB) or of one"}
+_COLORS |= dict.fromkeys((BRIGHTENED, LEVELLED, SATURATED, SPREAD, SHARPENED), "of 3 channels (RGB) or of one")
+_STEPS = {BRIGHTENED: BRIGHTNESS, LEVELLED: CONTRAST_STEP, SATURATED: SATURATION}
+_COUNTED = (CONTRAST, STRETCHED, EQUALIZED, SPREAD, FLATTENED)  # kinds that need the counts of values
+_LOOKED_UP = (*_COUNTED, TONES, SCALED, BRIGHTENED, LEVELLED)  # kinds that are tables
 
 
-@operator(layouts=("HWC", "FHWC"), types=("u8",), frames=True, register=False)
+@operator(layouts=("HWC", "FHWC"), types=("u8",), frames=True, argument_shapes=False, register=False)
 def augment(
     data,
     /,
@@ -63,12 +84,11 @@ def augment(
 def _(data, *, kind, numbers, fill_value, interp_type, rotate_keep_size, shape):
     kinds, rows = kind.each().astype(np.int32), numbers.rows(NUMBERS)
     shapes, channels = data.shapes, data.shapes[:, 2]
-    for i in np.flatnonzero((channels != 3) & ((kinds == MIXED) | (kinds == CONTRAST) & (channels != 1)))[:1].tolist():
-        expected = "of 3 channels (RGB)" if kinds[i] == MIXED else "of 3 channels (RGB) or of one"
-        raise bad_sample(i, f"expected an image {expected}, got {channels[i]}: shape {tuple(shapes[i].tolist())}")
+    for i in np.flatnonzero((channels != 3) & np.isin(kinds, list(_COLORS)) & ((kinds == MIXED) | (channels != 1)))[:1]:
+        expected = _COLORS[int(kinds[i])]
+        raise bad_sample(int(i), f"expected an image {expected}, got {channels[i]}: shape {tuple(shapes[i].tolist())}")
     outputs, moved, turned = shapes, np.flatnonzero(kinds == MOVED), np.flatnonzero(kinds == TURNED)
-    if len(moved) or len(turned):
-        rows, kinds = rows.copy(), kinds.copy()
+    rows, kinds = rows.copy(), kinds.copy()
     if len(moved):
         extents = shape.rows(None)[moved].astype(np.float32)
         away = rows[moved, :2] * extents[:, 1::-1]
@@ -82,15 +102,34 @@ def _(data, *, kind, numbers, fill_value, interp_type, rotate_keep_size, shape):
             outputs = shapes.copy()
             outputs[turned, :2] = targets
     kinds[moved], kinds[turned] = WARPED, WARPED
+    _center(kinds, rows, shapes[:, :2], interp_type)
     border = BORDERS["replicate" if fill_value is None else "constant"]
     shared = sampling(data.dtype, data.dtype, interp_type, border, fill_value or 0.0)
     return Plan(outputs, {"kind": kinds, "numbers": np.ascontiguousarray(rows, np.float32)}, shared)
 
 
+def _center(kinds: np.ndarray, rows: np.ndarray, extents: np.ndarray, interp_type: DALIInterpType) -> None:
+    """Makes of what is sheared and of matrices about the middle the numbers that kernels take, see `centred_maps`."""
+    for kind, across in ((SHEARED_X, True), (SHEARED_Y, False)):
+        sheared = np.flatnonzero(kinds == kind)
+        slope = rows[sheared, :2].astype(np.float64).sum(axis=1)
+        y, x = -0.5 * extents[sheared].T
+        rows[sheared, :6] = np.array([1, 0, 0, 0, 1, 0], np.float32)
+        rows[sheared, 1 if across else 3] = slope
+        rows[sheared, 2 if across else 5] = -slope * y if across else y - slope * x - y
+        kinds[sheared] = CENTRED
+    centred = np.flatnonzero(kinds == CENTRED)
+    if len(centred):
+        own = extents[centred]
+        maps = centred_maps(rows[centred, :6].reshape(-1, 2, 3), own, own, interp_type == NEAREST)
+        rows[centred] = maps.reshape(len(centred), -1)
+
+
 @augment.cpu
 def _(image, out, kind, numbers, nearest, border, fill, stored):
-    if kind == WARPED:
-        paint_warped(image, out, APPLIED, numbers[:6].reshape(2, 3), NO_WAVE, nearest, border, fill, stored)
+    if kind in (WARPED, CENTRED):
+        matrix = numbers.reshape(4, 3) if kind == CENTRED else numbers[:6].reshape(2, 3)
+        paint_warped(image, out, APPLIED, matrix, NO_WAVE, nearest, border, fill, stored)
     elif not image.size:
         return
     elif kind == SAME:
@@ -102,21 +141,30 @@ def _(image, out, kind, numbers, nearest, border, fill, stored):
         compute(image, out, factor, scale_elements, bool(abs(numbers[0]) < MODERATE))
     elif kind == MIXED:
         matrix = np.zeros((3, 4), np.float32)
-        matrix[:, :3] = numbers.reshape(3, 3)
+        matrix[:, :3] = numbers[:9].reshape(3, 3)
         compute(image, out, matrix, mix_channels, bool(np.abs(matrix).max() < MODERATE))
     elif kind == FILTERED:
         height, width, channels = image.shape
         view, results = np.array([1, 1, height, width, channels]), np.array([1, height, width])
-        paint_filtered(image, numbers.reshape(3, 3), None, out, view, results, _MIDDLE, BORDERS["reflect_101"])
-    elif kind == EQUALIZED:
+        paint_filtered(image, numbers[:9].reshape(3, 3), None, out, view, results, _MIDDLE, BORDERS["reflect_101"])
+    elif kind in (EQUALIZED, FLATTENED):
         pixels = 1, -1, image.shape[-1]
-        equalize_planes(image.reshape(pixels), out.reshape(pixels), False)
+        equalize_planes(image.reshape(pixels), out.reshape(pixels), kind == FLATTENED)
+    elif kind in _STEPS:
+        steps, factors = np.full(4, NONE, np.int32), np.zeros((4, 2), np.float32)
+        steps[0], factors[_STEPS[kind]] = _STEPS[kind], numbers[:2]
+        pixels = 1, -1, image.shape[-1]
+        jitter_frames(image.reshape(pixels), out.reshape(pixels), steps, factors, False, np.float32(255))
+    elif kind == SHARPENED:
+        sharpen(image, out, numbers[1])
     else:
         channels = image.shape[2]
         x, y = image.reshape(-1, channels), out.reshape(-1, channels)
         runs, tables = np.zeros((2 * channels, 256), np.int32), np.empty((channels, 256), np.uint8)
         if kind == STRETCHED:
             stretch_channels(x, y, runs, tables)
+        elif kind == SPREAD:
+            stretch_down(x, y, runs, tables)
         else:
             scale_contrast(x, y, runs, tables, _GREY, numbers[0])
 
@@ -127,19 +175,24 @@ _MIDDLE = np.array([0, 1, 1])  # of a filter
 @augment.cuda("augment.cu")
 def _(launch, data, out, *, kind, fill, stored, nearest):
     """Counts and tables for those that need them, then all samples."""
-    channels = data.shapes[:, 2]
-    counted = (kind == CONTRAST) | (kind == STRETCHED) | (kind == EQUALIZED)
-    entries = np.where(counted | (kind == TONES) | (kind == SCALED), channels * 256, 0)
+    channels, sizes = data.shapes[:, 2], data.shapes[:, 0] * data.shapes[:, 1]
+    counted, levelled = np.isin(kind, _COUNTED), kind == LEVELLED
+    entries = np.where(np.isin(kind, _LOOKED_UP), channels * 256, 0)
     fields = {
-        "pixels": np.where(counted, data.shapes[:, 0] * data.shapes[:, 1], 0), "planes": np.ones_like(channels),
-        "channels": channels, "tables": launch.scratch(entries, np.uint8),
+        "pixels": np.where(counted, sizes, 0), "grey": np.where(levelled, sizes, 0),
+        "planes": np.ones_like(channels), "channels": channels,
+        "tables": launch.scratch(entries, np.uint8),
     }  # fmt: skip
+    fields["counts"] = fields["sums"] = fields["tables"]  # nobody reads what is not made below
+    macros = {"COUNT": _PACK, "EACH": COUNTED_BY_A_THREAD, **_KINDS}
+    shared = {"fill": stored.astype(np.float32) if nearest else fill, "fills": 1, "planar": 0}
     if counted.any():
         fields["counts"] = launch.scratch(np.where(counted, entries, 0), np.int32, zeros=True)
         work = -(-data.sizes // COUNTED_BY_A_THREAD) * counted
         launch("count", work, per_sample=fields, file="../ops/color/equalize.cu")
-    else:
-        fields["counts"] = fields["tables"]  # nobody reads it
+    if levelled.any():
+        fields["sums"] = launch.scratch(levelled.astype(np.int64), np.uint64, zeros=True)
+        work = -(-sizes // COUNTED_BY_A_THREAD) * levelled
+        launch("add_grey", work, per_sample=fields, shared=shared, macros=macros)
     for kernel, work in (("tables", entries), ("augment", threads_of(launch, out.shapes))):
-        shared = {"fill": stored.astype(np.float32) if nearest else fill, "fills": 1, "planar": 0}
-        launch(kernel, work, per_sample=fields, shared=shared, macros={"COUNT": _PACK, **_KINDS})
+        launch(kernel, work, per_sample=fields, shared=shared, macros=macros)

@@ -10,6 +10,7 @@ from ndd._cpu.philox import SAMPLE_STRIDE, sample_streams
 from ndd._lookahead.captured_loop import current_loop
 from ndd._operator import bind_random
 from ndd._tensor.invariant import watched
+from ndd.random.host_draws import HostDraws
 from ndd.random.philox import MASK_64, POSITIONS, format_state, pack, parse_state, unpack
 from ndd.random.rng import RNG, get_default_rng
 
@@ -89,9 +90,11 @@ class PipelineRNG:
         self._samples = unpack(position)[0]
 
 
-def _take(operator: str, rng: RNG | PipelineRNG | None) -> Draws:
+def _take(operator: str, rng: RNG | PipelineRNG | HostDraws | None) -> Draws | HostDraws:
     if isinstance(rng, PipelineRNG):
         return rng.take()
+    if isinstance(rng, HostDraws):
+        return rng
     if rng is None:
         rng = get_default_rng()
     elif not isinstance(rng, RNG):

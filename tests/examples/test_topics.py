@@ -16,7 +16,7 @@ DYNAMIC = {
     "audio_processing/audio_decoder": "examples/test_files.py: sound_decoding",
     "audio_processing/spectrogram": "examples/test_files.py: spectrograms",
     "dynamic_mode/augmentation_gallery": "examples/test_pictures.py: augmentation_gallery",
-    "frameworks/pytorch_dynamic/pytorch_training": "examples/test_files.py: classification",
+    "frameworks/pytorch_dynamic/pytorch_training": "examples/test_first_steps.py: test_a_network_learns_behind_a_graph_of_nodes",
     "general/data_loading/coco_reader": "examples/test_files.py: coco",
     "general/data_loading/numpy_reader": "examples/test_files.py: arrays_and_their_regions",
     "general/data_loading/recordio_reader": "examples/test_containers_and_videos.py: recordio",
@@ -39,10 +39,10 @@ DYNAMIC = {
 }
 # For pipelines: what a loop does in their place, or the same pipeline run by ndd.
 OTHERS = {
-    "advanced/pipeline_checkpointing": "pipeline/test_pipeline_checkpoints.py: test_",
+    "advanced/pipeline_checkpointing": "examples/test_first_steps.py: test_a_pipeline_goes_on_from_a_checkpoint",
     "advanced/serialization": "pipeline/test_definition.py: test_",
     "custom_operations/gpu_python_operator": "examples/test_pictures.py: a_function_of_ones_own",
-    "custom_operations/numba_function": "examples/test_pictures.py: a_function_of_ones_own",
+    "custom_operations/numba_function": "examples/test_first_steps.py: test_a_turn_by_numba_in_a_pipeline",
     "custom_operations/python_operator": "examples/test_pictures.py: a_function_of_ones_own",
     "frameworks/pytorch/pytorch-basic_example": "plugin/test_examples.py: test_video_like_generic_iterator",
     "frameworks/pytorch/pytorch-external_input": "examples/test_files.py: external_input",
@@ -54,12 +54,8 @@ OTHERS = {
     "general/conv_perf": "examples/test_containers_and_videos.py: kernels_of_filters",
     "general/data_loading/dataloading_lmdb": "examples/test_containers_and_videos.py: lmdb_of_caffe",
     "general/data_loading/external_input": "examples/test_files.py: external_input",
-    "general/data_loading/parallel_external_source": (
-        "examples/test_containers_and_videos.py: a_source_that_knows_its_place"
-    ),
-    "general/data_loading/parallel_external_source_fork": (
-        "examples/test_containers_and_videos.py: a_source_that_knows_its_place"
-    ),
+    "general/data_loading/parallel_external_source": "examples/test_first_steps.py: test_a_source_in_workers_gives_the_same",
+    "general/data_loading/parallel_external_source_fork": "examples/test_first_steps.py: test_a_source_in_workers_gives_the_same",
     "general/debug_mode": "pipeline/test_as_written_for_dali.py: debug",
     "general/erase": "examples/test_pictures.py: erase",
     "general/expressions/expr_blend_image": "examples/test_pictures.py: blending_by_expressions",

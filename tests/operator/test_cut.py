@@ -207,3 +207,23 @@ def test_a_thread_is_asked_once(name, tasks):
                 assert_same(
                     np.asarray(item), np.asarray(ONE_LOOP[name](ndd.batch([array], layout="HWC")).tensors[0]), 0
                 )
+
+
+@pytest.mark.parametrize("name", ["sum", "mean_square", "max"])
+def test_samples_that_lie_together_and_become_few_numbers_are_shared_by_threads(name, monkeypatch):
+    """A reduction's results are few, its work is not."""
+    counts = []
+    parallel_for = partition.parallel_for
+
+    def counted(context, loop, fields, count, *others):
+        counts.append(count)
+        return parallel_for(context, loop, fields, count, *others)
+
+    monkeypatch.setattr(partition, "parallel_for", counted)
+    images = np.random.default_rng(6).integers(0, 256, (64, 40, 50, 3), np.uint8)
+    reduced = {"sum": images.astype(np.int64).sum((1, 2)), "max": images.max((1, 2))}
+    reduced["mean_square"] = np.square(images.astype(np.float64)).mean((1, 2))
+    with ndd.EvalContext(num_threads=3):
+        result = getattr(ndd.reductions, name)(ndd.as_batch(images), axes=[0, 1])
+        np.testing.assert_allclose(np.asarray(result.torch()), reduced[name], rtol=1e-6)
+    assert counts and min(counts) >= 8

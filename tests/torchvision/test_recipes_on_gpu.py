@@ -10,7 +10,7 @@ from torchvision_classes import batch_of
 from waiting import let_read_on
 
 import ndd
-from ndd._lookahead import prefetch
+from ndd._lookahead import matching, prefetch
 from ndd.bench.torchvision_sides import RECIPES, boxes_of, transforms
 from ndd.torchvision import v2
 
@@ -61,23 +61,55 @@ def test_as_on_the_cpu(recipe, emulated_gpu, monkeypatch):
             assert (difference > 0.02 * y.torch().float().abs().max()).float().mean() < 0.01
 
 
-def test_the_val_recipe_is_worked_on_ahead_as_a_whole(tmp_path, monkeypatch, emulated_gpu):
-    """No argument is a value made for the batch, which would be another one each time."""
-    expected, real = [], prefetch.expected_calls
+FIRST = [v2.RandomResizedCrop(16), v2.RandomHorizontalFlip()]
+LAST = [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.Normalize((0.4, 0.5, 0.6), (0.2, 0.3, 0.4))]
+WHOLE = {
+    "val": [v2.Resize(18), v2.CenterCrop(16), *LAST],
+    "train": [*FIRST, *LAST],
+    "TrivialAugment": [*FIRST, v2.TrivialAugmentWide(), *LAST, v2.RandomErasing(0.4)],
+    "RandAugment": [*FIRST, v2.RandAugment(), *LAST],
+    "AutoAugment": [*FIRST, v2.AutoAugment(), *LAST],
+}
+NORMALIZED = "crop_mirror_normalize"
+WINDOWS, STEP = ["image", "random_resized_crop", "_columns"], ["_columns", "_columns", "augment"]
+CALLS = {
+    "val": ["image", "resize_crop_mirror", NORMALIZED],
+    "train": [*WINDOWS, NORMALIZED],
+    "TrivialAugment": [*WINDOWS, "flip", *STEP, NORMALIZED, "_columns", "_columns", "erase"],
+    "RandAugment": [*WINDOWS, "flip", *STEP, *STEP, NORMALIZED],
+    "AutoAugment": [*WINDOWS, "flip", *STEP, *STEP, NORMALIZED],
+}
+
+
+@pytest.mark.parametrize("recipe", WHOLE)
+def test_a_recipe_is_worked_on_ahead_as_a_whole(recipe, tmp_path, monkeypatch, emulated_gpu):
+    """No argument is a value made for the batch, which would be another one each time; numbers of torch's generator are foreseen.
+    What comes out is what comes out without lookahead."""
+    expected, failed, taken = [], [], []
+    real, agree = prefetch.expected_calls, matching._agree
 
     def recorded(loop, *others):
         expected.append([call.op.name for call in loop.expected])
-        return real(loop, *others)
+        calls = real(loop, *others)
+        failed.append([call is None for call in calls])
+        return calls
 
     monkeypatch.setattr(prefetch, "expected_calls", recorded)
+    monkeypatch.setattr(matching, "_agree", lambda *args: taken.append(agree(*args)) or taken[-1])
     rng = np.random.default_rng(0)
-    for i in range(12):
+    for i in range(32):
         PIL.Image.fromarray(rng.integers(0, 255, (20 + i, 30, 3), np.uint8)).save(tmp_path / f"{i:02}.png")
-    last = [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.Normalize((0.4, 0.5, 0.6), (0.2, 0.3, 0.4))]
-    work = v2.Compose([v2.Resize(18), v2.CenterCrop(16), *last])
-    reader = ndd.readers.File(files=sorted(map(str, tmp_path.iterdir())))
-    for _ in range(2):
-        for encoded, _ in reader.next_epoch(batch_size=4):
-            work(ndd.decoders.image(encoded, device="gpu")).evaluate()
-            let_read_on(reader)
-    assert expected[-1] == ["image", "resize_crop_mirror", "crop_mirror_normalize"]
+    work, made = v2.Compose(WHOLE[recipe]), {}
+    for ahead in ("1", "0"):
+        monkeypatch.setenv("NDD_LOOKAHEAD", ahead)
+        torch.manual_seed(3)
+        reader, made[ahead] = ndd.readers.File(files=sorted(map(str, tmp_path.iterdir()))), []
+        for _ in range(2):
+            for encoded, _ in reader.next_epoch(batch_size=4):
+                made[ahead].append(work(ndd.decoders.image(encoded, device="gpu")).evaluate())
+                let_read_on(reader)
+        made[ahead] = [*[batch.cpu().torch() for batch in made[ahead]], torch.rand(3)]
+    assert all(map(torch.equal, made["1"], made["0"]))
+    assert expected[-1] == CALLS[recipe]
+    assert not any(failed[-1])
+    assert sum(taken) > 8 * len(CALLS[recipe])

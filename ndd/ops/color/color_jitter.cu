@@ -1,16 +1,11 @@
 // `sum_of_grey` adds up what contrast takes the mean of; `color_jitter` changes one pixel a thread. Sums and products round
 // as on the CPU.
 #include "scalar.cuh"
+#include "torch_colors.cuh"
 
 enum { BRIGHTNESS, CONTRAST, SATURATION, HUE, NONE };
 
-inline float whole(float value, float bound) { return bound > 1.0f ? floorf(value) : value; }
-inline float cut(float value, float bound) { return whole(fminf(fmaxf(value, 0.0f), bound), bound); }
 inline float share(float value) { return fminf(fmaxf(value, 0.0f), 1.0f); }
-
-inline float grey_of(const float* rgb, long long channels, float bound) {
-  return channels == 3 ? whole(fmaf(0.114f, rgb[2], fmaf(0.587f, rgb[1], __fmul_rn(0.2989f, rgb[0]))), bound) : rgb[0];
-}
 
 inline void shift_hue(float* rgb, float shift, float bound) {
   const float scale = 1.0f / bound, back = bound > 1.0f ? bound + 0.999f : 1.0f;
@@ -42,7 +37,7 @@ inline void change(const Sample& s, int step, float* rgb, float mean, float boun
   if (step == HUE) return shift_hue(rgb, s.factors[HUE][0], bound);
   const float factor = s.factors[step][0], rest = s.factors[step][1];
   const float grey = step == BRIGHTNESS ? 0.0f : step == CONTRAST ? mean : grey_of(rgb, s.channels, bound);
-  for (int c = 0; c < s.channels; c++) rgb[c] = cut(fmaf(rest, grey, __fmul_rn(rgb[c], factor)), bound);
+  for (int c = 0; c < s.channels; c++) rgb[c] = blended(rgb[c], factor, grey, rest, bound);
 }
 
 // Where channel `c` of a pixel is.

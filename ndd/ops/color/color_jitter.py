@@ -14,7 +14,7 @@ from ndd._operator import PerSample, Plan, Values, View, bad_sample, like, opera
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import grouped
 
-_BRIGHTNESS, _CONTRAST, _SATURATION, _HUE, _NONE = range(5)
+BRIGHTNESS, CONTRAST, SATURATION, HUE, NONE = range(5)
 _NAMES = ("brightness", "contrast", "saturation", "hue")
 _RUN = 1024  # pixels whose channels stay in the L1 cache
 _BY_A_THREAD = 16  # pixels, on a GPU, that it adds up
@@ -81,9 +81,9 @@ def _(call, input, *, brightness, contrast, hue, order, saturation):
     factors = np.zeros((n, 4, 2), _F)  # of the pixel, and of grey
     for k, values in enumerate((brightness, contrast, saturation, hue)):
         if values is None:
-            steps[steps == k] = _NONE
+            steps[steps == k] = NONE
             continue
-        low, high = _ranges(_NAMES[k], values, 0.0 if k == _HUE else 1.0).T
+        low, high = _ranges(_NAMES[k], values, 0.0 if k == HUE else 1.0).T
         factor = low + (high - low) * uniform[:, k]
         factors[:, k, 0], factors[:, k, 1] = factor, 1 - factor
     if not first:
@@ -129,21 +129,21 @@ def _(image, out, steps, factors, planar, bound):
     if image.dtype == np.float16:
         wide = convert_array(image, "f16", "f32")
         changed = np.empty_like(wide)
-        _jittered(wide, changed, steps, factors, planar, bound)
+        jitter_frames(wide, changed, steps, factors, planar, bound)
         convert_array(changed, "f32", "f16", out)
     else:
-        _jittered(image, out, steps, factors, planar, bound)
+        jitter_frames(image, out, steps, factors, planar, bound)
 
 
 @kernel
-def _jittered(image, out, steps, factors, planar, bound):
+def jitter_frames(image, out, steps, factors, planar, bound):
     """Frames [F, C, pixels] if `planar`, else [F, pixels, C]."""
     frames = image.shape[0]
     channels, pixels = (image.shape[1], image.shape[2]) if planar else (image.shape[2], image.shape[1])
     run = empty((3, min(_RUN, pixels)), np.float32)
     place = 4  # of the change of contrast, which needs a mean of what comes before it
     for k in range(4):
-        if steps[k] == _CONTRAST:
+        if steps[k] == CONTRAST:
             place = k
     for f in range(frames):
         mean = np.float32(0)
@@ -220,23 +220,23 @@ def _sum_of_grey(run, size, channels, bound):
 @kernel
 def _change(run, size, step, factors, mean, channels, bound):
     """One step for some pixels."""
-    if step == _NONE:
+    if step == NONE:
         return
     factor, rest = factors[step, 0], factors[step, 1]
-    if step == _BRIGHTNESS:
+    if step == BRIGHTNESS:
         for c in range(channels):
             for i in range(size):
                 run[c, i] = _cut(run[c, i] * factor, bound)
-    elif step == _CONTRAST:
+    elif step == CONTRAST:
         for c in range(channels):
             for i in range(size):
                 run[c, i] = _cut(_fused(rest, mean, run[c, i] * factor), bound)
-    elif channels == 3 and step == _SATURATION:
+    elif channels == 3 and step == SATURATION:
         for i in range(size):
             grey = _grey(run, i, bound)
             for c in range(3):
                 run[c, i] = _cut(_fused(rest, grey, run[c, i] * factor), bound)
-    elif channels == 3 and step == _HUE:
+    elif channels == 3 and step == HUE:
         _shift_hue(run, size, factor, bound)
 
 
@@ -286,7 +286,7 @@ def _(launch, input, out, *, steps, planar):
     frames = input.shapes[:, 0] if input.ndim == 4 else np.ones(input.n, np.int64)
     channels = input.shapes[:, -3 if planar else -1]
     pixels = input.sizes // np.maximum(frames * channels, 1)
-    changed = (steps == _CONTRAST).any(axis=1)
+    changed = (steps == CONTRAST).any(axis=1)
     fields = {
         "frames": frames, "channels": channels, "pixels": pixels,
         "sums": launch.scratch(np.where(changed, frames, 0), np.float64, zeros=True),

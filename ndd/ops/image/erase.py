@@ -20,7 +20,7 @@ from ndd.ops.tensor.axes import axes_of
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
 
 
-@operator
+@operator(argument_shapes=False)
 def erase(
     input,
     /,

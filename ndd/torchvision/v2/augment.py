@@ -13,9 +13,19 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 import ndd
+from ndd.random import host_draws
 from ndd.torchvision.v2 import draws, functional as F
 from ndd.torchvision.v2.arguments import check_sequence, getter_of_labels
-from ndd.torchvision.v2.inputs import has_kind, is_labels, query_chw, query_size, samples_at
+from ndd.torchvision.v2.inputs import (
+    copy_size,
+    has_kind,
+    is_image_batch,
+    is_labels,
+    query_chw,
+    query_size,
+    samples_at,
+    sizes_of,
+)
 from ndd.torchvision.v2.transform import COLOURS, RandomApplyTransform, Transform
 from ndd.torchvision.values import kind_of, wrapped
 
@@ -114,6 +124,8 @@ class RandomErasing(RandomApplyTransform):
 
     def _apart(self, chosen: list[Any], n: int) -> list[Any]:
         """A patch without pixels leaves a sample as it is: there is nothing to divide."""
+        if self._is_alike(chosen):
+            return [self._erased(chosen[0], n)]
         drawn = [self.make_params(each) if draws.happens(self.p) else {} for each in samples_at(chosen, n)]
         erased = [bool(each) and each["v"] is not None for each in drawn]
         if not any(erased):
@@ -129,6 +141,23 @@ class RandomErasing(RandomApplyTransform):
             bytes_wanted = any(getattr(x, "dtype", None) is ndd.uint8 for x in chosen)
             params["v"] = ndd.batch([v.to(torch.uint8) for v in noise] if bytes_wanted else noise, layout="CHW")
         return self._each(chosen, params)
+
+    def _is_alike(self, chosen: list[Any]) -> bool:
+        """Whether there are images of one size alone, to be erased by one number, for which nobody has to wait."""
+        own = type(self).make_params is RandomErasing.make_params and type(self).transform is RandomErasing.transform
+        if not own or len(chosen) != 1 or not is_image_batch(chosen[0]) or self.value is None or len(self.value) != 1:
+            return False
+        sizes = sizes_of(chosen[0])
+        return bool((sizes == sizes[:1]).all())
+
+    def _erased(self, images: Any, n: int) -> Any:
+        height, width = sizes_of(images)[0].tolist()
+        how = self.p, tuple(self.scale), tuple(self._log_ratio.tolist()), height, width
+        drawn = host_draws.draw((draws.patches, *how), n)
+        where = {"anchor": drawn.columns(0, 2, ndd.int32), "shape": drawn.columns(2, 2, ndd.int32), "axis_names": "HW"}
+        fill = torch.tensor(self.value[0])
+        fill = fill.to(torch.uint8) if images.dtype is ndd.uint8 else fill  # as torch writes it into bytes
+        return copy_size(images, ndd.erase(images, fill_value=float(fill), **where))
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One image with its patch."""

@@ -13,14 +13,15 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 import ndd
-from ndd.torchvision.v2 import functional as F
+from ndd.random import host_draws
+from ndd.torchvision.v2 import functional as F, one_step
 from ndd.torchvision.v2.arguments import fill_for, fills_by_type
-from ndd.torchvision.v2.inputs import copy_size, per_group, query_size, samples_at, unchanged
+from ndd.torchvision.v2.inputs import copy_size, per_group, query_size, samples_at, sizes_of, unchanged
+from ndd.torchvision.v2.one_step import Operation
 from ndd.torchvision.v2.policies import NOTHING, SHARE_OF_TRANSLATION, Strengths, policy as policy_of, space
 from ndd.torchvision.v2.transform import Transform
 from ndd.torchvision.values import count_of, kind_of, wrapped
 
-Operation = tuple[str, float]  # its name and its magnitude
 _STAYS: Operation = ("Identity", 0.0)
 
 _dirichlet: Any = getattr(torch, "_sample_dirichlet")
@@ -79,19 +80,52 @@ class _AutoAugment(Transform):
             for name, magnitude in self._draw(self._size([image])):
                 image = self._apply(image, name, magnitude)
             return image
-        return self._in_steps(image, [self._draw(self._size(each)) for each in samples_at([image], n)])
+        sizes = self._sizes(image)
+        fill = fill_for(self._fill, image)
+        if not n or not one_step.is_served(image, self.interpolation, fill):
+            return self._in_steps(image, [self._draw(size) for size in sizes])
+        # What is drawn follows from these alone: so it can be foreseen, if the sizes can.
+        drawn = host_draws.draw((self._rows, self._settings(), tuple(sizes)), n)
+        for first in range(0, self._most_steps() * one_step.WIDTH, one_step.WIDTH):
+            kind = drawn.columns(first, 0, ndd.int32)
+            numbers = drawn.columns(first + 1, one_step.WIDTH - 1, ndd.float32)
+            image = copy_size(image, one_step.changed(image, kind, numbers, self.interpolation, fill))
+        return image
+
+    def _rows(
+        self, generator: torch.Generator, n: int, settings: tuple[Any, ...], sizes: tuple[Any, ...]
+    ) -> np.ndarray:
+        return one_step.numbers_of([self._draw(size, generator) for size in sizes], self._most_steps())
+
+    def _settings(self) -> tuple[Any, ...]:
+        """What the draws depend on, and may be changed between two calls."""
+        return ()
+
+    def _most_steps(self) -> int:
+        """How many operations a sample gets at most."""
+        return 1
 
     def _size(self, flat: list[Any]) -> tuple[int, int]:
         return query_size(flat)
 
-    def _draw(self, size: tuple[int, int]) -> list[Operation]:
+    def _sizes(self, images: Any) -> list[tuple[int, int]]:
+        return list(map(tuple, sizes_of(images).tolist()))
+
+    def _draw(self, size: tuple[int, int], generator: torch.Generator | None = None) -> list[Operation]:
         """The operations for an image of this size."""
         raise NotImplementedError
 
     def _in_steps(self, images: Any, drawn: list[list[Operation]]) -> Any:
-        """A batch through the operations of each sample: in each step one call for each operation that somebody gets."""
+        """A batch through the operations of each sample: a step is one call, or of other images than bytes HWC one for each
+        operation that somebody gets."""
+        fill = fill_for(self._fill, images)
         for step in range(max(map(len, drawn), default=0)):
             row = [ops[step] if step < len(ops) else _STAYS for ops in drawn]
+            if one_step.is_served(images, self.interpolation, fill):
+                rows = one_step.numbers_of([[operation] for operation in row], 1)
+                kind, numbers = ndd.as_batch(rows[:, 0].astype(np.int32)), ndd.as_batch(rows[:, 1:].astype(np.float32))
+                images = copy_size(images, one_step.changed(images, kind, numbers, self.interpolation, fill))
+                continue
             magnitudes = np.array([magnitude for _, magnitude in row])
             names = sorted({name for name, _ in row})
             group = np.array([names.index(name) for name, _ in row])
@@ -167,22 +201,23 @@ def _has_places(targets: Any) -> bool:
 
 
 def _draw_from(
-    operations: dict[str, Strengths], bins: int, number: int | None, most: int, size: tuple[int, int]
+    operations: dict[str, Strengths], bins: int, number: int | None, most: int, size: tuple[int, int], generator: Any
 ) -> Operation:
     """One of the operations; its bin is `number`, or drawn below `most`; half of the signed magnitudes are negative."""
     names = tuple(operations)
-    name = names[int(torch.randint(len(names), ()))]
+    name = names[int(torch.randint(len(names), (), generator=generator))]
     strengths = operations[name]
     if strengths.of is None:
         return name, 0.0
-    bin = int(torch.randint(most, ())) if number is None else number
-    return name, _with_sign(strengths, strengths.at(bins, bin, *size))
+    bin = int(torch.randint(most, (), generator=generator)) if number is None else number
+    return name, _with_sign(strengths, strengths.at(bins, bin, *size), generator)
 
 
-def _with_sign(strengths: Strengths, magnitude: float | None) -> float:
+def _with_sign(strengths: Strengths, magnitude: float | None, generator: Any) -> float:
     if magnitude is None:
         return 0.0
-    return -float(magnitude) if strengths.signed and torch.rand(()) <= 0.5 else float(magnitude)
+    negative = strengths.signed and torch.rand((), generator=generator) <= 0.5
+    return -float(magnitude) if negative else float(magnitude)
 
 
 class AutoAugment(_AutoAugment):
@@ -232,13 +267,18 @@ class AutoAugment(_AutoAugment):
         number = int(torch.randint(transform_num, (1,)).item())
         return number, torch.rand((2,)), torch.randint(2, (2,))
 
-    def _draw(self, size: tuple[int, int]) -> list[Operation]:
+    def _draw(self, size: tuple[int, int], generator: torch.Generator | None = None) -> list[Operation]:
         drawn = []
-        for name, probability, number in self._policies[int(torch.randint(len(self._policies), ()))]:
-            if torch.rand(()) <= probability:
+        for name, probability, number in self._policies[
+            int(torch.randint(len(self._policies), (), generator=generator))
+        ]:
+            if torch.rand((), generator=generator) <= probability:
                 strengths = self._AUGMENTATION_SPACE[name]
-                drawn.append((name, _with_sign(strengths, strengths.at(10, number, *size))))
+                drawn.append((name, _with_sign(strengths, strengths.at(10, number, *size), generator)))
         return drawn
+
+    def _most_steps(self) -> int:
+        return max(map(len, self._policies))
 
 
 class RandAugment(_AutoAugment):
@@ -278,9 +318,16 @@ class RandAugment(_AutoAugment):
         self.magnitude = magnitude
         self.num_magnitude_bins = num_magnitude_bins
 
-    def _draw(self, size: tuple[int, int]) -> list[Operation]:
+    def _draw(self, size: tuple[int, int], generator: torch.Generator | None = None) -> list[Operation]:
         bins = self.num_magnitude_bins
-        return [_draw_from(self._AUGMENTATION_SPACE, bins, self.magnitude, bins, size) for _ in range(self.num_ops)]
+        space = self._AUGMENTATION_SPACE
+        return [_draw_from(space, bins, self.magnitude, bins, size, generator) for _ in range(self.num_ops)]
+
+    def _settings(self) -> tuple[Any, ...]:
+        return self.num_ops, self.magnitude, self.num_magnitude_bins
+
+    def _most_steps(self) -> int:
+        return self.num_ops
 
 
 class TrivialAugmentWide(_AutoAugment):
@@ -315,8 +362,15 @@ class TrivialAugmentWide(_AutoAugment):
     def _size(self, flat: list[Any]) -> tuple[int, int]:
         return (0, 0)  # no magnitude depends on it, so nobody waits for it
 
-    def _draw(self, size: tuple[int, int]) -> list[Operation]:
-        return [_draw_from(self._AUGMENTATION_SPACE, self.num_magnitude_bins, None, self.num_magnitude_bins, size)]
+    def _sizes(self, images: Any) -> list[tuple[int, int]]:
+        return [(0, 0)] * (count_of(images) or 0)
+
+    def _draw(self, size: tuple[int, int], generator: torch.Generator | None = None) -> list[Operation]:
+        bins = self.num_magnitude_bins
+        return [_draw_from(self._AUGMENTATION_SPACE, bins, None, bins, size, generator)]
+
+    def _settings(self) -> tuple[Any, ...]:
+        return (self.num_magnitude_bins,)
 
 
 class AugMix(_AutoAugment):
@@ -376,11 +430,12 @@ class AugMix(_AutoAugment):
         chains = _dirichlet(torch.tensor([self.alpha] * self.mixture_width).expand(rows, -1))
         return own[:, :1], chains * own[:, 1:]
 
-    def _draw(self, size: tuple[int, int]) -> list[Operation]:
+    def _draw(self, size: tuple[int, int], generator: torch.Generator | None = None) -> list[Operation]:
         """One chain."""
         operations = self._AUGMENTATION_SPACE if self.all_ops else self._PARTIAL_AUGMENTATION_SPACE
         depth = self.chain_depth if self.chain_depth > 0 else int(torch.randint(1, 4, (1,)))
-        return [_draw_from(operations, self._PARAMETER_MAX, None, self.severity, size) for _ in range(depth)]
+        most = self.severity
+        return [_draw_from(operations, self._PARAMETER_MAX, None, most, size, generator) for _ in range(depth)]
 
     def _changed(self, image: Any) -> Any:
         if kind_of(image) == "targets":

@@ -10,13 +10,14 @@ import numpy as np
 import torch
 
 import ndd
+from ndd.random import host_draws
 
 _ATTEMPTS = 10
 
 
-def uniform(low: Any, high: Any) -> float:
+def uniform(low: Any, high: Any, generator: torch.Generator | None = None) -> float:
     """A number of [low, high)."""
-    return torch.empty(1).uniform_(low, high).item()
+    return torch.empty(1).uniform_(low, high, generator=generator).item()
 
 
 def uniforms(count: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
@@ -36,9 +37,9 @@ def ahead(count: int) -> tuple[np.ndarray, Callable[[int], Any]]:
     return numbers, take
 
 
-def integer(low: int, high: int) -> int:
+def integer(low: int, high: int, generator: torch.Generator | None = None) -> int:
     """An integer of low, ..., high - 1."""
-    return int(torch.randint(low, high, (1,)))
+    return int(torch.randint(low, high, (1,), generator=generator))
 
 
 def integers(count: int, low: int, high: int) -> np.ndarray:
@@ -46,9 +47,9 @@ def integers(count: int, low: int, high: int) -> np.ndarray:
     return torch.randint(low, high, (count,)).numpy()
 
 
-def happens(p: float) -> bool:
+def happens(p: float, generator: torch.Generator | None = None) -> bool:
     """True with probability p."""
-    return not bool(torch.rand(1) >= p)
+    return not bool(torch.rand(1, generator=generator) >= p)
 
 
 def which_happen(count: int, p: float) -> np.ndarray:
@@ -57,8 +58,17 @@ def which_happen(count: int, p: float) -> np.ndarray:
 
 
 def generator() -> Any:
-    """A generator of ndd, with a seed of torch's."""
-    return ndd.random.RNG(seed=int(torch.randint(-(2**63), 2**63 - 1, ())))
+    """The numbers of a random operator, by a seed of torch's generator."""
+    return host_draws.seed()
+
+
+def happenings(count: int, p: float) -> Any:
+    """The same as `which_happen`, int32, in a way that can be foreseen: see `random.host_draws`."""
+    return host_draws.draw((_happenings, p), count).columns(0, 0, ndd.int32)
+
+
+def _happenings(generator: torch.Generator, count: int, p: float) -> np.ndarray:
+    return (torch.rand(count, generator=generator) < p).numpy()[:, None]
 
 
 def logarithms(ratio: Any) -> torch.Tensor:
@@ -90,14 +100,33 @@ def patch(
     """Top, left, height, width of a patch smaller than the image, and what it is filled with: `value`, or normal noise if that
     is None. None where none of ten fits."""
     channels, height, width = chw
+    size = _patch_size(height, width, scale, logs, None)
+    if size is None:
+        return None
+    h, w = size
+    fill = torch.empty([channels, h, w]).normal_() if value is None else torch.tensor(value)[:, None, None]
+    return integer(0, height - h + 1), integer(0, width - w + 1), h, w, fill
+
+
+def _patch_size(height: int, width: int, scale: Any, logs: Any, generator: Any) -> tuple[int, int] | None:
     for _ in range(_ATTEMPTS):
-        area = height * width * uniform(scale[0], scale[1])
-        aspect = torch.exp(torch.empty(1).uniform_(logs[0], logs[1])).item()  # type: ignore[arg-type]
+        area = height * width * uniform(scale[0], scale[1], generator)
+        aspect = torch.exp(torch.empty(1).uniform_(logs[0], logs[1], generator=generator)).item()
         h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if h < height and w < width:
-            fill = torch.empty([channels, h, w]).normal_() if value is None else torch.tensor(value)[:, None, None]
-            return integer(0, height - h + 1), integer(0, width - w + 1), h, w, fill
+            return h, w
     return None
+
+
+def patches(generator: Any, count: int, p: float, scale: Any, logs: Any, height: int, width: int) -> np.ndarray:
+    """As many calls of `patch`, each with probability p, of images of one size: `[count, (top, left, height, width)]`, zeros
+    where there is none."""
+    rows = np.zeros((count, 4))
+    for row in rows:
+        size = _patch_size(height, width, scale, logs, generator) if happens(p, generator) else None
+        if size is not None:
+            row[:] = integer(0, height - size[0] + 1, generator), integer(0, width - size[1] + 1, generator), *size
+    return rows
 
 
 def corners(size: tuple[int, int], distortion: float) -> tuple[list[list[int]], list[list[int]]]:

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
-import numpy as np
-
 import ndd
-from ndd.torchvision.v2 import functional as F
+from ndd.torchvision.v2 import draws, functional as F
 from ndd.torchvision.v2.arguments import check_padding, check_padding_mode, crop_size, fill_for, fills_by_type
 from ndd.torchvision.v2.inputs import copy_size, has_kind, remember_size
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
@@ -25,9 +23,9 @@ class _RandomFlip(RandomApplyTransform):
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return F.horizontal_flip(inpt) if self._axis == "horizontal" else F.vertical_flip(inpt)
 
-    def _where(self, applied: np.ndarray, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
+    def _apart(self, chosen: list[Any], n: int) -> list[Any]:
         """A flip takes a number for each sample: there is nothing to divide."""
-        how = {"horizontal": 0, self._axis: ndd.batch(applied.astype(np.int32))}
+        how = {"horizontal": 0, self._axis: draws.happenings(n, self.p)}
         moved = [x.flip(**how) if kind_of(x) == "targets" else ndd.flip(x, **how) for x in chosen]
         return list(map(copy_size, chosen, moved))
 

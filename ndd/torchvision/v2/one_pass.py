@@ -103,7 +103,7 @@ class _Normalised:
         mirror: Any = 0
         if type(flip) is RandomHorizontalFlip:
             once = flip._same_on_batch
-            mirror = int(draws.happens(flip.p)) if once else ndd.batch(draws.which_happen(n, flip.p).astype(np.int32))
+            mirror = int(draws.happens(flip.p)) if once else draws.happenings(n, flip.p)
         first = any(isinstance(step, (*_FIRST, ToTensor)) for step in self.steps)
         mean, std = ([255.0 * value for value in values] for values in (normalize.mean, normalize.std))
         result = ndd.crop_mirror_normalize(

@@ -200,10 +200,6 @@ class RandomApplyTransform(Transform):
             drawn = [self.make_params(each) if draws.happens(self.p) else None for each in samples_at(chosen, n)]
             applied = np.array([each is not None for each in drawn], bool)
             params = stacked([each for each in drawn if each is not None]) if applied.any() else {}
-        return self._where(applied, chosen, params)
-
-    def _where(self, applied: np.ndarray, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
-        """The samples transformed to which it is applied; `params` are those of these samples."""
         result = per_group(applied.astype(np.int64), [unchanged, lambda some, _: self._each(some, params)], chosen)
         return list(map(copy_size, chosen, result)) if self._keeps_size else result
 

@@ -1,0 +1,25 @@
+"""`import ndd` asks CUDA for all hardware queues, unless the user has said how many."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ndd
+
+_ROOT = str(Path(ndd.__file__).parents[1])
+
+
+@pytest.mark.parametrize(("wish", "expected"), [(None, "32"), ("1", "1")])
+def test_import_asks_for_all_queues(wish, expected):
+    environment = {name: value for name, value in os.environ.items() if name != "CUDA_DEVICE_MAX_CONNECTIONS"}
+    if wish:
+        environment["CUDA_DEVICE_MAX_CONNECTIONS"] = wish
+    code = "import os, torch, ndd; print(os.environ['CUDA_DEVICE_MAX_CONNECTIONS'], torch.cuda.is_initialized())"
+    environment["PYTHONPATH"] = _ROOT
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [expected, "False"]
