@@ -381,7 +381,7 @@ def read_files(paths: Sequence[str], usual: UsualSize | None = None) -> tuple[Pa
         packed, missing = _read_whole(paths, usual)
         if not missing:
             return packed, {}
-        contents = packed.arrays()
+        contents: list[Any] = [*packed.arrays()]
         for place in missing:
             contents[place] = read_slowly(paths[place])
     return contents, {place: piece for place, piece in enumerate(contents) if isinstance(piece, Exception)}
