@@ -15,7 +15,7 @@ from ndd.random import host_draws
 _ATTEMPTS = 10
 
 
-def uniform(low: Any, high: Any, generator: torch.Generator | None = None) -> float:
+def uniform(low: Any, high: Any, *, generator: torch.Generator | None = None) -> float:
     """A number of [low, high)."""
     return torch.empty(1).uniform_(low, high, generator=generator).item()
 
