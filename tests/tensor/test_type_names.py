@@ -158,9 +158,9 @@ def test_the_default_generator_is_one_object():
 
 
 CONSTANTS = [
-    (10,), (1.5,), (True,), (10, "UINT8"), (2, "FLOAT"), (2.7, "INT32"), (-2.7, "INT32"), (2, "BOOL"), (7, "FLOAT16"), (300, "UINT8"),
-    (np.uint16(3),), (np.int64(5),), (np.float64(2),), (np.bool_(True),), (np.array(3, np.uint16),), (np.float32(2), "INT64"),
-    (torch.tensor(3),), (torch.tensor(2.5, dtype=torch.float16),),
+    (10,), (1.5,), (True,), (10, "UINT8"), (2, "FLOAT"), (2.7, "INT32"), (-2.7, "INT32"), (2, "BOOL"), (7, "FLOAT16"),
+    (300, "UINT8"), (np.uint16(3),), (np.int64(5),), (np.float64(2),), (np.bool_(True),), (np.array(3, np.uint16),),
+    (np.float32(2), "INT64"), (torch.tensor(3),), (torch.tensor(2.5, dtype=torch.float16),),
 ]  # fmt: skip
 
 
