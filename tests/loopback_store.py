@@ -86,7 +86,7 @@ def answering(objects):
     """The URL of a server that has these objects, and its `Answers`."""
     kind = type("_Answers", (Answers,), {"objects": objects, "seen": [], "requests": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", kind
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 from collections.abc import Iterable, Iterator
@@ -103,6 +104,10 @@ LONG = (
     "test_worker_processes.py::test_states_of_a_stateful_data_loader[fill",
     "test_worker_processes.py::test_a_started_worker_is_of_its_parents_rank",
     "test_proxy.py::test_other_start_methods",
+    "test_frameworks.py::test_lightning",
+    "test_experimental_resize.py::test_nearest_along_one_axis_only[cpu]",
+    "test_filter.py::test_what_stands_in_is_the_same_to_the_bit[float32",
+    "test_worker_processes.py::test_states_of_a_stateful_data_loader[drop-True]",
 )
 LONG_LIKE = re.compile(
     # Two readers of video share what the third does, and orders and shards are those of any reader.
@@ -125,7 +130,17 @@ everything = False  # `--all`
 
 def is_long(nodeid: str) -> bool:
     """Whether a test is one of these."""
-    return any(name in nodeid for name in LONG) or LONG_LIKE.search(nodeid) is not None
+    file = nodeid.partition("::")[0].rpartition("/")[2]
+    return any(name in nodeid for name in _long_of_files().get(file, ())) or LONG_LIKE.search(nodeid) is not None
+
+
+@functools.cache
+def _long_of_files() -> dict[str, list[str]]:
+    """LONG by file: twenty thousand tests are looked up, in each process that runs some."""
+    result: dict[str, list[str]] = {}
+    for name in LONG:
+        result.setdefault(name.partition("::")[0], []).append(name)
+    return result
 
 
 def drawn(values: Iterable[Any], count: int, *key: object) -> list[Any]:
@@ -210,6 +225,9 @@ def _is_cheap(item: Any) -> bool:
     return item.get_closest_marker("fast") is not None and item.get_closest_marker("sweep") is None
 
 
+_PLAIN = (str, int, float, tuple, list, dict, type(None))  # a union of them is slower
+
+
 def parameters(item: Any) -> Iterator[tuple[str, Any]]:
     """Names of parameters, each with its value where that is plain, else with its place in the list of values."""
     if hasattr(item, "callspec"):
@@ -218,5 +236,5 @@ def parameters(item: Any) -> Iterator[tuple[str, Any]]:
                 value = np.dtype(value).name
             elif "dtype" in type(value).__name__.lower():  # NumPy's, torch's, ndd's
                 value = str(value).rpartition(".")[2]
-            plain = isinstance(value, str | int | float | tuple | list | dict | None)
+            plain = isinstance(value, _PLAIN)
             yield name, str(value) if plain else item.callspec.indices[name]

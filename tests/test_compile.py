@@ -60,6 +60,7 @@ def test_archives_of_a_wheel(tmp_path, capsys):
     assert "ndd._compiled.thread_team._serve" in kernels[0]  # what threads of every batch run
     assert not any(name.startswith("inner.") for name in kernels[0])
     assert all(of_level == kernels[0] for of_level in kernels)
+    assert any(name.startswith("ndd._cpu.ragged.") for name in kernels[0])  # writes the records of launches
     texts = [KernelArchive((tmp_path / f"{target}.zip").read_bytes())._names for target in ("sm_90", "compute_90")]
     assert texts[0] == texts[1]
     assert len(texts[0]) == 2  # with the header
@@ -69,6 +70,7 @@ def test_archives_of_a_wheel(tmp_path, capsys):
 
 
 def test_the_operators_that_have_kernels():
+    assert command.chosen(["random.normal"]) == ["random.normal [1000]", "random.normal of many"]
     assert command.chosen(["random.beta"]) == ["random.beta"]
     assert "resize 224 cubic" in command.chosen(["resize", "flip"])
     assert command.chosen(["loop", "readers.COCO"]) == ["loop", "readers.COCO"]
@@ -102,6 +104,7 @@ EVERYTHING = [
     ("compiled", "programs"),
     [
         (["readers.MXNet"], [[*_BENCH, "readers", "--records", "300", "--only", "MXNet"]]),
+        (["random.normal"], [[*_BENCH, "ops", "--device", "cpu", "--only", "random.normal"]]),  # of 64 samples
         pytest.param([], EVERYTHING, marks=[pytest.mark.long, pytest.mark.slow, pytest.mark.timeout(1800)]),
     ],
 )

@@ -101,7 +101,7 @@ def test_ctrl_c_at_any_step_loses_and_doubles_nothing(begun):
             assert seen == list(range(len(seen))), stroke.place
             ahead.stop()
             number += 1
-        assert number > 5
+        assert number > 3  # Python 3.12 looks for signals at fewer places than 3.11
     finally:
         gc.enable()
 

@@ -16,6 +16,8 @@ from ndd._compiled.jit import External, kernel
 from ndd._compiled.sample_loops import next_index
 
 STATUS_BYTES = 256  # room for `statx` (256 bytes on Linux) or `stat` (144 on macOS)
+ALIGNMENT = 64  # bytes, of files that are read to one buffer
+NO_ROOM = -1  # in `done` of `read_files`
 _REGULAR, _KINDS = 0o100000, 0o170000
 
 _open = External("open", "int32(uintp, int32)")
@@ -138,34 +140,73 @@ def _read(handle: int, target: memoryview, offset: int) -> int:
 
 
 @kernel
-def read_ranges(handles, offsets, sizes, places, target, done, close):
+def read_ranges(handles, offsets, sizes, places, target, done):
     """Reads `sizes[i]` bytes at `offsets[i]` of open file `handles[i]` to `places[i]` of `target`.
 
-    `done[i]`: the bytes that were there; -2 after an error, or if the handle is negative. Gives how many ranges are not
-    whole. Moves no file position: several threads and processes may read from one handle. With `close`, each handle is
-    closed after its range.
+    `done[i]`: the bytes that were there; -2 after an error, if the handle is negative, or if the range does not lie in
+    `target`: the sum of the sizes may have wrapped. Gives how many ranges are not whole. Moves no file position: several
+    threads and processes may read from one handle.
     """
     base = target.ctypes.data
     incomplete = 0
     for i in range(len(handles)):
-        handle = handles[i]
-        got = read_range(handle, base + places[i], sizes[i], offsets[i])
-        if close and handle >= 0:
-            _close(handle)
+        got = np.int64(-2)
+        if places[i] >= 0 and sizes[i] <= len(target) - places[i]:
+            got = read_range(handles[i], base + places[i], sizes[i], offsets[i])
         done[i] = got
         incomplete += got != sizes[i]
     return incomplete
 
 
 @read_ranges.fallback
-def _(handles, offsets, sizes, places, target, done, close):
+def _(handles, offsets, sizes, places, target, done):
     memory, wanted = memoryview(target), sizes.tolist()
     for i, (handle, offset, place) in enumerate(zip(handles.tolist(), offsets.tolist(), places.tolist(), strict=True)):
         done[i] = -2
-        if handle >= 0:
+        if handle >= 0 and place >= 0 and wanted[i] <= len(target) - place:
             done[i] = _read(handle, memory[place : place + wanted[i]], offset)
-            if close:
-                os.close(handle)
+    return int(np.count_nonzero(done != sizes))
+
+
+@kernel
+def read_files(paths, starts, flags, target, places, sizes, done):
+    """Reads whole files, whose zero-terminated paths in `paths` begin at `starts`, to `places[i]` of `target`, one after the
+    other. Each is closed before the next is opened.
+
+    `sizes[i]`: in bytes, 0 for what is no regular file. `done[i]`: the bytes that were there, `NO_ROOM` where the rest of
+    `target` is too small, -2 after an error. Gives how many files are not whole.
+    """
+    status, text, base = np.empty(STATUS_BYTES, np.uint8), paths.ctypes.data, target.ctypes.data
+    begin, incomplete = np.int64(0), 0
+    for i in range(len(starts)):
+        handle, size = _open_regular(text + starts[i], flags, status)
+        got = np.int64(-2)
+        if handle >= 0:
+            got = np.int64(NO_ROOM)
+            if size <= len(target) - begin:
+                got = read_range(handle, base + begin, size, 0)
+            _close(handle)
+        places[i], sizes[i], done[i] = begin, size, got
+        incomplete += got != size
+        if got >= 0:
+            begin += (size + (ALIGNMENT - 1)) & -ALIGNMENT
+    return incomplete
+
+
+@read_files.fallback
+def _(paths, starts, flags, target, places, sizes, done):
+    text, memory, begin = paths.tobytes(), memoryview(target), 0
+    for i, start in enumerate(starts.tolist()):
+        handle, size = _opened(text[start : text.index(b"\0", start)], int(flags))
+        got = -2
+        if handle >= 0:
+            got = NO_ROOM
+            if size <= len(target) - begin:
+                got = _read(handle, memory[begin : begin + size], 0)
+            os.close(handle)
+        places[i], sizes[i], done[i] = begin, size, got
+        if got >= 0:
+            begin += -(-size // ALIGNMENT) * ALIGNMENT
     return int(np.count_nonzero(done != sizes))
 
 

@@ -35,6 +35,8 @@ When a loop is trusted
   user's.
 * A call takes a result if operator, constants, origin of the inputs, batch size and place of the random generator are the
   expected ones.
+* Numbers that `ndd.torchvision` draws from torch's generator on the host are foreseen by a copy of it, see
+  `random/host_draws.py`, as long as nothing else draws from it within an iteration.
 * Only results that the loop asked for before are made, with what they need; so an operator may still be fused with the one
   before it. If the loop asks for another result, it is made then.
 * The coming batch is of the element type, number of axes and layout of the recorded one (`kind_of`).

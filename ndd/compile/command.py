@@ -78,6 +78,9 @@ def _write_archives(folder: Path, calls: list[str], levels: list[str], architect
             first = level == levels[0]
             begin = functools.partial(archives.begin, folder.absolute(), level, cache)
             _compile_for_cpu(calls, jobs, begin, _call if first else _call_and_compile)
+            if architectures:
+                with _processes(1, begin) as pool:
+                    pool.submit(_compile_beside_gpu, calls).result()
             archives.write_for_cpu(folder, level, Path(cache, "kernels"))
     if architectures:
         from ndd._cuda.compile import compiler, packaged_name
@@ -241,6 +244,12 @@ def _compile_for_gpu(calls: list[str], architectures: list[str], jobs: int) -> d
     return codes
 
 
+def _compile_beside_gpu(calls: list[str]) -> None:
+    """The kernels for the CPU of calls for a GPU: they read headers and write the records of launches."""
+    _texts(calls)
+    archives.compile_called()
+
+
 def _texts(calls: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
     """The texts that these calls would give to the GPU's compiler, with a kernel of each; and why a call gives none."""
     import ndd
@@ -253,7 +262,9 @@ def _texts(calls: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
     pretend(gpu)
     for name in [call for call in calls if call in TABLE]:
         operator = operators.get(_operator(name))
-        if operator is not None and not operator.cuda_source:  # libraries do the work, and they need a real GPU
+        if operator is not None and not operator.cuda_source:  # libraries do the work: kernels for the CPU call them
+            with contextlib.suppress(Exception):
+                finish(TABLE[name](ndd, _inputs("gpu")))
             continue
         try:
             finish(TABLE[name](ndd, _inputs("gpu")))

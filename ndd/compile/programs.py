@@ -92,10 +92,19 @@ def _video(folder: Path) -> None:
             clips.evaluate()
 
 
+def _many_numbers(folder: Path) -> None:
+    import ndd
+    from ndd._cpu.draws import PIECE
+
+    # From here on threads share the numbers.
+    ndd.random.normal(batch_size=_BATCH, device="cpu", shape=[PIECE]).evaluate()
+
+
 def _programs() -> Iterator[tuple[str, Callable[[Path], None]]]:
     from ndd.bench.readers import KINDS
 
     yield from (("loop", _loop), ("speech", _speech), ("video", _video), ("demo", _demo))
+    yield "random.normal of many", _many_numbers
     yield from zip([f"readers.{name}" for name in KINDS], map(_reader, KINDS), strict=True)
 
 

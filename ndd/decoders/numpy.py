@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cpu.gather import PIECE, gather_loop
 from ndd._operator import Operand, bad_sample, operator, output
 from ndd._operator.naming import raise_first
 from ndd._tensor import DType, Store
@@ -14,7 +15,6 @@ from ndd._tensor.dtype import dtype as to_dtype
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import volumes
 from ndd.decoders.formats.npy import Header, read_header, read_shapes
-from ndd.decoders.gather import PIECE, gather_loop
 
 
 @operator(reads="cpu", types=("u8", "i8"))

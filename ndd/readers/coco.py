@@ -216,7 +216,7 @@ class _Images(FileStore):
         self._first, self._last, self._form, self._outlines = first, last, form, outlines
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records:
-        contents, failed = read_files(paths)
+        contents, failed = read_files(paths, self.usual)
         faults: dict[int, Exception] = dict(failed)
         listed = np.asarray(numbers, np.int64)
         columns: list[Column] = [contents, self._boxes_of(listed, faults), self._labels_of(listed)]

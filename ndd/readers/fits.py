@@ -86,6 +86,8 @@ class Fits(Reader):
 
 
 class _Images(FileStore):
+    files_at_once = 32
+
     def __init__(self, root: str, names: list[str], indices: list[int]):
         super().__init__([root], names)
         self._indices = indices

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ndd._tensor.secrets import without_secrets
 from ndd.readers.files.columns import column_names
 from ndd.readers.files.file_tree import FilePath
-from ndd.readers.formats.encoded_fields import Layout
+from ndd.readers.formats.arrow import check_columns
+from ndd.readers.formats.encoded_fields import Field, Layout
 from ndd.readers.formats.litdata_chunks import chunk_of, leaves_of, unpacked
 from ndd.readers.formats.litdata_fields import litdata_field
 from ndd.readers.formats.shards import Shard, read_indexes, shard_store
@@ -61,6 +63,7 @@ class LitData(Reader):
         names = column_names(self._display, columns)
         shards: list[Shard] = []
         leaves: dict[str, str] = {}
+        fields: list[Field] = []
         levels: set[str] = set()
 
         def take(folder: str, index: Any) -> None:
@@ -68,18 +71,14 @@ class LitData(Reader):
             here = leaves_of(config)
             if leaves and list(here.items()) != list(leaves.items()):  # their order is that of the bytes
                 raise ValueError("its samples are of other types than those of the first folder")
+            if not leaves:
+                check_columns(self._display, without_secrets(folder), names, list(here))
+                fields[:] = [litdata_field(name, kind) for name, kind in here.items()]
             leaves.update(here)
             levels.add(str(config.get("compression_level")))
             shards.extend([chunk_of(folder, chunk, config) for chunk in index["chunks"]])
 
         read_indexes(self._display, "LitData", path, take)
-        missing = [name for name in names if name not in leaves]
-        if missing:
-            raise RuntimeError(f"{self._display}: columns: there is no {missing[0]!r}, but {', '.join(leaves)}")
-        try:
-            layout = Layout([litdata_field(name, kind) for name, kind in leaves.items()], names)
-        except ValueError as error:
-            raise RuntimeError(f"{self._display}: {error}") from error
         if not sum(shard.count for shard in shards):
-            raise RuntimeError(f"{self._display}: path: the chunks hold no samples")
-        return shard_store(shards, layout, unpacked if levels & {"batch", "sample"} else None)
+            raise RuntimeError(f"{self._display}: path: the chunks of {without_secrets(path)} hold no samples")
+        return shard_store(shards, Layout(fields, names), unpacked if levels & {"batch", "sample"} else None)

@@ -6,9 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import is_remote
 from ndd.readers.files.columns import column_names, inside
 from ndd.readers.files.file_tree import FilePath
+from ndd.readers.formats.arrow import check_columns
 from ndd.readers.formats.encoded_fields import Field, Layout
 from ndd.readers.formats.mds_fields import mds_field
 from ndd.readers.formats.shards import Shard, read_indexes, shard_store
@@ -62,26 +64,22 @@ class MDS(Reader):
         names = column_names(self._display, columns)
         shards: list[Shard] = []
         kinds: list[tuple[str, str, int | None]] = []
+        fields: list[Field] = []
 
         def take(folder: str, index: Any) -> None:
             for described in index["shards"]:
                 columns_here = _columns(described)
                 if kinds and columns_here != kinds:
                     raise ValueError("its shards have different columns")
+                if not kinds:
+                    check_columns(self._display, without_secrets(folder), names, [name for name, _, _ in columns_here])
+                    fields[:] = [_field(*column) for column in columns_here]
                 kinds[:] = columns_here
                 shards.append(_shard(folder, described))
 
         read_indexes(self._display, "MDS", path, take)
         if not sum(shard.count for shard in shards):
-            raise RuntimeError(f"{self._display}: path: the shards hold no samples")
-        there = [name for name, _, _ in kinds]
-        missing = [name for name in names if name not in there]
-        if missing:
-            raise RuntimeError(f"{self._display}: columns: there is no column {missing[0]!r}, but {', '.join(there)}")
-        try:
-            fields = [_field(name, encoding, size) for name, encoding, size in kinds]
-        except ValueError as error:
-            raise RuntimeError(f"{self._display}: {error}") from error
+            raise RuntimeError(f"{self._display}: path: the shards of {without_secrets(path)} hold no samples")
         return shard_store(shards, Layout(fields, names))
 
 

@@ -17,7 +17,7 @@ from ndd._tensor.packed import Packed
 from ndd._tensor.secrets import without_secrets
 from ndd.decoders.sound.decode import Wanted, decode, decode_one, decode_several
 from ndd.io.object_store import connections, is_remote, without_query
-from ndd.readers.files.file_reading import OpenFiles, read_files
+from ndd.readers.files.file_reading import OpenFiles, UsualSize, read_files
 from ndd.readers.files.file_tree import FilePath, listed_names, read_lines
 from ndd.readers.output import Column, Output, Record
 from ndd.readers.reader import Reader
@@ -180,6 +180,7 @@ class _Recordings(RecordStore):
         self._entries = entries
         self._wanted = wanted
         self._outputs = outputs
+        self._usual = UsualSize()
         self._remote = any(is_remote(entry.path) for entry in entries)
         if self._remote:
             self.at_once, self.threads = connections(), THREADS_OF_STORES
@@ -208,11 +209,13 @@ class _Recordings(RecordStore):
 
     def _read(self, numbers: Sequence[int]) -> Records:
         entries = [self._entries[number] for number in numbers]
-        files = OpenFiles([entry.path for entry in entries])
-        if not self._remote and not ((files.sizes >= 0) & (files.sizes <= _LARGE)).all():
-            files.close()
-            return Records.of(super().records(numbers))  # each with its own error; large files are not read into memory
-        contents, faults = files.read_whole()
+        paths = [entry.path for entry in entries]
+        if not self._remote:
+            with OpenFiles(paths) as files:
+                fit = ((files.sizes >= 0) & (files.sizes <= _LARGE)).all()
+            if not fit:  # each with its own error; large files are not read into memory
+                return Records.of(super().records(numbers))
+        contents, faults = read_files(paths, self._usual)
         if faults:
             return Records.of(super().records(numbers))
         sources = samples_of(contents)

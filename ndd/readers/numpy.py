@@ -115,6 +115,8 @@ class Numpy(Reader):
 
 
 class _Arrays(FileStore):
+    files_at_once = 32
+
     def __init__(
         self,
         root: str,
@@ -129,7 +131,7 @@ class _Arrays(FileStore):
         self._region, self._fill, self._gpu = region, fill, gpu
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records:
-        records = read_arrays(paths, self._region, self._fill, self._gpu)
+        records = read_arrays(paths, self._region, self._fill, self._gpu, self.usual)
         if self._labelled and records.columns:  # no array could be read, so there is no label either
             sound = [number for place, number in enumerate(numbers) if place not in records.faults]
             records.columns.append(self._labels[sound].reshape(-1, 1))

@@ -50,15 +50,16 @@ def compile_now():
 
 begun, ended = [], []
 background.do(Job(compile_now))
-while not begun or time.monotonic() - begun[0] < 3.0:
+while not begun or time.monotonic() - begun[0] < float(sys.argv[1]):
     time.sleep(0.02)
 ended.append(time.monotonic())
 print("ends", flush=True)
 """
 
 
-def _program_that_ends(before=""):
-    program = warm_interpreter.Program(before + _ENDS, env={**os.environ, "NDD_COMPILE_IN_BACKGROUND": "1"})
+def _program_that_ends(before="", after=room._LAST + 0.2):
+    """It ends so many seconds after the thread has begun."""
+    program = warm_interpreter.Program(before + _ENDS, str(after), env={**os.environ, "NDD_COMPILE_IN_BACKGROUND": "1"})
     while "ends" not in program.said():
         time.sleep(0.02)
     return program
@@ -72,7 +73,7 @@ def test_an_end_is_not_held_up_for_long():
 
 def test_control_c_ends_it():
     endless = "from ndd._compiled.background import background; background._is_nearly_done = lambda: True\n"
-    program = _program_that_ends(endless)
+    program = _program_that_ends(endless, after=0.1)
     time.sleep(0.5)  # the main thread comes to its end
     os.kill(program.pid, signal.SIGINT)
     program.ended(60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import struct
 import zlib
@@ -20,9 +21,14 @@ from ndd.readers.formats.crc32c import masked_crc32c
 
 
 def all_records(reader: Any) -> list[Any]:
-    """All records of a reader, read through its store; raises what is wrong with the first that is broken."""
-    store = reader._open(**reader._arguments)
+    """All records of a reader, read through its store; raises what is wrong with the first that is broken, as the reader says
+    it."""
     result: list[Any] = []
+    try:
+        store = reader._open(**reader._arguments)
+    except (RuntimeError, OSError, ValueError):
+        raise_named(reader, 0)
+        raise
     try:
         for start in range(0, min(len(store), 64), 8):
             result += list(store.records(list(range(start, min(start + 8, len(store))))))
@@ -30,13 +36,28 @@ def all_records(reader: Any) -> list[Any]:
         close = getattr(store, "close", None)
         if close is not None:
             close()
-    for record in result:
+    for number, record in enumerate(result):
         if isinstance(record, BaseException):
+            raise_named(reader, number)
             raise record
         for sample in record:
             if isinstance(sample, np.ndarray):
                 sample.sum()  # all of it can be read
     return result
+
+
+def raise_named(reader: Any, number: int) -> None:
+    """Raises the error of a sample, which names the reader and its file."""
+    try:
+        reader[number]
+    except (RuntimeError, OSError, ValueError) as error:
+        said = str(error)
+        folders = str(scratch_folder()), os.getcwd()  # the paths of a manifest may be relative
+        if reader._display not in said or not any(folder in said for folder in folders):
+            raise AssertionError(f"an error that does not name its reader and its file: {error!r}") from error
+        raise
+    finally:
+        reader.close()
 
 
 def written(name: str, content: bytes) -> str:

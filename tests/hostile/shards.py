@@ -189,13 +189,20 @@ def read_zip(content: bytes) -> Any:
 # Parquet and Arrow, whose libraries are well kept: what is ours are the places in them
 
 
+NAMES = ["image", "label", "data", "text", "list", "views", "fixed", "kinds", "nested", "real", "flag", "sound"]
+
+
 @functools.cache
 def columns() -> Any:
     import pyarrow as pa
 
+    media = [{"bytes": b"x" * i, "path": None} for i in range(6)]
     return pa.table({
-        "image": [{"bytes": b"x" * i, "path": None} for i in range(6)], "label": range(6), "data": [b"y" * i for i in range(6)],
-        "text": ["a", "b", None, "d", "e", "f"], "list": [[1] * i for i in range(6)],
+        "image": media, "label": range(6), "data": [b"y" * i for i in range(6)], "text": ["a", "b", None, "d", "e", "f"],
+        "list": [[1] * i for i in range(6)], "views": pa.array([b"0123456789abcdef" * (i % 2) for i in range(6)], pa.binary_view()),
+        "fixed": pa.array([b"abc"] * 6, pa.binary(3)), "kinds": pa.array([b"p", b"q"] * 3, pa.large_binary()),
+        "nested": [[[1.0, 2.0]] * (i % 3) for i in range(6)], "real": pa.array([1.5, None] * 3, pa.float32()),
+        "flag": [True, False] * 3, "sound": [{"bytes": b"z", "path": ""}] * 4 + [{"bytes": None, "path": "none.wav"}] * 2,
     })  # fmt: skip
 
 
@@ -210,41 +217,58 @@ def spoiled_bytes(rng: random.Random, content: bytes) -> bytes:
     return bytes(data[: rng.randrange(len(data))] if rng.random() < 0.1 else data)
 
 
+_WRITTEN: list[dict[str, Any]] = [
+    {"compression": "none"}, {"compression": "snappy"}, {"compression": "zstd", "use_dictionary": False},
+    {"compression": "gzip", "data_page_version": "2.0"}, {"compression": "brotli", "write_page_index": True},
+    {"compression": "lz4", "write_page_checksum": True, "data_page_size": 16}, {"use_dictionary": False, "store_schema": False},
+    {"use_dictionary": False, "column_encoding": {
+        "label": "DELTA_BINARY_PACKED", "text": "DELTA_BYTE_ARRAY", "data": "DELTA_LENGTH_BYTE_ARRAY", "real": "BYTE_STREAM_SPLIT",
+    }},
+]  # fmt: skip
+"""How a Parquet file is written."""
+
+
 @functools.cache
-def parquet_file(codec: str) -> bytes:
+def parquet_file(number: int) -> bytes:
     from pyarrow import parquet
 
     out = io.BytesIO()
-    parquet.write_table(columns(), out, row_group_size=4, compression=codec)
+    parquet.write_table(columns(), out, row_group_size=4, **_WRITTEN[number])
     return out.getvalue()
 
 
-def make_parquet(rng: random.Random) -> bytes:
-    return spoiled_bytes(rng, parquet_file(rng.choice(("none", "snappy"))))
+def some_names(rng: random.Random) -> list[str]:
+    """Some columns: a damaged one hides what the others cost."""
+    return NAMES if rng.random() < 0.3 else rng.sample(NAMES, 2)
 
 
-def read_parquet(content: bytes) -> Any:
-    path = written("a.parquet", content)
-    return all_records(ndd.readers.Parquet(path=path, columns=["image", "label", "data", "text", "list"]))
+def make_parquet(rng: random.Random) -> tuple[bytes, list[str]]:
+    return spoiled_bytes(rng, parquet_file(rng.randrange(len(_WRITTEN)))), some_names(rng)
+
+
+def read_parquet(made: tuple[bytes, list[str]]) -> Any:
+    path = written("a.parquet", made[0])
+    return all_records(ndd.readers.Parquet(path=path, columns=made[1]))
 
 
 @functools.cache
-def arrow_file() -> bytes:
+def arrow_file(codec: str | None, is_file: bool) -> bytes:
     import pyarrow as pa
 
     out = io.BytesIO()
-    with pa.ipc.new_stream(out, columns().schema) as stream:
+    new, options = pa.ipc.new_file if is_file else pa.ipc.new_stream, pa.ipc.IpcWriteOptions(compression=codec)
+    with new(out, columns().schema, options=options) as stream:
         stream.write_table(columns(), max_chunksize=4)
     return out.getvalue()
 
 
-def make_arrow(rng: random.Random) -> bytes:
-    return spoiled_bytes(rng, arrow_file())
+def make_arrow(rng: random.Random) -> tuple[bytes, list[str]]:
+    return spoiled_bytes(rng, arrow_file(rng.choice((None, "lz4", "zstd")), rng.random() < 0.4)), some_names(rng)
 
 
-def read_arrow(content: bytes) -> Any:
-    path = written("a.arrow", content)
-    return all_records(ndd.readers.HuggingFace(dataset=path, columns=["image", "label", "data", "text", "list"]))
+def read_arrow(made: tuple[bytes, list[str]]) -> Any:
+    path = written("a.arrow", made[0])
+    return all_records(ndd.readers.HuggingFace(dataset=path, columns=made[1]))
 
 
 ALLOWED = (ValueError, RuntimeError, OSError)

@@ -375,7 +375,7 @@ def test_a_web_server(tmp_path):
             pass
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=tmp_path)) as web:
-        threading.Thread(target=web.serve_forever, daemon=True).start()
+        threading.Thread(target=web.serve_forever, args=(0.01,), daemon=True).start()
         root = f"http://127.0.0.1:{web.server_address[1]}"
         assert np.asarray(ndd.readers.File(files=[f"{root}/a%20b.jpg"])[0][0]).tobytes() == b"12345"
         with pytest.raises(RuntimeError, match="No such object"):

@@ -88,7 +88,7 @@ def serving(family=socket.AF_INET, **files):
     kind = type("Answers", (Server,), result)
     address = "127.0.0.1" if family == socket.AF_INET else "::1"
     server = type("_Server", (http.server.ThreadingHTTPServer,), {"address_family": family})((address, 0), kind)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     kind.host = f"{address if family == socket.AF_INET else f'[{address}]'}:{server.server_port}"
     kind.url = f"http://{kind.host}"
     try:

@@ -103,3 +103,30 @@ def test_wrong_data(dataset, tmp_path):
         writer.write_table(table)
     with pytest.raises(RuntimeError, match="expected plain columns, got dictionaries"):
         len(HuggingFace(tmp_path, columns="a"))
+
+
+@pytest.mark.parametrize("column", ["text", "list", "data"])
+def test_offsets_that_lead_out_of_the_file(tmp_path, column):
+    """The library would follow them, and end the process."""
+    path = tmp_path / "a.arrow"
+    table = pa.table({"text": ["ab", "cde", "f"], "list": [[1, 2], [3], [4]], "data": [b"xy", b"z", b""]})
+    with pa.OSFile(str(path), "wb") as out, pa.ipc.new_stream(out, table.schema) as stream:
+        stream.write_table(table)
+    offsets = {"text": (0, 2, 5, 6), "list": (0, 2, 3, 4), "data": (0, 2, 3, 3)}[column]
+    content = path.read_bytes()
+    right = struct.pack("<4i", *offsets)
+    assert content.count(right) == 1
+    path.write_bytes(content.replace(right, struct.pack("<4i", 0, 1 << 30, (1 << 30) + 9, offsets[3])))
+    with pytest.raises(RuntimeError, match=r"HuggingFace.*a\.arrow"):
+        HuggingFace(path, columns=column)[0]
+    others = [name for name in table.column_names if name != column]
+    assert len(HuggingFace(path, columns=others)[0]) == 2  # a column that nobody wants harms none
+
+
+def test_names_that_are_no_text(tmp_path):
+    path = tmp_path / "a.arrow"
+    with pa.OSFile(str(path), "wb") as out, pa.ipc.new_stream(out, pa.schema([("label", pa.int64())])) as stream:
+        stream.write_table(pa.table({"label": [1]}))
+    path.write_bytes(path.read_bytes().replace(b"label", b"la\xffel"))
+    with pytest.raises(RuntimeError, match=r"HuggingFace: .*a\.arrow: expected a schema of Arrow"):
+        len(HuggingFace(path, columns="label"))

@@ -374,3 +374,12 @@ def test_without_a_gpu_the_error_says_so(tmp_path):
     reader = Numpy(files=write(tmp_path / "a.npy", np.zeros(9)), device="gpu")
     with pytest.raises(RuntimeError, match="no usable CUDA device"):
         next(reader.next_epoch(batch_size=1))
+
+
+def test_extents_beyond_all_memory(tmp_path):
+    """Whose product is 0 all the same."""
+    text = repr({"descr": "<f4", "fortran_order": False, "shape": (1, 2**62, 2**31, 0)}).encode().ljust(117) + b"\n"
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text)
+    reader = ndd.readers.Numpy(files=[str(tmp_path / "a.npy")])
+    with pytest.raises(RuntimeError, match=r"readers.Numpy: .*a\.npy.*less than 2\*\*63 bytes"):
+        reader[0]

@@ -2,6 +2,8 @@
 
 import gc
 import importlib
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -192,3 +194,51 @@ def test_a_shuffle_with_a_buffer_reads_each_row_group_once(tmp_path, monkeypatch
         assert sorted(seen) == sorted(rows)
         assert len(loaded) < 230  # and some of the next epoch, which are read ahead
     assert sorted(reader[k][0].torch().numpy().tobytes() for k in range(1600)) == sorted(rows)
+
+
+def test_small_row_groups_do_not_displace_others(tmp_path, monkeypatch):
+    """The memory of decoded row groups is shared by their sizes, not by the largest."""
+    chunks = importlib.import_module("ndd.readers.stores.chunks")
+    monkeypatch.setattr(chunks, "_KEPT_BYTES", 1_000_000)
+    loaded = []
+    store = importlib.import_module("ndd.readers.parquet")._RowGroups
+    load = store.load
+    monkeypatch.setattr(store, "load", lambda self, chunk: loaded.append(chunk) or load(self, chunk))
+    for number in range(8):
+        rows = [(number * 100 + row).to_bytes(4, "little") * 250 for row in range(76)]
+        pq.write_table(pa.table({"a": rows}), tmp_path / f"{number}.parquet", row_group_size=75, compression="none")
+    reader = Parquet(path=tmp_path, columns="a", shuffle="global")
+    for (batch,) in reader.next_epoch(16, last_batch="partial"):
+        assert batch.batch_size
+    assert sorted(loaded) == list(range(16))
+
+
+def test_row_groups_of_a_batch_are_decoded_side_by_side(tmp_path):
+    pq.write_table(pa.table({"n": range(12)}), tmp_path / "a.parquet", row_group_size=3)
+    reader = Parquet(path=tmp_path, columns="n")
+    store = reader._open(**reader._arguments)
+    jobs = store.jobs([0, 11, 4, 1])
+    assert jobs is not None
+    assert jobs.count == 3
+    for job in range(jobs.count):
+        jobs.run(job)
+    assert [int(record[0][0]) for record in jobs.records()] == [0, 11, 4, 1]
+    assert store.jobs([0, 11, 4]) is None  # a thread has little to do
+    assert store.jobs([0, 7]) is not None
+    store.close()
+    assert store.jobs([0, 11]) is not None
+
+
+def test_pandas_is_not_imported(tmp_path):
+    """pyarrow's own conversions do so, which costs half a second before the first batch."""
+    table = pa.table(
+        {"n": [1, 2], "x": [1.0, None], "b": [True, False], "t": ["a", "b"], "l": [[1], [2, 3]], "d": [b"x", None]}
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    program = (
+        "import sys, ndd\n"
+        "reader = ndd.readers.Parquet(path=sys.argv[1], columns=['n', 'x', 'b', 't', 'l', 'd'])\n"
+        "assert reader[0][2].torch().item() is True and reader[0][4].torch().tolist() == [1]\n"
+        "assert 'pyarrow' in sys.modules and 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)

@@ -221,7 +221,7 @@ def mds_of(folder, **change):
         ({"samples": 0}, "no samples"), ({"samples": "3"}, "a shard of '3' samples"),
         ({"column_encodings": ["bytes", "nothing"]}, "expected an encoding of MDS"),
         ({"column_sizes": [3, None]}, "expected None bytes for 'bytes', got 3"),
-        ({"column_names": ["a"]}, "expected an index of MDS"), ({"column_names": ["c", "d"]}, "there is no column 'a', but c, d"),
+        ({"column_names": ["a"]}, "expected an index of MDS"), ({"column_names": ["c", "d"]}, "has no column 'a'; it has c, d"),
         ({"raw_data": {"basename": "../../etc/passwd", "bytes": 9}}, "expected the name of a file beside the index"),
         ({"raw_data": {"basename": "/etc/passwd", "bytes": 9}}, "expected the name of a file beside the index"),
         ({"raw_data": None}, "expected an index of MDS"),

@@ -28,7 +28,7 @@ FAR = {"Resize": 2}
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize("name", drawn(SERVED, 12, "transforms on a GPU"))
+@pytest.mark.parametrize("name", drawn(SERVED, 8, "transforms on a GPU"))
 def test_gpu_as_cpu(emulated_gpu, name):
     batch = batch_of(IMAGES, "HWC")
     for arguments in CASES.get(name, [()]):

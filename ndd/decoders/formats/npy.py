@@ -6,6 +6,7 @@ The format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.ht
 from __future__ import annotations
 
 import ast
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -81,6 +82,8 @@ def parse_header(text: bytes) -> Header:
         raise ValueError(
             f"expected elements of a bool, integer or float type of up to 64 bits, got {dtype} (Unknown Numpy type string)"
         )
+    if math.prod(extent for extent in shape if extent) * dtype.itemsize >= 1 << 63:  # NumPy makes no such array
+        raise ValueError(f"expected a shape of less than 2**63 bytes, got {shape} of {dtype}")
     return Header(start, dtype, shape, fortran)
 
 

@@ -5,8 +5,8 @@ Satellites and microscopes write files of 5 and more channels, and separate plan
 none of these, and divides colours by alpha where they have been multiplied by it. OpenCV leaves memory unwritten where planes
 of 16 bits should be, and mirrors turned pictures of 16 bits twice. Here all numbers come as they are stored.
 
-Uncompressed chunks and deflate are unpacked here. Pillow unpacks the other compressions: it gets a chunk as a gray picture as
-wide as a row has bytes.
+Uncompressed chunks, deflate and LZW are unpacked here. Pillow unpacks the other compressions: it gets a chunk as a gray picture
+as wide as a row has bytes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ndd.decoders.formats import orientation as _orientation, tiff_colors as _ti
 from ndd.decoders.formats.header import Header
 from ndd.decoders.formats.tiff_colors import CMYK, GRAY, LAB, PALETTE, RGB, WHITE_IS_ZERO, YCBCR
 from ndd.decoders.formats.tiff_directory import Directory
+from ndd.decoders.formats.tiff_lzw import unpack
 from ndd.decoders.pixels import channels_as, cut
 
 _TAGS = {
@@ -32,7 +33,7 @@ _TAGS = {
     tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PLANAR, tiff.PREDICTOR, tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES,
     tiff.TILE_BYTES, tiff.SAMPLE_FORMAT, tiff.COLOUR_MAP, tiff.LUMA, tiff.SUBSAMPLING, tiff.BLACK_AND_WHITE,
 }  # fmt: skip
-_NONE, _DEFLATE, _BY_PILLOW = 1, (8, 32946), (5, 32773, 34925, 50000)  # LZW, PackBits, LZMA, Zstandard
+_NONE, _LZW, _DEFLATE, _BY_PILLOW = 1, 5, (8, 32946), (5, 32773, 34925, 50000)  # LZW, PackBits, LZMA, Zstandard
 _UNPREDICTED = (_NONE, 32773)  # libtiff applies no predictor to these, whatever the file says
 _HORIZONTAL, _FLOATING = (
     2,
@@ -110,10 +111,12 @@ def _depth(bits: int, kind: int) -> Any:
 
 def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
     """The backend. None for a file that other libraries read well, Unreadable for a damaged one."""
+    left = False
     try:
         directory = Directory(data.data)
         tags = _tags(directory)
-        if _is_left(directory, tags):
+        left = _is_left(directory, tags)
+        if left and not _is_plain_lzw(tags):
             return None
         layout = _layout(directory, tags, len(data))
         unused = 16 - layout.bits if 8 < layout.bits < 16 and layout.colours != PALETTE else 0
@@ -122,6 +125,8 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
         raise
     except Exception as error:  # struct.error, zlib.error, ValueError, what Pillow raises: a broken file
         raise_signalled(error)
+        if left:
+            return None
         raise Unreadable from error
     # DALI leaves such files to OpenCV.
     by_opencv = unused > 0 or layout.planes > 1 or layout.colours in (CMYK, YCBCR) or header.orientation != 1
@@ -171,6 +176,12 @@ def _is_left(directory: Directory, tags: dict[int, tuple[Any, ...]]) -> bool:
     if channels == 1:
         return kinds == {_UNSIGNED} and (bits <= {1, 2, 4, 8} or (bits == {16} and colours != PALETTE))
     return kinds == {_UNSIGNED} and bits == {8} and (colours, channels) in ((RGB, 3), (CMYK, 4))
+
+
+def _is_plain_lzw(tags: dict[int, tuple[Any, ...]]) -> bool:
+    """Whether Pillow reads such a file as well, but not as fast."""
+    colours, bits = _first(tags, tiff.COLOURS, -1), {*tags.get(tiff.BITS, ())}
+    return _first(tags, tiff.COMPRESSION, _NONE) == _LZW and colours in (GRAY, RGB) and bits == {8}
 
 
 def _layout(directory: Directory, tags: dict[int, tuple[Any, ...]], total: int) -> _Layout:
@@ -288,8 +299,10 @@ def _unpacked(chunk: np.ndarray, rows: int, row: int, compression: int) -> np.nd
     elif compression in _DEFLATE:
         unpacked = np.frombuffer(zlib.decompressobj().decompress(chunk.data, rows * row), np.uint8)
     else:
-        with pillow.opened(_alone(chunk, rows, row, compression), "tiff") as picture:
-            unpacked = np.asarray(picture).reshape(-1)
+        unpacked = np.empty(rows * row, np.uint8)
+        if compression != _LZW or not unpack(chunk, unpacked):
+            with pillow.opened(_alone(chunk, rows, row, compression), "tiff") as picture:
+                unpacked = np.asarray(picture).reshape(-1)
     if len(unpacked) != rows * row:
         raise ValueError("a chunk is too short")
     return np.ascontiguousarray(unpacked).reshape(rows, row)

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ndd._cpu.element_copies import copied
-from ndd._operator import Call, View, like, operator
-from ndd._operator.partition import each_sample
+from ndd._cpu.gather import PIECE, gather_loop
+from ndd._operator import Call, like, operator
 from ndd._tensor import Store, bind_operations
 from ndd._tensor.memory import host_empty
 
-_BYTES = View("flat", np.uint8)
-_WORTH_A_THREAD = 1 << 18  # bytes
+_LARGE = 1 << 19  # bytes from which on threads share a copy
 
 
 @operator(reads="anywhere")
@@ -87,21 +85,26 @@ def _gathered(call: Call, store: Store) -> Store:
     gathered = _like(
         store, **({"whole": flat.reshape(len(arrays), *arrays[0].shape)} if store.uniform() else {"flat": flat})
     )
-    if flat.nbytes < 2 * _WORTH_A_THREAD:
+    if flat.nbytes < _LARGE:
         np.concatenate([a.reshape(-1) for a in arrays], out=flat)
     else:
-        each_sample(call, copied, _BYTES.of(store), _BYTES.of(gathered))
+        packed = store.contiguous()
+        ends = np.add.accumulate(packed.sizes) * flat.itemsize
+        _copy_bytes(call, packed.pointers(), ends, flat, (packed, arrays))
     return gathered
 
 
 def _copy_flat(call: Call, source: np.ndarray, target: np.ndarray) -> None:
-    count = source.nbytes // _WORTH_A_THREAD
-    count = min(call.threads, count) if count > 1 else 1
-    if count < 2:
+    if source.nbytes < _LARGE:
         np.copyto(target, source)
-        return
-    edges = [source.size * k // count for k in range(count + 1)]
-    call.spread(lambda k: np.copyto(target[edges[k] : edges[k + 1]], source[edges[k] : edges[k + 1]]), count)
+    else:
+        _copy_bytes(call, np.array([source.ctypes.data]), np.array([source.nbytes]), target, source)
+
+
+def _copy_bytes(call: Call, sources: np.ndarray, ends: np.ndarray, target: np.ndarray, held: Any) -> None:
+    """Threads share the pieces inside one compiled loop: sixteen Python threads take half as long again."""
+    fields = sources, ends, target.ctypes.data
+    call.parallel_for(gather_loop, fields, -(-target.nbytes // PIECE), 2 * target.nbytes, (target, held))
 
 
 def _like(store: Store, **memory: Any) -> Store:

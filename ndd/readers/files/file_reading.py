@@ -9,6 +9,7 @@ folder) and files that end too early are such errors; nothing here waits for dat
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
 from collections.abc import Sequence
@@ -32,9 +33,9 @@ from ndd.io.object_store import (
     single,
 )
 
-_ALIGNMENT = 64
 _GAP = 1 << 16  # bytes between two ranges that are read as one: a read call costs as much as 64 kB
 _RUN = 1 << 20  # the longest read that joins ranges: 100 kB cost 18 us in reads of 1 MB, 30 us in reads of 16 MB
+_MOST_ROOM = 1 << 26  # bytes: to open larger files twice costs next to nothing
 _REQUEST = 1 << 21  # bytes: more of an object is read by several requests at once, each of at least this many
 
 
@@ -52,7 +53,7 @@ class OpenFiles:
 
     def __init__(self, paths: Sequence[str], known: Sequence[Status | OSError] | None = None):
         self.paths = paths
-        self._remote = "://" in "\0".join(paths) and any(map(is_remote, paths))
+        self._remote = _any_remote(paths)
         self.handles = np.full(len(paths), -1, np.int32)
         self._sizes = np.full(len(paths), -1, np.int64)
         self._statuses: list[Status | OSError] | None = None  # of objects, once somebody needs them
@@ -99,20 +100,6 @@ class OpenFiles:
             pieces[place] = read_slowly(self.paths[int(numbers[place])], int(offsets[place]), int(sizes[place]))
         return pieces
 
-    def read_whole(self) -> tuple[Packed | list[Any], dict[int, Exception]]:
-        """The bytes of each file, as ranges of one buffer if possible, and the errors of unreadable files, whose bytes are
-        undefined. Closes the files."""
-        if self._open:
-            buffer, places, missing = self._read(self.handles, few_zeros(len(self.paths), np.int64), self.sizes, True)
-            if not missing:
-                return Packed.of(buffer, places, self.sizes), {}
-            contents = _pieces(buffer, places, self.sizes)
-            for place in missing:  # after closing the others: a process may be short of handles for all of them at once
-                contents[place] = read_slowly(self.paths[place])
-        else:
-            contents = _each(self.paths, read_objects, read_slowly)
-        return contents, {place: piece for place, piece in enumerate(contents) if isinstance(piece, Exception)}
-
     def _requested(
         self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray
     ) -> tuple[list[Any], np.ndarray, np.ndarray]:
@@ -120,7 +107,7 @@ class OpenFiles:
         parts that run side by side. Objects that were not found are not requested again."""
         totals = self.sizes[numbers]
         sizes = np.where(totals < 0, 0, np.where(sizes < 0, np.maximum(totals - offsets, 0), sizes))
-        room = (sizes + (_ALIGNMENT - 1)) & -_ALIGNMENT
+        room = (sizes + (compiled.ALIGNMENT - 1)) & -compiled.ALIGNMENT
         places = np.add.accumulate(room) - room
         buffer = host_empty(int(room.sum()), np.uint8)
         pieces: list[Any] = _pieces(buffer, places, sizes)
@@ -145,16 +132,15 @@ class OpenFiles:
         return pieces, buffer, places
 
     def _read(
-        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, close: bool = False, lead: Any = 0
+        self, handles: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, lead: Any = 0
     ) -> tuple[np.ndarray, np.ndarray, list[int]]:
         """One buffer, the offsets of the ranges in it (each `lead` bytes after an aligned one), and the numbers of the
         unreadable ranges."""
-        room = (sizes + lead + (_ALIGNMENT - 1)) & -_ALIGNMENT  # 0 for -1
+        room = (sizes + lead + (compiled.ALIGNMENT - 1)) & -compiled.ALIGNMENT  # 0 for -1
         places = np.add.accumulate(room) - room + lead
-        buffer = host_empty(int(room.sum()), np.uint8)
+        buffer = host_empty(max(int(room.sum()), 0), np.uint8)  # a sum that wraps is seen where it is read
         done = np.empty(len(sizes), np.int64)
-        self._open = not close  # before: whatever interrupts this, no handle is closed twice
-        incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done, close)
+        incomplete = compiled.read_ranges(handles, offsets, sizes, places, buffer, done)
         return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
 
     def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
@@ -181,7 +167,7 @@ class OpenFiles:
         if self._open and not beyond:
             first, run_of, run_sizes = _runs(numbers, offsets, sizes, _RUN)
             # As in the file: `ndd/_tensor/memory.py` says why.
-            lead = offsets[first] % _ALIGNMENT
+            lead = offsets[first] % compiled.ALIGNMENT
             buffer, places, missing = self._read(self.handles[numbers[first]], offsets[first], run_sizes, lead=lead)
             if not missing:
                 return buffer, places[run_of] + offsets - offsets[first][run_of], {}
@@ -282,14 +268,28 @@ class OpenFiles:
 
 def _zero_terminated(paths: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """The paths as C wants them, in one u8 array, and where each begins. A path with a zero in it, of which C would see the
-    part before, becomes an empty one, which no file has."""
-    text = np.frombuffer(os.fsencode("\0".join(paths) + "\0"), np.uint8)
+    part before, and one that no file can have become empty ones, which no file has."""
+    try:
+        text = np.frombuffer(os.fsencode("\0".join(paths) + "\0"), np.uint8)
+    except UnicodeEncodeError:
+        return _zero_terminated([path if _is_encodable(path) else "" for path in paths])
     ends = np.flatnonzero(text == 0)
     if len(ends) != len(paths):
         return _zero_terminated(["" if "\0" in path else path for path in paths])
     starts = few_zeros(len(paths), np.int64)
     starts[1:] = ends[:-1] + 1
     return text, starts
+
+
+def _is_encodable(path: str) -> bool:
+    try:
+        return bool(os.fsencode(path))
+    except UnicodeEncodeError:
+        return False
+
+
+def _any_remote(paths: Sequence[str]) -> bool:
+    return "://" in "\0".join(paths) and any(map(is_remote, paths))
 
 
 def statuses(paths: Sequence[str]) -> list[Status | OSError]:
@@ -353,9 +353,66 @@ def _pieces(buffer: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> list[A
     return [buffer[a:b] for a, b in zip(starts.tolist(), (starts + sizes).tolist(), strict=True)]
 
 
-def read_files(paths: Sequence[str]) -> tuple[Packed | list[Any], dict[int, Exception]]:
-    """The bytes of each file, as ranges of one buffer if possible, and the errors of unreadable files."""
-    return OpenFiles(paths).read_whole()
+class UsualSize:
+    """The bytes of a file of a data set, learnt from those that were read: room is made before the sizes are known."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self) -> None:
+        self._bytes = 0.0
+
+    def room(self, count: int) -> int:
+        """Bytes that hold so many files, mostly; 0 at first. Threads may call this while others `learn`."""
+        wanted = (self._bytes + compiled.ALIGNMENT) * (count + math.sqrt(count)) if self._bytes else 0
+        return int(min(wanted, _MOST_ROOM)) & -compiled.ALIGNMENT
+
+    def learn(self, sizes: np.ndarray) -> None:
+        """Some sizes, in bytes."""
+        mean = min(float(sizes.sum(dtype=np.float64)) / len(sizes), _MOST_ROOM)
+        self._bytes = (3 * self._bytes + mean) / 4 if self._bytes else mean
+
+
+def read_files(paths: Sequence[str], usual: UsualSize | None = None) -> tuple[Packed | list[Any], dict[int, Exception]]:
+    """The bytes of each file, as ranges of one buffer or two if possible, and the errors of unreadable files, whose bytes are
+    undefined. Who reads many files of a data set passes the same `usual` again, so that few are opened twice."""
+    if not compiled.AVAILABLE or _any_remote(paths):
+        contents = _each(paths, read_objects, read_slowly)
+    else:
+        packed, missing = _read_whole(paths, usual)
+        if not missing:
+            return packed, {}
+        contents: list[Any] = [*packed.arrays()]
+        for place in missing:
+            contents[place] = read_slowly(paths[place])
+    return contents, {place: piece for place, piece in enumerate(contents) if isinstance(piece, Exception)}
+
+
+def _read_whole(paths: Sequence[str], usual: UsualSize | None) -> tuple[Packed, list[int]]:
+    """The bytes of each file, and the numbers of the files that could not be read."""
+    text, starts = _zero_terminated(paths)
+    buffer = host_empty(usual.room(len(paths)) if usual else 0, np.uint8)
+    places, sizes, done = np.empty((3, len(paths)), np.int64)
+    incomplete = compiled.read_files(text, starts, compiled.OPEN_FLAGS, buffer, places, sizes, done)
+    if usual:
+        usual.learn(sizes)
+    packed = Packed.of(buffer, places, sizes)
+    left = np.flatnonzero(done == compiled.NO_ROOM) if incomplete else ()
+    if len(left):
+        more, again = _room_for(sizes[left]), np.empty((3, len(left)), np.int64)
+        compiled.read_files(text, starts[left], compiled.OPEN_FLAGS, more, *again)
+        places[left], sizes[left], done[left] = again
+        packed.buffers = [buffer, more] if len(buffer) else [more]
+        packed.which[left] = len(packed.buffers) - 1
+    return packed, np.flatnonzero(done != sizes).tolist() if incomplete else []
+
+
+def _room_for(sizes: np.ndarray) -> np.ndarray:
+    """Memory for files of these sizes, which may be any, as may be their sum; none if there is not enough."""
+    blocks = sum(-(-size // compiled.ALIGNMENT) for size in sizes.tolist())
+    try:
+        return host_empty(blocks * compiled.ALIGNMENT, np.uint8)
+    except MemoryError:  # reading the files one by one says which is too large
+        return np.empty(0, np.uint8)
 
 
 class RegularFile:
@@ -452,6 +509,8 @@ def read_slowly(path: str, offset: int = 0, size: int = -1) -> np.ndarray | OSEr
         return error
     except ValueError as error:  # a path with a zero in it
         return OSError(errno.EINVAL, str(error), path)
+    except MemoryError as error:  # a sparse file may be of any size
+        return OSError(errno.ENOMEM, str(error), path)
 
 
 def _ends_early(path: str, offset: int, size: int, total: int) -> OSError:

@@ -15,11 +15,10 @@ import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd._tensor import Packed
-from ndd._tensor.memory import host_empty
 from ndd.installation import install_command
 from ndd.readers.files.file_reading import read_slowly
 from ndd.readers.output import Column
-from ndd.readers.stores.records import Records
+from ndd.readers.stores.records import Records, copied
 
 
 def _imported() -> Any:
@@ -41,37 +40,55 @@ Locate = Callable[[str, str], str]
 """The path of a file that a row names, from a folder and the name. ValueError for a name that is not allowed."""
 
 
-def rows_of(table: Any, rows: np.ndarray, folder: str = "", locate: Locate = os.path.join) -> Records:
-    """Some rows of a table: a column for each of its columns. A file that a row names in place of bytes lies in `folder`."""
+Values = tuple[Column, dict[int, Exception]]
+"""The samples of some rows of a column, and the errors of the unreadable ones by place."""
+Opened = Sequence[Callable[[np.ndarray], Values]]
+"""A table whose columns are ready: a function of rows for each."""
+
+
+def opened(table: Any, folder: str = "", locate: Locate = os.path.join) -> Opened:
+    """The columns of a table, checked and laid out for `rows_of`. A file that a row names in place of bytes lies in `folder`."""
+    named = zip(table.column_names, table.columns, strict=True)
+    return [_column(name, column, partial(locate, folder)) for name, column in named]
+
+
+def rows_of(table: Opened, rows: np.ndarray) -> Records:
+    """Some rows of a table: a column for each of its columns."""
     columns: list[Column] = []
     faults: dict[int, Exception] = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        values, wrong = _column(name, column, rows, partial(locate, folder))
+    for column in table:
+        values, wrong = column(rows)
         columns.append(values)
         faults = {**wrong, **faults}
     return Records.from_columns(columns, faults)
 
 
-Found = tuple[Column, dict[int, Exception]]
-
-
-def _column(name: str, column: Any, rows: np.ndarray, locate: Callable[[str], str]) -> Found:
+def _column(name: str, column: Any, locate: Callable[[str], str]) -> Callable[[np.ndarray], Values]:
     types = arrow().types
     kind = column.type
     while isinstance(kind, arrow().BaseExtensionType):
         column, kind = _storage(column), kind.storage_type
     if types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
-        return _media(name, column, rows, locate)
+        return partial(_media, name, column, _Binary(_field(column, "bytes")), locate)
     if _is_binary(kind):
-        return _bytes(name, column, rows)
+        return partial(_bytes, name, _Binary(column))
+    if types.is_integer(kind) or types.is_boolean(kind) or types.is_floating(kind):
+        return partial(_picked, *_numbers(name, _taken(column, np.arange(len(column))), kind))
+    return partial(_objects, name, column, kind)
+
+
+def _picked(values: np.ndarray, wrong: dict[int, Exception], rows: np.ndarray) -> Values:
+    listed = enumerate(rows.tolist()) if wrong else ()
+    return values[rows], {place: wrong[row] for place, row in listed if row in wrong}
+
+
+def _objects(name: str, column: Any, kind: Any, rows: np.ndarray) -> Values:
+    """Lists of numbers as arrays, and everything else as objects of Python; what a dictionary holds as if it stood there."""
+    types = arrow().types
     taken = _taken(column, rows)
     if types.is_dictionary(kind):
-        taken = taken.dictionary_decode()
-        kind = taken.type
-        if _is_binary(kind):
-            return _bytes(name, arrow().chunked_array([taken]), np.arange(len(rows)))
-    if types.is_integer(kind) or types.is_boolean(kind) or types.is_floating(kind):
-        return _numbers(name, taken, kind)
+        plain = arrow().chunked_array([taken.dictionary_decode()])
+        return _column(name, plain, str)(np.arange(len(rows)))
     inner, empty = kind, ()
     while types.is_list(inner) or types.is_large_list(inner) or types.is_fixed_size_list(inner):
         empty = *empty, inner.list_size if types.is_fixed_size_list(inner) else 0
@@ -82,10 +99,12 @@ def _column(name: str, column: Any, rows: np.ndarray, locate: Callable[[str], st
 
 
 def _taken(column: Any, rows: np.ndarray) -> Any:
-    """Rows of a chunked array as one array, whose offsets are checked: those of an Arrow file come as they are."""
+    """Rows of a chunked array as one array, whose offsets are checked: those of an Arrow file come as they are. (`pa.array`
+    imports pandas where it is installed.)"""
     for chunk in column.chunks:
         chunk.validate()
-    taken = column.take(arrow().array(rows))
+    numbers = np.ascontiguousarray(rows, np.int64)
+    taken = column.take(arrow().Int64Array.from_buffers(arrow().int64(), len(rows), [None, arrow().py_buffer(numbers)]))
     taken = taken.combine_chunks() if isinstance(taken, arrow().ChunkedArray) else taken
     taken.validate(full=True)
     return taken
@@ -108,17 +127,15 @@ def _null(name: str) -> ValueError:
     return ValueError(f"expected a value in column {name!r}, got null")
 
 
-def _numbers(name: str, taken: Any, kind: Any) -> Found:
+def _numbers(name: str, taken: Any, kind: Any) -> tuple[np.ndarray, dict[int, Exception]]:
     """`[N, 1]`. A null is NaN where there is one."""
-    wrong: dict[int, Exception] = {}
-    if taken.null_count:
-        if not arrow().types.is_floating(kind):
-            wrong = {place: _null(name) for place in np.flatnonzero(_nulls(taken)).tolist()}
-        taken = taken.fill_null(np.nan if arrow().types.is_floating(kind) else False if kind == arrow().bool_() else 0)
-    return np.array(taken.to_numpy(zero_copy_only=False)).reshape(-1, 1), wrong
+    values = _plain(taken).reshape(-1, 1)
+    if not taken.null_count or arrow().types.is_floating(kind):
+        return values, {}
+    return values, {place: _null(name) for place in np.flatnonzero(_nulls(taken)).tolist()}
 
 
-def _lists(name: str, taken: Any, inner: Any, empty: tuple[int, ...]) -> Found:
+def _lists(name: str, taken: Any, inner: Any, empty: tuple[int, ...]) -> Values:
     """Lists of numbers as arrays; lists in lists that are of unequal lengths stay lists. `empty`: the shape of the array of
     an empty list, 0 for a level whose lists have any length."""
     depth = len(empty)
@@ -131,7 +148,7 @@ def _lists(name: str, taken: Any, inner: Any, empty: tuple[int, ...]) -> Found:
             values = row.values
             if values.null_count and kind.kind != "f":
                 wrong[place], values = _null(name), None
-            values = np.array([] if values is None else values.to_numpy(zero_copy_only=False), kind)
+            values = np.array([], kind) if values is None else _plain(values)
         elif place not in wrong:
             listed = row.as_py()
             try:
@@ -146,42 +163,54 @@ def _lists(name: str, taken: Any, inner: Any, empty: tuple[int, ...]) -> Found:
 
 
 def _nulls(array: Any) -> np.ndarray:
-    return array.is_null().to_numpy(zero_copy_only=False)
+    return _plain(array.is_null())
 
 
-def _bytes(name: str, column: Any, rows: np.ndarray) -> Found:
-    """The bytes of some rows in pooled memory: rows of a batch must not hold the memory of their whole row group."""
-    views = _views(column, rows)
-    wrong: dict[int, Exception] = {place: _null(name) for place, view in enumerate(views) if view is None}
-    return _packed(views), wrong
+def _plain(array: Any) -> np.ndarray:
+    """A copy of numbers or truth values; a null is NaN, or 0 where there is none. (pyarrow's own conversion imports pandas where
+    it is installed.)"""
+    kind = np.dtype(array.type.to_pandas_dtype())
+    array = array.cast(arrow().uint8()) if kind.kind == "b" else array  # a truth value is a bit
+    content, values = array.buffers()[1], np.zeros(len(array), kind)
+    if content is not None:
+        values[:] = np.frombuffer(content, kind, len(array), array.offset * kind.itemsize)
+    if array.null_count:
+        values[_nulls(array)] = np.nan if kind.kind == "f" else 0
+    return values
 
 
-def _packed(views: list[Any]) -> Packed:
-    sizes = np.array([0 if view is None else len(view) for view in views], np.int64)
-    starts = np.add.accumulate(sizes) - sizes
-    buffer = host_empty(int(sizes.sum()), np.uint8)
-    for view, start, size in zip(views, starts.tolist(), sizes.tolist(), strict=True):
-        if size:
-            buffer[start : start + size] = view
-    return Packed.of(buffer, starts, sizes)
+def _bytes(name: str, column: _Binary, rows: np.ndarray) -> Values:
+    values, missing = column.copied(rows)
+    return values, {place: _null(name) for place in missing}
 
 
-def _views(column: Any, rows: np.ndarray) -> list[Any]:
-    """The bytes of some rows as u8 views of a chunked array; None for null. ValueError for offsets that lie outside."""
-    firsts = np.concatenate([[0], np.cumsum([len(chunk) for chunk in column.chunks], dtype=np.int64)])
-    chunks = np.searchsorted(firsts, rows, "right") - 1
-    opened = {number: _opened(column.chunk(number)) for number in set(chunks.tolist())}
-    views: list[Any] = []
-    for number, row in zip(chunks.tolist(), (rows - firsts[chunks]).tolist(), strict=True):
-        data, offsets, nulls = opened[number]
-        if nulls is not None and nulls[row]:
-            views.append(None)
-            continue
-        start, end = int(offsets[row]), int(offsets[row + 1])
-        if not 0 <= start <= end <= len(data):
-            raise ValueError(f"expected bytes within {len(data)}, got {start} to {end}: is the file damaged?")
-        views.append(data[start:end])
-    return views
+class _Binary:
+    """The bytes of a chunked array."""
+
+    def __init__(self, column: Any):
+        self._firsts = np.cumsum([0, *map(len, column.chunks)], dtype=np.int64)
+        self._chunks = [_opened(chunk) for chunk in column.chunks]
+
+    def copied(self, rows: np.ndarray) -> tuple[Packed, list[int]]:
+        """Some rows in pooled memory, and which of them are null: rows of a batch must not hold the memory of their whole row
+        group. ValueError for offsets that lie outside."""
+        numbers = np.searchsorted(self._firsts, rows, "right") - 1
+        order = np.argsort(numbers, kind="stable")
+        parts: list[Packed] = []
+        missing: list[int] = []
+        for places in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+            number = int(numbers[places[0]])
+            data, offsets, nulls = self._chunks[number]
+            picked = rows[places] - self._firsts[number]
+            begins = offsets[picked].astype(np.int64)
+            sizes = offsets[picked + 1] - begins
+            if nulls is not None:
+                begins[nulls[picked]] = sizes[nulls[picked]] = 0
+                missing += places[nulls[picked]].tolist()
+            if (begins < 0).any() or (sizes < 0).any() or (begins > len(data) - sizes).any():
+                raise ValueError(f"expected bytes within {len(data)}, got others: is the file damaged?")
+            parts.append(copied(data, begins, sizes))
+        return Packed.joined(parts).picked(np.argsort(order)), missing
 
 
 def _opened(chunk: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -199,39 +228,37 @@ def _opened(chunk: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     return content, listed, _nulls(chunk) if chunk.null_count else None
 
 
-def _media(name: str, column: Any, rows: np.ndarray, locate: Callable[[str], str]) -> Found:
+def _media(name: str, column: Any, content: _Binary, locate: Callable[[str], str], rows: np.ndarray) -> Values:
     """Pictures and the like as Hugging Face stores them: bytes, or a file's path where these are null."""
-    inner = arrow().chunked_array([_child(chunk, "bytes") for chunk in column.chunks], _type_of(column.type, "bytes"))
-    views = _views(inner, rows)
+    values, missing = content.copied(rows)
     wrong: dict[int, Exception] = {}
-    missing = [place for place, view in enumerate(views) if view is None]
-    if missing:
-        has_paths = column.type.get_field_index("path") >= 0
-        paths = [None] * len(rows)
-        if has_paths:
-            chunks = [_child(chunk, "path") for chunk in column.chunks]
-            paths = _taken(arrow().chunked_array(chunks, _type_of(column.type, "path")), rows).to_pylist()
-        for place in missing:
-            path = paths[place]
-            try:
-                content = read_slowly(locate(path)) if path else _null(name)
-            except ValueError as error:
-                content = error
-            if isinstance(content, Exception):
-                wrong[place] = content
-            else:
-                views[place] = content
-    return _packed(views), wrong
+    if not missing:
+        return values, wrong
+    paths = [None] * len(rows)
+    if column.type.get_field_index("path") >= 0:
+        paths = _taken(_field(column, "path"), rows).to_pylist()
+    parts, order = [values], np.arange(len(rows))
+    for place in missing:
+        path = paths[place]
+        try:
+            read = read_slowly(locate(path)) if path else _null(name)
+        except ValueError as error:
+            read = error
+        if isinstance(read, Exception):
+            wrong[place] = read
+        else:
+            order[place] = len(rows) + len(parts) - 1
+            parts.append(Packed.of(read, np.zeros(1, np.int64), np.array([len(read)])))
+    return Packed.joined(parts).picked(order), wrong
 
 
-def _type_of(struct: Any, field: str) -> Any:
-    return struct.field(struct.get_field_index(field)).type
-
-
-def _child(chunk: Any, field: str) -> Any:
+def _field(column: Any, name: str) -> Any:
     """A field of a struct; null where the struct is."""
-    chunk.validate()
-    return arrow().compute.struct_field(chunk, chunk.type.get_field_index(field))
+    number = column.type.get_field_index(name)
+    for chunk in column.chunks:
+        chunk.validate()
+    fields = [arrow().compute.struct_field(chunk, number) for chunk in column.chunks]
+    return arrow().chunked_array(fields, column.type.field(number).type)
 
 
 def check_columns(reader: str, path: str, columns: Sequence[str], there: Sequence[str]) -> None:

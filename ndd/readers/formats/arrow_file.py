@@ -103,8 +103,10 @@ def read_schema(path: str, index: Index) -> Any:
     """The schema of a file. OSError for a file that cannot be read, ValueError for a damaged schema."""
     message = arrow().py_buffer(_bytes(path, *index["schema"].tolist()))
     try:
-        return arrow().ipc.read_schema(message)
-    except (OSError, arrow().ArrowException) as error:
+        schema = arrow().ipc.read_schema(message)
+        schema.names  # decoded on first use  # noqa: B018
+        return schema
+    except (OSError, UnicodeDecodeError, arrow().ArrowException) as error:
         raise ValueError(f"{path}: expected a schema of Arrow: {error}") from None
 
 

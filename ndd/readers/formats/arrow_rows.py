@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd.io.object_store import is_remote
 from ndd.readers.files.columns import inside
-from ndd.readers.formats.arrow import rows_of
+from ndd.readers.formats.arrow import Opened, opened, rows_of
 from ndd.readers.formats.arrow_file import read_batch
 from ndd.readers.stores.chunks import ChunkStore
 from ndd.readers.stores.records import BatchedStore, Records
@@ -36,7 +36,7 @@ class DatasetRows(BatchedStore):
         count, first = len(numbers), numbers[0]
         together = list(numbers) == list(range(first, first + count))
         table = self._table[slice(first, first + count) if together else list(numbers)]
-        return rows_of(table.select(self._columns), np.arange(count))
+        return rows_of(opened(table.select(self._columns)), np.arange(count))
 
 
 class RecordBatches(ChunkStore):
@@ -46,16 +46,17 @@ class RecordBatches(ChunkStore):
         super().__init__(batches[:, 3], int(batches[:, 2].max()), any(map(is_remote, paths)))
         self._paths, self._schemas, self._table, self._columns = paths, schemas, batches, columns
 
-    def load(self, chunk: int) -> tuple[Any, str]:
-        """A record batch as a table, and the folder of its file."""
+    def load(self, chunk: int) -> Opened:
+        """A record batch. Data of a store name no files of this machine."""
         place, offset, size, rows = self._table[chunk].tolist()
-        table = read_batch(self._paths[place], self._schemas[place], offset, size, rows)
-        return table.select(self._columns), self._paths[place].rpartition("/")[0]
+        table = read_batch(self._paths[place], self._schemas[place], offset, size, rows).select(self._columns)
+        table.validate(full=True)  # the library follows the offsets of a damaged file wherever they lead
+        folder = self._paths[place].rpartition("/")[0]
+        return opened(table, folder, inside if is_remote(folder) else os.path.join)
 
-    def rows(self, loaded: tuple[Any, str], rows: np.ndarray) -> Records:
-        """Some of its rows. Data of a store name no files of this machine."""
-        table, folder = loaded
-        return rows_of(table, rows, folder, inside if is_remote(folder) else os.path.join)
+    def rows(self, loaded: Opened, rows: np.ndarray) -> Records:
+        """Some of its rows."""
+        return rows_of(loaded, rows)
 
     def source_in(self, chunk: int, row: int) -> str:
         """ "data-00000-of-00001.arrow row 17": the row's place in its file."""

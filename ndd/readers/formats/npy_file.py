@@ -13,7 +13,7 @@ from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
 from ndd.decoders.formats.npy import Header, header_length, native, parse_header, read_header
 from ndd.io.object_store import is_remote
-from ndd.readers.files.file_reading import OpenFiles, read_files
+from ndd.readers.files.file_reading import OpenFiles, UsualSize, read_files
 from ndd.readers.files.gpudirect import Landed, Range, land
 from ndd.readers.formats.region import Bounds, Region
 from ndd.readers.output import Record
@@ -34,17 +34,23 @@ class _Span(NamedTuple):
     size: int
 
 
-def read_arrays(paths: Sequence[str], region: Region | None, fill: float, gpu: Device | None = None) -> Records:
+def read_arrays(
+    paths: Sequence[str],
+    region: Region | None,
+    fill: float,
+    gpu: Device | None = None,
+    usual: UsualSize | None = None,
+) -> Records:
     """The arrays in some files, or the region of each. An OSError or ValueError for what cannot be read. With `gpu`, local
-    files are read to that GPU by GPUDirect, as `Landed` samples."""
+    files are read to that GPU by GPUDirect, as `Landed` samples. `usual`: as of `read_files`."""
     if gpu is not None and not any(map(is_remote, paths)):
         return _landed(paths, region, fill, gpu)
-    return _whole_arrays(paths) if region is None else Records.of(_regions(paths, region, fill))
+    return _whole_arrays(paths, usual) if region is None else Records.of(_regions(paths, region, fill))
 
 
-def _whole_arrays(paths: Sequence[str]) -> Records:
-    contents, errors = read_files(paths)
-    if isinstance(contents, Packed):
+def _whole_arrays(paths: Sequence[str], usual: UsualSize | None) -> Records:
+    contents, errors = read_files(paths, usual)
+    if isinstance(contents, Packed) and len(contents.buffers) == 1:
         alike = _alike(contents)
         if alike is not None:
             return Records.from_columns([alike])
@@ -63,8 +69,8 @@ def _whole_arrays(paths: Sequence[str]) -> Records:
 
 
 def _alike(files: Packed) -> Packed | None:
-    """The arrays in files that all have the header of the first, as views; None if headers differ or elements must be
-    moved."""
+    """The arrays in files in one buffer that all have the header of the first, as views; None if headers differ or elements
+    must be moved."""
     (buffer,), starts, sizes = files.buffers, files.starts, files.shapes[:, 0]
     try:
         length = header_length(buffer[starts[0] : starts[0] + 12].tobytes())

@@ -64,7 +64,9 @@ def _footer(tail: np.ndarray, status: Status | None) -> Footer | Exception:
         groups = row_groups(tail[-_footer_size(tail) : -8].tobytes())
         if len(groups) != metadata.num_row_groups:
             raise ValueError(f"{metadata.num_row_groups} row groups, {len(groups)} described")
-        return Footer(metadata, groups, metadata.schema.to_arrow_schema(), status)
+        schema = metadata.schema.to_arrow_schema()
+        schema.names  # decoded on first use  # noqa: B018
+        return Footer(metadata, groups, schema, status)
     except Exception as error:  # pyarrow raises OSError, ArrowInvalid and others
         return ValueError(f"expected the metadata of a Parquet file at its end: {error}")
 

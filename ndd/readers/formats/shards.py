@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._execution.memoize import Memoized
-from ndd._tensor.memory import host_empty
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
 from ndd.readers.files.columns import cannot_open
@@ -20,7 +19,7 @@ from ndd.readers.files.file_tree import listed_names
 from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.encoded_fields import Layout
 from ndd.readers.stores.chunks import ChunkStore
-from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records, RecordStore
+from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records, RecordStore, copied
 
 _KEPT_OFFSETS = 1 << 22  # of samples: 16 MB
 _AHEAD = 32  # shards whose offsets are requested together
@@ -227,9 +226,5 @@ class _WholeShards(ChunkStore):
         """Copies: samples of a batch must not hold the memory of their whole shard."""
         data, offsets = loaded
         begins = offsets[rows].astype(np.int64)
-        sizes = offsets[rows + 1] - begins
-        starts = np.add.accumulate(sizes) - sizes
-        buffer = host_empty(int(sizes.sum()), np.uint8)
-        for start, begin, size in zip(starts.tolist(), begins.tolist(), sizes.tolist(), strict=True):
-            buffer[start : start + size] = data[begin : begin + size]
-        return self._layout.records(buffer, starts, sizes)
+        values = copied(data, begins, offsets[rows + 1] - begins)
+        return self._layout.records(values.buffers[0], values.starts, values.shapes[:, 0])

@@ -36,10 +36,12 @@ class ChunkStore(BatchedStore):
 
     def __init__(self, counts: np.ndarray, largest: int, remote: bool):
         self.firsts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        limit = min(max(_KEPT_BYTES // max(largest, 1), _LEAST_KEPT), _MOST_KEPT)
-        self._slots = Memoized(Slot, limit=limit)
-        self._rests = _Rests() if len(counts) > limit else None
         self.record_bytes = largest // max(int(counts.max(initial=1)), 1)
+        mean = int(self.firsts[-1]) * self.record_bytes // max(len(counts), 1)
+        limit = min(max(_KEPT_BYTES // max(mean, 1), _LEAST_KEPT), _MOST_KEPT)
+        self._slots = Memoized(Slot, limit=limit)
+        self._loaded = np.zeros(len(counts), bool)
+        self._rests = _Rests() if len(counts) > limit else None
         self.threads = 2  # one decodes the next chunk while the other takes rows of the current one
         if remote:  # a thread for each requested chunk
             self.at_once, self.bytes_together = connections(), BYTES_OF_STORES
@@ -78,8 +80,9 @@ class ChunkStore(BatchedStore):
         return reading.records()
 
     def jobs(self, numbers: Sequence[int]) -> Jobs | None:
-        """A job for each chunk in an object store, so that no chunk waits for the response to another."""
-        return _Reading(self, numbers) if self.at_once > 1 else None
+        """A job for each chunk, so that none waits until another has been decoded; None if a thread has little to do."""
+        reading = _Reading(self, numbers)
+        return reading if self.at_once > 1 or (reading.count > 1 and not self._loaded[reading.chunks].all()) else None
 
     def of_chunk(self, chunk: int, numbers: np.ndarray) -> Records:
         """Some records of a chunk; if it cannot be read, its error in the place of each."""
@@ -89,9 +92,14 @@ class ChunkStore(BatchedStore):
                 kept = self._rests.picked(chunk, rows)
                 return self._of_loaded(chunk, rows, self._rests) if kept is None else kept
             with self._slots.using(chunk) as slot:
-                return self.rows(slot.filled(self.load, chunk), rows)
+                return self.rows(self._filled(slot, chunk), rows)
         except Exception as error:
             return Records.of([error] * len(numbers))
+
+    def _filled(self, slot: Slot, chunk: int) -> Any:
+        loaded = slot.filled(self.load, chunk)
+        self._loaded[chunk] = True
+        return loaded
 
     def _of_loaded(self, chunk: int, rows: np.ndarray, rests: _Rests) -> Records:
         with self._slots.using(chunk) as slot:
@@ -99,7 +107,7 @@ class ChunkStore(BatchedStore):
                 records = rests.picked(chunk, rows)  # another thread has just given the chunk up
                 if records is not None:
                     return records
-                loaded = slot.filled(self.load, chunk)
+                loaded = self._filled(slot, chunk)
                 if slot.asked is None:
                     slot.asked = np.zeros(int(self.firsts[chunk + 1] - self.firsts[chunk]), bool)
                 slot.asked[rows] = True
@@ -108,17 +116,19 @@ class ChunkStore(BatchedStore):
                     with contextlib.suppress(Exception):  # rows that nobody has asked for may be damaged
                         rests.put(chunk, left, self.rows(loaded, left) if len(left) else None)
                         slot.empty()
+                        self._loaded[chunk] = False
             return self.rows(loaded, rows)
 
     def close(self) -> None:
         """Drops the decoded chunks."""
         self._slots.clear()
+        self._loaded[:] = False
         if self._rests is not None:
             self._rests.clear()
 
 
 class _Reading(Jobs):
-    """The reading of some records: a job for each chunk."""
+    """The reading of some records: a job for each chunk of `chunks`."""
 
     def __init__(self, store: ChunkStore, numbers: Sequence[int]):
         self._store = store
@@ -128,6 +138,7 @@ class _Reading(Jobs):
         starts = np.flatnonzero(np.diff(chunks[self._order], prepend=-1))
         groups = np.split(self._order, starts[1:])
         self._work = [(int(chunks[places[0]]), listed[places]) for places in groups]
+        self.chunks = [chunk for chunk, _ in self._work]
         self._parts: list[Any] = [None] * len(groups)
         self.count = len(groups)
 

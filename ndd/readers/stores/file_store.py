@@ -9,11 +9,10 @@ from itertools import chain
 import numpy as np
 
 from ndd.io.object_store import connections, is_remote
-from ndd.readers.files.file_reading import read_files
+from ndd.readers.files.file_reading import UsualSize, read_files
 from ndd.readers.output import Record
 from ndd.readers.stores.records import THREADS_OF_STORES, BatchedStore, Records
 
-_OPEN_AT_ONCE = 32  # files opened before the first is read, so that they share one buffer
 _SLASHES = ("/", "\\")  # a path is relative if it begins with neither and has no colon: `os.path` takes 0.6 us a name
 _ASKED_AT_ONCE = 256  # remote objects: as many as there may be connections
 
@@ -23,15 +22,21 @@ class FileStore(BatchedStore):
 
     Attributes:
         classes: the names of the labels from 0 on; None for labels without names.
+        usual: what is known of the files' sizes.
     """
 
     classes: list[str] | None = None
+
+    files_at_once = 64
+    """The number of files that `read` gets at once. A thread waits for the interpreter between two calls. Lower it if `read` has
+    them open together: a process may have 256 or 1024 open."""
 
     def __init__(
         self, folders: list[str], names: list[str], places: np.ndarray | None = None, labels: np.ndarray | None = None
     ):
         self._folders = [os.path.join(folder, "") for folder in folders]
         self._names = names
+        self.usual = UsualSize()
         self._remote = "://" in "\0".join(chain(folders, names)) and any(map(is_remote, chain(folders, names)))
         if self._remote:
             self.at_once, self.threads = connections(), THREADS_OF_STORES
@@ -59,11 +64,11 @@ class FileStore(BatchedStore):
 
     def read(self, numbers: Sequence[int], paths: Sequence[str]) -> Records | Sequence[Record | BaseException]:
         """Some files as records of bytes and label."""
-        contents, faults = read_files(paths)
+        contents, faults = read_files(paths, self.usual)
         return Records.from_columns([contents, self._labels[numbers].reshape(-1, 1)], faults)
 
     def records(self, numbers: Sequence[int]) -> Records:
         """Several files, read into shared buffers."""
-        together = _ASKED_AT_ONCE if self._remote else _OPEN_AT_ONCE
+        together = _ASKED_AT_ONCE if self._remote else self.files_at_once
         parts = [numbers[start : start + together] for start in range(0, len(numbers), together)]
         return Records.joined([Records.of(self.read(part, self.sources(part))) for part in parts])

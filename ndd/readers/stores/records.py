@@ -10,6 +10,7 @@ import numpy as np
 
 from ndd._execution.errors import raise_signalled
 from ndd._tensor import Packed
+from ndd._tensor.memory import host_empty
 from ndd.readers.output import Column, Record
 
 # One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take cores from decoding: starting
@@ -118,6 +119,18 @@ def numbers_of(values: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np
     if len(values) == count * len(counts) and (counts == count).all():
         return values.reshape(len(counts), count)
     return Packed.of(values, starts, counts)
+
+
+def copied(data: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> Packed:
+    """Ranges of u8 `data` in pooled memory of their own, for samples that must not hold the memory of a whole chunk. Neighbours
+    are copied in one piece."""
+    starts = np.add.accumulate(sizes) - sizes
+    buffer = host_empty(int(sizes.sum()), np.uint8)
+    firsts = np.flatnonzero(np.concatenate([[True], begins[1:] != begins[:-1] + sizes[:-1]]))
+    ends = np.append(starts[firsts[1:]], len(buffer))
+    for start, end, begin in zip(starts[firsts].tolist(), ends.tolist(), begins[firsts].tolist(), strict=True):
+        buffer[start:end] = data[begin : begin + end - start]
+    return Packed.of(buffer, starts, sizes)
 
 
 def _column(samples: list[np.ndarray]) -> Column:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ndd.io.object_store import connections, is_remote
-from ndd.readers.files.file_reading import read_files
+from ndd.readers.files.file_reading import UsualSize, read_files
 from ndd.readers.files.file_tree import path_text
 from ndd.readers.output import Column
 from ndd.readers.stores.records import THREADS_OF_STORES, BatchedStore, Records
@@ -20,6 +20,7 @@ class TableRows(BatchedStore):
 
     def __init__(self, columns: list[Any], paths: list[int], root: str):
         self._columns, self._paths, self._root = columns, paths, root
+        self._usual = {k: UsualSize() for k in paths}
         names = [str(columns[k][0]) for k in paths]
         if is_remote(root) or any(map(is_remote, names)):
             self.at_once, self.threads = connections(), THREADS_OF_STORES
@@ -46,7 +47,8 @@ class TableRows(BatchedStore):
                 named = [place for place, path in enumerate(picked) if _is_path(path)]
                 wrong = ValueError("expected the path of a file, got none")
                 faults.update({place: wrong for place in range(len(picked)) if not _is_path(picked[place])})
-                contents, failed = read_files([self._whole(picked[place]) for place in named]) if named else ([], {})
+                whole = [self._whole(picked[place]) for place in named]
+                contents, failed = read_files(whole, self._usual[k]) if named else ([], {})
                 faults.update({named[place]: error for place, error in failed.items()})
                 picked = _spread(contents, named, len(picked))
             columns.append(picked)

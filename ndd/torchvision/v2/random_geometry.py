@@ -264,33 +264,40 @@ class ElasticTransform(Transform):
             sigma: standard deviation along x and y of the Gaussian that smooths the noise, in pixels.
             size: (H, W) in pixels.
         """
-        planes = []
-        for axis in (0, 1):
-            noise = torch.rand(1, 1, *size) * 2 - 1
-            if sigma[axis] > 0.0:
-                width = int(8 * sigma[axis] + 1) | 1
-                noise = F.gaussian_blur(noise, [width, width], list(sigma))
-            planes.append(noise * alpha[axis] / size[1 - axis])
-        return torch.concat(planes, 1).permute(0, 2, 3, 1)
+        return _displacements(torch.rand(1, 2, *size), alpha, sigma)
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The `displacement`."""
         return {"displacement": self.get_params(self.alpha, self.sigma, query_size(flat_inputs))}
 
     def _apart(self, chosen: list[Any], n: int) -> list[Any]:
-        """A call for each size of images."""
-        drawn = [self.make_params(each)["displacement"] for each in samples_at(chosen, n)]
-        sizes = sorted({each.shape for each in drawn})
+        """A call for each size of images, with the noise that one after the other would draw."""
+        sizes = [query_size(each) for each in samples_at(chosen, n)]
+        noise = torch.rand(sum([2 * h * w for h, w in sizes])).split([2 * h * w for h, w in sizes])
+        distinct = sorted(set(sizes))
 
         def work(some: list[Any], places: np.ndarray) -> list[Any]:
-            return self._each(some, {"displacement": torch.cat([drawn[i] for i in places.tolist()])})
+            mine = torch.cat([noise[i] for i in places.tolist()]).reshape(-1, 2, *sizes[places[0]])
+            return self._each(some, {"displacement": _displacements(mine, self.alpha, self.sigma)})
 
-        group = np.array([sizes.index(each.shape) for each in drawn])
-        return per_group(group, [work] * len(sizes), chosen) if drawn else chosen
+        group = np.array([distinct.index(size) for size in sizes])
+        return per_group(group, [work] * len(distinct), chosen) if n else chosen
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, moved."""
         return F.elastic(inpt, **params, fill=fill_for(self._fill, inpt), interpolation=self.interpolation)
+
+
+def _displacements(noise: torch.Tensor, alpha: Sequence[float], sigma: Sequence[float]) -> torch.Tensor:
+    """Noise from 0 to 1 `[N, 2, H, W]` as ways `[N, H, W, 2]`, see `ElasticTransform.get_params`."""
+    planes = []
+    for axis in (0, 1):
+        plane = noise[:, axis : axis + 1] * 2 - 1
+        if sigma[axis] > 0.0:
+            width = int(8 * sigma[axis] + 1) | 1
+            plane = F.gaussian_blur(plane, [width, width], list(sigma))
+        planes.append(plane * alpha[axis] / noise.shape[3 - axis])
+    return torch.concat(planes, 1).permute(0, 2, 3, 1)
 
 
 class _RandomSize(Transform):

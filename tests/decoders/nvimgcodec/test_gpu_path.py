@@ -109,6 +109,7 @@ def both(names, function, **arguments):
 
 @pytest.mark.parametrize("dtype", [ndd.uint8, ndd.float32, ndd.uint16, ndd.int16, ndd.int8, ndd.int32])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.drawn(3)
 def test_like_the_cpu(decoders, kind, dtype):
     here, there = both(NAMES, ndd.decoders.image, output_type=getattr(ndd.types, kind), dtype=dtype)
     full = 1 if dtype == ndd.float32 else np.iinfo(here[0].dtype).max

@@ -10,7 +10,7 @@ import pytest
 from cases import each_of
 from compare import arrays_of, check_same, outcome
 from number_samples import random_array
-from selection import drawn_types
+from selection import drawn, drawn_types
 
 import ndd
 from ndd._compiled.background import background
@@ -113,7 +113,7 @@ def test_anchors(dali):
 @pytest.mark.oracle
 def test_fill_values(dali):
     rng = np.random.default_rng(5)
-    for dtype, value in (("uint8", 9), ("float32", 2.5)):
+    for dtype, value in drawn((("uint8", 9), ("float32", 2.5)), 1, "fill values"):
         x, fill = numbers(rng, (6, 7, 2), dtype), np.array(value, dtype)
         for kernel in (weights(rng, 3, 4), np.ones((9, 9), np.float32) / 81):
             for border in ("constant", "reflect_101"):

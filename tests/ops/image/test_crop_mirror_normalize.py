@@ -192,6 +192,7 @@ def test_gpu_as_cpu(emulated_gpu, seed):
 
 @pytest.mark.parametrize("kind", ["uint8", "int16", "float16", "float32"])
 @pytest.mark.parametrize("output_layout", ["CHW", "HWC"])
+@pytest.mark.drawn(1)
 def test_bfloat16_is_float32_rounded(emulated_gpu, kind, output_layout):
     """Ragged, mirrored, padded, on both devices: what torch makes of the float32 result; also behind a resize."""
     rng = np.random.default_rng(3)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import arrays_of, check_same
+from selection import drawn
 from warp_calls import layouts_and_pairs, numbers, picture
 
 import ndd
@@ -179,7 +180,8 @@ def test_right_angles_are_numpys():
 
 def test_gpu_as_cpu(emulated_gpu):
     rng = np.random.default_rng(6)
-    for layout, kind in (("HWC", "int16"), ("FHWC", "float32"), ("DHWC", "uint8"), ("DHWC", "float32")):
+    kinds = ("DHWC", "uint8"), ("HWC", "int16"), ("FHWC", "float32"), ("DHWC", "float32")
+    for layout, kind in drawn(kinds, 2, "rotate"):
         batch = ndd.batch([picture(rng, layout, kind) for _ in range(3)], layout=layout)
         for seed in range(4):
             options = arguments(np.random.default_rng(seed), ndd, None) | {"angle": 33.0 + 100 * seed}

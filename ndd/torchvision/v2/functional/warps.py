@@ -27,7 +27,8 @@ NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 _WARPED = (ndd.uint8, ndd.int16, ndd.float32)
 _REMAPPED = (ndd.uint8, ndd.uint16, ndd.int16, ndd.float32)
 Size = tuple[int, int]
-Maps = Callable[[int, Size, torch.device], torch.Tensor]  # of sample i: places `[H, W, 2]`, x and y, from -1 to 1
+# Places `[1, H, W, 2]`, or `[N, H, W, 2]` of all samples, which have one size: x and y, from -1 to 1.
+Maps = Callable[[Size, torch.device], torch.Tensor]
 
 
 def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpolation: Any, fill: Any) -> Any:
@@ -76,15 +77,15 @@ def _as_it_was(result: Any, layout: Any, kind: Any) -> Any:
     return result if kind == result.dtype else ndd.cast(result, dtype=kind)
 
 
-def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -> Any:
-    """Pictures of which each pixel comes from where `maps` say; `alike`: pictures of one size have one map."""
+def warped(value: Any, maps: Maps, interpolation: Any, fill: Any) -> Any:
+    """Pictures of which each pixel comes from where `maps` say."""
     mode, fills = _checked_mode(interpolation), _fills(fill, value)
     kind, layout = value.dtype, value.layout
     shaded = mode is BILINEAR and fill is not None
     real = shaded or kind not in _REMAPPED
     value = ndd.cast(value, dtype=ndd.float32) if real and kind != ndd.float32 else value
     frames, back = _as_frames(_bordered(value, [0.0] if shaded else fills), layout_of(value))
-    x, y, weight = _maps_of(value, maps, alike, mode)
+    x, y, weight = _maps_of(value, maps, mode)
     how = ndd.types.INTERP_NN if mode is NEAREST else ndd.types.INTERP_LINEAR
     result = ndd.experimental.remap(frames, x, y, interp=how, pixel_origin="center")
     if shaded:  # as in torchvision, where the picture fades towards its border twice
@@ -96,20 +97,17 @@ def warped(value: Any, maps: Maps, alike: bool, interpolation: Any, fill: Any) -
 _AROUND = {"HW": [0, 1], "HWC": [0, 1, -1], "FHWC": [-1, 0, 1, -1]}  # a weight [H, W] beside pictures
 
 
-def _maps_of(value: Any, maps: Maps, alike: bool, mode: InterpolationMode) -> tuple[Any, Any, Any]:
+def _maps_of(value: Any, maps: Maps, mode: InterpolationMode) -> list[Any]:
     """Columns and rows of the source of each picture, with its border, and the share of each pixel that lies inside."""
     gpu = value.device.device_type == "gpu"
     device = torch.device("cuda", value.device.device_id or 0) if gpu else torch.device("cpu")
-    known: dict[Any, Any] = {}
-    each = []
-    for i, (h, w) in enumerate(sizes_of(value).tolist()):
-        key = (h, w) if alike else i
-        if key not in known:
-            known[key] = _places(maps(i, (h, w), device), (h, w), mode is NEAREST)
-        each.append(known[key])
+    sizes = set(map(tuple, sizes_of(value).tolist()))
+    grids = [maps(size, device) for size in sizes]  # one, or none of a batch without pictures
+    layers = _places(grids[0], min(sizes), mode is NEAREST) if grids else [torch.zeros(1, 0, 0)] * 3
     if not isinstance(value, ndd.Batch):
-        return tuple(ndd.as_tensor(v) for v in each[0])  # type: ignore[return-value]
-    return tuple(ndd.as_batch([sample[k] for sample in each]) for k in range(3))  # type: ignore[return-value]
+        return [ndd.as_tensor(layer[0]) for layer in layers]
+    n = value.batch_size
+    return [ndd.as_batch(layer if len(layer) == n else [layer[0]] * n) for layer in layers]
 
 
 def _fill_operand(fills: list[float], frames: Any) -> Any:
@@ -544,23 +542,23 @@ def elastic(
     if not isinstance(displacement, torch.Tensor):
         raise TypeError("Argument displacement should be a Tensor")
 
-    def way(i: int, size: Size) -> torch.Tensor:
+    def ways(size: Size) -> torch.Tensor:
         expected = (1, *size, 2)
         if (1, *displacement.shape[1:]) != expected or len(displacement) not in (1, count_of(inpt) or 1):
             raise ValueError(f"Argument displacement shape should be {expected}, but given {tuple(displacement.shape)}")
-        return displacement[i if len(displacement) > 1 else 0].to(torch.float32)
+        return displacement.to(torch.float32)
 
-    def maps(i: int, size: Size, device: torch.device) -> torch.Tensor:
-        return _identity_grid(size, device) + way(i, size).to(device)
+    def maps(size: Size, device: torch.device) -> torch.Tensor:
+        return _identity_grid(size, device) + ways(size).to(device)
 
     def moved(points: torch.Tensor, size: Size) -> torch.Tensor:
         """Where points go, by the way of the pixel that each lies in, backwards: an approximation, torchvision's."""
-        back = _identity_grid(size, points.device) - way(0, size).to(points.device)
+        back = _identity_grid(size, points.device) - ways(size)[0].to(points.device)
         x, y = (points[:, k].long().clamp(0, size[1 - k] - 1) for k in (0, 1))
         return (back[y, x] + 1) * (0.5 * points.new_tensor(size[::-1])) - 0.5
 
     def boxes(b: torch.Tensor, kind: str, size: Size, mode: str | None) -> Any:
-        way(0, size)
+        ways(size)
         if not b.numel():
             return b
         if not box.is_rotated(kind):
@@ -570,13 +568,13 @@ def elastic(
         return box.converted(box.clamped(centred, "CXCYWHR", size, mode), "CXCYWHR", kind).reshape(b.shape)
 
     def points(p: torch.Tensor, size: Size) -> Any:
-        way(0, size)
+        ways(size)
         if not p.numel():
             return p
         return moved(p.reshape(-1, 2).float(), size).reshape(p.shape).to(p.dtype)
 
     def move(value: Any, interpolation: Any, fill: Any) -> Any:
-        return warped(value, maps, len(displacement) == 1, interpolation, fill)
+        return warped(value, maps, interpolation, fill)
 
     return _bent("elastic", inpt, move, interpolation, fill, boxes, points)
 
