@@ -236,6 +236,8 @@ class Constant:
     >>> import ndd
     >>> ndd.types.Constant([1, 2], dtype=ndd.types.FLOAT).dtype.name
     'FLOAT'
+    >>> print(ndd.types.Constant(10))
+    10:DALIDataType.INT32
     """
 
     def __init__(self, value: Any, dtype: Any = None, shape: Any = None, layout: str | None = None, device: Any = None):
@@ -247,7 +249,25 @@ class Constant:
         self.extents, self.target = shape, device
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        single = self._single()
+        return repr(single[0] if single else self.value)
+
+    def __str__(self) -> str:
+        single = self._single()
+        return f"{single[0]!r}:{single[1]}" if single else repr(self.value)
+
+    def _single(self) -> tuple[int | float, DALIDataType] | None:
+        """The number, as Python's own type, and its type. None for several numbers, and for what DALI has no type for."""
+        value, properties = self.value, (self.extents, self.layout, self.target)
+        if any(v is not None for v in properties) or getattr(value, "shape", ()) != ():
+            return None
+        try:
+            dtype = DALIDataType(int(self.dtype)) if self.dtype is not None else to_dali_type(value.dtype)
+            name = _NUMPY_NAMES[dtype]
+            number = value.item() if hasattr(value, "item") else value
+            return (bool if name == "bool" else float if name.startswith("float") else int)(number), dtype
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+            return None
 
     def __int__(self) -> int:
         return int(self.value)
@@ -280,16 +300,17 @@ class ScalarConstant(Constant):
     """A `Constant` of one number: TypeError for anything else.
 
     Args:
-        value: a bool, an int or a float.
-        dtype: a `DALIDataType`; default: `INT32`, `FLOAT` or `BOOL`, by the value.
+        value: a bool, an int, a float, or a number of NumPy or torch.
+        dtype: a `DALIDataType`; default: `INT32`, `FLOAT` or `BOOL`, by the value. Numbers of NumPy and torch keep theirs.
 
     >>> from ndd import types
     >>> int(types.ScalarConstant(5)), types.ScalarConstant(0.5).dtype.name
     (5, 'FLOAT')
     """
 
-    def __init__(self, value: int | float, dtype: Any = None):
-        if type(value) not in _SCALAR_TYPES:
+    def __init__(self, value: Any, dtype: Any = None):
+        number = value.item() if getattr(value, "shape", None) == () else value
+        if type(number) not in _SCALAR_TYPES:
             raise TypeError(f"ScalarConstant: expected a bool, an int or a float, got {value!r}")
         super().__init__(value, dtype)
 
@@ -323,6 +344,9 @@ class TensorLayout(str):
     """
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"ndd.types.TensorLayout({str.__repr__(self)})"
 
 
 class SampleInfo:

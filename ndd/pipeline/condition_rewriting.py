@@ -51,9 +51,8 @@ def with_conditions(function: Any) -> Any:
     inner = types.FunctionType(factory, {})(*[None] * (len(code.co_freevars) + 1))
     known = {_DOOR: types.CellType(_Door), **dict(zip(code.co_freevars, function.__closure__ or (), strict=True))}
     cells = tuple([known[name] for name in inner.__code__.co_freevars])
-    rewritten = types.FunctionType(
-        inner.__code__, function.__globals__, function.__name__, function.__defaults__, cells
-    )
+    own = inner.__code__.replace(co_name=code.co_name)
+    rewritten = types.FunctionType(own, function.__globals__, function.__name__, function.__defaults__, cells)
     rewritten.__kwdefaults__ = function.__kwdefaults__
     return rewritten
 
@@ -90,6 +89,7 @@ def _factory(function: types.FunctionType) -> types.CodeType | None:
         return None
     if own is None:
         return None
+    own.name = "_ndd_function"  # within the function its own name is a global one, or one of the scope around it
     own.decorator_list = []
     own.body = _Expressions().block(own.body)
     own.body = _Blocks(own.body).block(own.body, False)

@@ -48,7 +48,7 @@ OTHERS = {
     "frameworks/pytorch/pytorch-external_input": "examples/test_files.py: external_input",
     "frameworks/pytorch/pytorch-lightning": "../notebooks/cookbook/lightning.md: class",
     "frameworks/pytorch/pytorch-various-readers": "examples/test_containers_and_videos.py: lmdb_of_caffe2",
-    "frameworks/pytorch/loader_evaluator": "test_bench_mine.py: test_",
+    "frameworks/pytorch/loader_evaluator": "plugin/test_loader_evaluator.py: test_waiting_is_what_replay_saves",
     "general/conditionals": "examples/test_pictures.py: conditions",
     "general/conditionals-autoaugment": "auto_aug/test_schemes.py: test_a_pipeline_written_for_dali",
     "general/conv_perf": "examples/test_containers_and_videos.py: kernels_of_filters",

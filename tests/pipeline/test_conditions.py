@@ -219,6 +219,51 @@ def made_outside():
 halved_outside = made_outside()
 
 
+def by_halves(low, high, v):
+    """Calls itself, as a choice among many by `if` does."""
+    if high - low == 1:
+        return v * 10 + low
+    middle = (low + high) // 2
+    if v < middle:
+        v = by_halves(low, middle, v)
+    else:
+        v = by_halves(middle, high, v)
+    return v
+
+
+def downwards(n, v):
+    if n > 0 and v > n:
+        v = upwards(n - 1, v + 1)
+    return v
+
+
+def upwards(n, v):
+    if v > n:
+        v = downwards(n - 1, v * 2)
+    return v
+
+
+class Namesake:
+    def twice(self, v):
+        if v > 1:
+            v = twice(v)  # the function of the module
+        return v
+
+    def again(self, n, v):
+        if n > 0 and v > n:
+            v = self.again(n - 1, v + 3)
+        return v
+
+
+def recursion(m, x):
+    def local(n, v):
+        if n > 0 and v > n:
+            v = local(n - 1, v + 1)
+        return v
+
+    return by_halves(0, 4, x), downwards(4, x), local(2, x), Namesake().twice(x), Namesake().again(2, x)
+
+
 class Chooser:
     def __call__(self, v):
         if v > 1:
@@ -399,7 +444,7 @@ BODIES = (
     types_differ, one_only, no_scalar, attributes, drawn_and_read, parted, opposites, inner, through_a_lambda, callables,
     of_other_lengths, a_tuple_and_a_node, other_keys, same_keys, returned_structures, read_by_nobody, numbers_become_nodes,
     arrays_of_branches, goes_on, items_by_variables, short_batches, taken_out_of_a_branch, raised_in_a_branch,
-    functions_of_python, no_truth_value, condition_of_two, numbers_as_conditions, in_a_while,
+    functions_of_python, recursion, no_truth_value, condition_of_two, numbers_as_conditions, in_a_while,
 )  # fmt: skip
 
 
@@ -531,6 +576,17 @@ def test_globals_closures_and_defaults(monkeypatch):
     factor = 4
     monkeypatch.setitem(globals(), "GLOBAL", 8)
     assert values(pipe_of(body)) == [0, 8, 108, 112]
+
+
+def test_a_traceback_names_the_function():
+    def fails(x):
+        if x > 1:
+            raise ValueError("as written")
+        return x
+
+    with pytest.raises(ValueError, match="as written") as raised:
+        pipe_of(fails).run()
+    assert "fails" in {frame.name for frame in raised.traceback}
 
 
 GLOBAL = 0

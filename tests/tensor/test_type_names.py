@@ -155,3 +155,37 @@ def test_a_context_remembers_results():
 
 def test_the_default_generator_is_one_object():
     assert ndd.random.get_default_rng() is ndd.random.get_default_rng()
+
+
+CONSTANTS = [
+    (10,), (1.5,), (True,), (10, "UINT8"), (2, "FLOAT"), (2.7, "INT32"), (-2.7, "INT32"), (2, "BOOL"), (7, "FLOAT16"),
+    (300, "UINT8"), (np.uint16(3),), (np.int64(5),), (np.float64(2),), (np.bool_(True),), (np.array(3, np.uint16),),
+    (np.float32(2), "INT64"), (torch.tensor(3),), (torch.tensor(2.5, dtype=torch.float16),),
+]  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("make", ["Constant", "ScalarConstant"])
+@pytest.mark.parametrize("call", CONSTANTS, ids=str)
+def test_constants_of_one_number_show_it_and_its_type(make, call):
+    theirs = pytest.importorskip("nvidia.dali.types")
+    shown = []
+    for types in (ndd.types, theirs):
+        constant = getattr(types, make)(call[0], *[getattr(types, name) for name in call[1:]])
+        shown.append((str(constant), repr(constant), f"{constant}"))
+    assert shown[0] == shown[1]
+
+
+def test_what_has_no_single_number_shows_its_value():
+    types = ndd.types
+    assert [str(types.Constant(v)) for v in ([1, 2], [1.5])] == ["[1, 2]", "[1.5]"]
+    assert str(types.Constant(5, shape=[2])) == "5"
+    assert str(types.Constant(float("nan"), dtype=types.INT32)) == "nan"
+
+
+@pytest.mark.oracle
+def test_layouts_show_their_class():
+    theirs = pytest.importorskip("nvidia.dali.types").TensorLayout("HWC")
+    ours = ndd.types.TensorLayout("HWC")
+    assert str(ours) == str(theirs) == "HWC"
+    assert repr(ours) == repr(theirs).replace("nvidia.dali", "ndd")

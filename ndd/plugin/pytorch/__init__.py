@@ -1,4 +1,4 @@
-"""DALI's PyTorch plugin: iterators, `feed_ndarray`, `torch_utils`, and the proxy under `experimental`."""
+"""DALI's PyTorch plugin: iterators, `feed_ndarray`, `torch_utils`, `loader_evaluator`, and the proxy under `experimental`."""
 
 from ndd.pipeline.operator_classes import operator_class
 from ndd.plugin.base_iterator import LastBatchPolicy
