@@ -110,7 +110,7 @@ def patch(
 
 def _patch_size(height: int, width: int, scale: Any, logs: Any, generator: Any) -> tuple[int, int] | None:
     for _ in range(_ATTEMPTS):
-        area = height * width * uniform(scale[0], scale[1], generator)
+        area = height * width * uniform(scale[0], scale[1], generator=generator)
         aspect = torch.exp(torch.empty(1).uniform_(logs[0], logs[1], generator=generator)).item()
         h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if h < height and w < width:
