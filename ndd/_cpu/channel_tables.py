@@ -78,18 +78,24 @@ def change_tones(x, out, threshold, shift, flip, mask):
 
 
 @kernel
+def _ends_of(counts):
+    """The darkest and the brightest value that occurs; 0 and 0 if there are not two."""
+    low, high = 255, 0
+    for v in range(256):
+        if counts[v]:
+            low, high = min(low, v), max(high, v)
+    return (low, high) if high > low else (0, 0)
+
+
+@kernel
 def stretch_channels(x, out, runs, tables):
     """Of an image [pixels, channels]: the darkest value of each channel becomes 0, the brightest 255."""
     count_pixels(x, runs)
     for c in range(x.shape[1]):
-        low, high = 255, 0
-        for v in range(256):
-            if runs[c, v]:
-                low, high = min(low, v), max(high, v)
+        low, high = _ends_of(runs[c])
         scale = np.float32(255) / np.float32(high - low) if high > low else np.float32(1)
-        least = low if high > low else 0
         for v in range(256):
-            tables[c, v] = to_byte(np.float32(v - least) * scale)
+            tables[c, v] = to_byte(np.float32(v - low) * scale)
     look_up(x, out, tables)
 
 
@@ -98,14 +104,10 @@ def stretch_down(x, out, runs, tables):
     """The same as torchvision has it: rounded down, by a scale of which the reciprocal is taken."""
     count_pixels(x, runs)
     for c in range(x.shape[1]):
-        low, high = 255, 0
-        for v in range(256):
-            if runs[c, v]:
-                low, high = min(low, v), max(high, v)
+        low, high = _ends_of(runs[c])
         scale = np.float32(high - low) * np.float32(1 / 255) if high > low else np.float32(1)
-        least = low if high > low else 0
         for v in range(256):
-            tables[c, v] = np.uint8(min(max(np.float32(v - least) / scale, np.float32(0)), np.float32(255)))
+            tables[c, v] = np.uint8(min(max(np.float32(v - low) / scale, np.float32(0)), np.float32(255)))
     look_up(x, out, tables)
 
 

@@ -45,9 +45,8 @@ SPREAD = 14  # as STRETCHED, rounded down
 FLATTENED = 15  # as `ndd.equalize` by the rule "pillow"
 SHARPENED = 16  # a factor of the distance from the mean of 3 x 3 pixels in which the middle one counts five times
 CENTRED = 17  # a matrix 2 x 3 about the middle, as `ndd.warp_affine` by the rule "torchvision"
-SHEARED_X = (
-    18  # what a row is moved by for each row below the corner of the image: a number, and what float32 leaves of it
-)
+# What a row is moved by for each row below the corner of the image: a number, and what float32 leaves of it.
+SHEARED_X = 18
 SHEARED_Y = 19  # the same of columns
 
 _PACK = 16  # bytes that a GPU thread looks up at once

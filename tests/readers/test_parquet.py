@@ -176,14 +176,20 @@ def test_a_batch_keeps_its_own_rows_only(tmp_path):
     assert pa.total_allocated_bytes() < 90_000_000 + table.nbytes
 
 
-def test_a_shuffle_with_a_buffer_reads_each_row_group_once(tmp_path, monkeypatch):
+@pytest.fixture
+def loaded(monkeypatch):
+    """The row groups that are decoded, as they are."""
+    numbers = []
+    store = importlib.import_module("ndd.readers.parquet")._RowGroups
+    load = store.load
+    monkeypatch.setattr(store, "load", lambda self, chunk: numbers.append(chunk) or load(self, chunk))
+    return numbers
+
+
+def test_a_shuffle_with_a_buffer_reads_each_row_group_once(tmp_path, monkeypatch, loaded):
     """The last rows of a row group are asked for long after the others, when later row groups have taken its place."""
     chunks = importlib.import_module("ndd.readers.stores.chunks")
     monkeypatch.setattr(chunks, "_KEPT_BYTES", 200_000)
-    loaded = []
-    store = importlib.import_module("ndd.readers.parquet")._RowGroups
-    load = store.load
-    monkeypatch.setattr(store, "load", lambda self, chunk: loaded.append(chunk) or load(self, chunk))
     rows = [number.to_bytes(4, "little") * 250 for number in range(1600)]
     pq.write_table(pa.table({"a": rows}), tmp_path / "a.parquet", row_group_size=8, compression="none")
     reader = Parquet(path=tmp_path, columns="a", random_shuffle=True, initial_fill=64, seed=5)
@@ -196,14 +202,10 @@ def test_a_shuffle_with_a_buffer_reads_each_row_group_once(tmp_path, monkeypatch
     assert sorted(reader[k][0].torch().numpy().tobytes() for k in range(1600)) == sorted(rows)
 
 
-def test_small_row_groups_do_not_displace_others(tmp_path, monkeypatch):
+def test_small_row_groups_do_not_displace_others(tmp_path, monkeypatch, loaded):
     """The memory of decoded row groups is shared by their sizes, not by the largest."""
     chunks = importlib.import_module("ndd.readers.stores.chunks")
     monkeypatch.setattr(chunks, "_KEPT_BYTES", 1_000_000)
-    loaded = []
-    store = importlib.import_module("ndd.readers.parquet")._RowGroups
-    load = store.load
-    monkeypatch.setattr(store, "load", lambda self, chunk: loaded.append(chunk) or load(self, chunk))
     for number in range(8):
         rows = [(number * 100 + row).to_bytes(4, "little") * 250 for row in range(76)]
         pq.write_table(pa.table({"a": rows}), tmp_path / f"{number}.parquet", row_group_size=75, compression="none")
