@@ -36,8 +36,8 @@ from ndd._execution.fork import fork_lock
 from ndd._execution.memoize import Memoized
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Options, Window
-from ndd.decoders.formats import orientation as _orientation
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers import orientation as _orientation
+from ndd.decoders.headers.header import Header
 from ndd.decoders.jpeg.header import with_end
 from ndd.decoders.jpeg.segments import without_junk
 from ndd.decoders.pixels import to_gray
