@@ -25,16 +25,18 @@ def uniforms(count: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
     return torch.empty(count).uniform_(low, high).numpy().astype(np.float64)
 
 
-def ahead(count: int) -> tuple[np.ndarray, Callable[[int], Any]]:
-    """The next `count` numbers of [0, 1), float32, and the function that draws as many of them as were used."""
+def words(count: int) -> tuple[np.ndarray, Callable[[int], Any]]:
+    """The next `count` words of the generator, uint32, of which each number takes one, and the function that draws as many of them
+    as were used."""
     state = torch.get_rng_state()
-    numbers = torch.rand(count).numpy()
+    pairs = torch.empty(-(-count // 2), dtype=torch.int64).random_(-(2**63), None).numpy().view(np.uint64)
+    halves = np.stack((pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)), axis=1).astype(np.uint32)
 
     def take(used: int) -> None:
         torch.set_rng_state(state)
         torch.rand(used)
 
-    return numbers, take
+    return halves.reshape(-1), take
 
 
 def integer(low: int, high: int, generator: torch.Generator | None = None) -> int:
