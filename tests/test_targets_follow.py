@@ -188,7 +188,7 @@ def test_everything_goes_where_the_pixels_go(method, layout):
             except Exception as error:
                 error.add_note(f"{method}({how}) of {scene.size}, masks {mask_layout} {dtype}")
                 raise
-    assert seen > 3 * len(kinds), "most spots stay inside"
+    assert seen >= 3 * len(kinds), "a third of the spots stay inside at least"
 
 
 def test_a_batch_with_numbers_of_its_own():
