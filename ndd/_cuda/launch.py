@@ -159,7 +159,7 @@ class Launch:
 
         Args:
             kernel: its name, or several names, run one after the other. They share the records of the samples, so each kernel
-            reads the fields that the one before has written.
+                reads the fields that the one before has written.
             work: a number or one for each sample, `s.items` in the kernel (see samples.cuh).
             pack: the neighbouring items that a thread takes: the macro PACK, see `PER_PACK` in pack.cuh. Default: one.
             per_sample: more fields of `Sample`. An input, an output or memory of `scratch` and `table` as a value is

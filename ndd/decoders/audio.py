@@ -40,7 +40,7 @@ def audio(
 
     Args:
         input: the bytes of files, 1-D u8 on the CPU, as `readers.File` and `io.file.read` give them. Only the needed part of a
-        mapped file (`np.memmap(path, np.uint8)`) is read: a few pages with `start` and `duration`.
+            mapped file (`np.memmap(path, np.uint8)`) is read: a few pages with `start` and `duration`.
         downmix: give the mean of the channels.
         dtype: float32, int16 or int32.
         duration: how many seconds to decode. Default: to the end. (Not in DALI.)

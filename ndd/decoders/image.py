@@ -69,9 +69,9 @@ def image(
             Any other number is the share, as in DALI. Engines and kernels differ by up to 3 of 255 in 1 of 100 photographs. So
             the pixels depend on the share, as in DALI, and on decoding ahead; 0 and 1 give the same pixels whatever else is in
             the batch.
-        hybrid_huffman_threshold: baseline JPEGs of this many pixels (height x width) or more, if no engine decodes them, have
-        their Huffman codes read by the GPU, smaller ones by the CPU's threads. With `hw_decoder_load=0` DALI's default,
-        1,000,000, means 0: up to 1.8 times the images/s. It changes no pixel.
+        hybrid_huffman_threshold: if no engine decodes a baseline JPEG, the GPU reads its Huffman codes from this number of
+            pixels (height x width) on, and the CPU's threads read those of smaller ones. With `hw_decoder_load=0` DALI's
+            default, 1,000,000, means 0: up to 1.8 times the images/s. It changes no pixel.
         use_fast_idct: decode JPEGs on the CPU with libjpeg-turbo's quicker, less exact inverse DCT (off by a few of 255).
             Needs simplejpeg or nvImageCodec.
         jpeg_fancy_upsampling: smooth chroma on the GPU. The CPU always does.
@@ -90,7 +90,7 @@ def image(
     * Turned PNG and WebP files with alpha are upright in ANY_DATA too. DALI gives them unturned, or uninitialised memory.
     * In a WebP, chunks after one of odd length are read, and so is an EXIF chunk that begins with "Exif".
     * The GRAY of a PNG is computed from its colours. With a gAMA or sRGB chunk DALI mixes it in linear light, up to 68 of 255
-    off.
+      off.
     * BMP: masks may lie anywhere, five bits of white are 255 (248 in DALI), pixels beyond the end of a row of run lengths are
       dropped, and files of 2 bits and RLE4 work.
     * TIFF: planes, palettes of 16 bits or with alpha, integers of 32 bits and floats of 16 and 64 bits have their stored

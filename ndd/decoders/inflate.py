@@ -42,7 +42,7 @@ def inflate(
         layout: the layout of the result, or of each chunk.
         sequence_axis_name: the name of the axis of chunks, in front of `layout`.
         check_output_size: raise for a chunk that gives less than `shape` says. On a GPU it also raises for a chunk that is
-        damaged or gives more, and waits for the check; without it such a chunk gives zeros. The CPU always raises for those.
+            damaged or gives more, and waits for the check; without it such a chunk gives zeros. The CPU always raises for those.
         algorithm: "LZ4".
 
     Runs on the CPU and the GPU; DALI's runs on the GPU only. A GPU inflates all chunks of a batch in one launch, with a warp

@@ -107,7 +107,7 @@ def read_shapes(
 
     Args:
         places, sizes: the addresses and sizes of the files, int64 `[N]`. A file whose length differs from its header is left
-        out.
+            out.
         shapes: int64 `[N, ndim]`, to be filled.
     """
     known, text = np.zeros(len(places), np.bool_), file[: first.start]

@@ -5,8 +5,8 @@ bits are not faster, because their tables do not fit into the L1 cache (64 whole
 time with 10, 11 and 12 bits). Three lookups for one load of the register are not faster either, nor are coefficients that are
 always cut from the bits to avoid a branch (2 % slower). An entry is read from memory byte by byte: shifting it out of one
 number took 5 % longer, because only two ports of the processor shift. A lookup takes about 12 cycles, and a third more where
-branches cannot be
-predicted: at the ends of blocks and for coefficients that do not fit. One lookup for each word instead of two takes 10 % longer.
+branches cannot be predicted: at the ends of blocks and for coefficients that do not fit. One lookup for each word instead of
+two takes 10 % longer.
 """
 
 from __future__ import annotations
