@@ -161,7 +161,7 @@ class Launch:
             kernel: its name, or several names, run one after the other. They share the records of the samples, so each kernel
                 reads the fields that the one before has written.
             work: a number or one for each sample, `s.items` in the kernel (see samples.cuh).
-            pack: the neighbouring items that a thread takes: the macro PACK, see `PER_PACK` in pack.cuh. Default: one.
+            pack: the number of neighbouring items for each thread: the macro PACK, see `PER_PACK` in pack.cuh. Default: one.
             per_sample: more fields of `Sample`. An input, an output or memory of `scratch` and `table` as a value is
                 the address of each sample's part. A name that the plan also has means this value then, even if the plan has it
                 for all samples.

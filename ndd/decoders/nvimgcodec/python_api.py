@@ -11,7 +11,7 @@ Facts about the library (0.9) that shape this file:
   decoder, which takes 12 us to create.
 * It gets only JPEGs. Its parsers and decoders of JPEG 2000, PNM and BMP crash on damaged files (SIGSEGV, SIGFPE). Those of PNG
   and WebP loop forever on a chunk's length of nearly 2^32, and refuse chunks after one of odd length. They give uninitialised
-memory for a turned picture with alpha, because OpenCV leaves it unturned, in the other shape.
+  memory for a turned picture with alpha, because OpenCV leaves it unturned, in the other shape.
 * At some ends of truncated JPEGs it leaks a decoder's memory: see `jpeg.header.with_end`.
 * It does not copy the encoded bytes: they must not change until the decode returns.
 * It gives None for files that it cannot decode, and writes to stderr about them unless a variable is set before its import.
