@@ -1,4 +1,4 @@
-"""Windows of images and arrays: where one lies, what happens beyond the edges, and taking one out on the CPU.
+"""Windows of images and arrays: their positions, the policies for edges, and cutting them out on the CPU.
 
 Positions, sizes and extents are int64 arrays `[N, axes]`, the whole batch at once. `crop`, `slice`,
 `crop_mirror_normalize` and the region decoders share these rules.
@@ -23,14 +23,14 @@ from ndd._tensor.store import volumes
 if TYPE_CHECKING:
     from ndd._cuda.launch import Launch
 
-_CHUNK = 8  # elements that a thread of window.cu makes, next to each other in the output
-_SLOTS = 5  # axes that it takes
+_CHUNK = 8  # adjacent output elements that a thread of window.cu computes
+_SLOTS = 5  # the most axes of window.cu
 POLICIES = ("error", "pad", "constant", "trim_to_shape")
 ROUNDINGS = ("round", "truncate", "even")
 
 
 def rounded(values: Any) -> Any:
-    """To the nearest integer, halves away from zero, as int64."""
+    """Rounds to the nearest integer, halves away from zero, as int64."""
     values = np.asarray(values, np.float64)
     return np.trunc(values + np.copysign(0.5, values)).astype(np.int64)
 
@@ -49,7 +49,7 @@ def check_crop(operator: str, *, crop=None, crop_d=None, crop_h=None, crop_w=Non
 
 
 def check_policy(policy: str, more: tuple[str, ...] = ()) -> None:
-    """RuntimeError for an unknown out-of-bounds policy; any case will do."""
+    """RuntimeError for an unknown out-of-bounds policy; upper and lower case are equal."""
     if policy.lower() not in (*POLICIES, *more):
         known = ", ".join(map(repr, (*POLICIES, *more)))
         raise RuntimeError(f"`out_of_bounds_policy`: expected one of {known}, got {policy!r}")
@@ -60,8 +60,8 @@ def crop_window(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Anchors and sizes of the windows of `crop`, for the axes named by `letters` ("HW" or "DHW").
 
-    The anchor is `position * (extent - size)` in 64-bit floats (of a position with 32), rounded half away from zero,
-    truncated, or as torchvision's centre crop: half to even, and towards zero where the window is the larger one. Sizes
+    The anchor is `position * (extent - size)` in 64-bit floats (with a 32-bit position), rounded half away from zero,
+    truncated, or as in torchvision's centre crop: half to even, and towards zero if the window is larger than the image. Sizes
     lose their fraction; one below 1 means the whole extent.
     """
     sizes, places = crop_sizes(letters, **window), crop_places(letters, **window)
@@ -119,7 +119,7 @@ def misplaced(wrong: int, letters: str, places: np.ndarray, window: dict[str, An
 def bounded(
     anchors: np.ndarray, shapes: np.ndarray, extents: np.ndarray, policy: str
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The windows under an out-of-bounds policy, and whether any still reaches outside."""
+    """The windows after an out-of-bounds policy, and whether any still reaches outside."""
     sample = first_outside(*map(np.ascontiguousarray, (anchors, shapes, extents)))
     if sample < 0:
         return anchors, shapes, False
@@ -140,14 +140,14 @@ def _row(values: np.ndarray, sample: int) -> str:
 
 
 def wrapped(values: Any, numpy: np.dtype) -> np.ndarray:
-    """Fill values as elements, by C's conversion: the fraction is dropped and integers wrap around (300 -> 44)."""
+    """Fill values as elements, converted as in C: the fraction is dropped and integers wrap around (300 -> 44)."""
     values = np.asarray(values, np.float64)
     if numpy.kind == "b":
         return values != 0
     if numpy.kind == "f":
         with np.errstate(over="ignore"):
             return values.astype(numpy)
-    # 32 bits are what narrow types pass through; out of their range the hardware gives the lowest number.
+    # Narrow types are converted through 32 bits; outside their range the hardware returns the lowest number.
     low = -(2.0**31) if numpy.itemsize < 4 or numpy == np.int32 else -(2.0**63)
     whole = np.trunc(values)
     whole = np.where((whole >= low) & (whole < -low), whole, low)
