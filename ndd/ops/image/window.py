@@ -169,7 +169,7 @@ def numbers_of(elements: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 def fill_axis(count: int, layout: str | None, shapes: np.ndarray) -> int:
-    """The axis that `count` fill values are about: the channels of samples of these shapes; -1 for a single value."""
+    """The axis of `count` fill values: the channels of samples of these shapes; -1 for a single value."""
     if count == 1:
         return -1
     if "C" not in (layout or ""):
@@ -192,25 +192,25 @@ def window_plan(
     if dtype.name != input.dtype.name:
         return Plan(shapes, per_sample, shared, kernel=cut, inputs=(0,))
     kernel = _kernel(input.shapes, starts, shapes, fills, channel, dtype)
-    # What is read of the input is not more than the window.
+    # The kernel reads no more of the input than the window.
     work = 2 * dtype.bytes * volumes(shapes)
     return Plan(shapes, per_sample, shared, kernel=kernel, view="bytes", inputs=(0,), work=work)
 
 
 @functools.cache
 def _conversion(source: str, target: str) -> Callable[..., None]:
-    """How window operators convert elements (short type names): fractions are dropped, everything saturates."""
+    """The conversion of window operators between element types (short names): fractions are dropped, numbers saturate."""
     if target == "f16" and source[0] in "ui":
         return _integer_to_half
     return converter(source, target, "truncate")
 
 
 def _integer_to_half(array: np.ndarray, out: np.ndarray) -> None:
-    """Integers beyond float16 become its largest number, halves between two numbers go away from zero."""
-    # Two forms: below 2.1 NumPy refuses to clip to nothing.
+    """Converts integers to float16: those beyond its range become its largest number, and ties are rounded away from zero."""
+    # Two forms, because NumPy before 2.1 refuses to clip without bounds.
     values = np.clip(array, -65504, None) if array.dtype.kind == "i" and array.itemsize > 1 else array
     values = np.minimum(values, min(65504, np.iinfo(array.dtype).max)).astype(np.float32)
-    values += np.copysign(np.float32(0.25), values) * (np.abs(values) > 2048)  # tips a tie, moves nothing else
+    values += np.copysign(np.float32(0.25), values) * (np.abs(values) > 2048)  # breaks ties, changes nothing else
     out[...] = values
 
 
@@ -220,7 +220,7 @@ def _kernel(
     """The function that copies windows of the same element type, as bytes."""
     item, axes = dtype.bytes, sizes.shape[1]
     joined, none = np.empty((3, len(sizes), max(1, axes)), np.int64), np.empty(len(sizes), np.int64)
-    # Channels that lie one after the other may join: a line of the border holds some pixels then.
+    # Adjacent channels may be joined: then a line of the border holds several pixels.
     keep = channel if channel < axes - 1 else -1
     join_axes(*map(np.ascontiguousarray, (extents, starts, sizes)), keep, joined, 1, none)
     joined[:, :, -1] *= item
@@ -231,7 +231,7 @@ def _kernel(
 
 
 def cut(image: np.ndarray, out: np.ndarray, start: Any, fill: Any, channel: int, types: tuple[str, str]) -> None:
-    """`out` = the window of `image` that begins at `start`; what lies outside gets `fill`, all in another element type."""
+    """Copies the window of `image` that begins at `start` to `out`, in another element type, with `fill` outside."""
     fill = fill[0] if channel < 0 else fill.reshape(-1, *(1,) * (out.ndim - channel - 1))
     source, target, inside = [], [], True
     for low, size, extent in zip(start.tolist(), out.shape, image.shape, strict=True):
@@ -248,7 +248,7 @@ def cut(image: np.ndarray, out: np.ndarray, start: Any, fill: Any, channel: int,
 
 
 def _with_border(out: np.ndarray, inner: list[slice], fill: Any) -> np.ndarray:
-    """Fills what lies around the `inner` part of an array; that part."""
+    """Fills an array around its `inner` part. Returns that part."""
     by_pixel = np.ndim(fill) == 1 and out.ndim > 1 and inner[-1] == slice(0, out.shape[-1])
     if np.ndim(fill) and not by_pixel:
         out[...] = fill
@@ -265,7 +265,7 @@ def _with_border(out: np.ndarray, inner: list[slice], fill: Any) -> np.ndarray:
 
 
 def cut_part(image: Operand, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-    """The pixels of images HWC that a `window_plan` looks at: where they begin and end, `[N, 2]` each."""
+    """The pixels of images HWC that a `window_plan` reads: their begin and end, `[N, 2]` each."""
     starts = plan.per_sample["start"][:, :2]
     return starts, starts + plan.shapes[:, :2]
 
@@ -273,8 +273,8 @@ def cut_part(image: Operand, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
 def cut_on_gpu(launch: Launch, *operands: Operand, start: np.ndarray, fill: np.ndarray, channel: int) -> None:
     """The launch of `window.cu` for input 0.
 
-    An axis that is never cut joins the one before it, but axis `channel` (where the fill differs) stays alone. The axes
-    that are left lie in the last of the slots.
+    An axis that is never cut is joined to the one before it, except axis `channel` (where the fill differs). The remaining axes
+    use the last slots.
     """
     input, out = operands[0], operands[-1]
     joined, chunks = np.empty((3, input.n, _SLOTS), np.int64), np.empty(input.n, np.int64)
