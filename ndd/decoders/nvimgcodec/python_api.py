@@ -238,8 +238,7 @@ class GpuDecoders:
                 module.Backend(module.HW_GPU_ONLY, load_hint=hw_decoder_load),
                 module.Backend(module.HYBRID_CPU_GPU),
                 module.Backend(module.GPU_ONLY),
-                module.Backend(module.CPU_ONLY),
-            ],
+            ],  # without the CPU's: where GPU memory is short, it leaves pixels unwritten and reports success
             options=options,
         )
         self._busy = threading.Lock()  # a decoder serves one thread at a time
