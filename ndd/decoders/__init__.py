@@ -29,16 +29,16 @@ Life of a picture
 | PNG of 8 bits without a palette, not interlaced, not turned, in a batch | libdeflate and a kernel in `png/`, then as below |
 | PNG of up to 8 bits, not turned, in a batch | libpng, then as below |
 | PNG, WebP, PNM, JPEG 2000 | OpenCV, Pillow |
-| TIFF | the reader in `formats/tiff.py`, OpenCV (CIELAB), Pillow |
-| BMP | the reader in `formats/bmp.py` |
+| TIFF | the decoder in `backends/tiff.py`, OpenCV (CIELAB), Pillow |
+| BMP | the decoder in `backends/bmp.py` |
 | GIF, AVIF | Pillow |
 
 Add a picture format
 --------------------
-1. `formats/name.py`: `read_header(data) -> Header | None`. Sizes and offsets of a file are hostile: check them before use. If
-   no library decodes the format, the same file has `decode(data, header, options, window)`, which makes it a backend.
+1. `headers/name.py`: `read_header(data) -> Header | None`. Sizes and offsets of a file are hostile: check them before use.
+   If no library decodes the format, write a backend: `backends/name.py` with `decode(data, header, options, window)`.
 2. One line in `registry.FORMATS`: how a file begins, `read_header`, the backends.
-3. `tests/decoders/formats/test_name.py`, an entry in `tests/encoded.py`, and one among the parsers of `tests/hostile/media.py`.
+3. `tests/decoders/headers/test_name.py`, an entry in `tests/encoded.py`, and one among the parsers of `tests/hostile/media.py`.
 
 Add a backend
 -------------
@@ -48,17 +48,17 @@ that decode a batch at once: the JPEG kernel, the PNG kernel with its libraries,
 
 Life of a clip
 --------------
-1. `ndd.decoders.video` (`video.py`) opens each file as a `VideoFile` (`video_files/file.py`). FFmpeg walks through its packets
-   once and gives the index (`video_files/index.py`): when each frame is shown, where decoding may begin, how frames are stored.
+1. `ndd.decoders.video` (`video/video.py`) opens each file as a `VideoFile` (`video/file.py`). FFmpeg walks through its packets
+   once and gives the index (`video/index.py`): when each frame is shown, where decoding may begin, how frames are stored.
    `pyav.py` imports PyAV.
-2. The arguments become numbers of frames; `video_files/frames.py` replaces those that the video does not have.
+2. The arguments become numbers of frames; `video/frames.py` replaces those that the video does not have.
 3. On the CPU `VideoFile.read` seeks to the key frame before, decodes, leaves out frames that no other one needs, and writes
-   RGB (`video_files/color.py`, `video_files/yuv.py`).
-4. On a GPU `video_files/gpu.py` cuts the frames into pieces that begin at key frames. The engines decode the pieces
-   (`video_files/nvdec.py`; `nvdec_calls.py` makes its calls without the GIL, from packets that `packets.py` reads), and one
+   RGB (`video/color.py`, `video/yuv.py`).
+4. On a GPU `video/gpu.py` cuts the frames into pieces that begin at key frames. The engines decode the pieces
+   (`video/nvdec.py`; `nvdec_calls.py` makes its calls without the GIL, from packets that `packets.py` reads), and one
    launch of `video.cu` converts all frames. Where the engines refuse, FFmpeg decodes.
-5. Readers and `ndd.io.video.sequences` keep videos open (`video_files/open_files.py`) and give numbers of frames, which
-   `video_files/clips.py` decodes on a GPU.
+5. Readers and `ndd.io.video.sequences` keep videos open (`video/open_files.py`) and give numbers of frames, which
+   `video/clips.py` decodes on a GPU.
 
 Life of a recording
 -------------------
@@ -81,7 +81,7 @@ from ndd.decoders.inflate import inflate
 from ndd.decoders.numpy import numpy
 from ndd.decoders.on_error import BadSample
 from ndd.decoders.size_limits import get_max_pixels, set_max_pixels
-from ndd.decoders.video import video
+from ndd.decoders.video.video import video
 
 __all__ = [
     "BadSample",

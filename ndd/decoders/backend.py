@@ -14,7 +14,7 @@ from ndd.decoders.size_limits import get_max_pixels
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
-    from ndd.decoders.formats.header import Header
+    from ndd.decoders.headers.header import Header
     from ndd.decoders.picture_batch import PictureBatch
 
 Window = tuple[int, int, int, int]

@@ -14,7 +14,7 @@ from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import volumes
-from ndd.decoders.formats.npy import Header, read_header, read_shapes
+from ndd.decoders.headers.npy import Header, read_header, read_shapes
 
 
 @operator(reads="cpu", types=("u8", "i8"))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ndd._execution import observation
 from ndd.decoders.backend import Options, Unreadable, Window
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers.header import Header
 from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.jpeg.segments import lacks_scans
 from ndd.decoders.pixels import as_stored, convert, cut, to_gray, upright

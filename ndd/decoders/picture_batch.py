@@ -15,7 +15,7 @@ from ndd._tensor.memory import host_empty
 from ndd._tensor.small_arrays import equal_rows, few_zeros
 from ndd._tensor.store import empty_store
 from ndd.decoders.backend import Decoded, Options, Window
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers.header import Header
 from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd.decoders.on_error import resolve_pictures

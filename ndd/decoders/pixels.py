@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ndd.decoders.backend import Window
-from ndd.decoders.formats.orientation import swaps_axes
+from ndd.decoders.headers.orientation import swaps_axes
 from ndd.types import DALIImageType
 
 # BT.601, studio swing: Y in 16..235, Cb and Cr in 16..240, for RGB in 0..255.

@@ -1,6 +1,6 @@
 """The table of picture formats: how a file begins, what reads its header, and which backends decode it.
 
-A new format is a file in `formats/` and a line in `FORMATS`.
+A new format is a file in `headers/` and a line in `FORMATS`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ndd.decoders.backend import Backend, Options, Window
-from ndd.decoders.backends import opencv, pillow, simplejpeg
-from ndd.decoders.formats import avif, bmp, jpeg2000, png, pnm, tiff, webp
-from ndd.decoders.formats.header import Header
+from ndd.decoders.backends import bmp as bmp_backend, opencv, pillow, simplejpeg, tiff as tiff_backend
+from ndd.decoders.headers import avif, bmp, jpeg2000, png, pnm, tiff, webp
+from ndd.decoders.headers.header import Header
 from ndd.decoders.jpeg import header as jpeg
 from ndd.decoders.nvimgcodec import python_api as nvimgcodec
 from ndd.types import DALIImageType
@@ -28,7 +28,7 @@ class Format(NamedTuple):
 
     Attributes:
         matches: whether a file begins as this format does.
-        read_header: see `ndd.decoders.formats`.
+        read_header: see `ndd.decoders.headers`.
         backends: those that decode it, the first choice first; for JPEG see `_jpeg_backends`.
         stripped: the file without what must not influence its pixels; None for a damaged or truncated one.
     """
@@ -49,10 +49,10 @@ _avif = functools.partial(pillow.read_header, name="avif", orientation=avif.orie
 FORMATS = {
     "jpeg": Format(_begins(b"\xff\xd8"), jpeg.read_header, ()),
     "png": Format(_begins(b"\x89PNG\r\n\x1a\n"), png.read_header, (opencv, pillow), png.stripped),
-    "bmp": Format(_begins(b"BM"), bmp.read_header, (bmp,)),
+    "bmp": Format(_begins(b"BM"), bmp.read_header, (bmp_backend,)),
     "gif": Format(_begins(b"GIF87a", b"GIF89a"), _gif, (pillow,)),
     # Of the rest OpenCV decodes CIELAB alone.
-    "tiff": Format(_begins(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), tiff.read_header, (tiff, opencv, pillow)),
+    "tiff": Format(_begins(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), tiff.read_header, (tiff_backend, opencv, pillow)),
     # Pillow alone knows gray with alpha.
     "jpeg2000": Format(
         _begins(b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"), jpeg2000.read_header, (opencv, pillow)

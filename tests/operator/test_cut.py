@@ -227,3 +227,27 @@ def test_samples_that_lie_together_and_become_few_numbers_are_shared_by_threads(
         result = getattr(ndd.reductions, name)(ndd.as_batch(images), axes=[0, 1])
         np.testing.assert_allclose(np.asarray(result.torch()), reduced[name], rtol=1e-6)
     assert min(counts) >= 8
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "mean_square", "max"])
+def test_the_largest_pieces_are_begun_first(name, monkeypatch):
+    """One long piece that is left to the end keeps one thread busy while the others wait."""
+    orders = []
+    parallel_for = partition.parallel_for
+
+    def recorded(context, loop, fields, *others):
+        order, kernel_fields = fields
+        extents = [field[1] for field in kernel_fields if len(field) == 3]
+        orders.append(extents[0].prod(axis=1)[order])
+        return parallel_for(context, loop, fields, *others)
+
+    monkeypatch.setattr(partition, "parallel_for", recorded)
+    rng = np.random.default_rng(6)
+    images = [rng.integers(0, 256, (size, 500, 3), np.uint8) for size in (40, 60, 20, 500, 30)]
+    with ndd.EvalContext(num_threads=3):
+        batch = ndd.batch([image[:, ::2] for image in images], layout="HWC")  # they lie apart
+        getattr(ndd.reductions, name)(batch, axes=[0, 1]).evaluate()
+    work = orders[-1]
+    assert len(work) >= len(images)
+    assert len(set(work.tolist())) > 1
+    assert (np.diff(work) <= 0).all(), work

@@ -9,8 +9,8 @@ import numpy as np
 
 from ndd._cpu.opencv import opencv
 from ndd.decoders.backend import Options, Window
-from ndd.decoders.formats import tiff
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers import tiff
+from ndd.decoders.headers.header import Header
 from ndd.decoders.pixels import cut, gray_as, to_gray
 from ndd.types import DALIImageType
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ndd._execution.errors import raise_signalled
 from ndd.decoders.backend import Options, Window
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers.header import Header
 from ndd.decoders.pixels import cut, gray_as, to_gray, upright
 from ndd.decoders.size_limits import check_memory
 from ndd.types import DALIImageType

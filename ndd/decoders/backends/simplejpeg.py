@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Options, Window
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers.header import Header
 from ndd.decoders.pixels import cut
 from ndd.types import DALIImageType
 

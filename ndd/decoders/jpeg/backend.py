@@ -10,7 +10,7 @@ import numpy as np
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options, Window
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers.header import Header
 from ndd.decoders.jpeg import baseline, batch_headers
 from ndd.decoders.jpeg.batch_headers import GOOD, HEIGHT, JPEG, ORIENTATION, SCANS, WIDTH
 from ndd.types import DALIImageType

@@ -6,8 +6,8 @@ import struct
 
 import numpy as np
 
-from ndd.decoders.formats import orientation as _orientation
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers import orientation as _orientation
+from ndd.decoders.headers.header import Header
 from ndd.decoders.jpeg.segments import segments
 
 _segment = struct.Struct(">BBH").unpack_from  # 0xFF, marker, length

@@ -267,10 +267,11 @@ class Decoder:
 
     def __init__(self, codec: Library, device_id: int | None, threads: int, load: float, options: str):
         self._codec = codec
-        every = [(_ENGINES, load), (_HYBRID, 1.0), (_GPU_ONLY, 1.0)] if device_id is not None else []
+        # Beside a GPU the CPU's decoder is left out: where GPU memory is short, it leaves pixels unwritten and reports success.
+        kinds = [(_CPU_ONLY, 1.0)] if device_id is None else [(_ENGINES, load), (_HYBRID, 1.0), (_GPU_ONLY, 1.0)]
         chosen = [
             _filled(_Backend, kind=kind, params=_filled(_BackendParams, load_hint=hint, load_hint_policy=_FIXED))
-            for kind, hint in [*every, (_CPU_ONLY, 1.0)]
+            for kind, hint in kinds
         ]
         self._backends = (_Backend * len(chosen))(*chosen)
         self._execution = _filled(

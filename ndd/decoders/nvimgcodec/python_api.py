@@ -36,8 +36,8 @@ from ndd._execution.fork import fork_lock
 from ndd._execution.memoize import Memoized
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Options, Window
-from ndd.decoders.formats import orientation as _orientation
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers import orientation as _orientation
+from ndd.decoders.headers.header import Header
 from ndd.decoders.jpeg.header import with_end
 from ndd.decoders.jpeg.segments import without_junk
 from ndd.decoders.pixels import to_gray
@@ -238,8 +238,7 @@ class GpuDecoders:
                 module.Backend(module.HW_GPU_ONLY, load_hint=hw_decoder_load),
                 module.Backend(module.HYBRID_CPU_GPU),
                 module.Backend(module.GPU_ONLY),
-                module.Backend(module.CPU_ONLY),
-            ],
+            ],  # without the CPU's: where GPU memory is short, it leaves pixels unwritten and reports success
             options=options,
         )
         self._busy = threading.Lock()  # a decoder serves one thread at a time
