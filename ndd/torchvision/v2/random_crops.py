@@ -409,7 +409,7 @@ def _corners_of_boxes(flat: list[Any]) -> tuple[np.ndarray, np.ndarray]:
             boxes = targets.convert(format="xyxy", normalized=False).boxes
             if not isinstance(boxes, ndd.Batch):
                 return _rows_of_boxes([boxes])
-            return _rows_of_boxes([boxes.select(x.number)] if isinstance(x, SampleOf) else boxes.cpu().tensors)
+            return _rows_of_boxes([boxes.select(x.number)] if isinstance(x, SampleOf) else list(boxes.cpu().tensors))
     boxes = get_bounding_boxes(flat)
     return _rows_of_boxes([F.convert_bounding_box_format(plain(boxes), boxes.format, "XYXY")])
 
