@@ -1,4 +1,5 @@
-"""Programs in small: what the loop, `bench speech`, `readers`, `video` and the demo do, run once so that their kernels are kept.
+"""Programs in small, run once so that their kernels are kept: the loop, `bench speech`, `readers`, `video` and `torchvision`, the
+demo, and the recipes of `recipes.py`.
 
 `bench ops` calls each operator by itself; these call what lies between: readers, batches of files, random arguments.
 """
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from ndd.compile import recipes
 
 _BATCH, _RECORDS = 4, 10  # the last batch is a part of one
 _SIZES = (1_000, 100_000)  # bytes of a record
@@ -100,11 +103,22 @@ def _many_numbers(folder: Path) -> None:
     ndd.random.normal(batch_size=_BATCH, device="cpu", shape=[PIECE]).evaluate()
 
 
+def _resized_alone(folder: Path) -> None:
+    import ndd
+
+    # The last batch of an epoch may be one picture, and a side may have its size already.
+    picture = np.zeros((48, 64, 3), np.uint8)
+    for size in ([24, 32], [24, 64]):
+        ndd.resize(ndd.batch([picture], layout="HWC"), size=size).evaluate()
+
+
 def _programs() -> Iterator[tuple[str, Callable[[Path], None]]]:
     from ndd.bench.readers import KINDS
 
     yield from (("loop", _loop), ("speech", _speech), ("video", _video), ("demo", _demo))
-    yield "random.normal of many", _many_numbers
+    yield from (("pictures", recipes.run_pictures), ("torchvision", recipes.run_torchvision))
+    yield from ((f"recipes.{name}", recipes.runs_recipe(name)) for name in recipes.RECIPES)
+    yield from (("random.normal of many", _many_numbers), ("resize of one picture", _resized_alone))
     yield from zip([f"readers.{name}" for name in KINDS], map(_reader, KINDS), strict=True)
 
 
