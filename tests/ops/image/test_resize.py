@@ -231,7 +231,7 @@ def test_regions_out_of_all_reason_are_refused(places):
     for operator in (ndd.resize, ndd.tensor_resize, ndd.resize_crop_mirror):
         how = {"sizes": [2, 2], "axes": [0, 1]} if operator is ndd.tensor_resize else {"size": [2, 2]}
         with pytest.raises(
-            RuntimeError, match=r"`roi_.*`: expected a place at most 10,000,000 pixels outside of the 4 x 5"
+            RuntimeError, match=r"`roi_.*`: expected a place at most 10,000,000 pixels outside the 4 x 5"
         ):
             operator(image, roi_start=[places[0]] * 2, roi_end=[places[1]] * 2, **how).evaluate()
 
