@@ -1,15 +1,15 @@
 """Compiles kernels in a thread, while fallbacks compute the same numbers more slowly.
 
-A call for which a kernel is neither compiled nor on disk is answered by the kernel's fallback, and the kernel is compiled
-when no call has waited for another kernel for a moment. Of several kernels the one whose fallback has taken longest comes first.
-(A JPEG is decoded by another library nearly as fast; resampling takes twenty times as long.) While another process of the machine
-compiles a kernel, others are compiled here.
+If a kernel is neither compiled nor on disk, its fallback answers the call. The kernel is compiled as soon as no call has waited
+for another kernel for a moment. Of several kernels the one whose fallback has taken longest comes first. (A JPEG is decoded by
+another library nearly as fast; resampling takes twenty times as long.) While another process of the machine compiles a kernel,
+others are compiled here.
 
-A fork, a call that needs another kernel, and a kernel whose fallback takes much longer interrupt the thread at the compiler's next
-step (after 0.6 s at most on a quiet machine); it starts that kernel again later. Inner kernels that are compiled by then are
-stored. The end of the program waits as long as the kernel has taken by then, 1.4 s at most, so that nearly finished work is not
-lost, and drops the rest. Forked processes compile at the call: they start late and end without notice. All processes do if
-NDD_COMPILE_IN_BACKGROUND is 0.
+A fork, a call that needs another kernel, and a kernel whose fallback takes much longer interrupt the thread at the compiler's
+next step (after at most 0.6 s on a quiet machine). It starts the interrupted kernel again later; inner kernels that are already
+compiled are stored. At the end of the program it waits as long as the kernel has taken so far, at most 1.4 s, so that nearly
+finished work is not lost. Forked processes compile at the call, because they start late and end without notice. With
+NDD_COMPILE_IN_BACKGROUND=0 all processes do.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from ndd._execution.fork import around_fork, fork_lock
 from ndd._execution.signal_safe import start
 
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
-_QUIET = 0.3  # seconds since something was compiled at a call
-_LAST = 1.4  # seconds that the end of the program waits, and then for a step of the compiler
-_SOON = 2.0  # seconds of compiling that may be lost to a kernel with a longer wait
+_QUIET = 0.3  # seconds after a call last compiled something
+_LAST = 1.4  # seconds that the end of the program waits, plus a step of the compiler
+_SOON = 2.0  # seconds of compiling that may be lost for a kernel with a longer wait
 _LATER = 0.1  # seconds between checks of whether another process has compiled something
 
 
 class _BrokenOff(BaseException):  # numba wraps any `Exception` in an error of its own
-    """Interrupts the compiler when somebody waits."""
+    """Interrupts the compiler for a waiting call."""
 
 
 class _Elsewhere(BaseException):
-    """Interrupts the compiler where another process compiles the same kernel."""
+    """Interrupts the compiler if another process compiles the same kernel."""
 
 
 class Job:
     """A kernel to be compiled.
 
     Attributes:
-        compile: does so.
+        compile: compiles it.
         spent: seconds that the fallback has taken.
-        later: the time before which it is not started.
+        later: the earliest time to start it.
     """
 
     def __init__(self, compile_now: Callable[[], None]):
@@ -75,7 +75,7 @@ class Job:
 
 
 class Background:
-    """The thread that compiles. It lives while there is something to do.
+    """The thread that compiles. It runs while there is work.
 
     Attributes:
         allowed: whether fallbacks are used at all.
@@ -84,7 +84,7 @@ class Background:
     def __init__(self) -> None:
         self.allowed = os.environ.get(_VARIABLE) != "0"
         self._begin()
-        # Workers are often forked one after the other: none of them should find the next kernel started.
+        # Workers are often forked one after the other, so no kernel is started between two forks.
         around_fork(in_parent=self.busy, in_child=self._in_child)
 
     def _begin(self) -> None:
@@ -100,7 +100,7 @@ class Background:
         self._begin()
 
     def forbid(self) -> None:
-        """From now on kernels are compiled at calls, in this process and in those that it starts."""
+        """Compiles kernels at calls from now on, in this process and in those that it starts."""
         self.allowed = False
         os.environ[_VARIABLE] = "0"
 
@@ -119,7 +119,7 @@ class Background:
                 self._thread = thread
 
     def count(self) -> int:
-        """How many kernels wait or are being compiled."""
+        """The number of kernels that wait or are being compiled."""
         return len(self._jobs) + 1
 
     def _run(self) -> None:
@@ -155,14 +155,14 @@ class Background:
         return fork_lock.wanted or time.monotonic() - self._busy_at < _QUIET
 
     def step(self) -> None:
-        """Called before each step of the compiler: interrupts it if somebody waits and it runs in the background."""
+        """Called before each step of the compiler: interrupts it if it runs in the background and a call waits."""
         if threading.current_thread() is not self._thread:
             return
         if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
             raise _BrokenOff
 
     def _is_outranked(self) -> bool:
-        """Whether, soon after the start, the program waits much longer for a kernel that it has asked for since."""
+        """Whether, soon after the start of this kernel, the program waits much longer for a later one."""
         now, job = time.monotonic(), self._job
         if job is None or now - self._begun > _SOON:
             return False
@@ -170,14 +170,14 @@ class Background:
         return any([each.later <= now and each.waited() > threshold for each in list(self._jobs)])
 
     def _is_nearly_done(self) -> bool:
-        """Whether the program has reached its end while this kernel is being compiled, and may wait a while longer."""
+        """Whether the program has reached its end while this kernel is being compiled, and may still wait."""
         now = time.monotonic()
         self._ending = self._ending or now
         return now - self._ending < min(_LAST, self._ending - self._begun)
 
     def elsewhere(self, inner: bool) -> None:
-        """Called where another process compiles the same kernel. In the background another kernel comes first, unless this is an
-        inner kernel of the one being compiled."""
+        """Called if another process compiles the same kernel. In the background another kernel comes first, unless this is an
+        inner kernel of the current one."""
         self.step()
         if not inner and threading.current_thread() is self._thread:
             raise _Elsewhere
@@ -200,8 +200,8 @@ background = Background()
 def with_fallback(
     dispatcher: Any, cache: Any, computes: Callable[..., Any], compile_for: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """What a numba dispatcher does for types that it has not compiled: `computes` answers, if `cache` has no file for these
-    types. Otherwise `compile_for` loads or compiles at the call.
+    """The function of a numba dispatcher for types that it has not compiled: `computes` answers if `cache` has no file for
+    these types. Otherwise `compile_for` loads or compiles at the call.
     """
     waiting: dict[tuple[Any, ...], Job] = {}
     failed: set[tuple[Any, ...]] = set()
@@ -214,14 +214,14 @@ def with_fallback(
                 return compile_for(*args)
             job = waiting[kinds] = Job(lambda: compile_now(kinds))
             background.do(job)
-        elif not background.allowed:  # forked since
+        elif not background.allowed:  # the process has been forked
             return compile_for(*args)
 
         def silent(*args: Any) -> Any:
             with job.answering(), np.errstate(all="ignore"):  # compiled kernels do not warn of infinities either
                 return computes(*args)
 
-        return silent  # numba calls what this gives
+        return silent  # numba calls this result
 
     def compile_now(kinds: tuple[Any, ...]) -> None:
         try:

@@ -1,5 +1,5 @@
-"""`leading_zeros`, for kernels: how many bits of a number are 0 before its first 1. One instruction, for which numba has no name;
-the codes of FLAC and Vorbis have one such number for each sample."""
+"""`leading_zeros`, for kernels: the number of zero bits before the first 1 of a number. It is one instruction, which numba does
+not offer; decoding FLAC and Vorbis needs it for each sample."""
 
 from __future__ import annotations
 
