@@ -166,7 +166,7 @@ def auto_augment(
             Default: 250.
         max_translate_rel: with `shape`: the same as a part of the image. Default: 1.
         seed: of the draws. In a loop every call with the same seed decides the same; a pipeline goes on from run to run.
-        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call moves it on by seven words.
+        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call advances it by seven words.
 
     "reduced_image_net" has no translations: `shape` and `max_translate_...` are errors there.
 

@@ -74,7 +74,7 @@ def rand_augment(
         monotonic_mag: the strength grows with the bin. False: the magnitudes of AutoAugment, see
             `get_rand_augment_non_monotonic_suite`.
         excluded: names of augmentations to leave out.
-        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call moves it on by seven words.
+        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call advances it by seven words.
 
     Every sample has its own augmentations and signs, independently of each other (in DALI one seed makes both, and they
     hang together). The result is as `data`, in the order of the samples.

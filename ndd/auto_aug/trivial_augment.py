@@ -54,7 +54,7 @@ def trivial_augment_wide(
         max_translate_rel: with `shape`: the same as a part of the image. Default: 1.
         seed: of the draws. In a loop every call with the same seed decides the same; a pipeline goes on from run to run.
         excluded: names of augmentations to leave out.
-        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call moves it on by seven words.
+        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call advances it by seven words.
 
     Raises RuntimeError for other types and layouts, ValueError and TypeError for other arguments.
 
