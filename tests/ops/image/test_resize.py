@@ -38,6 +38,7 @@ def both(dali, samples, layout, arguments, name="resize"):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.drawn(6)
 def test_random_arguments_as_dali(dali, layout, dtype):
     for seed in range(6):
         draw = Draw(100 * LAYOUTS.index(layout) + 10 * TYPES.index(dtype) + seed, layout, dtype, 1 + seed % 3)
@@ -275,7 +276,7 @@ GPU_CASES = [
 ]
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("layout", "shape", "arguments", "launches"), GPU_CASES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_gpu_as_cpu(emulated_gpu, layout, shape, arguments, launches, dtype):
