@@ -120,7 +120,7 @@ def _jittered(value: Any, count: int | None, name: str, factor: Any) -> Any:
     """One step of `ndd.color_jitter`, by a factor that is known; types that it does not take as fractions of white."""
     rows = rows_of(factor, count).reshape(-1, 1).astype(np.float32)
     both = np.repeat(rows, 2, axis=1)
-    ranges = ndd.as_batch(both) if varies(factor, count) else both[0].tolist()
+    ranges = ndd.batch(both) if varies(factor, count) else both[0].tolist()
     how = {name: ranges, "order": [0, 1, 2, 3], "rng": ndd.random.RNG(seed=0)}  # nothing is left to be drawn
     if value.dtype in _JITTERED:
         return ndd.color_jitter(value, **how)

@@ -144,7 +144,7 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
         def operand(numbers: Any) -> Any:
             numbers = per_sample(numbers, count, axes=1)
             if isinstance(numbers, ndd.Batch):
-                return ndd.as_batch(numbers.torch().to(torch.float32).reshape(numbers.batch_size, *shape))
+                return ndd.batch(numbers.torch().to(torch.float32).reshape(numbers.batch_size, *shape))
             array = np.asarray(numbers, np.float32)
             return float(array) if array.ndim == 0 else ndd.as_tensor(array.reshape(shape), layout=layout)
 

@@ -21,7 +21,7 @@ def pairs(first: Any, second: Any, count: int | None) -> Any:
     if not (varies(first, count) or varies(second, count)):
         return [int(per_sample(first, count)), int(per_sample(second, count))]
     columns = np.broadcast_arrays(rows_of(first, count).reshape(-1), rows_of(second, count).reshape(-1))
-    return ndd.as_batch(np.stack(columns, axis=1).astype(np.int32))
+    return ndd.batch(np.stack(columns, axis=1).astype(np.int32))
 
 
 @functional
@@ -321,4 +321,4 @@ def _rows(values: np.ndarray, like: Any) -> Any:
     """Numbers `[N or 1, 2]` as a parameter of an operator on `like`."""
     if len(values) == 1 or not isinstance(like, ndd.Batch):
         return values[0].tolist()
-    return ndd.as_batch(np.ascontiguousarray(values).astype(np.int32))
+    return ndd.batch(np.ascontiguousarray(values).astype(np.int32))

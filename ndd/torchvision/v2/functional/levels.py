@@ -65,7 +65,7 @@ def posterize(inpt: Any, bits: int) -> Any:
 
     def operand(numbers: np.ndarray, dtype: Any, value: Any) -> Any:
         numbers = numbers.astype(dtype.numpy)
-        return on_device_of(ndd.as_batch(numbers), value) if varies(bits, count) else numbers.reshape(-1)[0].item()
+        return on_device_of(ndd.batch(numbers), value) if varies(bits, count) else numbers.reshape(-1)[0].item()
 
     def images(value: Any) -> Any:
         if is_float(value):

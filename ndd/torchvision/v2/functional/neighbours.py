@@ -56,7 +56,7 @@ def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None =
     if (rows <= 0).any():
         raise ValueError(f"sigma should have positive values. Got {sigma}")
     rows = np.broadcast_to(rows, (len(rows), 2))[:, ::-1].astype(np.float32)
-    widths = ndd.as_batch(np.ascontiguousarray(rows)) if varies(sigma, count) else rows[0].tolist()
+    widths = ndd.batch(np.ascontiguousarray(rows)) if varies(sigma, count) else rows[0].tolist()
 
     def images(value: Any) -> Any:
         for size in sizes_of(value):
@@ -114,7 +114,7 @@ def _smoothed(value: Any) -> Any:
 
 
 def _like(rows: np.ndarray, value: Any) -> Any:
-    return ndd.as_batch(rows.astype(np.int32)) if isinstance(value, ndd.Batch) else rows[0].tolist()
+    return ndd.batch(rows.astype(np.int32)) if isinstance(value, ndd.Batch) else rows[0].tolist()
 
 
 @functional
@@ -230,13 +230,13 @@ def _fill_of(v: Any, count: int | None) -> Any:
     if tensor.ndim == 3 and tuple(tensor.shape[1:]) == (1, 1):
         return tensor.flatten().tolist()
     if tensor.ndim == 4 and tuple(tensor.shape[2:]) == (1, 1) and len(tensor) == count:
-        return ndd.as_batch(tensor.flatten(1).to(torch.float32))
+        return ndd.batch(tensor.flatten(1).to(torch.float32))
     return per_sample(v, count) if tensor.ndim == 1 and len(tensor) == count else None
 
 
 def _on_canvas(patch: Any, corner: Any, sizes: np.ndarray, value: Any) -> Any:
     """Pixels on black, at their place in pictures of `sizes`."""
-    start = [-c for c in corner] if isinstance(corner, list) else ndd.as_batch(-corner.torch())
+    start = [-c for c in corner] if isinstance(corner, list) else ndd.batch(-corner.torch())
     return ndd.slice(
         patch, start=start, shape=_like(sizes, value), axis_names="HW", out_of_bounds_policy="pad"
     )  # fmt: skip

@@ -242,4 +242,4 @@ def _sum(first: Any, second: Any) -> Any:
     if not isinstance(first, ndd.Batch) and not isinstance(second, ndd.Batch):
         return [a + b for a, b in zip(first, second, strict=True)]
     rows = [v.torch() if isinstance(v, ndd.Batch) else torch.tensor([v], dtype=torch.int32) for v in (first, second)]
-    return ndd.as_batch((rows[0] + rows[1]).to(torch.float32))
+    return ndd.batch((rows[0] + rows[1]).to(torch.float32))

@@ -119,7 +119,7 @@ def _fill_operand(fills: list[float], frames: Any) -> Any:
         return ndd.as_tensor(array.reshape((1,) * (frames.ndim - 1) + (-1,))).to_device(frames.device)
     counts = [s[0] for s in (frames.shape if isinstance(frames, ndd.Batch) else [frames.shape])]
     rows = [np.tile(array, count // len(fills)).reshape(-1, 1, 1, 1) for count in counts]
-    operand = ndd.as_batch(rows) if isinstance(frames, ndd.Batch) else ndd.as_tensor(rows[0])
+    operand = ndd.batch(rows) if isinstance(frames, ndd.Batch) else ndd.as_tensor(rows[0])
     return operand.to_device(frames.device)
 
 
@@ -142,7 +142,7 @@ def _fills(fill: Any, value: Any) -> list[float]:
 
 def _bordered(value: Any, fills: list[float]) -> Any:
     sizes = sizes_of(value) + 2
-    shape = ndd.as_batch(sizes.astype(np.int32)) if isinstance(value, ndd.Batch) else sizes[0].tolist()
+    shape = ndd.batch(sizes.astype(np.int32)) if isinstance(value, ndd.Batch) else sizes[0].tolist()
     return ndd.slice(value, start=[-1, -1], shape=shape, axis_names="HW", out_of_bounds_policy="pad", fill_values=fills)
 
 
@@ -338,8 +338,8 @@ def _moved(
         result = [_expanded(m, (h, w)) for m, (h, w) in zip(matrices, sizes, strict=True)] if expand else None
         if len(sizes) < 2:
             return (matrices or [[1.0, 0.0, 0.0, 0.0, 1.0, 0.0]])[0], result and result[0]
-        rows = ndd.as_batch(np.array(matrices, np.float32).reshape(-1, 2, 3))
-        return rows, None if result is None else ndd.as_batch(np.array(result, np.float32))
+        rows = ndd.batch(np.array(matrices, np.float32).reshape(-1, 2, 3))
+        return rows, None if result is None else ndd.batch(np.array(result, np.float32))
 
     def direct(i: int, size: Size, dtype: torch.dtype = torch.float32) -> tuple[list[float], tuple[float, float], Size]:
         """The map of points, the corner of the result (x, y), and its size."""
@@ -452,7 +452,7 @@ def perspective(
 
     def move(value: Any, interpolation: Any, fill: Any) -> Any:
         rows = np.append(np.array(several, np.float32), np.ones((len(several), 1), np.float32), axis=1)
-        matrix = ndd.as_batch(rows.reshape(-1, 3, 3)) if len(rows) > 1 else rows[0].tolist()
+        matrix = ndd.batch(rows.reshape(-1, 3, 3)) if len(rows) > 1 else rows[0].tolist()
         return turned(value, ndd.experimental.warp_perspective, matrix, None, interpolation, fill)
 
     def moved(points: torch.Tensor) -> torch.Tensor:
