@@ -160,6 +160,7 @@ def _columns(*, first: int, count: int, dtype: DType):
     return output(dtype, 1 if count else 0)
 
 
+# A batch: the numbers are columns of a table for all samples.
 @_columns.batch
 def _(call, *, first, count, dtype):
     rows = call.draws.streams(call.n)
