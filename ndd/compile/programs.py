@@ -112,7 +112,7 @@ def _resized_alone(folder: Path) -> None:
         ndd.resize(ndd.batch([picture], layout="HWC"), size=size).evaluate()
 
 
-def _programs() -> Iterator[tuple[str, Callable[[Path], None]]]:
+def _programs() -> Iterator[tuple[str, Callable[..., None]]]:
     from ndd.bench.readers import KINDS
 
     yield from (("loop", _loop), ("speech", _speech), ("video", _video), ("demo", _demo))
@@ -126,7 +126,7 @@ PROGRAMS = dict(itertools.chain(_programs()))
 """By name: what runs a program in small; it is given an empty folder."""
 
 
-def run_program(name: str) -> None:
+def run_program(name: str, **how: Any) -> None:
     """Runs one of them."""
     with tempfile.TemporaryDirectory(prefix="ndd-compile-") as folder:
-        PROGRAMS[name](Path(folder))
+        PROGRAMS[name](Path(folder), **how)

@@ -47,14 +47,15 @@ def run_pictures(folder: Path) -> None:
             operators(ndd, LOOPS[0], "cpu", {})(files)
 
 
-def run_torchvision(folder: Path) -> None:
-    """The recipes of `bench torchvision`."""
-    import ndd
+def run_torchvision(folder: Path, device: str = "cpu") -> None:
+    """The recipes of `bench torchvision`; the one program that is also run for GPUs."""
+    import torch
 
-    ndd.random.set_seed(1)
-    for recipe in REFERENCES:
-        args = SimpleNamespace(recipe=recipe, threads=2, device="cpu", batch_size=_MANY)
-        next(of_ndd(args, scan(PHOTOS).repeated(_MANY).first(_MANY)))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        for recipe in REFERENCES:
+            args = SimpleNamespace(recipe=recipe, threads=2, device=device, batch_size=_MANY)
+            next(of_ndd(args, scan(PHOTOS).repeated(_MANY).first(_MANY)))
 
 
 def runs_recipe(name: str) -> Callable[[Path], None]:
