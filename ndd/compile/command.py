@@ -18,7 +18,7 @@ from typing import Any
 
 from ndd._compiled.cpu_levels import LEVELS
 from ndd.bench.operator_table import TABLE
-from ndd.compile import archives
+from ndd.compile import archives, recipes
 from ndd.compile.programs import PROGRAMS, run_program
 from ndd.demo.progress import Bar
 
@@ -276,9 +276,9 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
                 # Both in one kernel, where the second takes what the first gives: not videos, say.
                 with contextlib.suppress(Exception), ndd.EvalMode.deferred:
                     finish(getattr(ndd, path)(TABLE[name](ndd, _inputs("gpu"))))
-    if "torchvision" in calls:
+    for name in [call for call in calls if call in recipes.OF_BOTH]:
         try:
-            run_program("torchvision", device="gpu")
+            run_program(name, device="gpu")
         except Exception as error:
-            failed["torchvision"] = _first_line(error)
+            failed[name] = _first_line(error)
     return gpu.texts, failed
