@@ -94,7 +94,7 @@ def fill_coins(out, streams, threshold):
     """The same for one number a sample, with `out` of one axis. It is so short that it keeps the GIL."""
     word = empty((1, 1), np.uint32)
     for n in range(len(out)):
-        element_words(word, streams[n], 0)
+        element_words(word, streams[n], 0, 0)
         out[n] = _U(word[0, 0]) < threshold[n]
 
 
@@ -196,7 +196,7 @@ def normal_row(out, stream, first):
     """
     size = out.size
     words = empty((2, size), np.uint32)
-    element_words(words, stream, first)
+    element_words(words, stream, first, 0)
     value = empty(size, np.float64)
     bits = value.view(np.int64)
     for e in each(size):
