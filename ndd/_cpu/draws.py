@@ -92,10 +92,9 @@ def fill_coin(out, streams, threshold):
 @kernel(nogil=False)
 def fill_coins(out, streams, threshold):
     """The same for one number a sample, with `out` of one axis. It is so short that it keeps the GIL."""
-    word = empty((1, 1), np.uint32)
     for n in range(len(out)):
-        element_words(word, streams[n], 0, 0)
-        out[n] = _U(word[0, 0]) < threshold[n]
+        place = streams[n, 0], streams[n, 1], streams[n, 2], streams[n, 3]
+        out[n] = word_at(place, 0, 0) < threshold[n]
 
 
 @kernel
