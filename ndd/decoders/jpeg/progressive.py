@@ -52,7 +52,7 @@ decode_loop.fallback(lambda *args: False)
 
 @kernel
 def _decode(data, out, window, scratch):
-    """Decodes a window of a picture, see `baseline.decode`; gives whether it can."""
+    """Decodes a window of a picture, see `baseline.decode`; returns whether it can."""
     codes, tables = zeros((4, 16 + SYMBOLS), np.uint8), empty((4, _LOOKS), np.int64)
     steps, frame = zeros(4 * BLOCK, np.int16), zeros((5, 4), np.int64)
     missing = empty((3, BLOCK), np.int64)  # of each coefficient of each component: the bits that no scan has given
@@ -109,7 +109,7 @@ def _decode(data, out, window, scratch):
 @kernel
 def _make_table(codes, is_dc, table):
     """Fills a table that has, for the next bits of a scan, the code that they begin with: its bits, and its symbol from bit 8 on;
-    0 if it is longer than a lookup. Gives whether the codes are valid."""
+    0 if it is longer than a lookup. Returns whether the codes are valid."""
     code, known = np.int64(0), np.int64(16)
     table[:] = 0
     for size in range(1, 17):
@@ -146,7 +146,7 @@ def _long_code(ahead, codes):
 def _read_scan(
     data, at, length, frame, known, steps, codes, tables, missing, units_across, scratch, coefficients, places
 ):  # fmt: skip
-    """Reads a scan, whose header begins at `at`; gives where the next segment begins, -1 for a scan that is refused.
+    """Reads a scan, whose header begins at `at`; returns where the next segment begins, -1 for a scan that is refused.
 
     Args:
         known: the bits of the tables that were read.
@@ -231,7 +231,7 @@ def _read_first_coefficients(
     bits, nbytes, chosen, high, low, frame, steps, codes, tables, luma_blocks, unit_blocks, coefficients, units_across,
     wide, tall, offset, columns, rows,
 ):  # fmt: skip
-    """Reads the first coefficient of each block, or a bit of it; gives how many bits were read, too many for damaged ones."""
+    """Reads the first coefficient of each block, or a bit of it; returns how many bits were read, too many for damaged ones."""
     at, before = np.uint64(0), zeros(3, np.int64)
     beyond = np.uint64(8 * nbytes + 64)  # readable: bits of a unit may be read there before that is noticed
     if rows:  # of one component
@@ -262,7 +262,7 @@ def _read_first_coefficients(
 
 @kernel(forceinline=True)
 def _read_first(bits, at, beyond, c, high, low, frame, steps, codes, tables, before, coefficients, block):
-    """Reads the first coefficient of a block; gives the place of the bits after it, `beyond` for damaged ones."""
+    """Reads the first coefficient of a block; returns the place of the bits after it, `beyond` for damaged ones."""
     ahead = load_bits(bits, at >> _THREE) << (at & _SEVEN)
     if high:
         coefficients[block] |= np.int16(ahead >> np.uint64(63)) << low
@@ -292,8 +292,8 @@ def _number(ahead, bits):
 def _read_row(
     bits, nbytes, at, eob, codes, table, first, last, low, steps, coefficients, places, line, columns, halved, unit_blocks
 ):  # fmt: skip
-    """Reads the first bits of the coefficients `first` to `last` of a row of blocks; gives the place of the next bits and how many
-    of the next blocks have none of these coefficients, -1 for damaged ones."""
+    """Reads the first bits of the coefficients `first` to `last` of a row of blocks; returns the place of the next bits and how
+    many of the next blocks have none of these coefficients, -1 for damaged ones."""
     for column in range(columns):
         if eob:
             eob -= 1
