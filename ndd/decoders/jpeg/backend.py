@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _KEPT = 1 << 20  # bytes of scratch memory that a thread keeps, at most
 _WORK = 8  # about as many bytes are moved for one encoded byte
-_MOST_PIXELS = 1 << 25  # of a progressive picture, whose coefficients each thread keeps: 2 to 6 bytes a pixel
 _LOOPS = {WHOLE: baseline.decode_loop, PROGRESSIVE: progressive.decode_loop}
 _FIRST = np.zeros(1, np.int64)
 _ANY = np.zeros(1, np.uint8)
@@ -55,7 +54,7 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
     if not _can_make(options) or options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
         return np.empty(0, np.int64)
     pixels = facts[:, HEIGHT] * facts[:, WIDTH]
-    fits = (facts[:, SCANS] == WHOLE) | ((facts[:, SCANS] == PROGRESSIVE) & (pixels <= _MOST_PIXELS))
+    fits = (facts[:, SCANS] == WHOLE) | ((facts[:, SCANS] == PROGRESSIVE) & (pixels <= progressive.MOST_PIXELS))
     fits &= facts[:, GOOD] == JPEG
     if options.adjust_orientation:
         fits &= facts[:, ORIENTATION] == 1
@@ -108,7 +107,7 @@ def decode(
     being compiled."""
     if not header.plain_jpeg or header.coded_rgb or header.damaged or not _can_make(options):
         return None
-    if header.progressive and header.height * header.width > _MOST_PIXELS:
+    if header.progressive and header.height * header.width > progressive.MOST_PIXELS:
         return None
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
     # Our memory is reused: fresh memory costs a page fault for every 4 kB, 5 % of the time.

@@ -21,6 +21,7 @@ from ndd.decoders.jpeg import baseline
 from ndd.decoders.jpeg.baseline import PLACE, UNIT, read_frame, read_huffman, read_steps, sampling, u16, unstuffed
 from ndd.decoders.jpeg.huffman import BLOCK, LIMIT, PLACES, SYMBOLS
 
+MOST_PIXELS = 1 << 25  # of a picture, whose coefficients each thread keeps: 2 to 6 bytes a pixel
 _PEEK = 10  # bits of a lookup
 _LOOKS = 1 << _PEEK
 _BEHIND = np.uint64(64 - _PEEK)
@@ -77,7 +78,7 @@ def _decode(data, out, window, scratch):
             if not read_frame(data, at, length, frame):
                 return False
             across, down = sampling(frame)
-            if not across:
+            if not across or frame[4, 0] * frame[4, 1] > MOST_PIXELS:
                 return False
             units_across = (frame[4, 1] + 8 * across - 1) // (8 * across)
             units = units_across * ((frame[4, 0] + 8 * down - 1) // (8 * down))

@@ -121,7 +121,7 @@ def test_the_decoder_takes_the_kernel(count, monkeypatch, tmp_path):
         array_equal(np.asarray(result), expected(data))
     assert loop in taken
     taken.clear()
-    monkeypatch.setattr(backend, "_MOST_PIXELS", 100)
+    monkeypatch.setattr(progressive, "MOST_PIXELS", 100)
     for data, result in zip(files, ndd.decoders.image(ndd.batch(files)).tensors, strict=True):
         array_equal(np.asarray(result), expected(data))
     assert loop not in taken
