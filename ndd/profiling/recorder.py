@@ -205,7 +205,7 @@ def _was_made_ahead(work: Any, results: list[Any]) -> bool:
     ahead = getattr(work, "result", None)  # see `_lookahead/matching.py`
     whole = getattr(ahead, "whole", None)
     return ahead is not None and (
-        results is ahead.stores or (whole is not None and results is whole.invocation.results)
+        results is ahead.stores or (whole is not None and results is whole.results())
     )
 
 
