@@ -227,7 +227,8 @@ class Constant:
         layout: the layout of the tensor.
         device: "cpu" or "gpu".
 
-    A constant of several numbers has the operators and methods of a node.
+    A constant of several numbers has the operators and methods of a node. Constants of one number are equal if number and type
+    are; they cannot be hashed. `int` and `bool` take one of whole numbers, `float` one of floating point, as in DALI.
 
     A NumPy array of integers outside 32 bits without a `dtype` raises OverflowError when the constant becomes a batch.
 
@@ -269,14 +270,38 @@ class Constant:
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
             return None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is a constant of the same number and type. A number is never equal to its constant."""
+        if not isinstance(other, Constant):
+            return NotImplemented
+        ours, theirs = self._single(), other._single()
+        if ours is None or theirs is None:
+            return self is other
+        return ours[0] == theirs[0] and ours[1] is theirs[1]
+
+    def __hash__(self) -> int:
+        if self._single() is not None:
+            raise TypeError(f"unhashable type: {type(self).__name__!r} of one number")
+        return object.__hash__(self)
+
     def __int__(self) -> int:
-        return int(self.value)
+        return int(self._exactly(int, "int"))
 
     def __float__(self) -> float:
-        return float(self.value)
+        return float(self._exactly(float, "float"))
 
     def __bool__(self) -> bool:
-        return bool(self.value)
+        return bool(self._exactly(int, "bool"))
+
+    def _exactly(self, kind: type, target: str) -> int | float:
+        """The number, if its type is a `kind`; bools are integers."""
+        single = self._single()
+        if single is None or not isinstance(single[0], kind):
+            what = f"a constant of {single[1].name}" if single else "what is not one number"
+            raise TypeError(
+                f"{target}(): cannot convert {what}; convert the constant first, as in `Constant(2).float32()`"
+            )
+        return single[0]
 
     def _typed(self, dtype: DALIDataType) -> Constant:
         return Constant(self.value, dtype, self.extents, self.layout, self.target)

@@ -5,7 +5,7 @@ import ctypes
 import av
 import numpy as np
 
-from ndd.decoders.video_files import nvdec as _nvdec
+from ndd.decoders.video import nvdec as _nvdec
 
 
 def copy(frame, size, target):

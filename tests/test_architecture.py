@@ -323,6 +323,14 @@ def test_modules_export_their_own_names_alone(name):
     assert len(module.__all__) == len(set(module.__all__))
 
 
+def test_operators_are_not_hidden_by_their_modules():
+    """`ndd.decoders.video` is the operator, whatever modules of the package of this name are imported, and in which order."""
+    for path in (PACKAGE / "decoders" / "video").glob("*.py"):
+        importlib.import_module(module_of(path))
+    for name in ndd.decoders.__all__:
+        assert not isinstance(getattr(ndd.decoders, name), types.ModuleType), name
+
+
 def _is_ours(value):
     home = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", "ndd")
     return str(home).startswith("ndd") and not isinstance(value, typing.TypeVar)

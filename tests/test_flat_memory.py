@@ -17,7 +17,7 @@ from waiting import let_read_on
 import ndd
 from ndd import fn
 from ndd._tensor.memory import free_bytes
-from ndd.decoders.video_files.file import VideoFile
+from ndd.decoders.video.file import VideoFile
 
 BATCH, ITERATIONS = 4, 8  # of an epoch
 EPOCHS = 8

@@ -290,7 +290,9 @@ class SampleLoop:
             extents = place.extents[of].copy()
             extents[:, 0] = counts
             places.append(place._replace(extents=extents, offsets=begin * width * place.like.dtype.itemsize))
-        self.of, self._places, self._order = of, places, np.arange(len(of))
+        # A long piece that is begun last leaves the other threads idle: the largest come first.
+        self._order = np.argsort(-counts * np.maximum.reduce(rows), kind="stable")
+        self.of, self._places = of, places
         self.fields = [f if f is None or isinstance(f, tuple) else f[of] for f in self.fields]
         operands = len(places) - 1
         if operands in (1, 2) and all([place.like.ndim == 1 for place in places]):

@@ -27,7 +27,7 @@ import ndd
 from ndd._cpu.opencv import opencv
 from ndd.bench.libraries import Setting
 from ndd.bench.rounds import Result, interleaved
-from ndd.decoders.video_files.index import library, scan
+from ndd.decoders.video.index import library, scan
 
 _LENGTH, _BATCH = 16, 8
 _LEAST = {"cpu": 1000, "gpu": 3000}  # frames, in as many epochs as that takes

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -250,7 +250,7 @@ def _compile_beside_gpu(calls: list[str]) -> None:
     archives.compile_called()
 
 
-def _texts(calls: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
     """The texts that these calls would give to the GPU's compiler, with a kernel of each; and why a call gives none."""
     import ndd
     from ndd._operator import all_operators
@@ -276,4 +276,9 @@ def _texts(calls: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
                 # Both in one kernel, where the second takes what the first gives: not videos, say.
                 with contextlib.suppress(Exception), ndd.EvalMode.deferred:
                     finish(getattr(ndd, path)(TABLE[name](ndd, _inputs("gpu"))))
+    if "torchvision" in calls:
+        try:
+            run_program("torchvision", device="gpu")
+        except Exception as error:
+            failed["torchvision"] = _first_line(error)
     return gpu.texts, failed

@@ -5,18 +5,17 @@ Life of a picture
 1. `ndd.decoders.image(files)` (`image.py`; `image_crop.py`, `image_slice.py` and `image_random_crop.py` also compute windows)
    checks its arguments, says what comes out, and starts work. The user gets a handle at once.
 2. The files of the call become a `PictureBatch` (`picture_batch.py`). Headers come first: compiled code reads those of the
-   common JPEGs and PNGs of a batch (`jpeg/batch_headers.py`, `png/kernels.py`), `registry.read_header` those of all others,
-   one by one.
-   `ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers; a bad picture is
-   an error of its sample from here on.
-3. On the CPU kernels decode the common JPEGs and PNGs of the batch (`jpeg/backend.py`; `png/backend.py`, which calls
-   libdeflate and libpng); the threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the
-   rest: `registry.backends`
-   lists the backends that try, from the format, the kind of JPEG, the window and what is installed. A failed picture gets one
-   more try, to tell damage from a lack of memory. `pixels.py` turns the picture upright and converts channels and element type.
-4. On a GPU `nvimgcodec/gpu.py` copies the files to page-locked memory, decodes the JPEGs there by JPEG engines, CUDA kernels and
-   CPU cores, all into one block of memory, and converts the block. What nvImageCodec cannot decode there goes through step 3
-   and is copied. Nothing waits for the GPU.
+common JPEGs and PNGs of a batch (`jpeg/batch_headers.py`, `png/kernels.py`); `registry.read_header` reads all others, one by
+one. `ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers. From here on a bad
+picture is an error of its sample.
+3. On the CPU kernels decode the common JPEGs and PNGs of the batch (`jpeg/backend.py`; `png/backend.py`, which calls libdeflate
+and libpng). The threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the rest.
+`registry.backends` lists the backends that try, by the format, the kind of JPEG, the window and the installed libraries. A
+failed picture gets one more try, to tell damage from a lack of memory. `pixels.py` turns the picture upright and converts
+channels and element type.
+4. On a GPU `nvimgcodec/gpu.py` copies the files to page-locked memory. JPEG engines, CUDA kernels and CPU cores decode the
+JPEGs into one block of memory, which is then converted. Pictures that nvImageCodec cannot decode there go through step 3 and
+are copied. Nothing waits for the GPU.
 5. `on_error.py` raises, skips or fills bad pictures. The result is a store with `dropped` and `source_info`.
 
 | picture | backends on the CPU, the first choice first |
@@ -29,16 +28,16 @@ Life of a picture
 | PNG of 8 bits without a palette, not interlaced, not turned, in a batch | libdeflate and a kernel in `png/`, then as below |
 | PNG of up to 8 bits, not turned, in a batch | libpng, then as below |
 | PNG, WebP, PNM, JPEG 2000 | OpenCV, Pillow |
-| TIFF | the reader in `formats/tiff.py`, OpenCV (CIELAB), Pillow |
-| BMP | the reader in `formats/bmp.py` |
+| TIFF | the decoder in `backends/tiff.py`, OpenCV (CIELAB), Pillow |
+| BMP | the decoder in `backends/bmp.py` |
 | GIF, AVIF | Pillow |
 
 Add a picture format
 --------------------
-1. `formats/name.py`: `read_header(data) -> Header | None`. Sizes and offsets of a file are hostile: check them before use. If
-   no library decodes the format, the same file has `decode(data, header, options, window)`, which makes it a backend.
+1. `headers/name.py`: `read_header(data) -> Header | None`. Sizes and offsets of a file are hostile: check them before use.
+   If no library decodes the format, write a backend: `backends/name.py` with `decode(data, header, options, window)`.
 2. One line in `registry.FORMATS`: how a file begins, `read_header`, the backends.
-3. `tests/decoders/formats/test_name.py`, an entry in `tests/encoded.py`, and one among the parsers of `tests/hostile/media.py`.
+3. `tests/decoders/headers/test_name.py`, an entry in `tests/encoded.py`, and one among the parsers of `tests/hostile/media.py`.
 
 Add a backend
 -------------
@@ -48,26 +47,26 @@ that decode a batch at once: the JPEG kernel, the PNG kernel with its libraries,
 
 Life of a clip
 --------------
-1. `ndd.decoders.video` (`video.py`) opens each file as a `VideoFile` (`video_files/file.py`). FFmpeg walks through its packets
-   once and gives the index (`video_files/index.py`): when each frame is shown, where decoding may begin, how frames are stored.
+1. `ndd.decoders.video` (`video/video.py`) opens each file as a `VideoFile` (`video/file.py`). FFmpeg walks through its packets
+   once and gives the index (`video/index.py`): when each frame is shown, where decoding may begin, how frames are stored.
    `pyav.py` imports PyAV.
-2. The arguments become numbers of frames; `video_files/frames.py` replaces those that the video does not have.
+2. The arguments become numbers of frames; `video/frames.py` replaces those that the video does not have.
 3. On the CPU `VideoFile.read` seeks to the key frame before, decodes, leaves out frames that no other one needs, and writes
-   RGB (`video_files/color.py`, `video_files/yuv.py`).
-4. On a GPU `video_files/gpu.py` cuts the frames into pieces that begin at key frames. The engines decode the pieces
-   (`video_files/nvdec.py`; `nvdec_calls.py` makes its calls without the GIL, from packets that `packets.py` reads), and one
-   launch of `video.cu` converts all frames. Where the engines refuse, FFmpeg decodes.
-5. Readers and `ndd.io.video.sequences` keep videos open (`video_files/open_files.py`) and give numbers of frames, which
-   `video_files/clips.py` decodes on a GPU.
+   RGB (`video/color.py`, `video/yuv.py`).
+4. On a GPU `video/gpu.py` cuts the frames into pieces that begin at key frames. The engines decode the pieces
+   (`video/nvdec.py`; `nvdec_calls.py` makes its calls without the GIL, from packets that `packets.py` reads), and one
+   launch of `video.cu` converts all frames. FFmpeg decodes the clips that the engines refuse.
+5. Readers and `ndd.io.video.sequences` keep videos open (`video/open_files.py`) and give numbers of frames, which
+   `video/clips.py` decodes on a GPU.
 
 Life of a recording
 -------------------
 1. `ndd.decoders.audio` (`audio.py`) hands the files of a batch to `sound/decode.py`. Compiled code (`sound/batch_kernels.py`)
    reads the headers, plans what each file needs, and decodes, mixes, resamples and converts; threads take files in turn.
-2. It converts WAV in place, decodes FLAC (`sound/flac.py`) and Vorbis, and has libsndfile decode what that opens
-   (`sound/libsndfile.py`).
-3. What is unusual or damaged goes one by one through soundfile, then through FFmpeg (`sound/ffmpeg.py`). `on_error.py` decides
-   about the rest.
+2. It converts WAV in place, decodes FLAC (`sound/flac.py`) and Vorbis, and calls libsndfile for other formats
+(`sound/libsndfile.py`).
+3. Unusual and damaged files go one by one through soundfile, then through FFmpeg (`sound/ffmpeg.py`). `on_error.py` handles
+   those that still fail.
 
 Arrays (`numpy.py`) and LZ4 blocks (`inflate.py`) have no backends: one kernel decodes a batch.
 """
@@ -81,7 +80,7 @@ from ndd.decoders.inflate import inflate
 from ndd.decoders.numpy import numpy
 from ndd.decoders.on_error import BadSample
 from ndd.decoders.size_limits import get_max_pixels, set_max_pixels
-from ndd.decoders.video import video
+from ndd.decoders.video.video import video
 
 __all__ = [
     "BadSample",

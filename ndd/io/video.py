@@ -16,11 +16,11 @@ from ndd._tensor.construct import make_batch
 from ndd._tensor.device import DeviceLike, device as to_device
 from ndd._tensor.memory import host_empty
 from ndd.atomic_file import atomic_file
-from ndd.decoders.video_files.clips import on_gpu
-from ndd.decoders.video_files.file import VideoFile
-from ndd.decoders.video_files.frames import padded
-from ndd.decoders.video_files.index import library, scan
-from ndd.decoders.video_files.open_files import OpenVideos
+from ndd.decoders.video.clips import on_gpu
+from ndd.decoders.video.file import VideoFile
+from ndd.decoders.video.frames import padded
+from ndd.decoders.video.index import library, scan
+from ndd.decoders.video.open_files import OpenVideos
 
 _QUALITY = {"libx264": "crf", "libx265": "crf", "libvpx-vp9": "crf", "libsvtav1": "crf"}
 # Pixels: of frames that are less wide the libraries write beyond their memory (x265 4.2 from the second frame on, SVT-AV1

@@ -26,9 +26,13 @@ def _attribute(self: Constant, name: str) -> Any:
 
 
 def _operator(name: str) -> Any:
+    compare = getattr(Constant, name) if name in ("__eq__", "__ne__") else None
+
     def method(self: Constant, *others: Any) -> Any:
         if _is_node(self):
             return getattr(fn.copy(self), name)(*others)
+        if compare is not None and not (isinstance(others[0], Constant) and _is_node(others[0])):
+            return compare(self, *others)
         if not others:
             raise TypeError(f"a types.Constant of one number is not a node: compute {name} of the number itself")
         return NotImplemented
@@ -46,5 +50,4 @@ for _name in OPERATORS:
     setattr(Constant, _name, _operator(_name))
 Constant.__getitem__ = _item  # type: ignore[attr-defined]
 Constant.__getattr__ = _attribute  # type: ignore[attr-defined]
-Constant.__hash__ = object.__hash__  # type: ignore[method-assign]
 Constant.__array_ufunc__ = None  # type: ignore[attr-defined]  # of an array and a constant: ours

@@ -138,11 +138,16 @@ def seed() -> SeededDraws:
 
 def _asked(step: Step, n: int) -> tuple[_Chain, int]:
     state, chain = torch.default_generator.get_state(), _of_thread.chain
-    number = chain.ask(step, n) if chain is not None and torch.equal(state, chain.state) else None
+    number = chain.ask(step, n) if chain is not None and _equal(state, chain.state) else None
     if chain is None or number is None:
         _of_thread.chain = chain = _Chain(state)
         number = chain.ask(step, n) or 0
     return chain, number
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """As `torch.equal`, but it keeps the interpreter, for which the threads of a lookahead wait."""
+    return one.numpy().tobytes() == other.numpy().tobytes()
 
 
 def _seed(generator: torch.Generator, n: int) -> np.ndarray:
@@ -155,6 +160,7 @@ def _columns(*, first: int, count: int, dtype: DType):
     return output(dtype, 1 if count else 0)
 
 
+# A batch: the numbers are columns of a table for all samples.
 @_columns.batch
 def _(call, *, first, count, dtype):
     rows = call.draws.streams(call.n)

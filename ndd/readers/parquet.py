@@ -12,7 +12,7 @@ from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import is_remote
 from ndd.readers.files.columns import column_names, container_files, inside
 from ndd.readers.files.file_tree import FilePath
-from ndd.readers.formats.arrow import Opened, check_columns, opened, rows_of
+from ndd.readers.formats.arrow import Opened, check_columns, rows_of
 from ndd.readers.formats.parquet_file import COMPARISONS, Footer, bytes_of, footers, may_hold, read_group
 from ndd.readers.output import Output
 from ndd.readers.reader import Reader
@@ -122,7 +122,7 @@ class _RowGroups(ChunkStore):
         path = self._paths[place]
         with self._footers.using(place) as slot:
             footer = slot.filled(lambda _: _footer(path), place)
-        return opened(read_group(path, footer, group, self._columns), path.rpartition("/")[0], inside)
+        return read_group(path, footer, group, self._columns, inside)
 
     def rows(self, loaded: Opened, rows: np.ndarray) -> Records:
         return rows_of(loaded, rows)

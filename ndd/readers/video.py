@@ -8,9 +8,9 @@ from typing import Any
 from ndd._tensor import Device
 from ndd._tensor.dtype import DType, dtype as to_dtype, float32, float64, int32, uint8
 from ndd._tensor.secrets import without_secrets
-from ndd.decoders.video_files.clips import on_gpu
-from ndd.decoders.video_files.frames import fill_colour
-from ndd.decoders.video_files.index import Index
+from ndd.decoders.video.clips import on_gpu
+from ndd.decoders.video.frames import fill_colour
+from ndd.decoders.video.index import Index
 from ndd.ops.tensor.cast import cast
 from ndd.readers.epochs.read_ahead import Step
 from ndd.readers.epochs.session import Session

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ndd._tensor.dtype import uint8
-from ndd.decoders.video_files.frames import PAD_MODES
-from ndd.decoders.video_files.index import Index
+from ndd.decoders.video.frames import PAD_MODES
+from ndd.decoders.video.index import Index
 from ndd.readers.files.file_tree import FilePath
 from ndd.readers.files.video_list import Listed, frame_range, listed_videos
 from ndd.readers.output import Output

@@ -254,20 +254,21 @@ class Targets:
             changes["points"] = points_moved(self.points, motion, **how)[0]
         return self._with(**changes)
 
-    def flip(self, *, horizontal: Any = 1, vertical: Any = 0) -> Targets:
+    def flip(self, *, horizontal: Any = 1, vertical: Any = 0, images: Callable[[Any], Any] | None = None) -> Targets:
         """Mirrored, as `ndd.flip`: `horizontal=ndd.random.coin_flip(batch_size=n)` for some of them. What is left and right of an
         object is not told by its points: their labels stay.
 
         Args:
             horizontal: mirror left and right: 0 or 1, or a batch with a number for each sample.
             vertical: mirror top and bottom, likewise.
+            images: what mirrors the images and does more with them; default: `ndd.flip`.
         """
         how = {"horizontal": horizontal, "vertical": vertical}
 
         def move(value: Any) -> Any:
             return flip(value, **how)
 
-        return self._moved(lambda: flip_motion(self.images, **how), move, move, None)
+        return self._moved(lambda: flip_motion(self.images, **how), images or move, move, None)
 
     def crop(self, *, start: Any, shape: Any, normalized: bool = True, remove_threshold: float = 0.1) -> Targets:
         """A window, given as fractions (with `normalized=False` in pixels): `start` (x, y) and `shape` (w, h); as in `ndd.slice`
@@ -306,8 +307,26 @@ class Targets:
         inside = self._following(flip_motion(self.images), 0.0)
         boxes = inside.convert(format="xyxy", normalized=True).boxes
         start, shape, _, kept = random_bbox_crop(boxes, rng=rng, output_bbox_indices=True, **how)
-        left = inside._with(**inside._left(kept, rows_left(inside.boxes, kept, inside.boxes)))
-        return left.crop(start=start, shape=shape, remove_threshold=0.0)
+        return inside.select_boxes(kept).crop(start=start, shape=shape, remove_threshold=0.0)
+
+    def select_boxes(self, numbers: Any) -> Targets:
+        """Some of the boxes, with what belongs to them.
+
+        Args:
+            numbers: int32 (M,) numbers of boxes, from 0, in the order of the result; or a batch with those of each sample.
+
+        Raises TypeError without boxes.
+
+        >>> import ndd
+        >>> image = ndd.zeros(shape=[4, 4, 3], dtype=ndd.uint8, layout="HWC")
+        >>> targets = ndd.Targets(image, [[0.0, 0.0, 0.5, 0.5], [0.5, 0.5, 1.0, 1.0]], labels=[7, 8])
+        >>> targets.select_boxes([1]).labels.torch()
+        tensor([8], dtype=torch.int32)
+        """
+        if self.boxes is None:
+            raise TypeError("Targets.select_boxes: expected `boxes`, got none")
+        kept = numbers if isinstance(numbers, Tensor | Batch) else received(np.asarray(numbers, np.int32))
+        return self._with(**self._left(kept, rows_left(self.boxes, kept, self.boxes)))
 
     def resize(self, *, remove_threshold: float = 0.1, **how: Any) -> Targets:
         """Resized, as `ndd.resize`. Fractions stay as they are, unless there is a region, `roi_start` to `roi_end`, or a

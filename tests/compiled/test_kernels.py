@@ -435,6 +435,7 @@ _HEADERS = [b"", b"{", b"[]", b"3", b"{}", b"null", b"\xff", b"[" * 100_000]
 
 
 @pytest.mark.parametrize("header", _HEADERS, ids=range(len(_HEADERS)))
+@pytest.mark.drawn(4)
 def test_a_header_that_is_none_is_compiled_anew(folder, header):
     """With a right digest; and a length that leads behind the end."""
     found_on_disk(folder)

@@ -443,7 +443,7 @@ def make_npy(rng: random.Random) -> list[bytes]:
 
 
 def read_npy(files: list[bytes]) -> Any:
-    from ndd.decoders.formats.npy import read_header, read_shapes
+    from ndd.decoders.headers.npy import read_header, read_shapes
 
     texts = [fenced_copy(content) for content in files]
     try:

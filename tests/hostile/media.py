@@ -26,7 +26,7 @@ from ndd.decoders import registry
 from ndd.decoders.jpeg import baseline as jpeg, batch_headers, header as jpeg_header, segments as _jpeg_segments
 from ndd.decoders.png import kernels as png
 from ndd.decoders.sound import batch_kernels as sound_batch, decode as _sound_file, flac, ogg, vorbis_setup
-from ndd.decoders.video_files import nvdec_calls
+from ndd.decoders.video import nvdec_calls
 
 PATTERNS = (0x11, 0xEE)  # of memory before it is written: results must not depend on it
 

@@ -97,6 +97,7 @@ def of_one(item):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.drawn(4)
 def test_pieces_have_the_numbers_of_their_samples(layout, kind, small, compiled, in_pieces_alone):
     own = kernel(scale.function)
     own.fallback()
@@ -109,6 +110,7 @@ def test_pieces_have_the_numbers_of_their_samples(layout, kind, small, compiled,
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.drawn(4)
 def test_two_operands(layout, small, compiled):
     own = kernel(difference.function)
     own.fallback()
@@ -164,6 +166,7 @@ _LIKE_OTHERS = ("3 - u8", "f64 + 1", "bool + 2", "floor")  # a kernel is compile
     "name",
     [pytest.param(name, marks=pytest.mark.long if name in _LIKE_OTHERS else []) for name in ARITHMETIC],
 )
+@pytest.mark.drawn(4)
 def test_arithmetic(name, small, compiled):
     source, compute = ARITHMETIC[name]
     arrays = [np.resize(borders(source), size) for size in (0, 5000, 3, 20000)]
@@ -227,3 +230,27 @@ def test_samples_that_lie_together_and_become_few_numbers_are_shared_by_threads(
         result = getattr(ndd.reductions, name)(ndd.as_batch(images), axes=[0, 1])
         np.testing.assert_allclose(np.asarray(result.torch()), reduced[name], rtol=1e-6)
     assert min(counts) >= 8
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "mean_square", "max"])
+def test_the_largest_pieces_are_begun_first(name, monkeypatch):
+    """One long piece that is left to the end keeps one thread busy while the others wait."""
+    orders = []
+    parallel_for = partition.parallel_for
+
+    def recorded(context, loop, fields, *others):
+        order, kernel_fields = fields
+        extents = [field[1] for field in kernel_fields if len(field) == 3]
+        orders.append(extents[0].prod(axis=1)[order])
+        return parallel_for(context, loop, fields, *others)
+
+    monkeypatch.setattr(partition, "parallel_for", recorded)
+    rng = np.random.default_rng(6)
+    images = [rng.integers(0, 256, (size, 500, 3), np.uint8) for size in (40, 60, 20, 500, 30)]
+    with ndd.EvalContext(num_threads=3):
+        batch = ndd.batch([image[:, ::2] for image in images], layout="HWC")  # they lie apart
+        getattr(ndd.reductions, name)(batch, axes=[0, 1]).evaluate()
+    work = orders[-1]
+    assert len(work) >= len(images)
+    assert len(set(work.tolist())) > 1
+    assert (np.diff(work) <= 0).all(), work

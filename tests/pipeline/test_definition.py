@@ -257,3 +257,43 @@ def test_the_type_of_a_constant_is_dalis(make):
         except OverflowError:
             result.append(OverflowError)
     assert result[0] == result[1]
+
+
+COMPARED = [
+    lambda C, t: C(10) == C(10),
+    lambda C, t: C(10) != C(10),
+    lambda C, t: C(10) == C(10.0),
+    lambda C, t: C(10) != C(10.0),
+    lambda C, t: C(10) == C(10).int64(),
+    lambda C, t: C(True) == C(1),
+    lambda C, t: C(2.7, t.INT32) == C(2),
+    lambda C, t: C(np.int64(3)) == C(np.int64(3)),
+    lambda C, t: C(float("nan")) == C(float("nan")),
+    lambda C, t: (C(10) == 10, C(10) != 10, 10 == C(10), C(10) is None, C(10) == "a"),  # noqa: SIM300
+    lambda C, t: {C(10)},
+    lambda C, t: C(10) < C(11),
+    lambda C, t: (int(C(3)), int(C(True)), int(C(np.uint64(2**63))), float(C(2.5)), float(C(3, t.FLOAT)), bool(C(0))),
+    lambda C, t: int(C(3.5)),
+    lambda C, t: float(C(3)),
+    lambda C, t: float(C(True)),
+    lambda C, t: bool(C(0.5)),
+]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("compared", COMPARED)
+def test_constants_of_one_number_compare_and_convert_as_in_dali(compared):
+    pytest.importorskip("nvidia.dali")
+    from nvidia.dali import types
+
+    result = []
+    for kinds in (ndd.types, types):
+        try:
+            result.append(compared(kinds.Constant, kinds))
+        except TypeError:
+            result.append(TypeError)
+    assert result[0] == result[1]
+
+
+def test_constants_of_several_numbers_can_be_hashed():
+    assert len({ndd.types.Constant([1, 2]), ndd.types.Constant([1, 2])}) == 2

@@ -12,8 +12,8 @@ from videos import REAL, damaged, encoded, numbered, numbers_of, timed, write
 from waiting import wait_until
 
 import ndd
-from ndd.decoders.video_files.file import VideoFile
-from ndd.decoders.video_files.open_files import OpenVideos
+from ndd.decoders.video.file import VideoFile
+from ndd.decoders.video.open_files import OpenVideos
 
 av = pytest.importorskip("av")
 Sequences = ndd.experimental.readers.Video
@@ -274,7 +274,7 @@ def test_a_broken_file_is_named_or_left_out(folder, tmp_path):
 
 def test_threads_share_a_decoder_that_passes_by(folder):
     """A thread that wants later frames waits for the decoder that is on its way there."""
-    from ndd.decoders.video_files.index import scan
+    from ndd.decoders.video.index import scan
 
     path = str(folder / "cat" / "a.mp4")
     index = {**scan(path), "keys": np.array([0])}
@@ -297,7 +297,7 @@ def test_threads_share_a_decoder_that_passes_by(folder):
 
 
 def test_a_decoder_that_would_stop_far_before_is_not_waited_for(folder):
-    from ndd.decoders.video_files.index import scan
+    from ndd.decoders.video.index import scan
 
     path = str(folder / "cat" / "a.mp4")
     index = {**scan(path), "keys": np.array([0])}
@@ -308,7 +308,7 @@ def test_a_decoder_that_would_stop_far_before_is_not_waited_for(folder):
 
 
 def test_as_many_videos_stay_open_as_were_in_use_at_the_same_time(folder):
-    from ndd.decoders.video_files.index import scan
+    from ndd.decoders.video.index import scan
 
     index, opened = scan(str(folder / "cat" / "a.mp4")), []
     videos = OpenVideos(1, lambda name: opened.append(name) or str(folder / "cat" / "a.mp4"))
@@ -332,7 +332,7 @@ def test_as_many_videos_stay_open_as_were_in_use_at_the_same_time(folder):
 
 
 def test_a_video_in_use_is_closed_when_it_no_longer_is(folder):
-    from ndd.decoders.video_files.index import scan
+    from ndd.decoders.video.index import scan
 
     path = str(folder / "cat" / "a.mp4")
     videos, index = OpenVideos(1, str), scan(path)
@@ -345,7 +345,7 @@ def test_a_video_in_use_is_closed_when_it_no_longer_is(folder):
 
 
 def test_overlapping_sequences_decode_each_frame_once(folder, monkeypatch):
-    from ndd.decoders.video_files import file as _video_file
+    from ndd.decoders.video import file as _video_file
 
     written = []
     plain = _video_file.write_rgb

@@ -1,4 +1,4 @@
-"""PNG, WebP, PNM, JPEG 2000, CIELAB TIFF, and where nvImageCodec is missing JPEG, by OpenCV."""
+"""PNG, WebP, PNM, JPEG 2000 and CIELAB TIFF by OpenCV, and JPEG where nvImageCodec is missing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from ndd._cpu.opencv import opencv
 from ndd.decoders.backend import Options, Window
-from ndd.decoders.formats import tiff
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers import tiff
+from ndd.decoders.headers.header import Header
 from ndd.decoders.pixels import cut, gray_as, to_gray
 from ndd.types import DALIImageType
 
@@ -67,7 +67,7 @@ _decoding: list[int] = []  # the user's log level, once for each thread that is 
 
 
 def _imdecode(cv2: Any, data: np.ndarray, flags: int) -> Any:
-    """`cv2.imdecode`, but it does not write to stderr about a damaged file: the caller gets an error for that."""
+    """`cv2.imdecode` without its messages on stderr about damaged files: the caller gets an error for them."""
     with _quiet:
         _decoding.append(_decoding[-1] if _decoding else cv2.utils.logging.getLogLevel())
         cv2.utils.logging.setLogLevel(0)

@@ -10,7 +10,7 @@ import numpy as np
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options, Window
-from ndd.decoders.formats.header import Header
+from ndd.decoders.headers.header import Header
 from ndd.decoders.jpeg import baseline, batch_headers
 from ndd.decoders.jpeg.batch_headers import GOOD, HEIGHT, JPEG, ORIENTATION, SCANS, WIDTH
 from ndd.types import DALIImageType
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
 _KEPT = 1 << 20  # bytes of scratch memory that a thread keeps, at most
-_WORK = 8  # bytes that decoding moves for one encoded byte, about
+_WORK = 8  # about as many bytes are moved for one encoded byte
 _FIRST = np.zeros(1, np.int64)
 _ANY = np.zeros(1, np.uint8)
 _threads = threading.local()
 
 
 def _scratch(nbytes: int) -> np.ndarray:
-    """Scratch memory of this thread. Asking the pool for it took 8 us a picture."""
+    """Scratch memory of this thread. Taking it from the pool would cost 8 us a picture."""
     kept: np.ndarray | None = getattr(_threads, "scratch", None)
     if kept is None or kept.size < nbytes:
         if nbytes > _KEPT:
@@ -36,7 +36,7 @@ def _scratch(nbytes: int) -> np.ndarray:
 
 
 def describe(batch: PictureBatch) -> None:
-    """Reads the headers of the common JPEGs. Too large a picture is the error of its sample."""
+    """Reads the headers of the common JPEGs. A picture that is too large is an error of its sample."""
     addresses, sizes = np.ascontiguousarray(batch.operand.pointers()), np.ascontiguousarray(batch.operand.sizes)
     batch_headers.look(addresses, sizes, _ANY, batch.facts)
     batch.refuse_large()
@@ -47,7 +47,7 @@ def _can_make(options: Options) -> bool:
 
 
 def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
-    """The numbers of the pictures that the kernel decodes to what is asked for, unless they are damaged."""
+    """The numbers of the pictures that the kernel can decode to the requested output, unless they are damaged."""
     if not _can_make(options) or options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
         return np.empty(0, np.int64)
     fits = (facts[:, GOOD] == JPEG) & (facts[:, SCANS] == 1)
@@ -57,8 +57,8 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
 
 
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
-    """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. While the kernel is compiled, none is
-    done."""
+    """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. It decodes none while the kernel is being
+    compiled."""
     call, operand, facts, shapes = batch.call, batch.operand, batch.facts, decoded.shapes
     sizes = operand.sizes
     pictures = np.zeros((operand.n, baseline.NUMBERS), np.int64)
@@ -77,7 +77,7 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     if batch.windows is not None:
         places[:, 4:6] = batch.windows[:, :2]
     places[:, 6:] = shapes[:, 1:]
-    # The large ones first, so that no thread ends with one of them while the others are idle.
+    # The largest first, so that no thread works on one at the end while the others are idle.
     order = samples[np.argsort(-sizes[samples], kind="stable")]
     room = baseline.room(int(sizes[order[0]]), int((places[samples, 3] - places[samples, 1]).max()))
     seats = min(call.threads, len(order))
@@ -90,8 +90,8 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
 def decode(
     data: np.ndarray, header: Header, options: Options, window: Window | None, seen: Window | None = None
 ) -> np.ndarray | None:
-    """The backend for one picture. Outside of `seen` a whole picture may hold anything. While the kernel is compiled, it
-    gives None."""
+    """The backend for one picture. Outside `seen` the pixels of a whole picture are undefined. Returns None while the kernel is
+    being compiled."""
     if not header.plain_jpeg or header.coded_rgb or header.damaged or not _can_make(options):
         return None
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)

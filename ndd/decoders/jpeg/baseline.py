@@ -1,13 +1,12 @@
 """Baseline JPEGs, or windows of them, to pixels, bit for bit as libjpeg-turbo decodes them (ISO/IEC 10918-1).
 
 64 photographs of 500 x 375 (107 kB) take 53 ms of CPU time: 29 for Huffman codes, 11 for cosine transforms, 5 to 7 for colours.
-libjpeg-turbo takes 89 (simplejpeg). Of a window nothing else is transformed, the codes around it are skipped in less than half
-the time, and what lies below it is not read at all.
+libjpeg-turbo takes 89 (simplejpeg). For a window only its own blocks are transformed, the codes before it are skipped in less
+than half the time, and nothing below it is read.
 
-It decodes what data sets have: sequential files of 8 bits with one scan, gray or YCbCr, with chroma planes of full size, of
-half the width, or of half the width and height. It refuses all others, and damaged files: libjpeg-turbo decodes them or says
-what is wrong. Damage below a window goes unnoticed, as long as the file has its end; libjpeg-turbo, too, takes changed bits
-for pixels.
+It decodes the files of common data sets: sequential, 8 bits, one scan, gray or YCbCr, with chroma planes of full size, of half
+the width, or of half the width and height. It refuses all others, and damaged files: libjpeg-turbo decodes them or reports the
+error. Damage below a window goes unnoticed if the file has its end; libjpeg-turbo does not notice changed bits either.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ndd._compiled.unaligned import load_bits
 from ndd.decoders.jpeg.huffman import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
 
 BORDER = 32  # bytes of memory around a plane's rows
-_UNIT = 1536  # the most bytes of a unit's codes: they are read before it is known whether there are so many
+_UNIT = 1536  # the most bytes of a unit's codes, which are read without checking the end for each
 
 _RUN = 16  # units that are transformed at once: their coefficients stay in the L1 cache
 _LEAST_WIDTH = 16  # narrower chroma is not smoothed
@@ -40,18 +39,18 @@ NUMBERS = PLACE + 8
 
 @kernel
 def decode_loop(counter, limit, order, pictures, scratch, taken, done):
-    """Decodes up to `limit` of the pictures `order`, shared with other threads. Returns True.
+    """Decodes up to `limit` pictures in the order `order`, which threads share. Returns True.
 
     Args:
         pictures: int64 `[N, NUMBERS]`: address and bytes of the encoded picture, address and bytes of `out`, and `window`,
             see `decode`.
         scratch: u8 `[S, room]`, with `room` for each of these pictures; every thread takes a row.
-        taken: int64 `[S]`, zeros: whether a thread has the row.
-        done: bool `[N]`, becomes whether the picture is decoded.
+        taken: int64 `[S]`, initially zeros: whether a thread uses the row.
+        done: bool `[N]`, set for each picture that is decoded.
     """
     seat = acquire_slot(taken)
     own = scratch[seat]
-    # Lookup tables, which go from picture to picture, and what they were made of.
+    # Lookup tables, which are reused from picture to picture, and the codes that they were made from.
     tables, skips = empty((4, LOOKS), np.int64), empty((2, 2 * LOOKS), np.uint8)
     fields, numbers = empty((2, 4 * LOOKS), np.uint8), empty((2, 2 * LOOKS), np.int16)
     kept, made_of = zeros((4, 16 + SYMBOLS), np.uint8), zeros(4, np.int64)
@@ -71,7 +70,7 @@ decode_loop.fallback(lambda *args: False)
 
 @kernel
 def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, made_of):
-    """Decodes rows y0 to y1 and columns x0 to x1 of a picture; gives whether it can.
+    """Decodes rows y0 to y1 and columns x0 to x1 of a picture. Returns whether it could.
 
     Args:
         out: u8, an image HWC, contiguous. Pixels to the right of the window may be overwritten too.
@@ -82,10 +81,10 @@ def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, mad
 
     Codes below the window are not read.
     """
-    # Of each Huffman table (DC, AC; two of each): the number of codes of 1 to 16 bits, then the symbols.
+    # For each Huffman table (DC, AC; two of each): the number of codes of 1 to 16 bits, then the symbols.
     codes = zeros((4, 16 + SYMBOLS), np.uint8)
     steps = zeros(4 * BLOCK, np.int16)
-    # Of each component: sampling factors (columns, rows), quantisation table, DC and AC table; then height, width, count.
+    # For each component: sampling factors (columns, rows), quantisation table, DC and AC table; then height, width, count.
     frame = zeros((5, 4), np.int64)
     begin = _read_headers(data, frame, steps, codes)
     if begin < 0:
@@ -119,7 +118,7 @@ def _u16(data, at):
 
 @kernel
 def _read_headers(data, frame, steps, codes):
-    """Gives where the scan begins; -1 for a file that this decoder refuses."""
+    """Returns the place where the scan begins, or -1 for a file that this decoder refuses."""
     at, end = 2, len(data)
     has_frame, tables = False, 0  # a bit for each table that is there
     while at + 4 <= end:
@@ -189,11 +188,11 @@ def _read_headers(data, frame, steps, codes):
 
 @kernel
 def _unstuffed(data, begin, bits):
-    """Copies the scan without the zeros after 0xFF; gives the number of bytes, -1 if another marker than EOI ends it."""
+    """Copies the scan without the zeros after 0xFF. Returns the number of bytes, or -1 if a marker other than EOI ends it."""
     at, end, count = begin, len(data), 0
     while at + COPIED <= end:
         plain = copy_plain(data, np.uint64(at), bits, np.uint64(count))
-        if plain == COPIED:  # the branch predictor expects this, and need not wait for the count
+        if plain == COPIED:  # the usual case, which the branch predictor learns, so it need not wait for the count
             at += COPIED
             count += COPIED
             continue
@@ -318,7 +317,7 @@ def _row(
     luma, blue, red, stride, chroma_stride, channels, across, down, y, x, chroma_rows, chroma_columns, columns, mixed,
     wide_blue, wide_red, last, out, place, out_channels,
 ):  # fmt: skip
-    """Makes a row of pixels: row `y` of the picture, from column `x` of the planes. Chroma ends at `chroma_rows` and
+    """Computes row `y` of the picture from the planes, beginning at column `x`. Chroma ends at `chroma_rows` and
     `chroma_columns`."""
     begin = y % (16 * down) * stride + BORDER + x
     if out_channels == 1:
@@ -338,7 +337,7 @@ def _row(
         first, end = max(0, x // 2), min(chroma_columns, (x + columns + 1) // 2)
         for plane, target in ((blue, wide_blue), (red, wide_red)):
             _widened(plane, near_at, far_at, even, odd, first, end, chroma_columns, mixed, target)
-    # Vectors may write beyond the row, for what follows is made later; not so in the last rows.
+    # Vectors may write beyond the row, because the next row is written later; the last rows are exceptions.
     ends = len(out) - place - 3 * columns < 3 * PIXELS
     target, start = (last, 0) if ends else (out, place)
     for k in range(0, columns, PIXELS):

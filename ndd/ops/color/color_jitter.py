@@ -17,7 +17,7 @@ from ndd._tensor.store import grouped
 BRIGHTNESS, CONTRAST, SATURATION, HUE, NONE = range(5)
 _NAMES = ("brightness", "contrast", "saturation", "hue")
 _RUN = 1024  # pixels whose channels stay in the L1 cache
-_BY_A_THREAD = 16  # pixels, on a GPU, that it adds up
+_BY_A_THREAD = 16  # pixels that a GPU thread adds up
 _F = np.float32
 
 
@@ -41,16 +41,16 @@ def color_jitter(
         input: RGB images or images of one channel, HWC or CHW, with a leading F for video; without a layout HWC or FHWC by
             rank. A mask, HW, counts as one channel and comes out as HW. uint8, or float16 or float32 from 0 to 1.
         brightness, contrast, saturation: one number `v`: the factor is uniform from `max(0, 1 - v)` to `1 + v`; or two, the
-            least and the largest factor. Not negative. None leaves it alone.
+            least and the largest factor. Not negative. None: no change.
         hue: one number `v`: the shift is uniform from `-v` to `v`, in turns of the circle of hues; or two. Within -0.5 to 0.5.
         order: a permutation of 0 (brightness), 1 (contrast), 2 (saturation) and 3 (hue). Default: a random one for each sample.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     Brightness is `factor * in`. Contrast and saturation are `factor * in + (1 - factor) * grey`, where `grey` is `0.2989 R +
     0.587 G + 0.114 B` of the pixel or, for contrast, its mean over the image (over each frame of a video). Hue is shifted in
-    HSV. Each step is cut to the range of the type and loses its fraction where that is uint8, as in torchvision: results
-    differ from torchvision's by at most 1 of 255, floats by 1e-5. One channel has neither saturation nor hue. Element
-    type, shape and layout stay.
+    HSV. Each step is clipped to the range of the type and truncated for uint8, as in torchvision: results differ from
+    torchvision's by at most 1 of 255, floats by 1e-5. One channel has neither saturation nor hue. Element type, shape and
+    layout stay.
 
     `color_twist` is one matrix for all four, with a fixed grey, and faster.
 
@@ -78,7 +78,7 @@ def _(call, input, *, brightness, contrast, hue, order, saturation):
         raise bad_sample(int(i), text)
     uniform = uniform_numbers(call.draws.streams(n), 8)
     steps = np.argsort(uniform[:, 4:], axis=1).astype(np.int32) if order is None else _permutations(order)
-    factors = np.zeros((n, 4, 2), _F)  # of the pixel, and of grey
+    factors = np.zeros((n, 4, 2), _F)  # for the pixel, and for grey
     for k, values in enumerate((brightness, contrast, saturation, hue)):
         if values is None:
             steps[steps == k] = NONE
@@ -141,7 +141,7 @@ def jitter_frames(image, out, steps, factors, planar, bound):
     frames = image.shape[0]
     channels, pixels = (image.shape[1], image.shape[2]) if planar else (image.shape[2], image.shape[1])
     run = empty((3, min(_RUN, pixels)), np.float32)
-    place = 4  # of the change of contrast, which needs a mean of what comes before it
+    place = 4  # the step that changes contrast, which needs the mean of the result before it
     for k in range(4):
         if steps[k] == CONTRAST:
             place = k
@@ -194,7 +194,7 @@ def _cut(value, bound):
 
 @kernel(inline="always")
 def _fused(a, b, c):
-    """a * b + c with one rounding, as torch computes where it adds a multiple: the product is exact in float64."""
+    """a * b + c with one rounding, as in torch's `add` with a factor. The product is exact in float64."""
     return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
 
 

@@ -78,6 +78,12 @@ class SeekableFile(io.RawIOBase):
         following = self._starts[number + 1] if number + 1 < len(self._starts) else self._at + size
         return self._file.read(self._at, min(size, following - self._at))
 
+    def part(self, offset: int, size: int) -> Any:
+        """A range that was read at the beginning, as a view: u8."""
+        number = bisect.bisect_right(self._starts, offset) - 1
+        begin = offset - self._starts[number]
+        return self._parts[number][begin : begin + size]
+
     def close(self) -> None:
         """Closes the file."""
         if not self.closed:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd.decoders.video_files.index import Index
+from ndd.decoders.video.index import Index
 from ndd.io.object_store import is_remote, without_query
 from ndd.readers.files.file_tree import path_text, path_texts, read_lines, scan_tree
 from ndd.readers.files.labelled_files import LABELS, listed_files

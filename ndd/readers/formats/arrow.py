@@ -18,7 +18,7 @@ from ndd._tensor import Packed
 from ndd.installation import install_command
 from ndd.readers.files.file_reading import read_slowly
 from ndd.readers.output import Column
-from ndd.readers.stores.records import Records, copied
+from ndd.readers.stores.records import Records
 
 
 def _imported() -> Any:
@@ -65,9 +65,9 @@ def rows_of(table: Opened, rows: np.ndarray) -> Records:
 
 def _column(name: str, column: Any, locate: Callable[[str], str]) -> Callable[[np.ndarray], Values]:
     types = arrow().types
+    while isinstance(column.type, arrow().BaseExtensionType):
+        column = _storage(column)
     kind = column.type
-    while isinstance(kind, arrow().BaseExtensionType):
-        column, kind = _storage(column), kind.storage_type
     if types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
         return partial(_media, name, column, _Binary(_field(column, "bytes")), locate)
     if _is_binary(kind):
@@ -108,6 +108,13 @@ def _taken(column: Any, rows: np.ndarray) -> Any:
     taken = taken.combine_chunks() if isinstance(taken, arrow().ChunkedArray) else taken
     taken.validate(full=True)
     return taken
+
+
+def storage_type(kind: Any) -> Any:
+    """The type that an extension type is stored as; any other type as it is."""
+    while isinstance(kind, arrow().BaseExtensionType):
+        kind = kind.storage_type
+    return kind
 
 
 def _storage(column: Any) -> Any:
@@ -180,7 +187,7 @@ def _plain(array: Any) -> np.ndarray:
 
 
 def _bytes(name: str, column: _Binary, rows: np.ndarray) -> Values:
-    values, missing = column.copied(rows)
+    values, missing = column.picked(rows)
     return values, {place: _null(name) for place in missing}
 
 
@@ -191,9 +198,8 @@ class _Binary:
         self._firsts = np.cumsum([0, *map(len, column.chunks)], dtype=np.int64)
         self._chunks = [_opened(chunk) for chunk in column.chunks]
 
-    def copied(self, rows: np.ndarray) -> tuple[Packed, list[int]]:
-        """Some rows in pooled memory, and which of them are null: rows of a batch must not hold the memory of their whole row
-        group. ValueError for offsets that lie outside."""
+    def picked(self, rows: np.ndarray) -> tuple[Packed, list[int]]:
+        """Some rows, where they lie, and which of them are null. ValueError for offsets that lie outside."""
         numbers = np.searchsorted(self._firsts, rows, "right") - 1
         order = np.argsort(numbers, kind="stable")
         parts: list[Packed] = []
@@ -209,7 +215,7 @@ class _Binary:
                 missing += places[nulls[picked]].tolist()
             if (begins < 0).any() or (sizes < 0).any() or (begins > len(data) - sizes).any():
                 raise ValueError(f"expected bytes within {len(data)}, got others: is the file damaged?")
-            parts.append(copied(data, begins, sizes))
+            parts.append(Packed.of(data, begins, sizes))
         return Packed.joined(parts).picked(np.argsort(order)), missing
 
 
@@ -230,7 +236,7 @@ def _opened(chunk: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
 
 def _media(name: str, column: Any, content: _Binary, locate: Callable[[str], str], rows: np.ndarray) -> Values:
     """Pictures and the like as Hugging Face stores them: bytes, or a file's path where these are null."""
-    values, missing = content.copied(rows)
+    values, missing = content.picked(rows)
     wrong: dict[int, Exception] = {}
     if not missing:
         return values, wrong

@@ -12,7 +12,7 @@ from ndd.readers.files.columns import inside
 from ndd.readers.formats.arrow import Opened, opened, rows_of
 from ndd.readers.formats.arrow_file import read_batch
 from ndd.readers.stores.chunks import ChunkStore
-from ndd.readers.stores.records import BatchedStore, Records
+from ndd.readers.stores.records import BatchedStore, Records, detached
 
 
 class DatasetRows(BatchedStore):
@@ -32,11 +32,11 @@ class DatasetRows(BatchedStore):
         return f"{self._name} row {number}"
 
     def records(self, numbers: Any) -> Records:
-        """Several rows."""
+        """Several rows, copied: the data set is the user's."""
         count, first = len(numbers), numbers[0]
         together = list(numbers) == list(range(first, first + count))
         table = self._table[slice(first, first + count) if together else list(numbers)]
-        return rows_of(opened(table.select(self._columns)), np.arange(count))
+        return detached(rows_of(opened(table.select(self._columns)), np.arange(count)))[0]
 
 
 class RecordBatches(ChunkStore):

@@ -11,7 +11,7 @@ import numpy as np
 from ndd._tensor import Device, Packed
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import dtype as to_dtype
-from ndd.decoders.formats.npy import Header, header_length, native, parse_header, read_header
+from ndd.decoders.headers.npy import Header, header_length, native, parse_header, read_header
 from ndd.io.object_store import is_remote
 from ndd.readers.files.file_reading import OpenFiles, UsualSize, read_files
 from ndd.readers.files.gpudirect import Landed, Range, land

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._tensor import Packed
 from ndd.io.object_store import Status
 from ndd.readers.files.file_reading import OpenFiles
 from ndd.readers.files.seekable_file import SeekableFile
-from ndd.readers.formats.arrow import arrow
+from ndd.readers.formats.arrow import Locate, Opened, Values, arrow, opened, storage_type
 from ndd.readers.formats.parquet_footer import RowGroup, row_groups
+from ndd.readers.formats.parquet_pages import is_large, large_values
 
 _TAIL = 1 << 16  # bytes at the end of a file that are read first
 _TESTS: dict[str, Any] = {
@@ -106,17 +109,45 @@ def kind_width(kind: Any) -> int:
     return kind.bit_width // 8 if arrow().types.is_floating(kind) else 0
 
 
-def read_group(path: str, footer: Footer, group: int, columns: Sequence[str]) -> Any:
-    """Some columns of a row group as a table. Their bytes are read first, in large ranges."""
+def read_group(path: str, footer: Footer, group: int, columns: Sequence[str], locate: Locate) -> Opened:
+    """Some columns of a row group. Their bytes are read first, in large ranges."""
     leaves = [leaf for leaf in footer.groups[group].leaves if _is_of(leaf.path, columns)]
     offsets, sizes = [leaf.offset for leaf in leaves], [leaf.size for leaf in leaves]
-    parquet = arrow().parquet
+    ready: dict[str, Any] = {}
     with SeekableFile(path, offsets, sizes, footer.status) as ranges:
-        file = parquet.ParquetFile(arrow().PythonFile(ranges, "r"), metadata=footer.metadata)
-        table = file.read_row_group(group, columns=list(columns), use_threads=False)
-    if table.num_rows != footer.groups[group].rows:
-        raise ValueError(f"expected {footer.groups[group].rows} rows in row group {group}, got {table.num_rows}")
-    return table.select(list(columns))
+        for name in columns:
+            values = _large_values(ranges, footer, group, name)
+            if values is not None:
+                ready[name] = partial(_placed, values)
+        others = [name for name in columns if name not in ready]
+        if others:
+            file = arrow().parquet.ParquetFile(arrow().PythonFile(ranges, "r"), metadata=footer.metadata)
+            table = file.read_row_group(group, columns=others, use_threads=False)
+            if table.num_rows != footer.groups[group].rows:
+                raise ValueError(f"expected {footer.groups[group].rows} rows in row group {group}, got {table.num_rows}")
+            ready.update(zip(others, opened(table.select(others), path.rpartition("/")[0], locate), strict=True))
+    return [ready[name] for name in columns]
+
+
+def _placed(values: Packed, rows: np.ndarray) -> Values:
+    return values.picked(rows), {}
+
+
+def _large_values(ranges: SeekableFile, footer: Footer, group: int, name: str) -> Packed | None:
+    """A column of large bytes, or of structs with a field `bytes`; None if pyarrow has to read it."""
+    kind = storage_type(footer.schema.field(name).type)
+    types, leaves = arrow().types, footer.groups[group].leaves
+    if types.is_struct(kind) and kind.get_field_index("bytes") >= 0:
+        name, kind = f"{name}.bytes", kind.field("bytes").type
+    if not (types.is_binary(kind) or types.is_large_binary(kind)):
+        return None
+    places = [place for place, leaf in enumerate(leaves) if leaf.path == name]
+    if len(places) != 1 or not is_large(leaves[places[0]]):
+        return None
+    leaf, described = leaves[places[0]], footer.metadata.schema.column(places[0])
+    if described.path != name or described.max_repetition_level or leaf.count != footer.groups[group].rows:
+        return None
+    return large_values(ranges.part(leaf.offset, leaf.size), leaf, described.max_definition_level)
 
 
 def bytes_of(group: RowGroup, columns: Sequence[str]) -> int:

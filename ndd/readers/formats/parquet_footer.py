@@ -20,6 +20,11 @@ class Leaf(NamedTuple):
     """The part of a column (of a field, where it is a struct) in a row group."""
 
     path: str
+    kind: int
+    """The physical type of its values."""
+    codec: int
+    count: int
+    """The number of its values, with nulls."""
     offset: int
     size: int
     plain_size: int
@@ -39,7 +44,7 @@ class RowGroup(NamedTuple):
 def row_groups(footer: bytes) -> list[RowGroup]:
     """The row groups of a footer, without the length and magic at its end. ValueError for a damaged footer."""
     try:
-        described = _Compact(footer).struct(0)
+        described = Compact(footer).struct(0)
         return [_row_group(group) for group in described.get(4, [])]
     except (KeyError, TypeError, AttributeError, IndexError, struct.error, UnicodeDecodeError) as error:
         raise ValueError(f"expected the footer of a Parquet file: {type(error).__name__}: {error}") from None
@@ -58,23 +63,29 @@ def _leaf(described: dict[int, Any]) -> Leaf:
     if described.get(11) is not None and 0 < described[11] < offset:  # the dictionary lies before the data
         offset = described[11]
     size, plain = described[7], described[6]
-    if min(offset, size, plain) < 0:
+    kind, codec, count = described[1], described[4], described[5]
+    if min(offset, size, plain, count) < 0:
         raise ValueError(f"expected the footer of a Parquet file, got {size} bytes at {offset} for column {path!r}")
     statistics = described.get(12) or {}
-    return Leaf(path, offset, size, plain, statistics.get(6), statistics.get(5))
+    return Leaf(path, kind, codec, count, offset, size, plain, statistics.get(6), statistics.get(5))
 
 
-class _Compact:
-    """Reads Thrift's compact protocol: structs as dicts by number."""
+class Compact:
+    """Reads Thrift's compact protocol: structs as dicts by number.
 
-    def __init__(self, data: bytes):
-        self._data, self._at = data, 0
+    Attributes:
+        at: the place that is read next.
+    """
+
+    def __init__(self, data: bytes | memoryview):
+        self._data, self.at = data, 0
 
     def _byte(self) -> int:
-        self._at += 1
-        return self._data[self._at - 1]
+        self.at += 1
+        return self._data[self.at - 1]
 
-    def _varint(self) -> int:
+    def varint(self) -> int:
+        """A number of 7 bits in each byte."""
         value = shift = 0
         while shift < 70:
             byte = self._byte()
@@ -85,14 +96,15 @@ class _Compact:
         raise ValueError("expected the footer of a Parquet file, got a number of too many bytes")
 
     def _integer(self) -> int:
-        value = self._varint()
+        value = self.varint()
         return (value >> 1) ^ -(value & 1)
 
-    def _bytes(self, size: int) -> bytes:
-        if size > len(self._data) - self._at:
+    def take(self, size: int) -> Any:
+        """Some bytes."""
+        if size > len(self._data) - self.at:
             raise ValueError(f"expected the footer of a Parquet file, got a text of {size} bytes")
-        self._at += size
-        return self._data[self._at - size : self._at]
+        self.at += size
+        return self._data[self.at - size : self.at]
 
     def struct(self, depth: int) -> dict[int, Any]:
         """A struct, from here on."""
@@ -110,20 +122,20 @@ class _Compact:
         if kind in _INTEGERS:
             return self._integer()
         if kind == _BINARY:
-            return self._bytes(self._varint())
+            return self.take(self.varint())
         if kind == _STRUCT:
             return self.struct(depth)
         if kind in (_LIST, _SET):
             return self._list(depth)
         if kind == _DOUBLE:
-            return struct.unpack("<d", self._bytes(8))[0]
+            return struct.unpack("<d", self.take(8))[0]
         if kind == _BYTE or kind in _BOOLEANS:  # in a list a truth value is a byte
             return self._byte()
         raise ValueError(f"expected the footer of a Parquet file, got a value of type {kind}")
 
     def _list(self, depth: int) -> list[Any]:
         head = self._byte()
-        count = head >> 4 if head >> 4 < 15 else self._varint()
-        if count > len(self._data) - self._at:
+        count = head >> 4 if head >> 4 < 15 else self.varint()
+        if count > len(self._data) - self.at:
             raise ValueError(f"expected the footer of a Parquet file, got a list of {count} values")
         return [self._value(head & 15, depth + 1) for _ in range(count)]

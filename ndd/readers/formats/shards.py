@@ -19,7 +19,7 @@ from ndd.readers.files.file_tree import listed_names
 from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.encoded_fields import Layout
 from ndd.readers.stores.chunks import ChunkStore
-from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records, RecordStore, copied
+from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Records, RecordStore
 
 _KEPT_OFFSETS = 1 << 22  # of samples: 16 MB
 _AHEAD = 32  # shards whose offsets are requested together
@@ -223,8 +223,7 @@ class _WholeShards(ChunkStore):
         return self._unpack(data, shard.count)
 
     def rows(self, loaded: tuple[np.ndarray, np.ndarray], rows: np.ndarray) -> Records:
-        """Copies: samples of a batch must not hold the memory of their whole shard."""
+        """Some of its samples."""
         data, offsets = loaded
         begins = offsets[rows].astype(np.int64)
-        values = copied(data, begins, offsets[rows + 1] - begins)
-        return self._layout.records(values.buffers[0], values.starts, values.shapes[:, 0])
+        return self._layout.records(data, begins, offsets[rows + 1] - begins)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd.io.object_store import connections
-from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Jobs, Records
+from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Jobs, Records, detached
 
 _KEPT_BYTES = 1 << 28  # of decoded chunks, so that a shuffle with a buffer decodes a chunk once
 _MOST_KEPT = 256  # chunks
@@ -24,7 +24,8 @@ _REST = 4  # a chunk is given up when a quarter of its rows is left: a shuffle w
 
 class ChunkStore(BatchedStore):
     """Records of which several are decoded together. The most recently used chunks stay decoded. If there are more chunks than
-    that, the one of which most rows have been asked for is dropped first, and its other rows are kept.
+    that, the one of which most rows have been asked for is dropped first, and its other rows are kept; and rows may be given to
+    their batch without a copy, once: who asks for them again gets them from the chunk that is decoded again.
 
     A subclass decodes a chunk (`load`), returns rows of it (`rows`) and names them (`source_in`).
 
@@ -52,7 +53,7 @@ class ChunkStore(BatchedStore):
         raise NotImplementedError
 
     def rows(self, loaded: Any, rows: np.ndarray) -> Records:
-        """Some rows of a decoded chunk."""
+        """Some rows of a decoded chunk, as places in its buffers."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -92,7 +93,7 @@ class ChunkStore(BatchedStore):
                 kept = self._rests.picked(chunk, rows)
                 return self._of_loaded(chunk, rows, self._rests) if kept is None else kept
             with self._slots.using(chunk) as slot:
-                return self.rows(self._filled(slot, chunk), rows)
+                return detached(self.rows(self._filled(slot, chunk), rows))[0]
         except Exception as error:
             return Records.of([error] * len(numbers))
 
@@ -107,17 +108,22 @@ class ChunkStore(BatchedStore):
                 records = rests.picked(chunk, rows)  # another thread has just given the chunk up
                 if records is not None:
                     return records
+                if slot.lent is not None and slot.lent[rows].any():
+                    slot.empty()
                 loaded = self._filled(slot, chunk)
-                if slot.asked is None:
-                    slot.asked = np.zeros(int(self.firsts[chunk + 1] - self.firsts[chunk]), bool)
-                slot.asked[rows] = True
+                if slot.asked is None or slot.lent is None:
+                    slot.asked, slot.lent = np.zeros((2, int(self.firsts[chunk + 1] - self.firsts[chunk])), bool)
+                lent, once = slot.lent, len(set(rows.tolist())) == len(rows)
+                lent[rows] = slot.asked[rows] = True
                 left = np.flatnonzero(~slot.asked)
                 if len(left) * _REST <= len(slot.asked):
                     with contextlib.suppress(Exception):  # rows that nobody has asked for may be damaged
-                        rests.put(chunk, left, self.rows(loaded, left) if len(left) else None)
+                        rests.put(chunk, left, detached(self.rows(loaded, left))[0] if len(left) else None)
                         slot.empty()
                         self._loaded[chunk] = False
-            return self.rows(loaded, rows)
+            records, stay = detached(self.rows(loaded, rows), once)
+            lent[rows] = stay
+            return records
 
     def close(self) -> None:
         """Drops the decoded chunks."""
@@ -158,11 +164,13 @@ class Slot:
     Attributes:
         lock: held while it is filled.
         asked: the rows of a chunk that were asked for since it was filled; None if none were.
+        lent: those of them whose memory somebody has.
     """
 
     def __init__(self, chunk: Any):
         self.lock = threading.RLock()
         self.asked: np.ndarray | None = None
+        self.lent: np.ndarray | None = None
         self._value: Any = None
 
     def filled(self, load: Callable[[Any], Any], chunk: Any) -> Any:
@@ -174,7 +182,7 @@ class Slot:
 
     def empty(self) -> None:
         """Forgets the value."""
-        self._value = self.asked = None
+        self._value = self.asked = self.lent = None
 
 
 class _Rests:
@@ -194,16 +202,18 @@ class _Rests:
                 self._kept.popitem(last=False)
 
     def picked(self, chunk: int, rows: np.ndarray) -> Records | None:
-        """Some rows of a chunk, if all of them are here."""
+        """Some rows of a chunk, if all of them are here, and none of them has been given to anybody."""
         with self._lock:
             kept, records, asked = self._kept.get(chunk, (None, None, None))
             if kept is None or records is None or asked is None or not np.isin(rows, kept).all():
                 return None
             places = np.searchsorted(kept, rows)
+            if asked[places].any():
+                return None
             asked[places] = True
             if asked.all():
                 del self._kept[chunk]
-        return records.picked(places)
+        return detached(records.picked(places), len(set(rows.tolist())) == len(rows))[0]
 
     def clear(self) -> None:
         """Forgets all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ndd._execution.errors import raise_signalled
 from ndd._tensor import Packed
 from ndd._tensor.memory import host_empty
+from ndd._tensor.store import volumes
 from ndd.readers.output import Column, Record
 
 # One thread reads page-cached files ten times faster than a GPU decodes them, and more threads take cores from decoding: starting
@@ -19,6 +20,7 @@ MOST_THREADS = 4
 BYTES_OF_STORES = 1 << 22  # of neighbours that are requested together, as two requests
 THREADS_OF_STORES = 16  # some request the next objects while others wait for the last, slow objects of earlier batches
 _OF_AN_OBJECT = 200  # the approximate bytes of a text or another object
+_HELD = 4  # times its own bytes that a batch may keep of a decoded chunk
 _SMALL = 64  # bytes below which copying a record costs less than keeping it as an array of its own
 
 
@@ -89,12 +91,12 @@ class Records(Sequence[Any]):
 
     @property
     def nbytes(self) -> int:
-        """The approximate memory of the records in bytes. Outputs may share a buffer."""
-        packed = [buffer for column in self.columns if isinstance(column, Packed) for buffer in column.buffers]
-        shared = {buffer.__array_interface__["data"][0]: buffer.nbytes for buffer in packed}
+        """The approximate memory of the records in bytes, without what else lies in their buffers."""
+        packed = [column for column in self.columns if isinstance(column, Packed)]
         others = [c for c in self.columns if not isinstance(c, Packed)]
         samples = chain.from_iterable([c] if isinstance(c, np.ndarray) else c for c in others)
-        return sum(shared.values()) + sum(getattr(sample, "nbytes", _OF_AN_OBJECT) for sample in samples)
+        total = sum(int(volumes(column.shapes).sum()) * column.dtype.itemsize for column in packed)
+        return total + sum(getattr(sample, "nbytes", _OF_AN_OBJECT) for sample in samples)
 
     def __len__(self) -> int:
         return self._count
@@ -121,16 +123,47 @@ def numbers_of(values: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> np
     return Packed.of(values, starts, counts)
 
 
-def copied(data: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> Packed:
-    """Ranges of u8 `data` in pooled memory of their own, for samples that must not hold the memory of a whole chunk. Neighbours
-    are copied in one piece."""
-    starts = np.add.accumulate(sizes) - sizes
-    buffer = host_empty(int(sizes.sum()), np.uint8)
-    firsts = np.flatnonzero(np.concatenate([[True], begins[1:] != begins[:-1] + sizes[:-1]]))
-    ends = np.append(starts[firsts[1:]], len(buffer))
-    for start, end, begin in zip(starts[firsts].tolist(), ends.tolist(), begins[firsts].tolist(), strict=True):
-        buffer[start:end] = data[begin : begin + end - start]
-    return Packed.of(buffer, starts, sizes)
+def detached(records: Records, may_stay: bool = False) -> tuple[Records, bool]:
+    """Records that do not hold the memory of a whole chunk, since their samples are copied to pooled memory; and whether some
+    samples stay where they are.
+
+    Args:
+        records: rows of a decoded chunk, as places in its buffers.
+        may_stay: whether samples that fill a good part of a buffer stay in it. Nobody else may get them then: users may write to
+            their batches.
+    """
+    columns = [_detached(column, may_stay) if isinstance(column, Packed) else column for column in records.columns]
+    packed = zip(records.columns, columns, strict=True)
+    stay = any(new.buffers[0] is buffer for old, new in packed if isinstance(old, Packed) for buffer in old.buffers)
+    return Records(len(records), columns, records.faults), stay
+
+
+def _detached(samples: Packed, may_stay: bool) -> Packed:
+    """Those that stay lie in the first buffers."""
+    sizes = volumes(samples.shapes)
+    wanted = np.bincount(samples.which, sizes, len(samples.buffers))
+    stay = may_stay & (wanted * _HELD >= np.maximum([len(buffer) for buffer in samples.buffers], 1))
+    kept = [buffer for buffer, stays in zip(samples.buffers, stay.tolist(), strict=True) if stays]
+    which, starts = (np.cumsum(stay) - 1)[samples.which], samples.starts.copy()
+    moved = np.flatnonzero(~stay[samples.which])
+    if len(moved):
+        which[moved] = len(kept)
+        kept.append(_copied(samples, moved, sizes[moved]))
+        starts[moved] = np.add.accumulate(sizes[moved]) - sizes[moved]
+    return Packed(kept, which, starts, samples.shapes)
+
+
+def _copied(samples: Packed, places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Some samples, one after the other. Neighbours are copied in one piece."""
+    which, begins = samples.which[places], samples.starts[places]
+    target = host_empty(int(sizes.sum()), samples.dtype)
+    far = (begins[1:] != begins[:-1] + sizes[:-1]) | (which[1:] != which[:-1])
+    firsts = np.flatnonzero(np.concatenate([[True], far]))
+    starts = np.append((np.add.accumulate(sizes) - sizes)[firsts], len(target)).tolist()
+    runs = zip(pairwise(starts), which[firsts].tolist(), begins[firsts].tolist(), strict=True)
+    for (start, end), buffer, begin in runs:
+        target[start:end] = samples.buffers[buffer][begin : begin + end - start]
+    return target
 
 
 def _column(samples: list[np.ndarray]) -> Column:

@@ -21,10 +21,10 @@ from ndd._execution.errors import is_no_fault_of_data
 from ndd._tensor.memory import host_empty
 from ndd._tensor.secrets import without_secrets
 from ndd.decoders.size_limits import get_max_pixels
-from ndd.decoders.video_files.file import VideoFile
-from ndd.decoders.video_files.frames import padded
-from ndd.decoders.video_files.index import Index, key_before, scan
-from ndd.decoders.video_files.open_files import OpenVideos
+from ndd.decoders.video.file import VideoFile
+from ndd.decoders.video.frames import padded
+from ndd.decoders.video.index import Index, key_before, scan
+from ndd.decoders.video.open_files import OpenVideos
 from ndd.io.object_store import is_remote
 from ndd.readers.files.file_reading import whole_file
 from ndd.readers.files.index_cache import all_inside, all_within, cached, has_columns
@@ -107,7 +107,7 @@ class _Reading:
 
 class ClipStore(BatchedStore):
     """Sequences by number; with `numbers_only` i64 `[1 + F]`, those of the video and of its frames, in the place of frames
-    (`decoders/video_files/clips.py` decodes them)."""
+    (`decoders/video/clips.py` decodes them)."""
 
     def __init__(
         self,

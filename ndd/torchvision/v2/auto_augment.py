@@ -16,6 +16,7 @@ import ndd
 from ndd.random import host_draws
 from ndd.torchvision.v2 import functional as F, one_step
 from ndd.torchvision.v2.arguments import fill_for, fills_by_type
+from ndd.torchvision.v2.draws import Numbers
 from ndd.torchvision.v2.inputs import copy_size, per_group, query_size, samples_at, sizes_of, unchanged
 from ndd.torchvision.v2.one_step import Operation
 from ndd.torchvision.v2.policies import NOTHING, SHARE_OF_TRANSLATION, Strengths, policy as policy_of, space
@@ -23,6 +24,7 @@ from ndd.torchvision.v2.transform import Transform
 from ndd.torchvision.values import count_of, kind_of, wrapped
 
 _STAYS: Operation = ("Identity", 0.0)
+_NUMBERS = 4  # that an operation takes, about
 
 _dirichlet: Any = getattr(torch, "_sample_dirichlet")
 
@@ -77,13 +79,13 @@ class _AutoAugment(Transform):
     def _changed(self, image: Any) -> Any:
         n = count_of(image)
         if n is None or self._same_on_batch:
-            for name, magnitude in self._draw(self._size([image])):
+            for name, magnitude in self._drawn(self._size([image])):
                 image = self._apply(image, name, magnitude)
             return image
         sizes = self._sizes(image)
         fill = fill_for(self._fill, image)
         if not n or not one_step.is_served(image, self.interpolation, fill):
-            return self._in_steps(image, [self._draw(size) for size in sizes])
+            return self._in_steps(image, [self._drawn(size) for size in sizes])
         # What is drawn follows from these alone: so it can be foreseen, if the sizes can.
         drawn = host_draws.draw((self._rows, self._settings(), tuple(sizes)), n)
         for first in range(0, self._most_steps() * one_step.WIDTH, one_step.WIDTH):
@@ -95,7 +97,9 @@ class _AutoAugment(Transform):
     def _rows(
         self, generator: torch.Generator, n: int, settings: tuple[Any, ...], sizes: tuple[Any, ...]
     ) -> np.ndarray:
-        return one_step.numbers_of([self._draw(size, generator) for size in sizes], self._most_steps())
+        with Numbers(generator, n * _NUMBERS * self._most_steps()) as numbers:
+            operations = [self._draw(size, numbers) for size in sizes]
+        return one_step.numbers_of(operations, self._most_steps())
 
     def _settings(self) -> tuple[Any, ...]:
         """What the draws depend on, and may be changed between two calls."""
@@ -111,7 +115,11 @@ class _AutoAugment(Transform):
     def _sizes(self, images: Any) -> list[tuple[int, int]]:
         return list(map(tuple, sizes_of(images).tolist()))
 
-    def _draw(self, size: tuple[int, int], generator: torch.Generator | None = None) -> list[Operation]:
+    def _drawn(self, size: tuple[int, int]) -> list[Operation]:
+        with Numbers() as numbers:
+            return self._draw(size, numbers)
+
+    def _draw(self, size: tuple[int, int], numbers: Numbers) -> list[Operation]:
         """The operations for an image of this size."""
         raise NotImplementedError
 
@@ -201,22 +209,22 @@ def _has_places(targets: Any) -> bool:
 
 
 def _draw_from(
-    operations: dict[str, Strengths], bins: int, number: int | None, most: int, size: tuple[int, int], generator: Any
+    operations: dict[str, Strengths], bins: int, number: int | None, most: int, size: tuple[int, int], numbers: Numbers
 ) -> Operation:
     """One of the operations; its bin is `number`, or drawn below `most`; half of the signed magnitudes are negative."""
     names = tuple(operations)
-    name = names[int(torch.randint(len(names), (), generator=generator))]
+    name = names[numbers.integer(0, len(names))]
     strengths = operations[name]
     if strengths.of is None:
         return name, 0.0
-    bin = int(torch.randint(most, (), generator=generator)) if number is None else number
-    return name, _with_sign(strengths, strengths.at(bins, bin, *size), generator)
+    bin = numbers.integer(0, most) if number is None else number
+    return name, _with_sign(strengths, strengths.at(bins, bin, *size), numbers)
 
 
-def _with_sign(strengths: Strengths, magnitude: float | None, generator: Any) -> float:
+def _with_sign(strengths: Strengths, magnitude: float | None, numbers: Numbers) -> float:
     if magnitude is None:
         return 0.0
-    negative = strengths.signed and torch.rand((), generator=generator) <= 0.5
+    negative = strengths.signed and numbers.share() <= 0.5
     return -float(magnitude) if negative else float(magnitude)
 
 
@@ -267,14 +275,12 @@ class AutoAugment(_AutoAugment):
         number = int(torch.randint(transform_num, (1,)).item())
         return number, torch.rand((2,)), torch.randint(2, (2,))
 
-    def _draw(self, size: tuple[int, int], generator: torch.Generator | None = None) -> list[Operation]:
+    def _draw(self, size: tuple[int, int], numbers: Numbers) -> list[Operation]:
         drawn = []
-        for name, probability, number in self._policies[
-            int(torch.randint(len(self._policies), (), generator=generator))
-        ]:
-            if torch.rand((), generator=generator) <= probability:
+        for name, probability, number in self._policies[numbers.integer(0, len(self._policies))]:
+            if numbers.share() <= float(np.float32(probability)):
                 strengths = self._AUGMENTATION_SPACE[name]
-                drawn.append((name, _with_sign(strengths, strengths.at(10, number, *size), generator)))
+                drawn.append((name, _with_sign(strengths, strengths.at(10, number, *size), numbers)))
         return drawn
 
     def _most_steps(self) -> int:
@@ -318,10 +324,10 @@ class RandAugment(_AutoAugment):
         self.magnitude = magnitude
         self.num_magnitude_bins = num_magnitude_bins
 
-    def _draw(self, size: tuple[int, int], generator: torch.Generator | None = None) -> list[Operation]:
+    def _draw(self, size: tuple[int, int], numbers: Numbers) -> list[Operation]:
         bins = self.num_magnitude_bins
         space = self._AUGMENTATION_SPACE
-        return [_draw_from(space, bins, self.magnitude, bins, size, generator) for _ in range(self.num_ops)]
+        return [_draw_from(space, bins, self.magnitude, bins, size, numbers) for _ in range(self.num_ops)]
 
     def _settings(self) -> tuple[Any, ...]:
         return self.num_ops, self.magnitude, self.num_magnitude_bins
@@ -365,9 +371,9 @@ class TrivialAugmentWide(_AutoAugment):
     def _sizes(self, images: Any) -> list[tuple[int, int]]:
         return [(0, 0)] * (count_of(images) or 0)
 
-    def _draw(self, size: tuple[int, int], generator: torch.Generator | None = None) -> list[Operation]:
+    def _draw(self, size: tuple[int, int], numbers: Numbers) -> list[Operation]:
         bins = self.num_magnitude_bins
-        return [_draw_from(self._AUGMENTATION_SPACE, bins, None, bins, size, generator)]
+        return [_draw_from(self._AUGMENTATION_SPACE, bins, None, bins, size, numbers)]
 
     def _settings(self) -> tuple[Any, ...]:
         return (self.num_magnitude_bins,)
@@ -430,12 +436,12 @@ class AugMix(_AutoAugment):
         chains = _dirichlet(torch.tensor([self.alpha] * self.mixture_width).expand(rows, -1))
         return own[:, :1], chains * own[:, 1:]
 
-    def _draw(self, size: tuple[int, int], generator: torch.Generator | None = None) -> list[Operation]:
+    def _draw(self, size: tuple[int, int], numbers: Numbers) -> list[Operation]:
         """One chain."""
         operations = self._AUGMENTATION_SPACE if self.all_ops else self._PARTIAL_AUGMENTATION_SPACE
-        depth = self.chain_depth if self.chain_depth > 0 else int(torch.randint(1, 4, (1,)))
+        depth = self.chain_depth if self.chain_depth > 0 else numbers.integer(1, 4)
         most = self.severity
-        return [_draw_from(operations, self._PARAMETER_MAX, None, most, size, generator) for _ in range(depth)]
+        return [_draw_from(operations, self._PARAMETER_MAX, None, most, size, numbers) for _ in range(depth)]
 
     def _changed(self, image: Any) -> Any:
         if kind_of(image) == "targets":
@@ -455,7 +461,7 @@ class AugMix(_AutoAugment):
         mixed = own.to(batch.device).reshape(each) * batch
         for i in range(self.mixture_width):
             changed = batch
-            for name, magnitude in self._draw(size):
+            for name, magnitude in self._drawn(size):
                 changed = self._apply(changed, name, magnitude)
             mixed.add_(shares[:, i].to(batch.device).reshape(each) * changed)
         mixed = mixed.reshape(shape).to(pixels.dtype)
@@ -476,7 +482,7 @@ class AugMix(_AutoAugment):
 
     def _drawn_for(self, sample: list[Any]) -> tuple[float, list[float], list[list[Operation]]]:
         own, shares = self._shares(1)
-        chains = [self._draw(query_size(sample)) for _ in range(self.mixture_width)]
+        chains = [self._drawn(query_size(sample)) for _ in range(self.mixture_width)]
         return own.item(), shares[0].tolist(), chains
 
 

@@ -25,16 +25,74 @@ def uniforms(count: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
     return torch.empty(count).uniform_(low, high).numpy().astype(np.float64)
 
 
-def ahead(count: int) -> tuple[np.ndarray, Callable[[int], Any]]:
-    """The next `count` numbers of [0, 1), float32, and the function that draws as many of them as were used."""
-    state = torch.get_rng_state()
-    numbers = torch.rand(count).numpy()
+def words(count: int, generator: torch.Generator | None = None) -> tuple[np.ndarray, Callable[[int], Any]]:
+    """The next `count` words of the generator, uint32, of which each number takes one, and the function that draws as many of them
+    as were used."""
+    generator = torch.default_generator if generator is None else generator
+    state = generator.get_state()
+    made = torch.empty(-(-count // 2), dtype=torch.int64).random_(-(2**63), None, generator=generator)
+    pairs = made.numpy().view(np.uint64)
+    halves = np.stack((pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)), axis=1).astype(np.uint32)
 
     def take(used: int) -> None:
-        torch.set_rng_state(state)
-        torch.rand(used)
+        generator.set_state(state)
+        torch.rand(used, generator=generator)
 
-    return numbers, take
+    return halves.reshape(-1), take
+
+
+class Numbers:
+    """The numbers that torch's functions would draw one after the other, without a call of torch for each: every call lets go of
+    the interpreter, and a thread that works ahead of the loop would take it. Within `with`; the generator goes on at its end.
+
+    Args:
+        generator: default: torch's.
+        expected: about how many numbers will be drawn.
+    """
+
+    def __init__(self, generator: torch.Generator | None = None, expected: int = 16):
+        self._generator = torch.default_generator if generator is None else generator
+        self._expected = expected
+        self._words: list[int] = []
+        self._at = 0
+        self._take: Callable[[int], Any] | None = None
+
+    def __enter__(self) -> Numbers:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._take is not None:
+            self._take(self._at)
+
+    def integer(self, low: int, high: int) -> int:
+        """See `integer`."""
+        return low + self._word() % (high - low)
+
+    def share(self) -> float:
+        """A number of [0, 1)."""
+        return (self._word() & 0xFFFFFF) * 2.0**-24
+
+    def happens(self, p: float) -> bool:
+        """See `happens`."""
+        return self.share() < float(np.float32(p))
+
+    def uniform(self, low: float, high: float) -> float:
+        """See `uniform`."""
+        self._word()
+        if (low, high) not in self._between:  # by torch, whose rounding is not promised
+            own = torch.Generator()
+            own.set_state(self._state)
+            self._between[low, high] = torch.empty(len(self._words)).uniform_(low, high, generator=own).tolist()
+        return self._between[low, high][self._at - 1]
+
+    def _word(self) -> int:
+        if self._at == len(self._words):
+            self.__exit__()
+            self._state, self._between = self._generator.get_state(), {}
+            drawn, self._take = words(self._expected, self._generator)
+            self._words, self._at = drawn.tolist(), 0
+        self._at += 1
+        return self._words[self._at - 1]
 
 
 def integer(low: int, high: int, generator: torch.Generator | None = None) -> int:
@@ -100,7 +158,8 @@ def patch(
     """Top, left, height, width of a patch smaller than the image, and what it is filled with: `value`, or normal noise if that
     is None. None where none of ten fits."""
     channels, height, width = chw
-    size = _patch_size(height, width, scale, logs, None)
+    with Numbers() as numbers:
+        size = _patch_size(height, width, scale, logs, numbers)
     if size is None:
         return None
     h, w = size
@@ -108,10 +167,10 @@ def patch(
     return integer(0, height - h + 1), integer(0, width - w + 1), h, w, fill
 
 
-def _patch_size(height: int, width: int, scale: Any, logs: Any, generator: Any) -> tuple[int, int] | None:
+def _patch_size(height: int, width: int, scale: Any, logs: Any, numbers: Numbers) -> tuple[int, int] | None:
     for _ in range(_ATTEMPTS):
-        area = height * width * uniform(scale[0], scale[1], generator=generator)
-        aspect = torch.exp(torch.empty(1).uniform_(logs[0], logs[1], generator=generator)).item()
+        area = height * width * numbers.uniform(float(scale[0]), float(scale[1]))
+        aspect = torch.exp(torch.tensor([numbers.uniform(float(logs[0]), float(logs[1]))])).item()
         h, w = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if h < height and w < width:
             return h, w
@@ -122,10 +181,11 @@ def patches(generator: Any, count: int, p: float, scale: Any, logs: Any, height:
     """As many calls of `patch`, each with probability p, of images of one size: `[count, (top, left, height, width)]`, zeros
     where there is none."""
     rows = np.zeros((count, 4))
-    for row in rows:
-        size = _patch_size(height, width, scale, logs, generator) if happens(p, generator) else None
-        if size is not None:
-            row[:] = integer(0, height - size[0] + 1, generator), integer(0, width - size[1] + 1, generator), *size
+    with Numbers(generator, 2 * count) as numbers:
+        for row in rows:
+            size = _patch_size(height, width, scale, logs, numbers) if numbers.happens(p) else None
+            if size is not None:
+                row[:] = numbers.integer(0, height - size[0] + 1), numbers.integer(0, width - size[1] + 1), *size
     return rows
 
 

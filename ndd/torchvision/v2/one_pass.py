@@ -1,6 +1,6 @@
 """What `Compose` does at once with a batch of ndd: the same numbers, fewer passes over the pixels.
 
-* `ToDtype(torch.float32, scale=True)` (`ToTensor`, `ConvertImageDtype`) and `Normalize` of bytes are one call of
+* `ToDtype(torch.float32, scale=True)` (`ToTensor`, `ConvertImageDtype`) of bytes, and a `Normalize` after it, are one call of
   `ndd.crop_mirror_normalize`, with a `RandomHorizontalFlip` right before.
 * `ToImage` and `PILToTensor`, which make CHW of HWC, wait for that call, or for the first transform that may look at the layout:
   until then a batch stays as the decoder makes it, which makes no more of an image than a crop after it needs.
@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,15 +39,14 @@ def steps_for_batches(transforms: Sequence[Callable]) -> list[Callable]:
             waiting = waiting or transform
             continue
         if _scales(transform):
-            between = [rest.pop(0)] if rest and type(rest[0]) in _FIRST else []
-            if rest and type(rest[0]) is Normalize:
-                flip = steps.pop() if steps and type(steps[-1]) is RandomHorizontalFlip else None
-                first = waiting or (between[0] if between else None)
-                steps.append(_Normalised([s for s in (flip, first, transform, rest.pop(0)) if s is not None]))
-                waiting = None
-                continue
-            waiting = waiting or (between[0] if between else None)
-        elif waiting is not None and not _works_in_any_layout(transform):
+            between = rest.pop(0) if rest and type(rest[0]) in _FIRST else None
+            flip = steps.pop() if steps and type(steps[-1]) is RandomHorizontalFlip else None
+            normalize = rest.pop(0) if rest and type(rest[0]) is Normalize else None
+            parts = (flip, waiting or between, transform, normalize)
+            steps.append(_Normalised([part for part in parts if part is not None]))
+            waiting = None
+            continue
+        if waiting is not None and not _works_in_any_layout(transform):
             steps.append(waiting)
             waiting = None
         steps.append(transform)
@@ -70,10 +70,12 @@ def _works_in_any_layout(transform: Any) -> bool:
 
 
 class _Normalised:
-    """`steps`, of which the last is `Normalize`, as one call where the images are a batch of bytes."""
+    """A flip or none, what makes float32 of bytes, and `Normalize` or none: one call where the images are a batch of bytes."""
 
     def __init__(self, steps: list[Any]):
         self.steps = steps
+        self.flip = steps[0] if type(steps[0]) is RandomHorizontalFlip else None
+        self.normalize = steps[-1] if type(steps[-1]) is Normalize else None
 
     def __call__(self, *inputs: Any) -> Any:
         flat, spec = tree_flatten(inputs[0] if len(inputs) == 1 else inputs)
@@ -84,29 +86,38 @@ class _Normalised:
         return in_order(self.steps, inputs)
 
     def _number_of_images(self, flat: list[Any]) -> int | None:
-        """Which value is the batch; None where the steps are to go one by one."""
-        normalize = self.steps[-1]
-        needed = np.flatnonzero(normalize._needs_transform_list(flat)).tolist()
+        """Which value is the batch, or `ndd.Targets` of one; None where the steps are to go one by one."""
+        needed = np.flatnonzero(self.steps[-1]._needs_transform_list(flat)).tolist()
         masks = [i for i in needed if is_masks_batch(flat[i])]  # they stay as they are, but for a flip
         needed = [i for i in needed if i not in masks]
-        if len(needed) != 1 or (masks and type(self.steps[0]) is RandomHorizontalFlip):
+        if len(needed) != 1 or (masks and self.flip is not None):
             return None
-        images = flat[needed[0]]
+        images = _images_of(flat[needed[0]])
         if not isinstance(images, ndd.Batch) or not is_image_batch(images) or images.dtype is not ndd.uint8:
             return None
-        fits = len(normalize.mean) == len(normalize.std) and len(normalize.mean) in (1, 3) and 0 not in normalize.std
+        mean, std = ([0.0], [1.0]) if self.normalize is None else (self.normalize.mean, self.normalize.std)
+        fits = len(mean) == len(std) and len(mean) in (1, 3) and 0 not in std
         return needed[0] if fits else None
 
-    def _normalised(self, images: ndd.Batch) -> ndd.Batch:
-        flip, normalize, layout = self.steps[0], self.steps[-1], images.layout or ""
-        n = images.batch_size
+    def _normalised(self, value: Any) -> Any:
+        flip, normalize, images = self.flip, self.normalize, _images_of(value)
         mirror: Any = 0
-        if type(flip) is RandomHorizontalFlip:
+        if flip is not None:
             once = flip._same_on_batch
-            mirror = int(draws.happens(flip.p)) if once else draws.happenings(n, flip.p)
-        first = any(isinstance(step, (*_FIRST, ToTensor)) for step in self.steps)
-        mean, std = ([255.0 * value for value in values] for values in (normalize.mean, normalize.std))
-        result = ndd.crop_mirror_normalize(
-            images, mean=mean, std=std, mirror=mirror, output_layout=layout.replace("HWC", "CHW") if first else layout
-        )
-        return copy_size(images, result)
+            mirror = int(draws.happens(flip.p)) if once else draws.happenings(images.batch_size, flip.p)
+        first, layout = any(isinstance(step, (*_FIRST, ToTensor)) for step in self.steps), images.layout or ""
+        shares = ([0.0], [1.0]) if normalize is None else (normalize.mean, normalize.std)
+        mean, std = ([255.0 * share for share in each] for each in shares)
+
+        def made(images: ndd.Batch) -> ndd.Batch:
+            order = layout.replace("HWC", "CHW") if first else layout
+            result = ndd.crop_mirror_normalize(images, mean=mean, std=std, mirror=mirror, output_layout=order)
+            return copy_size(images, result)
+
+        if not isinstance(value, ndd.Targets):
+            return made(images)
+        return value.flip(horizontal=mirror, images=made) if flip is not None else replace(value, images=made(images))
+
+
+def _images_of(value: Any) -> Any:
+    return value.images if isinstance(value, ndd.Targets) else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -11,6 +10,7 @@ import numpy as np
 import torch
 
 import ndd
+from ndd.ops.boxes.iou_windows import Rule, Search
 from ndd.torchvision.interpolation import interpolation_mode
 from ndd.torchvision.v2 import draws, functional as F
 from ndd.torchvision.v2.arguments import (
@@ -30,6 +30,7 @@ from ndd.torchvision.v2.inputs import (
     query_size,
     remember_size,
     sizes_of,
+    stacked,
 )
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
 from ndd.torchvision.values import kind_of, plain
@@ -186,13 +187,21 @@ class RandomCrop(Transform):
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The border, `padding`, and the window after it: `top`, `left`, `height`, `width`."""
-        return self.window_of(*query_size(flat_inputs))
+        with draws.Numbers() as numbers:
+            return self.window_of(*query_size(flat_inputs), numbers)
 
-    def window_of(self, height: int, width: int) -> dict[str, Any]:
+    def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
+        if type(self).make_params is not RandomCrop.make_params or not n:
+            return super()._params_of_batch(chosen, n)
+        with draws.Numbers(expected=2 * n) as numbers:
+            return stacked([self.window_of(height, width, numbers) for height, width in batch_sizes(chosen).tolist()])
+
+    def window_of(self, height: int, width: int, numbers: draws.Numbers) -> dict[str, Any]:
         """What `make_params` gives for images of a size.
 
         Args:
             height, width: of the images, in pixels.
+            numbers: from which the place is drawn.
         """
         left, right, top, bottom = self.padding or (0, 0, 0, 0)
         wanted_height, wanted_width = self.size
@@ -207,8 +216,8 @@ class RandomCrop(Transform):
                 f"{'padded ' if self.padding is not None else ''}input image size {(height, width)}."
             )
         more_rows, more_columns = height - wanted_height, width - wanted_width
-        y = int(torch.randint(0, more_rows + 1, ())) if more_rows else 0
-        x = int(torch.randint(0, more_columns + 1, ())) if more_columns else 0
+        y = numbers.integer(0, more_rows + 1) if more_rows else 0
+        x = numbers.integer(0, more_columns + 1) if more_columns else 0
         padding = [left, top, right, bottom]
         return {
             "needs_crop": bool(more_rows or more_columns), "top": y, "left": x, "height": wanted_height,
@@ -326,49 +335,34 @@ class RandomIoUCrop(Transform):
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The window, and which boxes have their middle in it; nothing where the image stays as it is."""
-        return self._drawn(query_size(flat_inputs), _corners_of_boxes(flat_inputs)[0])
+        boxes, counts = _corners_of_boxes(flat_inputs)
+        search = self._searched(np.array([query_size(flat_inputs)]), boxes[: counts[0]], counts[:1])
+        if search.whole[0]:
+            return {}
+        window = dict(zip(_WINDOW, search.windows[0].tolist(), strict=True))
+        return {**window, "is_within_crop_area": torch.from_numpy(search.kept)}
 
-    def _drawn(self, size: tuple[int, int], boxes: np.ndarray) -> dict[str, Any]:
-        while True:
-            overlap = self.options[draws.integer(0, len(self.options))]
-            if overlap >= 1.0:
-                return {}
-            drawn = self._of_trials(size, boxes, overlap)
-            if drawn is not None:
-                return drawn
-
-    def _of_trials(self, size: tuple[int, int], boxes: np.ndarray, overlap: float) -> dict[str, Any] | None:
-        """The first window that overlaps enough. All trials are worked out side by side, and the numbers drawn that they would
-        take one after the other: two for the sides, and two for the place if the sides will do."""
-        numbers, take = draws.ahead(4 * self.trials)
-        pairs, extents = numbers.reshape(-1, 2), np.array(size[::-1], np.float32)
-        sides = np.trunc(extents * (np.float32(self.min_scale) + np.float32(self.max_scale - self.min_scale) * pairs))
-        ratios = sides[:, 0].astype(np.float64) / np.maximum(sides[:, 1], 1)
-        shaped = (sides[:, 1] > 0) & (self.min_aspect_ratio <= ratios) & (ratios <= self.max_aspect_ratio)
-        begins, step = [0], 1 + shaped
-        for _ in range(self.trials):
-            begins.append(begins[-1] + int(step[begins[-1]]))
-        tried = [k for k in begins[:-1] if shaped[k]]
-        w, h = sides[tried].T[..., None]
-        left, top = np.trunc((extents - sides[tried]) * pairs[[k + 1 for k in tried]]).T[..., None]
-        inside = _middles_inside(boxes, left, top, w, h) & (w > 0)
-        overlaps = np.where(inside, _overlaps(boxes, (left, top, left + w, top + h)), -1.0)
-        enough = np.flatnonzero(inside.any(axis=1) & (overlaps.max(axis=1, initial=-1.0) >= overlap))
-        if not len(enough):
-            take(2 * begins[-1])
-            return None
-        k = int(enough[0])
-        take(2 * (tried[k] + 2))
-        window = {"top": int(top[k, 0]), "left": int(left[k, 0]), "height": int(h[k, 0]), "width": int(w[k, 0])}
-        return {**window, "is_within_crop_area": torch.from_numpy(inside[k])}
+    def _searched(self, sizes: np.ndarray, boxes: np.ndarray, counts: np.ndarray) -> Search:
+        """The windows, by the numbers that samples draw one after the other."""
+        ratio = self.min_aspect_ratio, self.max_aspect_ratio
+        rule = Rule(tuple(self.options), self.trials, (self.min_scale, self.max_scale), ratio)
+        search = Search(rule, sizes, boxes, counts)
+        while not search.is_over:
+            words, take = draws.words(max(_WORDS, rule.most_words))
+            take(search.go_on(words))
+        return search
 
     def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
-        corners, sizes = _corners_of_boxes(chosen), batch_sizes(chosen)
-        drawn = [self._drawn((h, w), corners[i % len(corners)]) for i, (h, w) in enumerate(sizes.tolist())]
-        whole = [{"top": 0, "left": 0, "height": h, "width": w, "is_within_crop_area": None} for h, w in sizes.tolist()]
-        rows = [each or everything for each, everything in zip(drawn, whole, strict=True)]
-        params: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in _WINDOW}
-        return {**params, "is_within_crop_area": [row["is_within_crop_area"] for row in rows]} if any(drawn) else {}
+        if type(self).make_params is not RandomIoUCrop.make_params:
+            return super()._params_of_batch(chosen, n)
+        (boxes, counts), sizes = _corners_of_boxes(chosen), batch_sizes(chosen)
+        if len(counts) != n:  # the same boxes for all
+            boxes, counts = np.tile(boxes, (n, 1)), np.repeat(counts, n)
+        search = self._searched(sizes, boxes, counts)
+        if search.whole.all():
+            return {}
+        params: dict[str, Any] = dict(zip(_WINDOW, search.windows.T, strict=True))
+        return {**params, "is_within_crop_area": np.split(search.kept, np.cumsum(counts)[:-1])}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, cropped."""
@@ -383,6 +377,7 @@ class RandomIoUCrop(Transform):
         return cropped
 
 
+_WORDS = 1 << 12  # random words that are looked at together
 _WINDOW = ("top", "left", "height", "width")
 
 
@@ -392,55 +387,37 @@ def _middles_inside(boxes: Any, left: int, top: int, width: int, height: int) ->
     return (left < x) & (x < left + width) & (top < y) & (y < top + height)
 
 
-def _kept_by_window(targets: ndd.Targets, params: dict[str, Any]) -> list[torch.Tensor | None]:
+def _kept_by_window(targets: ndd.Targets, params: dict[str, Any]) -> list[np.ndarray]:
     """For each sample, which of its boxes have their middle in the window that all samples share."""
-    boxes: Any = targets.convert(format="xyxy", normalized=False).boxes
-    window = params["left"], params["top"], params["width"], params["height"]
-    return [
-        _middles_inside(each.torch().cpu(), *window) for each in (boxes if isinstance(boxes, ndd.Batch) else [boxes])
-    ]
+    boxes, counts = _corners_of_boxes([targets])
+    inside = _middles_inside(boxes, params["left"], params["top"], params["width"], params["height"])
+    return np.split(inside, np.cumsum(counts)[:-1])
 
 
-def _with_boxes(targets: ndd.Targets, kept: list[torch.Tensor | None]) -> ndd.Targets:
-    """Targets without the boxes, and what belongs to them, where `kept` of their sample says so; None keeps all."""
-
-    def left(value: Any) -> Any:
-        if not isinstance(value, ndd.Batch):
-            return value if kept[0] is None else ndd.as_tensor(value.torch()[kept[0]], layout=value.layout)
-        rows = [v.torch() if k is None else v.torch()[k] for v, k in zip(value, kept * value.batch_size, strict=False)]
-        return ndd.batch(rows, layout=value.layout, device=value.device)
-
-    belonging = {name: getattr(targets, name) for name in ("boxes", "labels")}
-    if targets.masks is not None and targets.masks.layout == "NHW":
-        belonging["masks"] = targets.masks
-    if targets.points is not None and targets.points.ndim > 2:
-        belonging |= {"points": targets.points, "point_labels": targets.point_labels}
-    extra = {name: left(value) if value.ndim else value for name, value in targets.extra.items()}
-    parts = {name: None if value is None else left(value) for name, value in belonging.items()}
-    return dataclasses.replace(targets, extra=extra, **parts)
+def _with_boxes(targets: ndd.Targets, kept: list[np.ndarray]) -> ndd.Targets:
+    """Targets without the boxes, and what belongs to them, where `kept` of their sample is False."""
+    numbers = [np.flatnonzero(each).astype(np.int32) for each in kept]
+    return targets.select_boxes(ndd.batch(numbers) if isinstance(targets.boxes, ndd.Batch) else numbers[0])
 
 
-def _overlaps(boxes: np.ndarray, window: tuple[Any, Any, Any, Any]) -> np.ndarray:
-    """Intersection over union of each box with a window, or with each of several `[T, 1]`."""
-    left, top, right, bottom = window
-    across = np.minimum(boxes[:, 2], right) - np.maximum(boxes[:, 0], left)
-    down = np.minimum(boxes[:, 3], bottom) - np.maximum(boxes[:, 1], top)
-    shared = np.maximum(across, 0) * np.maximum(down, 0)
-    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-    return shared / (areas + (right - left) * (bottom - top) - shared)
-
-
-def _corners_of_boxes(flat: list[Any]) -> list[np.ndarray]:
-    """Left, top, right, bottom of the boxes among these values, in pixels: of each sample, or once without a batch of boxes."""
+def _corners_of_boxes(flat: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Left, top, right, bottom of the boxes among these values, in pixels, one sample after the other; and how many of each
+    sample, or once without a batch of boxes."""
     for x in flat:
         targets = x.batch if isinstance(x, SampleOf) else x
         if kind_of(targets) == "targets":
             boxes = targets.convert(format="xyxy", normalized=False).boxes
-            rows = [boxes.select(x.number)] if isinstance(x, SampleOf) and isinstance(boxes, ndd.Batch) else boxes
-            each = rows if isinstance(rows, list) else rows.tensors if isinstance(rows, ndd.Batch) else [rows]
-            return [row.torch().cpu().numpy() for row in each]
+            if not isinstance(boxes, ndd.Batch):
+                return _rows_of_boxes([boxes])
+            return _rows_of_boxes([boxes.select(x.number)] if isinstance(x, SampleOf) else list(boxes.cpu().tensors))
     boxes = get_bounding_boxes(flat)
-    return [F.convert_bounding_box_format(plain(boxes), boxes.format, "XYXY").cpu().numpy()]
+    return _rows_of_boxes([F.convert_bounding_box_format(plain(boxes), boxes.format, "XYXY")])
+
+
+def _rows_of_boxes(each: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    rows = [(x if isinstance(x, torch.Tensor) else x.torch()).cpu() for x in each]
+    rows = [(x.float() if x.dtype is torch.bfloat16 else x).numpy().reshape(-1, 4) for x in rows]
+    return np.concatenate(rows), np.array([len(x) for x in rows])
 
 
 def batch_sizes(chosen: list[Any]) -> np.ndarray:

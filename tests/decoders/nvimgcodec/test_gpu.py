@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -132,3 +137,39 @@ def test_photographs():
     there = ndd.decoders.image(ndd.batch(files), device="gpu", jpeg_fancy_upsampling=True)
     for a, b in zip(here.tensors, there.tensors, strict=True):
         assert np.abs(np.asarray(a).astype(int) - np.asarray(b.cpu()).astype(int)).mean() < 1.5
+
+
+WITH_LITTLE_MEMORY = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np, torch
+import ndd
+from encoded import made
+
+batch = ndd.batch([made()[n] for n in sorted(made()) if n.endswith(".jpg")])
+expected = [np.asarray(t).astype(float) for t in ndd.decoders.image(batch).tensors]
+noise = torch.randint(0, 255, (50_000_000,), dtype=torch.uint8, device="cuda")  # torch keeps its memory for the pixels
+del noise
+held = []
+while (size := torch.cuda.mem_get_info()[0] - (int(sys.argv[2]) << 20)) >= 2 << 20:
+    try:
+        held.append(torch.empty(size // 2 if size > 64 << 20 else size, dtype=torch.uint8, device="cuda"))
+    except torch.cuda.OutOfMemoryError:
+        break
+try:
+    pixels = [np.asarray(t.cpu()).astype(float) for t in ndd.decoders.image(batch, device="gpu").tensors]
+except Exception as error:
+    print("out of memory" in str(error))
+else:
+    print(all(np.abs(a - b).mean() < 8 for a, b in zip(expected, pixels, strict=True)))
+"""
+
+
+@pytest.mark.skipif(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) > 1, reason="fills the memory of the GPU")
+@pytest.mark.parametrize("left", [150, 100, 70])
+def test_with_little_memory_left_pixels_are_right_or_an_error_says_so(left):
+    tests = Path(__file__).parents[2]
+    command = [sys.executable, "-c", WITH_LITTLE_MEMORY, str(tests), str(left)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests.parent), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.split() == ["True"], done.stderr[-2000:]

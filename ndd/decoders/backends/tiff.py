@@ -1,0 +1,284 @@
+"""TIFF: a decoder for files that libraries cannot read, or read differently from DALI.
+
+These are strips and tiles of 1 to 16 and of 32 bits, of floats, of any number of channels, as planes, palettes or YCbCr.
+Satellites and microscopes write files of 5 and more channels, and separate planes; cameras write 10 to 14 bits. Pillow reads
+none of these, and divides premultiplied colours by alpha. OpenCV leaves planes of 16 bits unwritten, and mirrors turned
+pictures of 16 bits twice. This decoder returns all numbers as they are stored.
+
+Uncompressed chunks, deflate and LZW are unpacked here. Pillow unpacks the other compressions: it gets a chunk as a gray picture
+whose width is the number of bytes in a row.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndd._execution.errors import raise_signalled
+from ndd.decoders.backend import Options, Unreadable, Window
+from ndd.decoders.backends import pillow, tiff_colors as _tiff_colours
+from ndd.decoders.backends.tiff_lzw import unpack
+from ndd.decoders.headers import tiff_directory as tiff
+from ndd.decoders.headers.header import Header
+from ndd.decoders.headers.tiff_directory import (
+    CMYK,
+    FLOAT,
+    GRAY,
+    LAB,
+    PALETTE,
+    RGB,
+    SIGNED,
+    UNSAID,
+    UNSIGNED,
+    WHITE_IS_ZERO,
+    YCBCR,
+    Directory,
+)
+from ndd.decoders.pixels import channels_as, cut
+
+_TAGS = {
+    tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.FILL_ORDER, tiff.CHANNELS, tiff.STRIPS,
+    tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PLANAR, tiff.PREDICTOR, tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES,
+    tiff.TILE_BYTES, tiff.SAMPLE_FORMAT, tiff.COLOUR_MAP, tiff.LUMA, tiff.SUBSAMPLING, tiff.BLACK_AND_WHITE,
+}  # fmt: skip
+_NONE, _LZW, _DEFLATE, _BY_PILLOW = 1, 5, (8, 32946), (5, 32773, 34925, 50000)  # LZW, PackBits, LZMA, Zstandard
+_UNPREDICTED = (_NONE, 32773)  # libtiff applies no predictor to these, whatever the file says
+# Predictors: differences from the pixel on the left, of numbers or of the bytes of floats.
+_HORIZONTAL, _FLOATING = 2, 3
+_WHOLE = {
+    (8, UNSIGNED): "u1", (16, UNSIGNED): "u2", (32, UNSIGNED): "u4", (8, SIGNED): "i1", (16, SIGNED): "i2",
+    (32, SIGNED): "i4", (16, FLOAT): "f2", (32, FLOAT): "f4", (64, FLOAT): "f8",
+}  # fmt: skip
+_MOST_NUMBERS = 1 << 20  # of a tag
+_ANY_CHUNK = 1 << 24  # bytes that a chunk may always have; the picture bounds larger chunks
+
+
+class _Layout(NamedTuple):
+    """How the numbers lie in the file: `planes` grids of chunks, each of `rows` x `columns` pixels of `depth` numbers.
+
+    `kind`: NumPy's type of numbers of whole bytes; None for packed numbers of `bits` bits. `unit`: columns and rows of pixels
+    that share a Cb and a Cr.
+    """
+
+    height: int
+    width: int
+    channels: int
+    colours: int
+    bits: int
+    kind: np.dtype | None
+    compression: int
+    predictor: int
+    backwards: bool
+    planes: int
+    rows: int
+    columns: int
+    tiled: bool
+    unit: tuple[int, int]
+    places: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def depth(self) -> int:
+        return self.channels // self.planes
+
+
+def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    """The backend. None for a file that other libraries read well, Unreadable for a damaged one."""
+    left = False
+    try:
+        directory = Directory(data.data)
+        tags = _tags(directory)
+        left = _is_left(directory, tags)
+        if left and not _is_plain_lzw(tags):
+            return None
+        layout = _layout(directory, tags, len(data))
+        unused = 16 - layout.bits if 8 < layout.bits < 16 and layout.colours != PALETTE else 0
+        image = _tiff_colours.shown(_values(data, layout), layout.colours, layout.bits, tags)
+    except MemoryError:
+        raise
+    except Exception as error:  # struct.error, zlib.error, ValueError, errors of Pillow: a broken file
+        raise_signalled(error)
+        if left:
+            return None
+        raise Unreadable from error
+    # DALI leaves such files to OpenCV.
+    by_opencv = unused > 0 or layout.planes > 1 or layout.colours in (CMYK, YCBCR) or header.orientation != 1
+    return cut(channels_as(image, options.output_type, by_opencv, unused), window)
+
+
+def _tags(directory: Directory) -> dict[int, tuple[float, ...]]:
+    """The numbers of each tag in `_TAGS`."""
+    return {
+        entry.tag: directory.numbers(entry)
+        for entry in directory.entries()
+        if entry.tag in _TAGS and entry.code and 1 <= entry.count <= _MOST_NUMBERS
+    }
+
+
+def _first(tags: dict[int, tuple[Any, ...]], tag: int, default: int) -> int:
+    return tags.get(tag, (default,))[0]
+
+
+def _is_left(directory: Directory, tags: dict[int, tuple[Any, ...]]) -> bool:
+    """Whether this decoder leaves such a file to other libraries: they read it equally well, or nothing reads it."""
+    colours, channels = _first(tags, tiff.COLOURS, -1), _first(tags, tiff.CHANNELS, 1)
+    if _first(tags, tiff.COMPRESSION, _NONE) not in (_NONE, *_DEFLATE, *_BY_PILLOW) or colours == LAB:
+        return True
+    if colours < 0 or _first(tags, tiff.PLANAR, 1) != 1 or not directory.is_common:
+        return False
+    bits, kinds = set(tags.get(tiff.BITS, (1,))), set(tags.get(tiff.SAMPLE_FORMAT, (UNSIGNED,)))
+    if channels == 1 and kinds == {FLOAT}:
+        return bits == {32}
+    if channels == 1:
+        return kinds == {UNSIGNED} and (bits <= {1, 2, 4, 8} or (bits == {16} and colours != PALETTE))
+    return kinds == {UNSIGNED} and bits == {8} and (colours, channels) in ((RGB, 3), (CMYK, 4))
+
+
+def _is_plain_lzw(tags: dict[int, tuple[Any, ...]]) -> bool:
+    """Whether Pillow reads such a file correctly, but more slowly."""
+    colours, bits = _first(tags, tiff.COLOURS, -1), {*tags.get(tiff.BITS, ())}
+    return _first(tags, tiff.COMPRESSION, _NONE) == _LZW and colours in (GRAY, RGB) and bits == {8}
+
+
+def _layout(directory: Directory, tags: dict[int, tuple[Any, ...]], total: int) -> _Layout:
+    """ValueError for a file that cannot be read."""
+    height, width, channels = _first(tags, tiff.HEIGHT, 0), _first(tags, tiff.WIDTH, 0), _first(tags, tiff.CHANNELS, 1)
+    colours = _first(tags, tiff.COLOURS, GRAY if channels < 3 else RGB)
+    (bits,), (kind,) = set(tags.get(tiff.BITS, (1,))), set(tags.get(tiff.SAMPLE_FORMAT, (UNSIGNED,)))
+    kind = UNSIGNED if kind == UNSAID else kind
+    whole = _WHOLE.get((bits, kind))
+    compression, planar = _first(tags, tiff.COMPRESSION, _NONE), _first(tags, tiff.PLANAR, 1)
+    predictor = 1 if compression in _UNPREDICTED else _first(tags, tiff.PREDICTOR, 1)
+    unit = tuple(tags.get(tiff.SUBSAMPLING, (2, 2))) if colours == YCBCR else (1, 1)
+    readable = (
+        min(height, width, channels) > 0 and planar in (1, 2) and (whole or (kind == UNSIGNED and 1 <= bits <= 16))
+        and _is_known(colours, channels, bits, kind) and _is_predicted(predictor, whole, unit)
+        and len(unit) == 2 and {*unit} <= ({1, 2, 4} if planar == 1 else {1})
+    )  # fmt: skip
+    if not readable:
+        raise ValueError("expected a sample format that is supported")
+    tiled = tiff.TILES in tags
+    rows = _first(tags, tiff.TILE_ROWS, 0) if tiled else min(_first(tags, tiff.STRIP_ROWS, height), height)
+    columns = _first(tags, tiff.TILE_WIDTH, 0) if tiled else width
+    places = tags.get(tiff.TILES if tiled else tiff.STRIPS, ())
+    sizes = tags.get(tiff.TILE_BYTES if tiled else tiff.STRIP_BYTES, ())
+    if len(places) == 1 and (not sizes or compression == _NONE):  # as libtiff does
+        sizes = (max(total - places[0], 0),)
+    planes = channels if planar == 2 else 1
+    if min(rows, columns) < 1 or len(places) != planes * -(-height // rows) * -(-width // columns):
+        raise ValueError("chunks that do not cover the picture")
+    chunk, picture = (a * b * channels * bits // 8 for a, b in ((rows, columns), (height, width)))
+    if len(sizes) != len(places) or chunk > max(_ANY_CHUNK, 4 * picture):
+        raise ValueError("chunk sizes that do not fit the picture")
+    return _Layout(
+        height, width, channels, colours, bits, np.dtype(directory.order + whole) if whole else None, compression, predictor,
+        _first(tags, tiff.FILL_ORDER, 1) == 2, planes, rows, columns, tiled, unit, places, sizes,
+    )  # fmt: skip
+
+
+def _is_known(colours: int, channels: int, bits: int, kind: int) -> bool:
+    if colours in (PALETTE, CMYK, YCBCR) and kind != UNSIGNED:
+        return False
+    return {
+        WHITE_IS_ZERO: True, GRAY: True, RGB: True, PALETTE: bits <= 16, CMYK: channels == 4 and bits in (8, 16),
+        YCBCR: channels == 3 and bits == 8,
+    }.get(colours, False)  # fmt: skip
+
+
+def _is_predicted(predictor: int, kind: str | None, unit: tuple[int, ...]) -> bool:
+    """Whether this predictor is valid for such numbers."""
+    if predictor == 1:
+        return True
+    if kind is None or {*unit} != {1}:
+        return False
+    return predictor == (_FLOATING if kind[0] == "f" else _HORIZONTAL)
+
+
+def _values(data: np.ndarray, layout: _Layout) -> np.ndarray:
+    """The numbers, height x width x channels."""
+    height, width, rows, columns, depth = layout.height, layout.width, layout.rows, layout.columns, layout.depth
+    chunks = iter(zip(layout.places, layout.sizes, strict=True))
+    out: Any = None  # allocated when the first chunk is good: a header may claim any size
+    for plane in range(layout.planes):
+        for top in range(0, height, rows):
+            high = rows if layout.tiled else min(rows, height - top)
+            for left in range(0, width, columns):
+                place, size = next(chunks)
+                if place > len(data) or size > len(data) - place:
+                    raise ValueError("a chunk ends beyond the file")
+                values = _chunk(data[place : place + size], high, layout)
+                if out is None:
+                    out = np.empty((height, width, layout.channels), values.dtype)
+                inside = values[: height - top, : width - left]
+                part = out[top : top + rows, left : left + columns]
+                part[:, :, plane * depth : (plane + 1) * depth] = inside
+    return out
+
+
+def _chunk(stored: np.ndarray, high: int, layout: _Layout) -> np.ndarray:
+    """The numbers of a chunk of `high` rows, high x columns x depth."""
+    if layout.backwards:
+        stored = np.packbits(np.unpackbits(stored, bitorder="little"))
+    columns, depth, (across, down) = layout.columns, layout.depth, layout.unit
+    if (across, down) != (1, 1):
+        units, row = -(-high // down), -(-columns // across) * (across * down + 2)
+        return _tiff_colours.spread(_unpacked(stored, units, row, layout.compression), layout.unit, high, columns)
+    row = -(-columns * depth * layout.bits // 8)
+    held = _unpacked(stored, high, row, layout.compression)
+    if layout.kind is None:
+        return _split(held, columns * depth, layout.bits).reshape(high, columns, depth)
+    if layout.predictor == _FLOATING:
+        held = np.cumsum(held.reshape(high, -1, depth), axis=1, dtype=np.uint8).reshape(high, layout.kind.itemsize, -1)
+        held = np.ascontiguousarray(held.transpose(0, 2, 1)).view(layout.kind.newbyteorder(">"))
+    values = np.frombuffer(held, held.dtype if layout.predictor == _FLOATING else layout.kind).reshape(
+        high, columns, depth
+    )
+    native = layout.kind.newbyteorder("=")
+    if layout.predictor == _HORIZONTAL:
+        return np.cumsum(values, axis=1, dtype=native)
+    return values.astype(np.float32 if native.kind == "f" else native, copy=False)
+
+
+def _split(rows: np.ndarray, count: int, bits: int) -> np.ndarray:
+    """`count` numbers of up to 16 bits from each row of bytes, the first bit first."""
+    starts = np.arange(count) * bits
+    padded = np.pad(rows, ((0, 0), (0, 2)))
+    words = sum(padded[:, (starts >> 3) + k].astype(np.uint32) << (16 - 8 * k) for k in range(3))
+    values = words >> (24 - bits - (starts & 7)).astype(np.uint32) & ((1 << bits) - 1)
+    return values.astype(np.uint8 if bits <= 8 else np.uint16)
+
+
+def _unpacked(chunk: np.ndarray, rows: int, row: int, compression: int) -> np.ndarray:
+    """The bytes of a chunk: `rows` rows of `row` bytes. ValueError if there are fewer."""
+    if compression == _NONE:
+        unpacked: Any = chunk[: rows * row]
+    elif compression in _DEFLATE:
+        unpacked = np.frombuffer(zlib.decompressobj().decompress(chunk.data, rows * row), np.uint8)
+    else:
+        unpacked = np.empty(rows * row, np.uint8)
+        if compression != _LZW or not unpack(chunk, unpacked):
+            with pillow.opened(_alone(chunk, rows, row, compression), "tiff") as picture:
+                unpacked = np.asarray(picture).reshape(-1)
+    if len(unpacked) != rows * row:
+        raise ValueError("a chunk is too short")
+    return np.ascontiguousarray(unpacked).reshape(rows, row)
+
+
+def _alone(chunk: np.ndarray, rows: int, row: int, compression: int) -> np.ndarray:
+    """A TIFF of one strip: a gray picture of these bytes."""
+    numbers = {
+        tiff.WIDTH: row, tiff.HEIGHT: rows, tiff.BITS: 8, tiff.COMPRESSION: compression, tiff.COLOURS: GRAY, tiff.STRIPS: 8,
+        tiff.CHANNELS: 1, tiff.STRIP_ROWS: rows, tiff.STRIP_BYTES: len(chunk),
+    }  # fmt: skip
+    held = io.BytesIO()
+    held.write(struct.pack("<2sHI", b"II", 42, 8 + len(chunk) + (len(chunk) & 1)))
+    held.write(chunk.tobytes() + bytes(len(chunk) & 1))
+    held.write(struct.pack("<H", len(numbers)))
+    for tag, number in sorted(numbers.items()):
+        held.write(struct.pack("<HHII", tag, 4, 1, number))
+    held.write(bytes(4))
+    return np.frombuffer(held.getvalue(), np.uint8)

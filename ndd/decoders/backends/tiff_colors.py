@@ -1,0 +1,76 @@
+"""Converts the numbers of a TIFF to colours: palettes, CMYK, YCbCr, and numbers that do not fill their bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ndd.decoders.headers.tiff_directory import BLACK_AND_WHITE, CMYK, COLOUR_MAP, LUMA, PALETTE, WHITE_IS_ZERO, YCBCR
+
+_SHIFT, _HALF = 16, 1 << 15  # libtiff computes in whole numbers
+_FARTHEST = 128 * 32  # the largest distance from black
+
+
+def shown(values: np.ndarray, colours: int, bits: int, tags: dict[int, tuple[Any, ...]]) -> np.ndarray:
+    """The colours of the numbers. As in DALI, fewer than 8 bits are scaled to 8, and 9 to 15 bits are shifted to 16. "White is
+    zero" files of more than 8 bits are not inverted."""
+    if colours == PALETTE:
+        table = np.array(tags[COLOUR_MAP], np.uint16).reshape(3, 1 << bits)
+        return np.ascontiguousarray(table.T)[values[:, :, 0]]
+    if colours == CMYK:
+        return _of_inks(values)
+    if colours == YCBCR:
+        return _of_ycbcr(values, tags)
+    if bits < 8:
+        values = (values.astype(np.uint16) * 255 // ((1 << bits) - 1)).astype(np.uint8)
+    elif 8 < bits < 16:
+        values = values << np.uint16(16 - bits)
+    return ~values if colours == WHITE_IS_ZERO and values.dtype == np.uint8 else values
+
+
+def _of_inks(inks: np.ndarray) -> np.ndarray:
+    """RGB, opaque."""
+    full = np.iinfo(inks.dtype).max
+    light = full - inks.astype(np.uint32)
+    rgb = (light[:, :, :3] * light[:, :, 3:] // full).astype(inks.dtype)
+    return np.concatenate((rgb, np.full_like(rgb[:, :, :1], full)), axis=2)
+
+
+def spread(rows: np.ndarray, unit: tuple[int, int], high: int, columns: int) -> np.ndarray:
+    """Y, Cb and Cr of each pixel from rows of units: a unit has the Y of some columns and rows, then their common Cb and Cr."""
+    across, down = unit
+    units = rows.reshape(len(rows), -1, across * down + 2)
+    luma = units[:, :, :-2].reshape(*units.shape[:2], down, across).transpose(0, 2, 1, 3)
+    chroma = units[:, :, -2:].repeat(down, axis=0).repeat(across, axis=1)
+    return np.concatenate((luma.reshape(*chroma.shape[:2], 1), chroma), axis=2)[:high, :columns]
+
+
+def _of_ycbcr(values: np.ndarray, tags: dict[int, tuple[Any, ...]]) -> np.ndarray:
+    """RGB by libtiff's rule: a table for each number, from the weights of the colours in Y and the levels of black and white."""
+    red, green, blue = tags.get(LUMA, (0.299, 0.587, 0.114))[:3]
+    ends = (*tags.get(BLACK_AND_WHITE, ()), *(0, 255, 128, 255, 128, 255)[len(tags.get(BLACK_AND_WHITE, ())) :])
+    if not green:
+        raise ValueError("green has no weight in Y")
+    luma = _scaled(ends[0], ends[1], 0, 255)
+    of_blue, of_red = (_scaled(ends[k] - 128, ends[k + 1] - 128, -128, 127) for k in (2, 4))
+    to_red, to_blue = 2 - 2 * red, 2 - 2 * blue
+    shares = [_fixed(v) for v in (to_red, red * to_red / green, to_blue, blue * to_blue / green)]
+    y, cb, cr = (table[values[:, :, k]] for k, table in enumerate((luma, of_blue, of_red)))
+    mixed = (
+        y + (shares[0] * cr + _HALF >> _SHIFT),
+        y + (-shares[1] * cr - shares[3] * cb + _HALF >> _SHIFT),
+        y + (shares[2] * cb + _HALF >> _SHIFT),
+    )
+    return np.stack([np.clip(m, 0, 255).astype(np.uint8) for m in mixed], axis=2)
+
+
+def _fixed(share: float) -> int:
+    return int(min(max(np.float32(share), 0), 2) * (1 << _SHIFT) + 0.5)
+
+
+def _scaled(black: float, white: float, first: int, full: int) -> np.ndarray:
+    """The value of each byte, from 0 for black to `full` for white."""
+    span = np.float32(white) - np.float32(black)
+    numbers = (np.arange(first, first + 256) - int(black)) * np.float32(full) / (span or np.float32(1))
+    return np.clip(numbers, -_FARTHEST, _FARTHEST).astype(np.int64)

@@ -1,6 +1,0 @@
-"""Picture formats, one file each, and `.npy`: what their headers say, read number by number before a library sees a byte.
-
-nvImageCodec's own parsers crash on some headers. Of 40,000 mutated files JPEG 2000 killed the process 67 times (it divides by a
-subsampling of 0) and PNM 15 times. A `read_header` gives None for a header that it does not understand; it may raise
-`struct.error`, `IndexError` or `OverflowError` where the file ends too early. BMP and most TIFFs are decoded here too.
-"""

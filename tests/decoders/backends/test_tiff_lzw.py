@@ -1,0 +1,130 @@
+"""LZW chunks of TIFF, which are unpacked here: as libtiff unpacks them, and left to it where they are unusual or damaged."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from encoded import KINDS
+from PIL import Image
+
+import ndd
+from ndd.decoders.backends import pillow, tiff
+from ndd.decoders.backends.tiff_lzw import unpack
+from ndd.decoders.headers.tiff_directory import Directory
+
+RNG = np.random.default_rng(7)
+ALL_STRINGS = np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(256, 512)
+PICTURES = {
+    "noise": RNG.integers(0, 256, (120, 133, 3), np.uint8),
+    "one colour": np.full((300, 400, 3), 77, np.uint8),  # strings of thousands of bytes
+    "a ramp": np.arange(90 * 70 * 3, dtype=np.uint32).reshape(90, 70, 3).astype(np.uint8),
+    "steps": np.repeat(RNG.integers(0, 256, (40, 9, 3), np.uint8), 31, axis=1),
+    "one pixel": np.array([[[3, 2, 1]]], np.uint8),
+    "gray": RNG.integers(0, 4, (65, 3000), np.uint8),
+    "all pairs": ALL_STRINGS,
+}
+
+
+def saved(array, **options):
+    file = io.BytesIO()
+    Image.fromarray(array).save(file, "tiff", compression="tiff_lzw", **options)
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+def chunks_of(data):
+    """The compressed chunks of a file, and how many bytes each becomes."""
+    directory = Directory(data.data)
+    layout = tiff._layout(directory, tiff._tags(directory), len(data))
+    row = layout.columns * layout.depth
+    for k, (place, size) in enumerate(zip(layout.places, layout.sizes, strict=True)):
+        yield data[place : place + size], min(layout.rows, layout.height - k * layout.rows), row
+
+
+def by_libtiff(chunk, rows, row):
+    """The bytes of a chunk as Pillow's libtiff unpacks it; None if it refuses it."""
+    try:
+        with pillow.opened(tiff._alone(chunk, rows, row, tiff._LZW), "tiff") as picture:
+            return np.asarray(picture).reshape(-1)
+    except Exception:  # of many kinds
+        return None
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("predictor", [1, 2])
+def test_pixels(name, predictor, monkeypatch):
+    array = PICTURES[name]
+    data = saved(array, tiffinfo={317: predictor})
+    for chunk, rows, row in chunks_of(data):
+        assert unpack(chunk, np.empty(rows * row, np.uint8))
+    images = {}
+    for by_pillow in (True, False):
+        if by_pillow:
+            monkeypatch.setattr(tiff, "_is_plain_lzw", lambda tags: False)
+        else:
+            monkeypatch.undo()
+            monkeypatch.setattr(pillow, "opened", lambda *_: pytest.fail("Pillow got the bytes"))
+        for kind in KINDS:
+            options = {"output_type": getattr(ndd.types, kind)}
+            images[kind, by_pillow] = np.asarray(ndd.decoders.image(ndd.tensor(data), **options))
+    for kind in KINDS:
+        np.testing.assert_array_equal(images[kind, False], images[kind, True])
+    stored = array if array.ndim == 3 else array[:, :, None]
+    np.testing.assert_array_equal(images["ANY_DATA", False], stored)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_turned(orientation, monkeypatch):
+    data = saved(PICTURES["noise"], tiffinfo={274: orientation})
+    for kind in KINDS:
+        options = {"output_type": getattr(ndd.types, kind)}
+        ours = np.asarray(ndd.decoders.image(ndd.tensor(data), **options))
+        with monkeypatch.context() as patch:
+            patch.setattr(tiff, "_is_plain_lzw", lambda tags: False)
+            np.testing.assert_array_equal(ours, np.asarray(ndd.decoders.image(ndd.tensor(data), **options)))
+
+
+@pytest.mark.parametrize("name", ["noise", "steps", "one colour"])
+def test_damaged_chunks_are_unpacked_as_by_libtiff_or_left_to_it(name):
+    chunk, rows, row = next(chunks_of(saved(PICTURES[name])))
+    rng = np.random.default_rng(3)
+    regular = 0
+    for trial in range(200):
+        damaged = chunk.copy()
+        if trial % 4 == 0:
+            damaged = damaged[: rng.integers(0, len(chunk))]
+        if len(damaged):
+            damaged[rng.integers(0, len(damaged), 1 + trial % 3)] = rng.integers(0, 256, 1 + trial % 3)
+        room = np.full(rows * row + 64, 165, np.uint8)
+        if unpack(damaged, room[:-64]):
+            regular += 1
+            np.testing.assert_array_equal(room[:-64], by_libtiff(damaged, rows, row))
+        assert (room[-64:] == 165).all()  # nothing is written beyond the end
+    assert regular < 200
+    assert regular or name == "one colour"
+
+
+def test_unusual_streams():
+    """No clear code at first, an end before it is full, strings that are not there yet, and a table that is never cleared."""
+
+    def packed(codes, widths):
+        bits = "".join(format(code, f"0{width}b") for code, width in zip(codes, widths, strict=True))
+        return np.packbits(np.array(list(bits), np.uint8))
+
+    def widths(count):
+        """Of the codes after a clear one: each but the first adds a string."""
+        return [9 if k < 254 else 10 if k < 766 else 11 if k < 1790 else 12 for k in range(count)]
+
+    out = np.empty(4, np.uint8)
+    for codes, good in {
+        (256, 1, 2, 3, 4): True, (256, 256, 1, 258, 2): True, (256, 1, 258, 259): True, (1, 2, 3, 4): False,
+        (256, 1, 2, 257): False, (256, 1, 259): False, (256, 258): False, (256, 1, 2, 3): False, (): False,
+    }.items():  # fmt: skip
+        assert unpack(packed(codes, [9] * len(codes)), out) == good, codes
+    for count in (3838, 3839, 5000):  # strings 258 to 4095, and more
+        literals = [k % 251 for k in range(count)]
+        chunk, out = packed([256, *literals], [9, *widths(count)]), np.empty(count, np.uint8)
+        if unpack(chunk, out):
+            np.testing.assert_array_equal(out, literals)
+        assert unpack(chunk, out) == (count <= 3839)
