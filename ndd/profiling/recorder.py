@@ -204,9 +204,7 @@ def _was_made_ahead(work: Any, results: list[Any]) -> bool:
     """Whether the work was to take results that lookahead had made, and took them."""
     ahead = getattr(work, "result", None)  # see `_lookahead/matching.py`
     whole = getattr(ahead, "whole", None)
-    return ahead is not None and (
-        results is ahead.stores or (whole is not None and results is whole.results())
-    )
+    return ahead is not None and (results is ahead.stores or (whole is not None and results is whole.results()))
 
 
 def _handles(value: Any) -> list[Handle]:

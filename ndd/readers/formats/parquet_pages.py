@@ -22,7 +22,9 @@ _PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY = 0, 2, 3, 8  # encodings
 _UNUSUAL = (ValueError, KeyError, TypeError, IndexError, AttributeError, struct.error)
 
 _Content = tuple[np.ndarray, int, int]  # a buffer, and where the content of a page begins and ends in it
-_Places = tuple[np.ndarray, np.ndarray, np.ndarray]  # the number of the buffer, where it begins and the size of each value
+_Places = tuple[
+    np.ndarray, np.ndarray, np.ndarray
+]  # the number of the buffer, where it begins and the size of each value
 
 
 def is_large(leaf: Leaf) -> bool:
@@ -90,7 +92,9 @@ class _Pages:
             content = self._content(begin + size, end, header[2] - size, said.get(7, True))
         if not 0 <= count <= self._leaf.count:
             raise ValueError("too many values")
-        if self._depth and (of_levels != _RLE or (numbers(levels, self._depth.bit_length(), count) != self._depth).any()):
+        if self._depth and (
+            of_levels != _RLE or (numbers(levels, self._depth.bit_length(), count) != self._depth).any()
+        ):
             raise ValueError("nulls")
         if encoding == _PLAIN:
             return self._plain(content, count)
