@@ -24,7 +24,7 @@ def explain(value: Any) -> str:
     made which picture.
 
     Args:
-        value: a Tensor or Batch that was made within `with ndd.profile():`. It is evaluated.
+        value: a Tensor or Batch that was made within `with ndd.profile():`, or an output of a pipeline. It is evaluated.
 
     The value stands first, what it was made from below it, indented. Milliseconds are those of the work itself, on the thread that
     stands beside it; "100 %" is all work for this value, without the reader's.
@@ -39,6 +39,7 @@ def explain(value: Any) -> str:
     >>> story.splitlines()[0].split(":")[0]
     'decoders.image'
     """
+    value = getattr(type(value), "__ndd_value__", lambda it: it)(value)
     if not isinstance(value, Handle):
         raise TypeError(
             f"ndd.explain: expected a Tensor or Batch, got {type(value).__name__}. Ask before `.torch()` or `.numpy()`"

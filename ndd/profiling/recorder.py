@@ -13,6 +13,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ndd._execution import observation
+from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, serving
 from ndd._operator.registry import public_path
 from ndd._tensor import stream_waits
@@ -41,12 +42,21 @@ class Recorder:
     """
 
     def __init__(self) -> None:
-        self.profiles: tuple[Profile, ...] = ()
         self.made_by: weakref.WeakKeyDictionary[Any, Span] = weakref.WeakKeyDictionary()
+        self._start()
+        around_fork(in_child=self._in_child)
+
+    def _start(self) -> None:
+        self.profiles: tuple[Profile, ...] = ()
         self._lock = threading.RLock()
         self._local = _Local()
         self._working: dict[int, Span] = {}  # by the invocation that runs
         self._paths: dict[str, str] = {}  # the public paths of operators by their short names
+
+    def _in_child(self) -> None:
+        """A forked child begins without the profiles of its parent, whose locks another thread may hold."""
+        self._start()
+        stream_waits.begins = None
 
     def add(self, profile: Profile) -> None:
         """A profile is on from now on."""
@@ -85,7 +95,7 @@ class Recorder:
                 results = work(invocation)  # type: ignore[misc]
                 span.taken = _was_made_ahead(work, results)
             finally:
-                del self._working[key]
+                self._working.pop(key, None)  # gone in a child that the work has forked
                 if timing is not None and invocation.stream is not None:
                     span.device, span.timing = invocation.stream.device_id, timing
                     timing.end(invocation.stream._torch)

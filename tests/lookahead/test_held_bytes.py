@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def files(tmp_path, monkeypatch):
 @pytest.fixture
 def made(monkeypatch):
     """The results that live, by operator, of work that ran ahead; and the most bytes that they had together."""
-    alive: dict[str, weakref.WeakSet] = {"image": weakref.WeakSet(), "resize": weakref.WeakSet()}
+    alive: dict[str, Any] = {"image": weakref.WeakSet(), "resize": weakref.WeakSet()}
     alive["most"], lock, run = [0], threading.Lock(), Call.run
 
     def watched(self, invocation):

@@ -68,6 +68,19 @@ def test_what_was_fused():
     assert any("fused: made together with mel_filter_bank" in line for line in others)
 
 
+def test_an_output_of_a_pipeline():
+    @ndd.pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def pipe():
+        jpegs, _ = ndd.fn.readers.file(file_root=str(ndd.demo.photos()))
+        return ndd.fn.resize(ndd.fn.decoders.image(jpegs), size=[32, 32])
+
+    made = pipe()
+    made.build()
+    with ndd.profile():
+        lines = story(made.run()[0])
+    assert [line.split(":")[0].strip() for line in lines if "fused" not in line][:2] == ["resize", "decoders.image"]
+
+
 def test_a_value_without_a_story():
     before = ndd.flip(np.zeros((4, 4, 3), np.uint8)).evaluate()
     with ndd.profile():
