@@ -44,7 +44,7 @@ def explain(value: Any) -> str:
         raise TypeError(
             f"ndd.explain: expected a Tensor or Batch, got {type(value).__name__}. Ask before `.torch()` or `.numpy()`"
         )
-    span = recorder.made_by.get(value._value())
+    span = recorder.maker_of(value._value())
     if span is None:
         raise RuntimeError(
             "ndd.explain: this value was made while no profile was on, or is data of your own: make it within "
