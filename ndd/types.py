@@ -297,9 +297,9 @@ class Constant:
         """The number, if its type is a `kind`; bools are integers."""
         single = self._single()
         if single is None or not isinstance(single[0], kind):
-            what = f"a constant of {single[1].name}" if single else "what is not one number"
+            source = f"a constant of {single[1].name}" if single else "a constant that is not one number"
             raise TypeError(
-                f"{target}(): cannot convert {what}; convert the constant first, as in `Constant(2).float32()`"
+                f"{target}(): cannot convert {source}; convert the constant first, as in `Constant(2).float32()`"
             )
         return single[0]
 

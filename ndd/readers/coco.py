@@ -92,8 +92,8 @@ class COCO(Reader):
     >>> root = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (root / "a.jpg").write_bytes(b"JPEG")
     >>> thing = {"id": 1, "image_id": 9, "category_id": 18, "bbox": [1, 2, 30, 40]}
-    >>> found = {"images": [{"id": 9, "file_name": "a.jpg"}], "annotations": [thing], "categories": [{"id": 18}]}
-    >>> _ = (root / "instances.json").write_text(json.dumps(found))
+    >>> annotations = {"images": [{"id": 9, "file_name": "a.jpg"}], "annotations": [thing], "categories": [{"id": 18}]}
+    >>> _ = (root / "instances.json").write_text(json.dumps(annotations))
     >>> reader = ndd.readers.COCO(file_root=root, annotations_file=root / "instances.json", ltrb=True)
     >>> for image, boxes, labels in reader.next_epoch():
     ...     print(image.shape, boxes.torch().tolist(), labels.torch().tolist())
