@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ndd._compiled import linking
-from ndd._compiled.background import background, with_fallback
+from ndd._compiled.background import Fallback, background, with_fallback
 from ndd._compiled.kernel_cache import KernelCache
 from ndd._execution.fork import fork_lock
 
@@ -32,7 +32,7 @@ def make_dispatcher(
     inner: bool,
     cache: KernelCache | None,
     around_compile: Callable[[Callable[..., Any]], Callable[..., Any]],
-    fallback: Callable[..., Any] | None = None,
+    fallback: Fallback | None = None,
 ) -> Any:
     """The dispatcher of a function.
 

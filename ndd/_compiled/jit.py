@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ndd._compiled import dispatcher, kernel_file, linking
-from ndd._compiled.background import background
+from ndd._compiled.background import Fallback, background
 from ndd._compiled.kernel_cache import INNER, KernelCache, described, libraries, source_digest, writable_folder
 from ndd._execution.compile_notice import compiling
 from ndd._execution.errors import raise_signalled
@@ -77,7 +77,13 @@ class Intrinsic(Compiled):
 
 
 class Kernel(Compiled):
-    """A function that is compiled when it is first called, or first called by another kernel."""
+    """A function that is compiled when it is first called, or first called by another kernel.
+
+    Attributes:
+        urgency: seconds that other work loses while its fallback answers: it is compiled so much earlier.
+    """
+
+    urgency = 0.0
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         functools.update_wrapper(self, function)
@@ -197,9 +203,15 @@ class Kernel(Compiled):
             load = functools.partial(linking.loaded, function=original)
             cache = KernelCache(name, text, linking.parts, load, packaged and not inner)
         return dispatcher.make_dispatcher(
-            copy, self.options, inner=inner, cache=cache, fallback=self._fallback,
+            copy, self.options, inner=inner, cache=cache, fallback=self._with_what_it_calls(),
             around_compile=functools.partial(self._said_aloud, scope=copy.__globals__, cache=cache),
         )  # fmt: skip
+
+    def _with_what_it_calls(self) -> Fallback | None:
+        if self._fallback is None:
+            return None
+        inside = functools.cache(lambda: frozenset(self._reached({})) - {self})
+        return Fallback(self._fallback, self, inside, self.urgency)
 
     def _said_aloud(
         self, compile_new: Callable[..., Any], scope: dict[str, Any], cache: KernelCache | None

@@ -151,6 +151,9 @@ def _(board, end):
     return BY_FALLBACK  # it takes 0.7 s to compile, and no call waits for it
 
 
+_serve.urgency = 1.0  # until then each loop has one thread
+
+
 def _join(board, helpers, counter, limit, arguments):
     passed = (counter, limit) + arguments
     entry, address = begin(called, passed)  # type: ignore[name-defined]  # noqa: F821

@@ -93,10 +93,9 @@ def fill_coin(out, streams, threshold):
 @kernel(nogil=False)
 def fill_coins(out, streams, threshold):
     """The same for one number for each sample, with 1-D `out`. It is so short that it keeps the GIL."""
-    word = empty((1, 1), np.uint32)
     for n in range(len(out)):
-        element_words(word, streams[n], 0)
-        out[n] = _U(word[0, 0]) < threshold[n]
+        place = streams[n, 0], streams[n, 1], streams[n, 2], streams[n, 3]
+        out[n] = word_at(place, 0, 0) < threshold[n]
 
 
 @kernel
@@ -197,7 +196,7 @@ def normal_row(out, stream, first):
     """
     size = out.size
     words = empty((2, size), np.uint32)
-    element_words(words, stream, first)
+    element_words(words, stream, first, 0)
     value = empty(size, np.float64)
     bits = value.view(np.int64)
     for e in each(size):

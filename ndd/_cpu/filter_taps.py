@@ -226,7 +226,9 @@ def cut_taps(first, weights, skip, count):
     part, part_weights = empty(count, np.int64), empty((count, taps), np.float32)
     for i in range(count):
         place = min(max(skip + i, 0), whole - 1)
-        part[i], part_weights[i] = first[place], weights[place]
+        part[i] = first[place]
+        for k in range(taps):  # a row assigned as a whole brings numba's texts for rows that do not fit: 0.7 s
+            part_weights[i, k] = weights[place, k]
     return part, part_weights
 
 

@@ -210,8 +210,9 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     )
     if kind[0] > NN_FUSED or kind[1] > NN_FUSED:
         down_first = False
-    y = axis_taps(whole[0], height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, True)
-    x = axis_taps(whole[1], width, start[1], end[1], kind[1], radius[1], left if down_first else 0, False)
+    # 1 and 0: True and False are types of their own, for each of which all of it would be compiled.
+    y = axis_taps(whole[0], height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, 1)
+    x = axis_taps(whole[1], width, start[1], end[1], kind[1], radius[1], left if down_first else 0, 0)
     even, behind = 0, columns * channels // vector_width * vector_width
     if kind[1 if down_first else 0] in _NEAREST:
         even = behind = 0
@@ -435,7 +436,9 @@ def _pick(image, out, axes, start, end, kind, whole, skip) -> None:
         spans = [reach(n, a, b, NN, F32(0)) for n, a, b in zip(extents, start, end, strict=True)]
         first = _least_cost(tuple([b - a for a, b in spans]), tuple(sizes), (1,) * len(axes))[0]
         picked = [
-            nearest_taps(sizes[i], extents[i], start[i], end[i], 0 if i == first else spans[i][0], i < len(axes) - 1)
+            nearest_taps(
+                sizes[i], extents[i], start[i], end[i], 0 if i == first else spans[i][0], int(i < len(axes) - 1)
+            )
             for i in range(len(axes))
         ]
     for axis, first in zip(axes[:-2], picked[:-2], strict=True):
@@ -459,7 +462,7 @@ def _one_by_one(image, out, axes, changes, values, vector_width) -> tuple[int, i
     moved = [i for i in order if changes[i]] or [last]
     along = {
         i: cut_taps(
-            *axis_taps(whole[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], i < len(axes) - 1),
+            *axis_taps(whole[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], int(i < len(axes) - 1)),
             skip[i],
             sizes[i],
         )

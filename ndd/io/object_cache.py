@@ -81,14 +81,16 @@ class ObjectCache:
     def _trim(self) -> None:
         """Removes the least recently used files if the folder is too large."""
         files: list[tuple[float, int, str]] = []
+        total = 0
         for path in self._folder.glob("??/*"):
             with contextlib.suppress(OSError):  # another process has removed it
                 status = path.stat()
                 if path.suffix == SUFFIX and time.time() - status.st_mtime > _ABANDONED:
                     path.unlink()
-                elif path.suffix != SUFFIX:
+                    continue
+                total += status.st_size
+                if path.suffix != SUFFIX:
                     files.append((status.st_mtime, status.st_size, str(path)))
-        total = sum(size for _, size, _ in files)
         if total <= self._limit * (1 - _LOOK):
             return
         for _, size, path in sorted(files):

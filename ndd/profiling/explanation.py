@@ -24,7 +24,7 @@ def explain(value: Any) -> str:
     which decoder decoded which picture.
 
     Args:
-        value: a Tensor or Batch that was made within `with ndd.profile():`. It is evaluated.
+        value: a Tensor or Batch that was made within `with ndd.profile():`, or an output of a pipeline. It is evaluated.
 
     The value comes first, with its inputs below it, indented. Milliseconds are those of the work itself, on the thread named
     beside it; "100 %" is all work for this value, without the reader's.
@@ -39,11 +39,12 @@ def explain(value: Any) -> str:
     >>> story.splitlines()[0].split(":")[0]
     'decoders.image'
     """
+    value = getattr(type(value), "__ndd_value__", lambda it: it)(value)
     if not isinstance(value, Handle):
         raise TypeError(
             f"ndd.explain: expected a Tensor or Batch, got {type(value).__name__}. Ask before `.torch()` or `.numpy()`"
         )
-    span = recorder.made_by.get(value._value())
+    span = recorder.maker_of(value._value())
     if span is None:
         raise RuntimeError(
             "ndd.explain: this value was made while no profile was on, or is data of your own: make it within "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from time import perf_counter_ns
@@ -79,7 +80,7 @@ class Profile:
 
     def __exit__(self, *error: object) -> None:
         recorder.remove(self)
-        self._ended = perf_counter_ns()
+        self._ended = self._ended or perf_counter_ns()
 
     # Called by the recorder.
 
@@ -211,13 +212,19 @@ class Profile:
     def _repr_html_(self) -> str:
         return report.html(self)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace to a file, in the format of Chrome's traces: https://ui.perfetto.dev opens it. Waits for the GPU.
 
         Args:
             path: the file, which is overwritten.
+
+        Raises TypeError for what is not a path, IsADirectoryError for a folder, OSError for a file that cannot be written.
         """
-        trace.write(self, Path(path))
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"Profile.save: path: expected a path as a str or a Path, got {type(path).__name__}")
+        if (file := Path(path)).is_dir():
+            raise IsADirectoryError(f"Profile.save: path: expected the name of a file, got the folder {str(path)!r}")
+        trace.write(self, file)
 
     def explain(self, value: Any) -> str:
         """The same as `ndd.explain(value)`.

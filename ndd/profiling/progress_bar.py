@@ -20,8 +20,9 @@ def progress(epoch: Iterable[Item], *, desc: str | None = None, **options: Any) 
         desc: the text before the bar.
         **options: options of `tqdm.auto.tqdm`, such as `leave=False` or `mininterval=1`. The bar counts batches.
 
-    Works in terminals and notebooks. Needs tqdm; the ImportError says what to install. A bar costs the loop about 20 us for
-    each call and each wait, as `ndd.profile` does.
+    Works in terminals and notebooks. A bar costs the loop about 20 us for each call and each wait, as `ndd.profile` does.
+
+    Raises ImportError without tqdm, TypeError for what cannot be looped over.
 
     >>> import io, ndd
     >>> epoch = ndd.readers.File(file_root=ndd.demo.photos()).next_epoch(batch_size=8)
@@ -31,6 +32,10 @@ def progress(epoch: Iterable[Item], *, desc: str | None = None, **options: Any) 
     >>> "images/s" in shown.getvalue()
     True
     """
+    if not (hasattr(type(epoch), "__iter__") or hasattr(type(epoch), "__getitem__")):
+        raise TypeError(
+            f"ndd.progress: epoch: expected an epoch of a reader, a DataLoader or another iterable, got {type(epoch).__name__}"
+        )
     bar_of = _tqdm()
     if options.get("total") is None:
         try:

@@ -13,6 +13,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ndd._execution import observation
+from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, serving
 from ndd._operator.registry import public_path
 from ndd._tensor import stream_waits
@@ -41,12 +42,21 @@ class Recorder:
     """
 
     def __init__(self) -> None:
-        self.profiles: tuple[Profile, ...] = ()
         self.made_by: weakref.WeakKeyDictionary[Any, Span] = weakref.WeakKeyDictionary()
+        self._start()
+        around_fork(in_child=self._in_child)
+
+    def _start(self) -> None:
+        self.profiles: tuple[Profile, ...] = ()
         self._lock = threading.RLock()
         self._local = _Local()
         self._working: dict[int, Span] = {}  # by the running invocation
         self._paths: dict[str, str] = {}  # the public paths of operators by their short names
+
+    def _in_child(self) -> None:
+        """A forked child begins without the profiles of its parent, whose locks another thread may hold."""
+        self._start()
+        stream_waits.begins = None
 
     def add(self, profile: Profile) -> None:
         """Activates a profile."""
@@ -85,11 +95,11 @@ class Recorder:
                 results = work(invocation)  # type: ignore[misc]
                 span.taken = _was_made_ahead(work, results)
             finally:
-                del self._working[key]
+                self._working.pop(key, None)  # gone in a child that the work has forked
                 if timing is not None and invocation.stream is not None:
                     span.device, span.timing = invocation.stream.device_id, timing
                     timing.end(invocation.stream._torch)
-            self._register(span, call, results)
+            self._register(span, getattr(work if call is None else call, "handles", ()), results)
         return results
 
     def wait(self, invocation: Invocation, function: Callable[[Invocation], None]) -> None:
@@ -140,6 +150,14 @@ class Recorder:
             with self._lock:
                 span.pictures.setdefault(decoder, []).extend(samples)
 
+    def maker_of(self, store: Any) -> Span | None:
+        """The span that made a store, or the last one that made what it is a part of: a sample of a batch is a view."""
+        maker = self.made_by.get(store)
+        if maker is None and (blocks := _blocks(store)):
+            others = [span for other, span in list(self.made_by.items()) if blocks & _blocks(other)]
+            maker = max(others, key=lambda span: span.begun, default=None)
+        return maker
+
     # Spans.
 
     def _name_of(self, invocation: Invocation) -> str:
@@ -179,18 +197,18 @@ class Recorder:
             for profile in profiles:
                 profile.add(span)
 
-    def _register(self, span: Span, call: Any, results: list[Any]) -> None:
+    def _register(self, span: Span, inputs: Sequence[Any], results: list[Any]) -> None:
         for store in results:
             span.nbytes += store.nbytes()
             span.samples = max(span.samples, store.n)
             maker = self.made_by.setdefault(store, span)
             if span.taken:
                 maker.ahead = True
-        if call is not None and not span.taken:
-            stores = [handle._store for handle in call.handles if handle is not None]
-            inputs = [maker for store in stores if store is not None and (maker := self.made_by.get(store))]
-            span.depth = 1 + max([maker.depth for maker in inputs], default=0)
-            span.inputs = tuple(inputs) if span.depth < _DEEPEST else ()
+        if inputs and not span.taken:
+            stores = [handle._store for handle in inputs if handle is not None]
+            makers = [maker for store in stores if store is not None and (maker := self.made_by.get(store))]
+            span.depth = 1 + max([maker.depth for maker in makers], default=0)
+            span.inputs = tuple(makers) if span.depth < _DEEPEST else ()
 
 
 def _call_of(invocation: Invocation) -> Any:
@@ -206,14 +224,26 @@ def _was_made_ahead(work: Any, results: list[Any]) -> bool:
     """Whether the work was to take results from lookahead, and did."""
     ahead = getattr(work, "result", None)  # see `_lookahead/matching.py`
     whole = getattr(ahead, "whole", None)
-    return ahead is not None and (
-        results is ahead.stores or (whole is not None and results is whole.invocation.results)
-    )
+    return ahead is not None and (results is ahead.stores or (whole is not None and results is whole.results()))
 
 
 def _handles(value: Any) -> list[Handle]:
     values = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
     return [item for item in values if isinstance(item, Handle)]
+
+
+def _blocks(store: Any) -> set[int]:
+    """The blocks of memory behind a store, as numbers."""
+    if not store.on_cpu:
+        return {tensor.untyped_storage().data_ptr() for tensor in store.owners()}
+    whole = [array for array in (store.whole, store.flat) if array is not None]
+    return {id(_owner(array)) for array in whole or store.parts or ()}
+
+
+def _owner(array: Any) -> Any:
+    while getattr(array, "base", None) is not None:
+        array = array.base
+    return array
 
 
 def _timing(invocation: Invocation, call: Any) -> Timing | None:

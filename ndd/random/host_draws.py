@@ -102,7 +102,7 @@ class HostDraws:
     def columns(self, first: int, count: int, dtype: DType) -> Any:
         """`count` numbers of each row, from `first` on, as a batch; a scalar for each sample if `count` is 0."""
         n = 0 if self._drawn is None else self._drawn.n
-        return _columns(first=first, count=count, dtype=dtype, batch_size=n, rng=self, device="cpu")
+        return torch_numbers(first=first, count=count, dtype=dtype, batch_size=n, rng=self, device="cpu")
 
 
 class SeededDraws(HostDraws):
@@ -155,13 +155,13 @@ def _seed(generator: torch.Generator, n: int) -> np.ndarray:
 
 
 @operator(random=True, register=False)
-def _columns(*, first: int, count: int, dtype: DType):
+def torch_numbers(*, first: int, count: int, dtype: DType):
     """Columns of the numbers that a step has drawn."""
     return output(dtype, 1 if count else 0)
 
 
 # A batch: the numbers are columns of a table for all samples.
-@_columns.batch
+@torch_numbers.batch
 def _(call, *, first, count, dtype):
     rows = call.draws.streams(call.n)
     some = rows[:, first : first + count] if count else rows[:, first]

@@ -7,6 +7,7 @@ group is reduced first, into separate memory for the sample.
 
 from __future__ import annotations
 
+import functools
 from functools import partial
 
 import numpy as np
@@ -123,6 +124,7 @@ for _function in _OF_RUNS.values():
     _function.fallback_if(lambda x, *_: is_short(x.size, 1, 1))
 
 
+@functools.cache
 def reducing(kind: str, finish: str, source: np.dtype, result: np.dtype, runs: int) -> partial[None]:
     """The kernel `f(x, out, ddof)` for this many groups of adjacent reduced axes; with `extents` after `out` for several of
     them, and a mean after `x` for deviations. `kind` says what is accumulated, and `finish` how it becomes the result, for

@@ -113,4 +113,4 @@ class _ResizedWindow:
 
 
 def _rows(values: np.ndarray, kind: Any = np.float64) -> Any:
-    return ndd.as_batch(np.ascontiguousarray(values.astype(kind)))
+    return ndd.batch(np.ascontiguousarray(values.astype(kind)))
