@@ -50,8 +50,8 @@ class Video(PlainVideo):
         image_type: RGB, or YCbCr: the values of the stream, with chroma upsampled.
 
     Differences from DALI: a line with a start and no end extends to the end of the video, a negative or too large time in
-    seconds is not converted, and a label that is not a number is an error.
     seconds is used unchanged, and a label that is not a number is an error.
+
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 
     Raises what `readers.Video` raises.
