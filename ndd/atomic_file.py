@@ -16,8 +16,7 @@ SUFFIX = ".tmp"  # of a file under way; one that stays is of a process that died
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Errors of a write name the file, which those for a full disk do not, and name the final file instead of the temporary
-    one."""
+    """Makes errors of a write name the final file, not the temporary one or none (as the error of a full disk)."""
     try:
         yield
     except OSError as error:
