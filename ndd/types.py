@@ -298,7 +298,9 @@ class Constant:
         single = self._single()
         if single is None or not isinstance(single[0], kind):
             what = f"a constant of {single[1].name}" if single else "what is not one number"
-            raise TypeError(f"{target}(): cannot convert {what}; convert the constant first, as in `Constant(2).float32()`")
+            raise TypeError(
+                f"{target}(): cannot convert {what}; convert the constant first, as in `Constant(2).float32()`"
+            )
         return single[0]
 
     def _typed(self, dtype: DALIDataType) -> Constant:

@@ -254,9 +254,7 @@ class Targets:
             changes["points"] = points_moved(self.points, motion, **how)[0]
         return self._with(**changes)
 
-    def flip(
-        self, *, horizontal: Any = 1, vertical: Any = 0, images: Callable[[Any], Any] | None = None
-    ) -> Targets:
+    def flip(self, *, horizontal: Any = 1, vertical: Any = 0, images: Callable[[Any], Any] | None = None) -> Targets:
         """Mirrored, as `ndd.flip`: `horizontal=ndd.random.coin_flip(batch_size=n)` for some of them. What is left and right of an
         object is not told by its points: their labels stay.
 

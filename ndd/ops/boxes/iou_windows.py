@@ -54,7 +54,9 @@ class Search:
         self.kept, self.whole = np.zeros(len(boxes), bool), np.zeros(len(sizes), bool)
         if (counts == 0).any() and not any(option >= 1 for option in rule.overlaps):
             i = int(np.flatnonzero(counts == 0)[0])
-            raise ValueError(f"sample {i} has no boxes, so no window overlaps one, and no option leaves the image as it is")
+            raise ValueError(
+                f"sample {i} has no boxes, so no window overlaps one, and no option leaves the image as it is"
+            )
 
     @property
     def is_over(self) -> bool:
@@ -65,8 +67,18 @@ class Search:
         """Takes some of these words, uint32, at least `most_words`. Gives how many."""
         return int(
             _search(
-                words, self._sizes, self._boxes, self._ends, self._options, self._rule.trials, self._scale, self._ratio,
-                self._done, self.windows, self.kept, self.whole,
+                words,
+                self._sizes,
+                self._boxes,
+                self._ends,
+                self._options,
+                self._rule.trials,
+                self._scale,
+                self._ratio,
+                self._done,
+                self.windows,
+                self.kept,
+                self.whole,
             )  # fmt: skip
         )
 

@@ -124,7 +124,9 @@ def read_group(path: str, footer: Footer, group: int, columns: Sequence[str], lo
             file = arrow().parquet.ParquetFile(arrow().PythonFile(ranges, "r"), metadata=footer.metadata)
             table = file.read_row_group(group, columns=others, use_threads=False)
             if table.num_rows != footer.groups[group].rows:
-                raise ValueError(f"expected {footer.groups[group].rows} rows in row group {group}, got {table.num_rows}")
+                raise ValueError(
+                    f"expected {footer.groups[group].rows} rows in row group {group}, got {table.num_rows}"
+                )
             ready.update(zip(others, opened(table.select(others), path.rpartition("/")[0], locate), strict=True))
     return [ready[name] for name in columns]
 

@@ -14,7 +14,7 @@ from ndd._tensor import Packed
 from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.parquet_footer import Compact, Leaf
 
-_LARGE = 2048  # bytes of a value that is worth a step of Python
+LARGE = 2048  # bytes of a value that is worth a step of Python
 _BYTE_ARRAY = 6
 _CODECS = {0: "", 1: "snappy", 2: "gz", 4: "br", 6: "zstd"}
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)  # types of pages
@@ -22,12 +22,14 @@ _PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY = 0, 2, 3, 8  # encodings
 _UNUSUAL = (ValueError, KeyError, TypeError, IndexError, AttributeError, struct.error)
 
 _Content = tuple[np.ndarray, int, int]  # a buffer, and where the content of a page begins and ends in it
-_Places = tuple[np.ndarray, np.ndarray, np.ndarray]  # the number of the buffer, where it begins and the size of each value
+_Places = tuple[
+    np.ndarray, np.ndarray, np.ndarray
+]  # the number of the buffer, where it begins and the size of each value
 
 
 def is_large(leaf: Leaf) -> bool:
     """Whether a column chunk holds values of bytes that are large on average."""
-    return leaf.kind == _BYTE_ARRAY and leaf.codec in _CODECS and 0 < leaf.count * _LARGE <= leaf.plain_size
+    return leaf.kind == _BYTE_ARRAY and leaf.codec in _CODECS and 0 < leaf.count * LARGE <= leaf.plain_size
 
 
 def large_values(data: np.ndarray, leaf: Leaf, depth: int) -> Packed | None:
@@ -90,7 +92,9 @@ class _Pages:
             content = self._content(begin + size, end, header[2] - size, said.get(7, True))
         if not 0 <= count <= self._leaf.count:
             raise ValueError("too many values")
-        if self._depth and (of_levels != _RLE or (numbers(levels, self._depth.bit_length(), count) != self._depth).any()):
+        if self._depth and (
+            of_levels != _RLE or (numbers(levels, self._depth.bit_length(), count) != self._depth).any()
+        ):
             raise ValueError("nulls")
         if encoding == _PLAIN:
             return self._plain(content, count)
