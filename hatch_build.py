@@ -3,7 +3,7 @@
 The environment variable NDD_WHEEL_KERNELS says which: `none` for a wheel without, which any platform takes; a folder that
 `python -m ndd compile --archives` has filled; `compile` to compile them, which takes minutes. Not set, they are compiled if the
 Python that builds has torch and what else that needs (`pip install -e '.[cpu,audio,test]'`), so that `pip install .` in a new
-environment stays quick. Editable installs have none.
+environment stays quick. A wheel without says why in one line, which `python -m ndd doctor` shows too. Editable installs have none.
 
 To compile them, ndd is run: with the packages of the Python that builds, or with `compile` in the build's own environment, for
 which torch is downloaded once more.
@@ -11,6 +11,7 @@ which torch is downloaded once more.
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import subprocess
@@ -44,25 +45,40 @@ _VARIABLE = "NDD_WHEEL_KERNELS"
 _EXTRAS = ("cpu", "audio")  # what makes the calls whose kernels are compiled
 _FOR_GPUS = ("cupy-cuda13x>=14", "nvidia-cuda-nvrtc")  # compiles for GPUs without one
 _GLIBC = "2_28"  # the oldest that torch's own wheels run with
+_ABSENT = "absent.txt"  # `kernel_archives.why_none` reads it
 
 
 def _chosen() -> str:
     """`none`, `compile`, or a folder."""
-    has_levels = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
-    return os.environ.get(_VARIABLE, "") or ("compile" if has_levels and _has_all() else "none")
+    return os.environ.get(_VARIABLE, "") or ("none" if _why_none() else "compile")
 
 
-def _has_all() -> bool:
-    """Whether the Python that builds can compile kernels without the build's own environment, which PYTHONPATH adds."""
+def _why_none() -> str:
+    """Why a wheel has no kernels if the variable says nothing; "" if it has them."""
+    if sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"):
+        return "wheels bring kernels for Linux on x86-64 and arm64"
+    missing = _missing()
+    return (
+        missing
+        and f"the Python that builds cannot compile them ({missing}); {_VARIABLE}=compile downloads what it lacks"
+    )
+
+
+@functools.cache
+def _missing() -> str:
+    """What keeps the Python that builds from compiling kernels without the build's own environment, which PYTHONPATH adds: the
+    last line of its error, or ""."""
     libraries = "import torch, numba, cv2, PIL, simplejpeg, soundfile, av"
     code = f"{libraries}; from cupy_backends.cuda.libs import nvrtc; nvrtc.getVersion()"
-    return subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=False).returncode == 0
+    tried = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False)
+    said = tried.stderr.strip().splitlines() or [f"exit status {tried.returncode}"]
+    return said[-1] if tried.returncode else ""
 
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
     """What is installed for the build: to compile kernels, ndd is run."""
     needed = hatchling.get_requires_for_build_wheel(config_settings)
-    if _chosen() != "compile" or _has_all():
+    if _chosen() != "compile" or not _missing():
         return needed
     project = ProjectMetadata(os.getcwd(), PluginManager()).core
     of_extras = [each for extra in _EXTRAS for each in project.optional_dependencies[extra]]
@@ -77,6 +93,10 @@ def _libraries() -> str:
     return os.pathsep.join([*map(str, folders), os.environ.get("LD_LIBRARY_PATH", "")]).strip(os.pathsep)
 
 
+def _say(content: str) -> None:
+    print(f"ndd: this wheel has {content}", file=sys.stderr, flush=True)
+
+
 class KernelsInside(BuildHookInterface):
     """Puts the archives into the wheel, and the name of the platform into its own."""
 
@@ -84,18 +104,26 @@ class KernelsInside(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called before files are collected."""
+        if version == "editable":
+            return
         kernels = _chosen()
-        if version == "editable" or kernels == "none":
+        self._made = tempfile.TemporaryDirectory(prefix="ndd-wheel-")  # until the wheel is built
+        if kernels == "none":
+            reason = f"{_VARIABLE} is none" if os.environ.get(_VARIABLE) else _why_none()
+            _say(f"no compiled kernels: {reason}")
+            absent = Path(self._made.name, _ABSENT)
+            absent.write_text(reason, encoding="utf-8")
+            build_data["force_include"][str(absent)] = f"ndd/_kernels/{_ABSENT}"
             return
         if kernels == "compile":
-            self._made = tempfile.TemporaryDirectory(prefix="ndd-wheel-")  # until the wheel is built
             kernels = self._made.name
             command = [sys.executable, "-m", "ndd", "compile", "--archives", kernels]
-            own = {"PYTHONPATH": self.root} if _has_all() else {"LD_LIBRARY_PATH": _libraries()}
+            own = {"LD_LIBRARY_PATH": _libraries()} if _missing() else {"PYTHONPATH": self.root}
             subprocess.run(command, cwd=self.root, env={**os.environ, **own}, check=True)
         archives = sorted(Path(kernels).absolute().glob("*.zip"))
         if not archives:
             raise ValueError(f"{_VARIABLE}={kernels}: no archives of kernels are there; `none` makes a wheel without")
+        _say(f"compiled kernels for {', '.join(path.stem for path in archives)}")
         python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
         abi = f"{python}{getattr(sys, 'abiflags', '')}"
         build_data["pure_python"] = False

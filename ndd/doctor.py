@@ -71,6 +71,7 @@ def findings() -> list[Finding]:
         ("cupy", lambda: _cupy(gpus)),
         ("DALI", _dali),
         ("the loop, CPU", lambda: _loop("cpu")),
+        ("kernels", _kernels),
     ]
     if gpus:
         checks.append(("the loop, GPU", lambda: _loop("gpu")))
@@ -298,3 +299,15 @@ def _loop(device: str) -> Finding:
     if tuple(pixels.shape) != (1, 3, 64, 64) or not bool(pixels.isfinite().all()):
         return Finding(name, "broken", f"gave {tuple(pixels.shape)}")
     return Finding(name, "ok", f"file -> decode -> resize -> normalise -> torch on {pixels.device}")
+
+
+def _kernels() -> Finding:
+    """The compiled kernels that come with the package. The loop, tried before, has asked for some of those for this processor."""
+    archives = import_module("ndd._execution.kernel_archives")
+    at_first_use = "compiled at their first use, or ahead of time by `python -m ndd compile`"
+    if archives.refused():
+        return Finding("kernels", "missing", f"{archives.refused()}: {at_first_use}")
+    if archives.targets():
+        return Finding("kernels", "ok", f"the package brings those for {', '.join(archives.targets())}")
+    why = archives.why_none()
+    return Finding("kernels", "missing", f"the package brings none{why and f' ({why})'}: {at_first_use}")

@@ -28,7 +28,9 @@ from ndd.compile.pretended_gpu import TextsOnly, pretend
 _PRELUDE = Path(__file__).with_name("cuda_as_cpp.h")
 # The last: g++ else makes one variable of all that have a name in inline functions of any library, and two kernels would
 # share what is `__shared__` in a function that both include, the second with the room that the first one needs.
-_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-fno-gnu-unique")
+_FLAGS = ("-std=c++17", "-O0", "-fPIC", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-fno-gnu-unique")
+# What else a kernel calls, Python has loaded. Looking for it, and optimising, took half of the time of building.
+_LINKED = ("-shared", "-nostdlib", "-lgcc")
 _COOPERATIVE = re.compile(r"__sync(threads|warp)|__shfl_|_sync\(")
 _KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(')
 _NAMED = '#define KERNEL_NAME(name) extern "C" __global__ void name'
@@ -122,11 +124,10 @@ def cache_folder() -> Path:
     return folder
 
 
-def _compile(source: str, output: Path, *options: str) -> None:
+def _compile(source: str, output: Path) -> None:
     partial = output.with_name(f"{output.name}.{os.getpid()}.{threading.get_ident()}")
-    done = subprocess.run(
-        ["g++", *_FLAGS, *options, "-x", "c++", "-", "-o", str(partial)], input=source, capture_output=True, text=True
-    )
+    command = ["g++", *_FLAGS, "-include", _prelude(), "-x", "c++", "-", "-o", str(partial), *_LINKED]
+    done = subprocess.run(command, input=source, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"the kernel does not compile as C++:\n{done.stderr[:3000]}")
     os.replace(partial, output)
@@ -156,7 +157,7 @@ def _built(text: str, name: str) -> Any:
     with _one_at_a_time:
         library = cache_folder() / f"{key}.so"
         if not library.exists():
-            _compile(_source(text, name), library, "-shared", "-include", _prelude())
+            _compile(_source(text, name), library)
         run = ctypes.CDLL(str(library)).ndd_run
         run.restype = ctypes.c_int
         return run

@@ -22,6 +22,7 @@ from ndd.bench import (
     detection,
     dispatch,
     loop,
+    loop_pictures,
     operator_inputs,
     operator_side,
     operator_table,
@@ -117,6 +118,17 @@ def test_loop(alone):
     assert actual.ndd > 1
     assert "2 threads" in actual.name
     assert all("of the threads ndd-" in thread.name for thread in threads)
+
+
+def test_no_file_is_read_twice_in_an_epoch_of_reading_alone(tmp_path):
+    """DALI copies a file that is named again from a mapping that it keeps, which no data set would show."""
+    photos = demo_folder.PHOTOS
+    links = loop_pictures.distinct_files(tmp_path, photos, 100)
+    names = demo_folder.scan(links).files
+    assert len(set(names)) == len(names) >= 100
+    contents = {(photos / name).read_bytes() for name in demo_folder.scan(photos).files}
+    assert {(links / name).read_bytes() for name in names} == contents
+    assert loop_pictures.distinct_files(tmp_path, photos, 1) == photos
 
 
 def test_augment(alone):

@@ -7,15 +7,18 @@ import os
 import re
 import subprocess
 import sys
+import typing
 
 import pytest
 import warm_interpreter
 
+import ndd
 from ndd.__main__ import main
 from ndd._compiled.cpu_levels import LEVELS, environment
 from ndd._compiled.kernel_cache import libraries
 from ndd._execution.kernel_archives import KernelArchive
-from ndd.compile import command
+from ndd.bench.loop_pictures import PICTURES
+from ndd.compile import command, recipes
 
 
 def test_the_caches_are_filled(tmp_path, monkeypatch, capsys):
@@ -96,8 +99,16 @@ EVERYTHING = [
     [*_BENCH, "speech", "--images", "16"],
     [*_BENCH, "readers", "--records", "300"],
     [*_BENCH, "video"],
+    *[[*_BENCH, "loop", "--images", "64", "--only", "random_resized_crop", "--pictures", name] for name in PICTURES],
     ["demo", "--epochs", "1", "--device", "cpu"],
 ]
+OTHER_RECIPES = """
+from ndd.compile import recipes
+recipes._FEW, recipes._MANY, recipes._CLIP = 17, 96, (16, 90, 120, 3)  # not what was compiled with
+for seed in range(1, 5):
+    for run in recipes.OF_BOTH.values():
+        run(None, seed=seed)
+"""
 
 
 @pytest.mark.parametrize(
@@ -112,13 +123,31 @@ def test_programs_compile_nothing_after_it(tmp_path, compiled, programs):
     """What the loop, `bench speech`, `readers` and `video`, and the demo need is kept."""
     env = {**os.environ, "NDD_CACHE_DIR": str(tmp_path), "NDD_COMPILE_IN_BACKGROUND": "0"}
 
-    def kernels_after(arguments):
-        subprocess.run([sys.executable, "-m", "ndd", *arguments], env=env, check=True, capture_output=True, text=True)
+    def kernels_after(*arguments):
+        subprocess.run([sys.executable, *arguments], env=env, check=True, capture_output=True, text=True)
         return {path.name for path in (tmp_path / "kernels").iterdir()}
 
-    kept = kernels_after(["compile", *compiled, "--gpu", "none"])
+    kept = kernels_after("-m", "ndd", "compile", *compiled, "--gpu", "none")
     for program in programs:
-        assert sorted(kernels_after(program) - kept) == [], program
+        assert sorted(kernels_after("-m", "ndd", *program) - kept) == [], program
+    if not compiled:
+        assert sorted(kernels_after("-c", OTHER_RECIPES) - kept) == []
+
+
+def test_all_recipes_are_compiled():
+    """And each with all its values of a setting that is a text of several or a truth value."""
+    assert set(recipes.RECIPES) == {name for name in ndd.recipes.__all__ if name not in ("Recipe", "recipe")}
+    for name, runs in recipes.RECIPES.items():
+        for setting, kind in typing.get_type_hints(getattr(ndd.recipes, name).__wrapped__).items():
+            texts = {
+                text
+                for part in (kind, *typing.get_args(kind))
+                for text in typing.get_args(part)
+                if isinstance(text, str)
+            }
+            values = {True, False} if kind is bool else texts
+            default = getattr(ndd.recipes, name)().settings.get(setting)
+            assert values <= {run.get(setting, default) for run in runs}, (name, setting)
 
 
 _AS_ON_A_GPU_MACHINE = """

@@ -26,7 +26,18 @@ def without(monkeypatch, *missing):
 def test_a_working_installation(capsys):
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
-    for name in ("torch", "numba", "OpenCV", "Pillow", "nvImageCodec", "driver", "cupy", "DALI", "the loop, CPU"):
+    for name in (
+        "torch",
+        "numba",
+        "OpenCV",
+        "Pillow",
+        "nvImageCodec",
+        "driver",
+        "cupy",
+        "DALI",
+        "the loop, CPU",
+        "kernels",
+    ):
         assert f"  {name}" in text
     assert "compiled a function" in text
     assert "decoded a JPEG of 400 x 266" in text
@@ -72,9 +83,9 @@ def test_a_check_that_fails_does_not_hide_the_others(monkeypatch):
         raise RuntimeError("first line\nsecond line")
 
     monkeypatch.setattr(doctor, "_loop", raising)
-    result = doctor.findings()
-    assert result[-1].text == "RuntimeError: first line"
-    assert result[-1].state == "broken"
+    result = {finding.name: finding for finding in doctor.findings()}
+    assert result["the loop, CPU"].text == "RuntimeError: first line"
+    assert result["the loop, CPU"].state == "broken"
 
 
 def test_a_gpu_without_its_libraries(monkeypatch):

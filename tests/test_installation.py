@@ -16,7 +16,8 @@ import pytest
 import warm_interpreter
 
 import ndd
-from ndd import installation
+from ndd import doctor, installation
+from ndd._execution import kernel_archives
 
 ROOT = Path(__file__).parent.parent
 PROJECT = (ROOT / "pyproject.toml").read_text()
@@ -142,6 +143,42 @@ def test_a_wheel_with_kernels_is_for_its_platform_and_python(tmp_path):
     assert "Root-Is-Purelib: false" in inside.read(f"ndd_dataloading-{ndd.__version__}.dist-info/WHEEL").decode()
 
 
+@pytest.mark.parametrize(
+    ("machine", "missing", "reason"),
+    [
+        (
+            "x86_64",
+            "ImportError: libnvrtc.so.13: no such file",
+            "(ImportError: libnvrtc.so.13: no such file); NDD_WHEEL_KERNELS=compile",
+        ),
+        ("riscv64", "", "Linux on x86-64 and arm64"),
+    ],
+)
+def test_a_wheel_without_kernels_says_why(tmp_path, monkeypatch, capsys, machine, missing, reason):
+    """The line on stderr, which pip shows with -v, and what `doctor` says of the installed wheel."""
+    pytest.importorskip("hatchling")
+    monkeypatch.syspath_prepend(str(ROOT))
+    backend = importlib.import_module("hatch_build")
+    monkeypatch.delenv("NDD_WHEEL_KERNELS", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    monkeypatch.setattr(backend, "_missing", lambda: missing)
+    hook = backend.KernelsInside(str(ROOT), {}, None, None, str(tmp_path), "wheel")
+    data = {"force_include": {}}
+    hook.initialize("standard", data)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("ndd: this wheel has no compiled kernels: ")
+    assert reason in line
+    ((file, inside),) = data["force_include"].items()
+    assert inside.startswith("ndd/_kernels/")
+    monkeypatch.setattr(kernel_archives, "folder", Path(file).parent)
+    kernel_archives.targets.cache_clear()
+    finding = doctor._kernels()
+    kernel_archives.targets.cache_clear()
+    assert finding.state == "missing"
+    assert reason in finding.text
+
+
 def test_what_a_build_needs(monkeypatch):
     pytest.importorskip("hatchling")
     monkeypatch.chdir(ROOT)
@@ -153,10 +190,10 @@ def test_what_a_build_needs(monkeypatch):
     monkeypatch.delenv("NDD_WHEEL_KERNELS")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(backend, "_has_all", lambda: True)
+    monkeypatch.setattr(backend, "_missing", lambda: "")
     assert backend._chosen() == "compile"
     assert "torch" not in " ".join(backend.get_requires_for_build_wheel())  # it is there already
-    monkeypatch.setattr(backend, "_has_all", lambda: False)
+    monkeypatch.setattr(backend, "_missing", lambda: "ModuleNotFoundError: No module named 'cupy_backends'")
     assert backend._chosen() == "none"  # `pip install .` in a new environment downloads nothing for kernels
     assert "torch" not in " ".join(backend.get_requires_for_build_wheel())
     monkeypatch.setenv("NDD_WHEEL_KERNELS", "compile")
@@ -164,7 +201,7 @@ def test_what_a_build_needs(monkeypatch):
     for name in ("torch", "numba", "opencv", "simplejpeg", "nvidia-cuda-nvrtc", "cupy"):
         assert name in needed
     monkeypatch.delenv("NDD_WHEEL_KERNELS")
-    monkeypatch.setattr(backend, "_has_all", lambda: True)
+    monkeypatch.setattr(backend, "_missing", lambda: "")
     monkeypatch.setattr(sys, "platform", "win32")
     assert backend._chosen() == "none"
 

@@ -53,7 +53,7 @@ def _load(text: str, name: str, device_id: int) -> Kernel:
             try:
                 return _function(module, code, text, name)
             except module.cuda.driver.CUDADriverError as error:  # the driver is too old for it
-                refuse(f"the driver does not take the kernels of this package ({error})")
+                refuse(f"the driver cannot load the kernels of this package ({error})")
         return _function(module, binary(text, name, _architecture(capability)), text, name)
 
 
@@ -65,8 +65,8 @@ def _function(module: Any, code: bytes, text: str, name: str) -> Kernel:
 
 
 def packaged(text: str, capability: int) -> Iterator[bytes]:
-    """The package's code for a kernel text on a GPU of this capability, such as 86: machine code for the same generation and the
-    same or a smaller number; otherwise portable code, which the driver translates."""
+    """The packaged code of a kernel text for a GPU of this compute capability, such as 86: machine code for the same generation
+    and the same or a lower capability; otherwise portable code (PTX), which the driver translates."""
     there = {target: int(target.partition("_")[2]) for target in targets() if target.startswith(("sm_", "compute_"))}
     older = sorted((number, target) for target, number in there.items() if number <= capability)
     of_generation = [t for number, t in older if t.startswith("sm_") and number // 10 == capability // 10]
@@ -93,7 +93,7 @@ def function(text: str, name: str, device_id: int) -> Kernel:
     if loaded is None:
         with _lock:
             own = _loading.setdefault(key, threading.Lock())
-        with own:  # other threads may compile other kernels
+        with own:  # other threads may compile other kernels at the same time
             loaded = _loaded.get(key)
             if loaded is None:
                 loaded = _loaded[key] = _load(text, name, device_id)
@@ -110,7 +110,8 @@ def _nvrtc() -> Any:
 
 @functools.cache
 def _architecture(capability: int) -> str:
-    """NVRTC's name for a GPU; for one that is newer than NVRTC, the newest that it knows, for the driver to translate."""
+    """NVRTC's name for a GPU. For a GPU that is newer than NVRTC it is the newest one that NVRTC knows; the driver translates
+    the code."""
     known = _nvrtc().getSupportedArchs()
     if capability in known:
         return f"sm_{capability}"
@@ -118,8 +119,8 @@ def _architecture(capability: int) -> str:
 
 
 def binary(text: str, name: str, architecture: str) -> bytes:
-    """The kernels of a text (`name` is one of them), from `NDD_CACHE_DIR/gpu-kernels`, else the folder where cupy keeps
-    its own, or compiled and put there. `architecture` is NVRTC's name, such as "sm_90".
+    """The machine code of a text (`name` is one of its kernels). It is read from the cache folder, or compiled and stored
+    there. `architecture` is NVRTC's name, such as "sm_90".
 
     Not `cupy.RawModule`: that compiles with `-ftz=true`, which makes subnormal numbers 0, unlike the CPU and DALI.
     """
@@ -151,19 +152,20 @@ def _cached_binary(name_of_file: str) -> bytes | None:
 
 
 def _checksum(name_of_file: str, content: bytes) -> bytes:
-    """The digest that a file begins with. One that is damaged, or was renamed, has another: its kernel is compiled again."""
+    """The digest at the beginning of a file. It does not match a damaged or renamed file, whose kernel is then compiled
+    again."""
     return hashlib.sha256(name_of_file.encode() + content).digest()
 
 
 def cache_folder() -> Path | None:
-    """The folder of compiled kernels: `gpu-kernels` in `NDD_CACHE_DIR`, else where cupy keeps its own, else in the user's
-    cache folder or among the temporary files; None if none of these can be used."""
+    """The folder of compiled kernels: `gpu-kernels` in `NDD_CACHE_DIR`, else cupy's cache folder, else the user's cache folder
+    or the folder for temporary files; None if none of these can be used."""
     return folder_to_write(chosen_folder("gpu-kernels"), _other_folders(), _KERNELS)
 
 
 def _other_folders() -> list[Path]:
     of_cupy, of_user = os.environ.get("CUPY_CACHE_DIR"), user_folder()
-    if of_cupy:  # then no other
+    if of_cupy:  # and no other folder
         return [Path(os.path.expanduser(of_cupy))]
     home = os.path.expanduser("~/.cupy/kernel_cache")
     folders = [] if home.startswith("~") else [Path(home)]  # a user without a home

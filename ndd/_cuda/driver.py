@@ -1,5 +1,5 @@
-"""Functions of the CUDA driver, called with the GIL held. They take 1 to 5 us. A thread that releases the GIL for such a call waits
-0.2 to 0.5 ms to get it back beside the other threads of a loop with lookahead."""
+"""Functions of the CUDA driver, called with the GIL held. They take 1 to 5 us. A thread that released the GIL for such a call
+would wait 0.2 to 0.5 ms to get it back, because the other threads of a loop with lookahead want it too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from ndd._cuda.cupy_module import cupy
 
-_NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: the thread has called nothing yet that makes one current
+_NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: the thread has no current context yet
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
 
 
@@ -22,7 +22,7 @@ def call(name: str, *arguments: Any, device_id: int | None = None) -> None:
 
 
 def is_done(name: str, *arguments: Any, device_id: int | None = None) -> bool:
-    """The same of a function that asks whether something is done."""
+    """The same for a query: whether the work has finished."""
     status = _again(_functions()[name](*arguments), name, arguments, device_id)
     if status != _NOT_READY:
         _check(name, status)
@@ -37,8 +37,8 @@ def _check(name: str, status: int) -> None:
 
 
 def _again(status: int, name: str, arguments: tuple[Any, ...], device_id: int | None) -> int:
-    """Calls a function again if it failed for lack of a context. In a new thread torch's current GPU is the first one: its context
-    would take half a gigabyte of a GPU that nobody asked for."""
+    """Calls a function again if it failed for lack of a context. In a new thread torch's current GPU is the first one. A
+    context on it would take half a gigabyte, though the call is for another GPU."""
     if status != _NO_CONTEXT:
         return status
     if device_id is None:

@@ -13,7 +13,7 @@ _NO_TIMES = 2  # CU_EVENT_DISABLE_TIMING
 
 
 class Event:
-    """What `torch.cuda.Stream.wait_event` and `record_event` take in place of a `torch.cuda.Event`."""
+    """An event for `torch.cuda.Stream.wait_event` and `record_event`, in place of a `torch.cuda.Event`."""
 
     __slots__ = ("_handle", "device_id")
 
@@ -26,11 +26,11 @@ class Event:
         self._handle = handle.value
 
     def record(self, stream: Any) -> None:
-        """Records the event after what is queued on a torch stream now."""
+        """Records the event after all work queued on a torch stream so far."""
         driver.call("cuEventRecord", self._handle, stream.cuda_stream, device_id=self.device_id)
 
     def wait(self, stream: Any) -> None:
-        """Makes what is queued on a torch stream later wait for the event."""
+        """Makes all later work on a torch stream wait for the event."""
         driver.call("cuStreamWaitEvent", stream.cuda_stream, self._handle, 0, device_id=self.device_id)
 
     def query(self) -> bool:
@@ -45,12 +45,13 @@ class Event:
         if self._handle:
             try:
                 driver.call("cuEventDestroy_v2", self._handle, device_id=self.device_id)
-            except Exception:  # the process ends, and the driver before us
+            except Exception:  # the process is exiting, and the driver is already gone
                 pass
 
 
 def recorded(stream: Any, event: Any = None) -> Any:
-    """An event after all that is queued on a stream of ours; `event` again, if it belongs to the GPU of the stream."""
+    """An event recorded after all work queued on one of our streams. It is `event` itself, if that belongs to the stream's
+    GPU."""
     return recorded_on(stream._torch, stream.device_id, event)
 
 

@@ -11,7 +11,7 @@ from ndd._cuda.launch import Memory, counted
 
 
 class Rows(Memory):
-    """Rows of `n` float32, those of a sample from row `starts[i]` on."""
+    """Rows of `n` float32. Those of sample `i` begin at row `starts[i]`."""
 
     __slots__ = ("n", "starts")
 
@@ -31,10 +31,10 @@ def memory(launch: Any, counts: np.ndarray, n: int) -> Rows:
 
 
 def _room(total: int) -> int:
-    """Rows to make room for.
+    """The number of rows to allocate.
 
-    torch keeps a plan of cuFFT for every number of rows that it has seen; making one takes longer than the transform. With
-    totals rounded up to an eighth of a power of two, batches of all lengths share a few.
+    torch caches a cuFFT plan for every number of rows that it has seen, and making a plan takes longer than the transform.
+    Totals are rounded up to an eighth of a power of two, so that batches of all lengths share a few plans.
     """
     total = max(1, total)
     step = max(1, (1 << total.bit_length()) >> 4)
@@ -49,7 +49,7 @@ def _torch_float32() -> Any:
 
 
 class _Spectra(Memory):
-    """The transforms of rows in other memory."""
+    """The transforms of rows, in memory of their own."""
 
     __slots__ = ("rows",)
 
@@ -67,5 +67,5 @@ class _Spectra(Memory):
 
 
 def rfft(launch: Any, rows: Rows) -> Memory:
-    """The transforms of all rows in what `memory` gave: `n // 2 + 1` pairs a row."""
+    """The transforms of all rows in the result of `memory`: `n // 2 + 1` pairs a row."""
     return launch.make_memory(_Spectra(rows))

@@ -1,7 +1,7 @@
 """Launches over a ragged batch: a record for each sample (pointers, shapes, the plan's numbers) and a kernel.
 
-The launches of an operator are recorded. If nothing in them came from data, a later batch of the same shapes repeats them with
-its own addresses, without calling the operator (`replay`).
+The launches of an operator are recorded. If none of their numbers came from data, a later batch of the same shapes repeats them
+with its own addresses, without calling the operator (`replay`).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ndd._tensor.small_arrays import FEW, equal_rows, few_zeros, ones_column, pu
 from ndd._tensor.store import Volumes, bind_volumes
 
 _BLOCK = 256
-_MAX_BLOCKS = 1 << 16  # a grid row; kernels stride over what is left
+_MAX_BLOCKS = 1 << 16  # in a row of the grid; kernels stride over the rest
 # Samples differ in size, and each gets as many blocks as the largest needs. So most blocks of a ragged batch would start, read
-# their sample's record and end: on an H200 70,000 of them took half of the time of `rotate`. A GPU is full with some
-# thousand blocks; a block goes round up to 16 times where the largest sample has work for more.
+# their sample's record and end: on an H200 70,000 of them took half of the time of `rotate`. A few thousand blocks fill a GPU.
+# Where the largest sample has work for more, a block loops up to 16 times.
 _ENOUGH_BLOCKS = 4096
 _ROUNDS = 16
 _SMALL_TABLE = (
@@ -39,11 +39,12 @@ _SMALL_TABLE = (
 
 
 class _Form:
-    """What launches of a kernel share if their records have the same fields. Cached with the call (`CachedCall.kernels`).
+    """The parts that launches of a kernel share if their records have the same fields. It is cached with the call
+    (`CachedCall.kernels`).
 
     Attributes:
         struct: the record type of a sample.
-        names: its fields with numbers, in the order in which a launch has them.
+        names: its fields with numbers, in the order of a launch.
         functions: by the record type of `Shared`, the compiled kernels.
     """
 
@@ -60,7 +61,7 @@ class _Start(NamedTuple):
 
     functions: list[Any]
     blocks: tuple[int, int]
-    octets: np.ndarray  # the records; to copy these takes a tenth of the time that NumPy takes for structs
+    octets: np.ndarray  # the records; copying bytes takes a tenth of the time of copying NumPy's structs
     struct: np.dtype
     count: Any
     shared: Any
@@ -68,7 +69,8 @@ class _Start(NamedTuple):
 
 
 class Memory:
-    """GPU memory of one call, a part for each sample: the value of a field of `Sample`, where it is an address."""
+    """GPU memory of one call, with a part for each sample. As the value of a field of `Sample` it is the address of that
+    part."""
 
     __slots__ = ("base", "cached", "count", "dtype", "offsets", "step", "tensor", "values", "zeros")
 
@@ -78,16 +80,16 @@ class Memory:
     ):  # fmt: skip
         self.count = count
         self.dtype = dtype  # of torch
-        self.offsets = offsets  # [N], where each sample's part begins; None: all of it is for every sample
-        self.step = step  # bytes from one place to the next
-        self.values = values  # what is in it; None: nothing yet
+        self.offsets = offsets  # [N], where each sample's part begins; None: every sample gets the whole
+        self.step = step  # bytes of a unit of `offsets`
+        self.values = values  # the initial content; None: uninitialised
         self.zeros = zeros
         self.cached = cached  # the array with these values, if it may stay on the GPU
         self.tensor: Any = None
         self.base = 0  # its address
 
     def make(self, call: Any) -> None:
-        """Memory for it, on the call's stream."""
+        """Allocates the memory, on the call's stream."""
         if self.cached is not None and (base := _staying(self.cached, call)):
             self.base = base
             return
@@ -102,7 +104,8 @@ class Memory:
         self.hold(tensor.zero_() if self.zeros else tensor)
 
     def anew(self, held: dict[int, Memory]) -> Memory:
-        """The same memory for another call. `held` has what this call has made so far, by the `id` of the first call's memory."""
+        """The same memory for another call. `held` has the memory that this call has made so far, by the `id` of the first
+        call's."""
         return Memory(self.count, self.dtype, self.offsets, self.step, self.values, self.zeros, self.cached)
 
     def hold(self, tensor: Any) -> None:
@@ -113,17 +116,17 @@ class Memory:
 
 _ADDRESS = np.dtype(np.int64)
 _INT64 = _ADDRESS.char
-_KEPT_TABLES = 128  # on all GPUs together; others are copied at every launch
+_KEPT_TABLES = 128  # on all GPUs together; further tables are copied at every launch
 
 _making = threading.Lock()  # a stream's ring
 _functions: dict[Any, Any] = {}
 _paths: dict[tuple[str, str], Path] = {}
-# Tables that stay on a GPU, by the `id` of the array and the GPU: the address, who holds it, and the array.
+# Tables that stay on a GPU, by the `id` of the array and the GPU: the address, its owner, and the array.
 _tables: dict[tuple[int, int], tuple[int, Any, np.ndarray]] = {}
 
 
 class Launch:
-    """What an operator's CUDA function calls to start kernels and to get scratch memory on the GPU.
+    """The object that an operator's CUDA function calls to start kernels and to get scratch memory on the GPU.
 
     `launch("name")` starts kernel `name` of the operator's `.cu` file over all samples. Every field of the plan's
     `per_sample` and `shared` is in the structs `Sample` and `Shared`; more may be given here.
@@ -155,15 +158,15 @@ class Launch:
         """Starts `kernel` with a thread for every `pack` of the `work` items of a sample (default: elements of output 0).
 
         Args:
-            kernel: or several, one after the other: they share the records of the samples, so what one of them writes to a
-                field the next one reads.
+            kernel: its name, or several names, run one after the other. They share the records of the samples, so each kernel
+                reads the fields that the one before has written.
             work: a number or one for each sample, `s.items` in the kernel (see samples.cuh).
-            pack: the neighbouring items that a thread takes: the macro PACK, see `PER_PACK` in pack.cuh. Default: one.
+            pack: the number of neighbouring items for each thread: the macro PACK, see `PER_PACK` in pack.cuh. Default: one.
             per_sample: more fields of `Sample`. An input, an output or memory of `scratch` and `table` as a value is
-                the address of each sample's part. A name of the plan's stands for this value then, also where the
-                plan has it for all samples.
+                the address of each sample's part. A name that the plan also has means this value then, even if the plan has it
+                for all samples.
             shared: more fields of `Shared`.
-            macros: in addition to IN0, OUT0, ...: constants that stand in the `.py` file too come from there.
+            macros: in addition to IN0, OUT0, ...: constants that the `.py` file defines too, so that they are written once.
             file: a `.cu` file other than the operator's.
         """
         if pack:
@@ -211,8 +214,8 @@ class Launch:
         _run(functions, grid, octets, _count(n), by, self.call)
 
     def scratch(self, sizes: Any, dtype: Any, *, zeros: bool = False) -> Memory:
-        """Memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`, uninitialised unless `zeros`; it
-        lives until the last launch of this call has read it."""
+        """Memory with `sizes[i]` elements of an ndd or NumPy type for sample i, `[N]`, uninitialised unless `zeros`. It is
+        valid until the last launch of this call has read it."""
         kind = _torch_kind(dtype)
         for operand in (*self.inputs, *self.outputs):
             if operand is not None and operand._store_._volumes is not None and operand._store_._volumes.sizes is sizes:
@@ -228,22 +231,22 @@ class Launch:
         """A small constant array, on the GPU.
 
         Args:
-            each: its first axis is the samples, and each is shown its own row.
-            cached: somebody keeps this very array and never writes to it, so that it may stay on the GPU.
+            each: the first axis is the samples, and a kernel sees its sample's row.
+            cached: the caller keeps this array and never writes to it, so that the copy may stay on the GPU.
         """
         places = np.arange(self.n, dtype=np.int64) if each else None
         step = values[0].nbytes if each and len(values) else 0
         return self.make_memory(Memory(0, None, places, step, values, cached=values if cached else None))
 
     def make_memory(self, memory: Memory) -> Memory:
-        """Makes memory that somebody else describes, now and when these launches are repeated."""
+        """Allocates the memory that the caller describes, now and whenever these launches are repeated."""
         memory.make(self.call)
         if self.steps is not None:
             self.steps.append(memory)
         return memory
 
     def written_down(self) -> list[Any]:
-        """The launches of this call, for `replay`, without the memory that they used."""
+        """The launches of this call, for `replay`, without their memory."""
         steps = self.steps or []
         for step in steps:
             if isinstance(step, Memory):
@@ -257,12 +260,12 @@ class Launch:
             for i, operand in enumerate(operands):
                 if operand is value:
                     return kind, i
-        raise TypeError("an address in a record is that of an input, an output, or memory of this launch")
+        raise TypeError("an address in a record must be that of an input, an output, or memory of this launch")
 
     def _form(
         self, kernel: Any, items: Any, fields: dict[str, Any], macros: Any, file: Any
     ) -> tuple[_Form, list[Any], list[tuple[str, Any]]]:
-        """What a launch shares with others, the numbers of its records, and where their addresses come from."""
+        """The form that a launch shares with others, the numbers of its records, and the sources of their addresses."""
         own = self.columns
         if own is None:
             own = self.columns = self._own_columns()
@@ -282,7 +285,7 @@ class Launch:
                 columns.append(value)
         if macros:
             key += macros
-            # As text, for 1 and 1.0 are equal.
+            # As text, because 1 and 1.0 are equal.
             key += [str(value) if value.__class__ is float else value for value in macros.values()]
         form_key = tuple(key)
         forms = self.call.cached_call.kernels  # inputs and outputs have the types that these were compiled for
@@ -295,8 +298,8 @@ class Launch:
         return form, columns, addresses
 
     def _own_columns(self) -> tuple[Any, list[np.ndarray], list[str], list[tuple[str, Any]]]:
-        """What every launch knows of inputs and outputs: the numbers of their axes, their extents `[N, ndim]` (of those on
-        the GPU), the names of these, and which have an address."""
+        """The fields of inputs and outputs that every launch has: the numbers of their axes, their extents `[N, ndim]` (if they
+        are on the GPU), the names of these fields, and those with an address."""
         shapes = []
         for operand in (*self.inputs, *self.outputs):
             if operand is not None and operand._store_.device.device_id is not None:
@@ -342,7 +345,7 @@ class Launch:
     def _source(self, file: str | None) -> Path | str:
         op = self.call.op
         name = file or op.cuda_source
-        if "(" in name:  # the kernel's text itself: an operator made in a notebook has no file to lie beside
+        if "(" in name:  # the kernel's text itself: an operator made in a notebook has no file beside it
             return name
         path = _paths.get((op.module, name))
         if path is None:
@@ -363,13 +366,13 @@ class Launch:
 
 
 class Joined(Launch):
-    """The launches of an operator whose output only one other operator takes: the last launch also does the other operator's work
-    on each element (`JOINED`, see resize.cu)."""
+    """The launches of an operator whose output goes to one other operator only. The last launch also does the other operator's
+    work on each element (`JOINED`, see resize.cu)."""
 
-    type_between: Any = None  # of the elements that the other operator takes
+    type_between: Any = None  # the type of the elements that go to the other operator
 
     def __call__(self, kernel: str, work: Any = None, *, macros: dict[str, Any] | None = None, **more: Any) -> None:
-        """As `Launch` does. The launch without a target of its own makes the output."""
+        """Starts kernels as `Launch` does. The launch without a target of its own writes the output."""
         macros = macros or {}
         if "TARGET" not in macros:
             types = source.ELEMENT_TYPES
@@ -400,7 +403,7 @@ def _struct(addresses: list[tuple[str, Any]], names: list[str], columns: list[An
 
 
 def _run(functions: list[Any], grid: tuple[int, int], octets: np.ndarray, count: Any, shared: Any, call: Any) -> None:
-    """Kernels with these records."""
+    """Launches the kernels with these records."""
     arguments = [ctypes.c_void_p(_sent(call, octets)), count, shared]
     stream = call.stream._torch.cuda_stream
     for function in functions:
@@ -427,12 +430,12 @@ def _address(
             store = outputs[number]
         else:
             store = inputs[number]._store_
-            if store.device.device_id is None:  # small values that the operator leaves where they are
+            if store.device.device_id is None:  # small values that stay on the CPU
                 records[name] = _uploaded(store, call)
                 continue
             if store.device is not call.device and store.device != call.device:
                 raise ValueError(
-                    f"input {number} is on {store.device}, the operator runs on {call.device}: move it there"
+                    f"input {number} is on {store.device}, but the operator runs on {call.device}: move it there"
                 )
         if store._addresses is not None or store.n != n:
             records[name] = store.pointers()
@@ -466,11 +469,11 @@ def _sent(call: Any, values: np.ndarray) -> int:
     stream = call.stream
     ring = stream.ring
     if ring is None:
-        with _making:  # one of two would die with its thread's call, and a kernel would read what was in it
+        with _making:  # a second ring would be freed with its thread's call, while a kernel still reads it
             ring = stream.ring = stream.ring or Ring(stream)
     if ring.fits(len(values)):
         return ring.send(values)
-    stream.large = upload(values, call.device)  # torch's allocator hands the memory on in the order of the stream
+    stream.large = upload(values, call.device)  # torch's allocator reuses the memory in the stream's order
     return stream.large.data_ptr()
 
 
@@ -491,14 +494,14 @@ def replay(steps: list[Any], call: Any, inputs: list[Any], outputs: list[Any]) -
 
 
 def _staying(values: np.ndarray, call: Any) -> int:
-    """The address of a table that stays on the GPU; 0 if too many tables are there already."""
+    """The address of a table that stays on the GPU; 0 if there are too many tables already."""
     key = id(values), call.device.device_id
     table = _tables.get(key)
     if table is None:
         if len(_tables) >= _KEPT_TABLES:
             return 0
         there = upload(values, call.device)
-        call.stream.synchronize()  # for all other streams that will read it
+        call.stream.synchronize()  # other streams will read it too
         table = _tables[key] = (there.data_ptr(), there, values)
     return table[0]
 
@@ -519,7 +522,7 @@ def upload(values: np.ndarray, device: Any) -> Any:
 
 
 class Room:
-    """The shapes of an output, from which its memory follows."""
+    """The shapes of an output, which determine its memory."""
 
     __slots__ = ("form", "shapes", "volumes")
 
@@ -546,7 +549,7 @@ class Room:
 
 
 def counted(shapes: np.ndarray) -> Volumes:
-    """The elements of samples of these shapes."""
+    """The numbers of elements of samples of these shapes."""
     if not shapes.flags.carray or shapes.dtype.char != _INT64:
         return Volumes(shapes)
     numbers = np.empty((2, len(shapes)), np.int64)

@@ -1,4 +1,4 @@
-"""Resampling of a batch on the GPU: which passes, and the scratch memory between them."""
+"""Resampling of a batch on the GPU: the choice of passes, and the scratch memory between them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ndd._operator import Operand
 
 _FEW_TAPS = 8  # along x, by the kernel for triangles
-_MOST_READS = 512  # from here on, two passes with an image in between are cheaper than one thread's reads: triangles
-_MOST_SHARED_READS = 4096  # and other filters, of which 8 output rows share the rows they are made of
+_MOST_READS = 512  # of one thread; with more, two passes with an image in between are cheaper: triangles
+_MOST_SHARED_READS = 4096  # the same for other filters, where 8 output rows share their input rows
 
 
 def resample_batch(
@@ -29,11 +29,11 @@ def resample_batch(
     radius: np.ndarray,
     moved: tuple[int, ...] = (),
 ) -> None:
-    """Input 0 to output 0 along `axes` (ascending) by the kernels of resize.cu; launches do not grow with the batch.
-    `moved` has the numbers of those axes that need a pass, if not all do.
+    """Resamples input 0 to output 0 along `axes` (ascending) with the kernels of resize.cu. The number of launches does not
+    depend on the batch. `moved` lists the axes that need a pass, if not all do.
 
-    The last two axes are done at once where that is cheap; the other passes are along one axis each, the one that
-    shrinks most first, with float32 scratch memory in between.
+    The last two axes are resampled in one pass where that is cheap. Other passes are along one axis each, the axis that shrinks
+    most first, with float32 scratch memory in between.
     """
     shapes, out_shapes = input.shapes, out.shapes
     if kind.size and kind.max() > NN_FUSED:
@@ -68,7 +68,7 @@ def resample_batch(
 
 
 def _exact_passes(launch: Launch, input: Operand, out: Operand, axes: tuple[int, ...], kind: np.ndarray) -> None:
-    """By torch's rule: along the last axis first, and bytes are rounded in between."""
+    """Resamples by torch's rule: along the last axis first, with bytes rounded in between."""
     shapes, source = input.shapes, None
     more = {"EXACT": "1"}
     for number, i in enumerate(reversed(range(len(axes)))):
@@ -82,8 +82,8 @@ def _exact_passes(launch: Launch, input: Operand, out: Operand, axes: tuple[int,
 
 
 def _plane_macros(kind: np.ndarray, across: int) -> dict[str, str]:
-    """Empty if the kernel for NN and narrow triangles, with `across` taps along x, does both axes; another kernel does every
-    filter."""
+    """The macros of a plane's kernel; none for NN and narrow triangles with `across` taps along x, for which the default kernel
+    handles both axes."""
     kinds = int(kind.min()), int(kind.max())
     narrow = kinds == (TRIANGULAR, TRIANGULAR) and across <= _FEW_TAPS
     return {} if narrow or kinds in ((NN, NN), (NN_FUSED, NN_FUSED)) else {"FILTERS": "1"}
@@ -136,7 +136,7 @@ def _plane_pass(
 
 
 def _strips(view: list[int]) -> int:
-    """Threads of `resample_plane`: each makes 4 rows of a pixel of 3, 4 or else 1 channels."""
+    """The number of threads of `resample_plane`: each computes 4 rows of a pixel with 3 or 4 channels, or of 1 channel."""
     planes, _, _, channels, rows, columns = view
     return planes * -(-rows // 4) * columns * (1 if channels in (3, 4) else channels)
 

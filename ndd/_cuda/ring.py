@@ -1,9 +1,9 @@
 """The records of samples on their way to the GPU: a ring buffer for each stream.
 
-A launch over 64 samples carries some 6 kB. Through torch's allocators (a pinned block, a device block, a copy) these cost
-12 us of the host's time; here one copy between two long-lived buffers costs 4. Copies and kernels of one stream run in
-order, so GPU memory may be overwritten at any time. Pinned memory may be overwritten when the copy that reads it has run; an
-event for each half of the ring shows that.
+A launch over 64 samples needs about 6 kB of records. Through torch's allocators (a pinned block, a device block, a copy) they
+cost 12 us of the host's time; here one copy between two long-lived buffers costs 4. Copies and kernels of one stream run in
+order, so GPU memory may be overwritten at any time. Pinned memory may be overwritten once the copy that reads it has run, which
+an event for each half of the ring shows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ndd._cuda import compile
 
 _BYTES = 1 << 21
-_ALIGNED = 256  # of every record array: what a kernel may assume of its first argument
+_ALIGNED = 256  # alignment of every record array, which kernels may rely on
 
 
 class Ring:
@@ -36,7 +36,7 @@ class Ring:
         self._there = torch.empty(nbytes, dtype=torch.uint8, device=device)
         self._source = self._host.data_ptr()
         self._target = self._there.data_ptr()
-        self._now, self._used = 0, 0  # the half that is being filled, and its bytes so far
+        self._now, self._used = 0, 0  # the half that is being filled, and its used bytes
         self._read: list[Any] = [None, None]  # by half: the event after the last copy from it
         self._lock = threading.Lock()  # two contexts may work on one stream
 
@@ -45,7 +45,7 @@ class Ring:
         return nbytes <= self._half // 4
 
     def send(self, values: np.ndarray) -> int:
-        """Copies bytes, uint8 `[n]`, in the order of the stream; their address on the GPU."""
+        """Copies bytes, uint8 `[n]`, in the order of the stream. Returns their address on the GPU."""
         nbytes = len(values)
         with self._lock:
             start = self._place(nbytes)
@@ -65,6 +65,6 @@ class Ring:
 
     def __del__(self) -> None:
         try:
-            self._torch.synchronize()  # torch does not know that copies still read the pinned memory
-        except Exception:  # CUDA has ended before: then nothing reads it any more
+            self._torch.synchronize()  # torch does not know of copies that still read the pinned memory
+        except Exception:  # CUDA has shut down already, so nothing reads the memory any more
             pass

@@ -41,12 +41,12 @@ class _Functions(NamedTuple):
     device: Any
     current: Any
     set: Any
-    back_to: Any  # back to the GPU that was current. `set` would make a context there, which takes half a gigabyte
+    back_to: Any  # makes the previous GPU current; `set` would create a context there, which takes half a gigabyte
 
 
 @functools.cache
 def _functions() -> _Functions:
-    """torch's own function, or the same through torch's public ones."""
+    """torch's internal functions, or the same through its public ones."""
     import torch
 
     try:
@@ -77,7 +77,7 @@ def _numbers(stream: Any) -> tuple[int, int, int]:
 
 
 def wait_for(store: Store, stream: Any) -> None:
-    """Orders `stream` after whatever still writes `store`, and tells the allocator that `stream` reads it."""
+    """Makes `stream` wait for pending writes to `store`, and tells the allocator that `stream` reads it."""
     ours = stream._torch
     elsewhere = store.stream is not ours and (store.stream is None or store.stream != ours)
     if elsewhere and store.stream is not None:

@@ -14,7 +14,7 @@ _TYPES = {
     "uint32": "unsigned int", "int32": "int", "uint64": "unsigned long long", "int64": "long long",
     "float32": "float", "float64": "double",
 }  # fmt: skip
-# What a kernel calls the element types; half and bfloat16 are defined in scalar.cuh.
+# The names of the element types in kernels; half and bfloat16 are defined in scalar.cuh.
 ELEMENT_TYPES = {
     "u8": "unsigned char", "i8": "signed char", "u16": "unsigned short", "i16": "short", "u32": "unsigned int",
     "i32": "int", "u64": "unsigned long long", "i64": "long long", "f16": "half_t", "bfloat16": "bfloat16_t",
@@ -25,7 +25,7 @@ _INCLUDE_LINE = re.compile(r'^\s*#include\s+"([^"]+)"\s*$', re.MULTILINE)
 
 @functools.cache
 def expanded(source: Path | str) -> str:
-    """A kernel's text, of a file or as it is, with the `#include "x.cuh"` lines replaced by the files, each once."""
+    """A kernel's text, given as a file or as text, with each `#include "x.cuh"` line replaced by the file, once."""
     seen: set[str] = set()
     home = source.parent if isinstance(source, Path) else _INCLUDE
 
@@ -57,7 +57,7 @@ def struct_text(name: str, dtype: np.dtype, pointers: dict[str, str]) -> str:
 
 
 def kernel_text(source: Path | str, sample: str, shared: str, macros: dict[str, str]) -> str:
-    """Everything that NVRTC sees: scalar types first, so that the macros and structs may name them; then the loops."""
+    """The whole text for NVRTC: scalar types first, so that the macros and structs may name them, then the loops."""
     defines = "".join(f"#define {k} {v}\n" for k, v in macros.items())
     scalars = expanded(_INCLUDE / "scalar.cuh")
     own = expanded(source).replace(scalars, "")

@@ -1,4 +1,4 @@
-"""The structs of a launch: `Sample`, a record for each sample, and `Shared`, with what holds for all samples."""
+"""The structs of a launch: `Sample`, a record for each sample, and `Shared`, the values for all samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _layouts: dict[Any, np.dtype] = {}
 
 
 def layout(kind: tuple[Any, ...]) -> np.dtype:
-    """The aligned record type of (name, type, shape) fields; making one costs 15 us, so each is kept."""
+    """The aligned record type of (name, type, shape) fields. It is cached, because making one costs 15 us."""
     record = _layouts.get(kind)
     if record is None:
         record = _layouts[kind] = np.dtype(list(kind), align=True)
@@ -26,7 +26,7 @@ def layout(kind: tuple[Any, ...]) -> np.dtype:
 
 
 def by_value(values: dict[str, Any]) -> tuple[Any, np.dtype]:
-    """The struct `Shared` as bytes that a launch takes, and its layout; kept for the next launch with these."""
+    """The struct `Shared` as the bytes for a launch, and its layout; cached for the next launch with the same values."""
     named: list[Any] = []
     for name, value in values.items():
         kind = value.__class__

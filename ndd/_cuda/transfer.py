@@ -24,8 +24,8 @@ def _in_turn(function: Callable[[int], Any], count: int) -> None:
 
 
 def to_gpu(store: Store, device: Device, spread: Spread = _in_turn) -> Store:
-    """A CPU value on a GPU, without waiting. The threads of `spread` write to the pinned memory: one copies 7 GB/s, which
-    is a seventh of what goes to an H100."""
+    """Copies a CPU value to a GPU, without waiting. The threads of `spread` fill the pinned memory: one thread copies 7 GB/s, a
+    seventh of the bandwidth to an H100."""
     staged = pinned_empty(store.nbytes())
     target = staged.numpy().view(store.dtype.numpy)
     whole = store.flat if store.flat is not None else store.dense()
@@ -48,7 +48,7 @@ def to_gpu(store: Store, device: Device, spread: Spread = _in_turn) -> Store:
 
 
 def to_cpu(store: Store) -> Store:
-    """A GPU value on the CPU; waits for it."""
+    """Copies a GPU value to the CPU, and waits for it."""
     import torch
 
     flat = _flat(store)
@@ -61,7 +61,7 @@ def to_cpu(store: Store) -> Store:
 
 
 def between_gpus(store: Store, device: Device) -> Store:
-    """A GPU value copied to the same or another GPU, without waiting."""
+    """Copies a GPU value to the same or another GPU, without waiting."""
     flat = _flat(store)
     target = torch_device(device)
     return _shaped(store, device, flat.clone() if flat.device == target else flat.to(target, non_blocking=True))

@@ -24,6 +24,7 @@ from ndd.atomic_file import atomic_file
 _HEADER = "archive.json"
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same files give the same archive
 _SUFFIX = ".zip"
+_ABSENT = "absent.txt"  # of a wheel without kernels: why there are none
 folder = Path(__file__).parent.parent / "_kernels"
 _refused: dict[str, None] = {}
 
@@ -65,6 +66,14 @@ def archive(target: str) -> KernelArchive | None:
 def targets() -> list[str]:
     """The targets that have archives."""
     return sorted(path.stem for path in folder.glob(f"*{_SUFFIX}"))
+
+
+def why_none() -> str:
+    """Why this wheel has no kernels; "" if it has some, and in a checkout."""
+    try:
+        return (folder / _ABSENT).read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def write_archive(folder: Path, target: str, header: dict[str, Any], files: Iterable[tuple[str, bytes]]) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from ndd.bench.libraries import Setting
-from ndd.bench.loop_pictures import convert_pictures
+from ndd.bench.loop_pictures import convert_pictures, distinct_files
 from ndd.bench.loop_sides import SIDES
 from ndd.bench.rounds import Result
 from ndd.demo.folder import PHOTOS, scan
@@ -49,10 +49,14 @@ def measure(
         if pictures:
             root = convert_pictures(Path(folder), root, pictures)
         scan(root)  # says what is wrong with a folder
+        distinct = root
+        if "read".startswith(only):
+            distinct = distinct_files(Path(folder, "links"), root, images or _LEAST[setting.device])
         for batch_size in batch_sizes or ([64] if setting.device == "cpu" else [64, 256]):
             for loop, title in _TITLES.items():
                 if loop.startswith(only) and (pictures or only or loop != "normalize"):
-                    yield from _compared(setting, root, batch_size, loop, title, images, pictures, hw_load)
+                    files = distinct if loop == "read" else root
+                    yield from _compared(setting, files, batch_size, loop, title, images, pictures, hw_load)
 
 
 def _compared(

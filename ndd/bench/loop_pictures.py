@@ -61,3 +61,20 @@ def convert_pictures(folder: Path, root: Path, name: str) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         image.save(target, **kind.options)
     return folder
+
+
+def distinct_files(folder: Path, root: Path, least: int) -> Path:
+    """A folder of at least `least` files: `root`, or links to its files in `folder`, each as often as it takes.
+
+    DALI keeps a file mapped as long as a sample of it waits in the shuffle buffer. A file that is named again meanwhile is not
+    opened again, which happens with no data set.
+    """
+    files = scan(root)
+    if len(files.files) >= least:
+        return root
+    for k in range(-(-least // len(files.files))):
+        for name in files.files:
+            link = folder / Path(name).parent / f"{k}-{Path(name).name}"
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to((root / name).resolve())
+    return folder

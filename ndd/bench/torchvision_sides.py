@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args(argv)
     files = scan(args.data).repeated(args.images).first(args.images // args.batch_size * args.batch_size or 1)
-    epochs = _of_ndd(args, files) if args.side == "ndd" else _of_torchvision(args, files)
+    epochs = of_ndd(args, files) if args.side == "ndd" else _of_torchvision(args, files)
     batches, rates = max(1, len(files.files) // args.batch_size), []
     for _ in range(args.rounds + 1):
         settle(args.device)
@@ -81,7 +81,8 @@ def boxes_of(index: int) -> np.ndarray:
 # ---- ndd
 
 
-def _of_ndd(args: Any, files: Folder) -> Iterator[int]:
+def of_ndd(args: Any, files: Folder) -> Iterator[int]:
+    """Runs epochs of ndd's side without end; gives the sizes of its batches."""
     import ndd
     from ndd._compiled.background import background
     from ndd.torchvision import v2

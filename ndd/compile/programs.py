@@ -1,4 +1,5 @@
-"""Programs in small: what the loop, `bench speech`, `readers`, `video` and the demo do, run once so that their kernels are kept.
+"""Programs in small, run once so that their kernels are kept: the loop, `bench speech`, `readers`, `video` and `torchvision`, the
+demo, and the recipes of `recipes.py`.
 
 `bench ops` calls each operator by itself; these call what lies between: readers, batches of files, random arguments.
 """
@@ -13,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ndd.compile import recipes
+
 _BATCH, _RECORDS = 4, 10  # the last batch is a part of one
 _SIZES = (1_000, 100_000)  # bytes of a record
-_SEED = 0  # of torch's generator: with it TrivialAugment draws what each of its kernels is for
 
 
 def _loop(folder: Path) -> None:
@@ -93,35 +95,6 @@ def _video(folder: Path) -> None:
             clips.evaluate()
 
 
-def torchvision(folder: Path, device: str = "cpu") -> None:
-    """torchvision's recipes on batches; the one program that is also run for GPUs."""
-    import torch
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(_SEED)
-        _recipes(device)
-
-
-def _recipes(device: str) -> None:
-    import ndd
-    from ndd.bench.torchvision_sides import RECIPES, boxes_of, transforms
-    from ndd.torchvision import v2
-
-    for recipe in RECIPES:
-        work = transforms(v2, recipe)
-        for jpegs, _ in _photographs().next_epoch(batch_size=_BATCH):
-            images = ndd.decoders.image(jpegs, device=device)
-            if recipe == "SSDlite":
-                made = work(ndd.Targets(images, ndd.batch([boxes_of(i) for i in range(jpegs.batch_size)]))).images
-            elif recipe == "segmentation":
-                masks = ndd.color_space_conversion(images, image_type=ndd.types.RGB, output_type=ndd.types.GRAY)
-                made, masks = work((images, ndd.reshape(masks, src_dims=[0, 1], layout="HW")))
-                masks.evaluate()
-            else:
-                made = work(images)
-            made.evaluate()
-
-
 def _many_numbers(folder: Path) -> None:
     import ndd
     from ndd._cpu.draws import PIECE
@@ -130,11 +103,21 @@ def _many_numbers(folder: Path) -> None:
     ndd.random.normal(batch_size=_BATCH, device="cpu", shape=[PIECE]).evaluate()
 
 
+def _resized_alone(folder: Path) -> None:
+    import ndd
+
+    # The last batch of an epoch may be one picture, and a side may have its size already.
+    picture = np.zeros((48, 64, 3), np.uint8)
+    for size in ([24, 32], [24, 64]):
+        ndd.resize(ndd.batch([picture], layout="HWC"), size=size).evaluate()
+
+
 def _programs() -> Iterator[tuple[str, Callable[..., None]]]:
     from ndd.bench.readers import KINDS
 
-    yield from (("loop", _loop), ("speech", _speech), ("video", _video), ("demo", _demo), ("torchvision", torchvision))
-    yield "random.normal of many", _many_numbers
+    yield from (("loop", _loop), ("speech", _speech), ("video", _video), ("demo", _demo))
+    yield from recipes.PROGRAMS.items()
+    yield from (("random.normal of many", _many_numbers), ("resize of one picture", _resized_alone))
     yield from zip([f"readers.{name}" for name in KINDS], map(_reader, KINDS), strict=True)
 
 

@@ -5,18 +5,17 @@ Life of a picture
 1. `ndd.decoders.image(files)` (`image.py`; `image_crop.py`, `image_slice.py` and `image_random_crop.py` also compute windows)
    checks its arguments, says what comes out, and starts work. The user gets a handle at once.
 2. The files of the call become a `PictureBatch` (`picture_batch.py`). Headers come first: compiled code reads those of the
-   common JPEGs and PNGs of a batch (`jpeg/batch_headers.py`, `png/kernels.py`), `registry.read_header` those of all others,
-   one by one.
-   `ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers; a bad picture is
-   an error of its sample from here on.
-3. On the CPU kernels decode the common JPEGs and PNGs of the batch (`jpeg/backend.py`; `png/backend.py`, which calls
-   libdeflate and libpng); the threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the
-   rest: `registry.backends`
-   lists the backends that try, from the format, the kind of JPEG, the window and what is installed. A failed picture gets one
-   more try, to tell damage from a lack of memory. `pixels.py` turns the picture upright and converts channels and element type.
-4. On a GPU `nvimgcodec/gpu.py` copies the files to page-locked memory, decodes the JPEGs there by JPEG engines, CUDA kernels and
-   CPU cores, all into one block of memory, and converts the block. What nvImageCodec cannot decode there goes through step 3
-   and is copied. Nothing waits for the GPU.
+common JPEGs and PNGs of a batch (`jpeg/batch_headers.py`, `png/kernels.py`); `registry.read_header` reads all others, one by
+one. `ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers. From here on a bad
+picture is an error of its sample.
+3. On the CPU kernels decode the common JPEGs and PNGs of the batch (`jpeg/backend.py`; `png/backend.py`, which calls libdeflate
+and libpng). The threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the rest.
+`registry.backends` lists the backends that try, by the format, the kind of JPEG, the window and the installed libraries. A
+failed picture gets one more try, to tell damage from a lack of memory. `pixels.py` turns the picture upright and converts
+channels and element type.
+4. On a GPU `nvimgcodec/gpu.py` copies the files to page-locked memory. JPEG engines, CUDA kernels and CPU cores decode the
+JPEGs into one block of memory, which is then converted. Pictures that nvImageCodec cannot decode there go through step 3 and
+are copied. Nothing waits for the GPU.
 5. `on_error.py` raises, skips or fills bad pictures. The result is a store with `dropped` and `source_info`.
 
 | picture | backends on the CPU, the first choice first |
@@ -56,7 +55,7 @@ Life of a clip
    RGB (`video/color.py`, `video/yuv.py`).
 4. On a GPU `video/gpu.py` cuts the frames into pieces that begin at key frames. The engines decode the pieces
    (`video/nvdec.py`; `nvdec_calls.py` makes its calls without the GIL, from packets that `packets.py` reads), and one
-   launch of `video.cu` converts all frames. Where the engines refuse, FFmpeg decodes.
+   launch of `video.cu` converts all frames. FFmpeg decodes the clips that the engines refuse.
 5. Readers and `ndd.io.video.sequences` keep videos open (`video/open_files.py`) and give numbers of frames, which
    `video/clips.py` decodes on a GPU.
 
@@ -64,10 +63,10 @@ Life of a recording
 -------------------
 1. `ndd.decoders.audio` (`audio.py`) hands the files of a batch to `sound/decode.py`. Compiled code (`sound/batch_kernels.py`)
    reads the headers, plans what each file needs, and decodes, mixes, resamples and converts; threads take files in turn.
-2. It converts WAV in place, decodes FLAC (`sound/flac.py`) and Vorbis, and has libsndfile decode what that opens
-   (`sound/libsndfile.py`).
-3. What is unusual or damaged goes one by one through soundfile, then through FFmpeg (`sound/ffmpeg.py`). `on_error.py` decides
-   about the rest.
+2. It converts WAV in place, decodes FLAC (`sound/flac.py`) and Vorbis, and calls libsndfile for other formats
+(`sound/libsndfile.py`).
+3. Unusual and damaged files go one by one through soundfile, then through FFmpeg (`sound/ffmpeg.py`). `on_error.py` handles
+   those that still fail.
 
 Arrays (`numpy.py`) and LZ4 blocks (`inflate.py`) have no backends: one kernel decodes a batch.
 """

@@ -39,8 +39,8 @@ def audio(
     `x * 2147483647`, and saturate.
 
     Args:
-        input: the bytes of files, 1-D u8 on the CPU, as `readers.File` and `io.file.read` give them. Of a mapped file
-            (`np.memmap(path, np.uint8)`) only what is needed is read: with `start` and `duration` a few pages.
+        input: the bytes of files, 1-D u8 on the CPU, as `readers.File` and `io.file.read` give them. Only the needed part of a
+            mapped file (`np.memmap(path, np.uint8)`) is read: a few pages with `start` and `duration`.
         downmix: give the mean of the channels.
         dtype: float32, int16 or int32.
         duration: how many seconds to decode. Default: to the end. (Not in DALI.)
@@ -50,23 +50,23 @@ def audio(
         quality: of resampling, 0 to 100, see `ndd.audio_resample`.
         sample_rate: the new rate in Hz; gives `ceil((n * sample_rate) / rate)` samples. 0 keeps the rate of the file.
         start: where to begin, in seconds: at sample `floor(start * rate)`. The samples equal those of the whole file to the
-            last bit; in MP3, after the first million, to 2e-7. Opus, GSM and the like, and what FFmpeg decodes, are decoded
-            from their beginning. (Not in DALI.)
+            last bit; in MP3, after the first million, to 2e-7. Opus, GSM and similar formats, and all files that FFmpeg
+            decodes, are decoded from their beginning. (Not in DALI.)
 
-    Differs from DALI: it also reads MP3 and what FFmpeg decodes. Floats as integers are scaled and saturated (DALI gives 1 for
-    1.0, and Vorbis samples above 1 wrap). A negative `sample_rate` counts as 0, and with 0 the second output is the rate of the
-    file (DALI gives 0). Unlike librosa's `load`, this neither downmixes nor resamples by default.
+    Differences from DALI: it also reads MP3 and the formats of FFmpeg. Floats that become integers are scaled and saturated
+    (DALI gives 1 for 1.0, and Vorbis samples above 1 wrap). A negative `sample_rate` counts as 0, and with 0 the second output
+    is the rate of the file (DALI gives 0). Unlike librosa's `load`, this neither downmixes nor resamples by default.
 
     Ogg files of Vorbis equal DALI's samples to the last bit, and soundfile's to 4e-7: its libvorbis adds in another order.
-    libvorbis decodes unusual files: damaged or chained ones, those of more than 4 MB or 16 channels or with floors of type 0;
-    and on a new machine all of them, for the 12 s until the kernels are compiled.
+    libvorbis decodes unusual files: damaged or chained ones, and those of more than 4 MB, more than 16 channels or with floors
+    of type 0. On a new machine it decodes all of them for the 12 s until the kernels are compiled.
 
     A file that is cut off after its header, or has damaged packets, gives the samples of the packets that can be decoded,
     one after the other. FLAC gives an error instead, as in DALI. MP3 may have other data between its frames.
 
     Raises RuntimeError for data that is not sound or is cut off in its header, for a `start` beyond the end, a `quality`
-    outside of its range, other element types, and for a file of less than 256 Hz that is to be resampled to more than 1024
-    times its rate; ImportError where soundfile is not installed. The error names sample and file.
+    outside its range, other element types, and for resampling a file of less than 256 Hz to more than 1024 times its rate.
+    Raises ImportError if soundfile is not installed. The error names sample and file.
 
     A notebook shows the samples as a player with their waveform.
 

@@ -1,4 +1,4 @@
-"""The interface of a backend: the questions it gets, and its answers.
+"""The interface of a backend: its arguments and results.
 
 A backend turns the bytes of a picture into pixels. `registry.py` lists the backends of each format, `picture.py` calls them
 for one picture, `picture_batch.py` for a batch.
@@ -22,7 +22,7 @@ Window = tuple[int, int, int, int]
 
 
 class Options(NamedTuple):
-    """The arguments of a decoder that matter for each picture."""
+    """The arguments of a decoder that apply to each picture."""
 
     output_type: DALIImageType
     dtype: Any
@@ -38,7 +38,7 @@ class Options(NamedTuple):
         cls, *, output_type: DALIImageType, dtype: Any, adjust_orientation: bool, max_pixels: int | None,
         use_fast_idct: bool, **_: Any,
     ) -> Options:  # fmt: skip
-        """The options in the named arguments of a decoder."""
+        """The options from the named arguments of a decoder."""
         return cls(output_type, np.dtype(dtype.numpy), adjust_orientation, max_pixels, use_fast_idct)
 
     def limit(self) -> int:
@@ -64,7 +64,7 @@ class Backend(Protocol):
         """The pixels, or those of the window, as the file stores them: not turned upright, HWC, in the channels that
         `options.output_type` asks for (never YCbCr) and in the element type `header.dtype`.
 
-        None where this backend cannot decode the picture, or is not installed: the next one tries.
+        None if this backend cannot decode the picture, or is not installed: the next one tries.
         """
         ...
 
@@ -83,7 +83,7 @@ class BatchBackend(Protocol):
 
 
 class Decoded(NamedTuple):
-    """Room for pictures, one after the other in one block of memory, and which are there."""
+    """Memory for pictures, one after the other in one block, and a flag for each that is decoded."""
 
     memory: Any
     """Elements of NumPy, or of torch on a GPU."""
@@ -92,7 +92,7 @@ class Decoded(NamedTuple):
     starts: np.ndarray
     """int64 `[N]`: the element where each picture begins."""
     done: np.ndarray
-    """bool `[N]`: which pictures are there."""
+    """bool `[N]`: whether each picture is decoded."""
 
 
 class Unreadable(Exception):

@@ -49,7 +49,7 @@ def image(
     Args:
         input: the bytes of files, 1-D u8 on the CPU, as `readers.File` and `io.file.read` give them.
         device: "gpu" decodes bytes in CPU memory to GPU memory, with JPEG engines, CUDA kernels and CPU cores together.
-            What only the CPU can decode is decoded there and copied.
+            Pictures that only the CPU can decode are decoded there and copied.
         output_type: RGB, BGR, GRAY, YCbCr (BT.601, Y in 16..235) or ANY_DATA, which keeps the channels of the file, with
             alpha. The other types drop transparency, and gray or palette images become RGB.
         dtype: u8, i8, u16, i16, u32, i32 or f32. Full brightness stays full brightness: 255 becomes 65535 as u16 and
@@ -62,16 +62,16 @@ def image(
         max_pixels: refuse larger pictures (height x width) before anything is allocated. Default:
             `ndd.decoders.get_max_pixels()`.
         hw_decoder_load: the share of the JPEGs of a batch that the GPU's JPEG engines decode: the largest of those with the
-            finest chroma. DALI's default, 0.65, selects the fastest share that was measured: all pictures of batches up to
-            32, and of any batch with up to four threads (`ndd.set_num_threads`); otherwise 0.85 with up to eight threads;
-            with more threads 0.65, or 0.75 for up to 64 pictures that are not decoded ahead; for batches of 32 MB or more,
-            from all to 0.4, by the number of threads; all pictures while a loop takes batches more slowly than they are
-            made. Any other number is the share, as in DALI. Engines and kernels differ
-            by up to 3 of 255 in 1 of 100 photographs, so the share shows in the pixels, as in DALI, and so does decoding
-            ahead; 0 and 1 give the same pixels whatever else is in the batch.
-        hybrid_huffman_threshold: a GPU reads the Huffman codes of baseline JPEGs from this number of pixels (height x width)
-            on, if no engine decodes them; the CPU's threads read those of smaller ones. With `hw_decoder_load=0` DALI's
-            default, 1,000,000, means 0: up to 1.8 times the images/s. No pixel depends on it.
+            finest chroma. DALI's default, 0.65, selects the fastest measured share: all pictures of batches up to 32, and of
+            any batch with up to four threads (`ndd.set_num_threads`); otherwise 0.85 with up to eight threads, and with more
+            threads 0.65, or 0.75 for up to 64 pictures that are not decoded ahead. For batches of 32 MB or more it is between
+            all and 0.4, by the number of threads; it is all pictures while a loop takes batches more slowly than they are made.
+            Any other number is the share, as in DALI. Engines and kernels differ by up to 3 of 255 in 1 of 100 photographs. So
+            the pixels depend on the share, as in DALI, and on decoding ahead; 0 and 1 give the same pixels whatever else is in
+            the batch.
+        hybrid_huffman_threshold: if no engine decodes a baseline JPEG, the GPU reads its Huffman codes from this number of
+            pixels (height x width) on, and the CPU's threads read those of smaller ones. With `hw_decoder_load=0` DALI's
+            default, 1,000,000, means 0: up to 1.8 times the images/s. It changes no pixel.
         use_fast_idct: decode JPEGs on the CPU with libjpeg-turbo's quicker, less exact inverse DCT (off by a few of 255).
             Needs simplejpeg or nvImageCodec.
         jpeg_fancy_upsampling: smooth chroma on the GPU. The CPU always does.
@@ -85,25 +85,26 @@ def image(
     `max_pixels`, GIF, AVIF, colour output of lossless JPEGs with one component and of gray JPEG 2000 streams, and ANY_DATA for
     all channel counts (a gray PNG with alpha has two).
 
-    Where DALI is wrong, this is right:
+    Corrections of DALI's results:
 
     * Turned PNG and WebP files with alpha are upright in ANY_DATA too. DALI gives them unturned, or uninitialised memory.
     * In a WebP, chunks after one of odd length are read, and so is an EXIF chunk that begins with "Exif".
-    * The GRAY of a PNG is that of its colours. With a gAMA or sRGB chunk DALI mixes it in linear light, up to 68 of 255 off.
+    * The GRAY of a PNG is computed from its colours. With a gAMA or sRGB chunk DALI mixes it in linear light, up to 68 of 255
+      off.
     * BMP: masks may lie anywhere, five bits of white are 255 (248 in DALI), pixels beyond the end of a row of run lengths are
       dropped, and files of 2 bits and RLE4 work.
     * TIFF: planes, palettes of 16 bits or with alpha, integers of 32 bits and floats of 16 and 64 bits have their stored
       values. Signed numbers keep their values in signed types; negative ones are 0 in unsigned types. Gray with alpha
       becomes gray, where DALI takes gray, alpha and gray for the three colours.
 
-    As in DALI, 10 to 14 bits of a TIFF are shifted to 16; white stays 0 in files of more than 8 bits that say so; of more than
-    four channels the first three are red, green and blue; and ANY_DATA gives all channels as stored, colours not multiplied
-    by alpha.
+    As in DALI, 10 to 14 bits of a TIFF are shifted to 16; "white is zero" files of more than 8 bits are not inverted; the first
+    three of more than four channels are red, green and blue; and ANY_DATA gives all channels as stored, with colours not
+    multiplied by alpha.
 
     No file can crash or hang the process, as some damaged files do with DALI. nvImageCodec gets JPEGs only. ndd reads all
-    headers itself first; its own readers, OpenCV and Pillow decode the other formats, for the GPU too. A JPEG of more than
-    500 scans, or of more than 2^33 pixels over all scans, counts as damaged: a scan
-    can be ten bytes long, but costs the time to go over all pixels.
+    headers itself first; its own readers, OpenCV and Pillow decode the other formats, for the GPU too. A JPEG of more than 500
+    scans, or of more than 2^33 pixels over all scans, counts as damaged: a scan of ten bytes can cost the time to go over all
+    pixels.
 
     Raises RuntimeError for data that is not an image, is damaged, cut off or too large, and for other element types;
     MemoryError if memory is short, whatever `on_error` says.
@@ -122,8 +123,8 @@ def image(
 
 
 def pictures(encoded: Spec, dtype: DType, on_error: str = "raise", max_pixels: int | None = None) -> Samples:
-    """The description of what an image decoder gives. RuntimeError for an input of other than bytes, ValueError for a limit
-    below 1."""
+    """The description of an image decoder's output. RuntimeError for an input that is not bytes, ValueError for a limit below
+    1."""
     if encoded.dtype is not uint8 or encoded.ndim == 0:
         raise RuntimeError(
             f"expected the bytes of an encoded image, uint8, got {encoded.ndim}-D {encoded.dtype}. "

@@ -49,7 +49,7 @@ def image_crop(
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool = False,
 ):
-    """Decodes a window of each image: the pixels of `crop(image(...))`. It is faster, for the rest is not decoded.
+    """Decodes a window of each image: the pixels of `crop(image(...))`. It is faster, because the rest is not decoded.
 
     Args:
         input: the bytes of files, as for `decoders.image`.

@@ -62,8 +62,9 @@ def image_random_crop(
         affine, device_memory_padding_jpeg2k, host_memory_padding_jpeg2k: accepted for compatibility with DALI, without effect.
         memory_stats, split_stages, use_chunk_allocator: deprecated, without effect.
 
-    Gives HWC images of the windows that DALI draws. If no window can have so large a share of the area (above 1, say), the
-    window is the largest one of a permitted ratio; DALI 2.4.0 raises for some of these pictures, and accepts ratios from 0 on.
+    Gives HWC images of the windows that DALI draws. If no window can have so large a share of the area (above 1, for example),
+    the window is the largest one of a permitted ratio; DALI 2.4.0 raises for some of these pictures, and accepts ratios from 0
+    on.
 
     Raises RuntimeError as `decoders.image`, and for invalid ranges.
 

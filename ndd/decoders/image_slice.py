@@ -55,9 +55,9 @@ def image_slice(
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool = False,
 ):
-    """Decodes a window of each image: the pixels of `slice(image(...))`. It is faster, for the rest is not decoded.
+    """Decodes a window of each image: the pixels of `slice(image(...))`. It is faster, because the rest is not decoded.
 
-    Two inputs, or named arguments, define the window. Both list one number for each axis.
+    Either two inputs or named arguments define the window, with one number for each axis.
 
     Args:
         data: the bytes of files, as for `decoders.image`.

@@ -13,7 +13,7 @@ from ndd._tensor.store import volumes
 from ndd.decoders.lz4 import inflate_loop
 
 _WARP = 32
-_WORK = 16  # bytes that are copied in the time in which one is inflated, about
+_WORK = 16  # about as many bytes are copied in the time that inflating one takes
 
 
 @operator(types=("u8",))
@@ -41,12 +41,12 @@ def inflate(
         dtype: the element type of the result.
         layout: the layout of the result, or of each chunk.
         sequence_axis_name: the name of the axis of chunks, in front of `layout`.
-        check_output_size: raise for a chunk that gives less than `shape` says. On a GPU also for one that is damaged or
-            gives more, for which it waits; without it, a GPU gives zeros in its place. The CPU always raises for those.
+        check_output_size: raise for a chunk that gives less than `shape` says. On a GPU it also raises for a chunk that is
+            damaged or gives more, and waits for the check; without it such a chunk gives zeros. The CPU always raises for those.
         algorithm: "LZ4".
 
-    Runs on the CPU and the GPU; DALI has it on the GPU only. A GPU inflates all chunks of a batch in one launch, a warp
-    for each: many small chunks are faster than a large one.
+    Runs on the CPU and the GPU; DALI's runs on the GPU only. A GPU inflates all chunks of a batch in one launch, with a warp
+    for each chunk: many small chunks are faster than a large one.
 
     Raises RuntimeError for chunks that lie outside the data, for a shape with negative extents or more than one axis, and
     for data that is damaged or gives more than `shape` says (see `check_output_size`).
@@ -124,13 +124,13 @@ def _flat(values: Values) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _place(k: int, counts: np.ndarray) -> tuple[int, int]:
-    """The sample of chunk `k` of all, and which of its chunks that is."""
+    """The sample that has chunk `k` of the batch, and the chunk's number in that sample."""
     ends = np.add.accumulate(counts)
     i = int(np.searchsorted(ends, k, "right"))
     return i, int(k - ends[i] + counts[i])
 
 
-# A batch: threads share the chunks, of which a sample may have one or thousands.
+# A batch: threads share the chunks; a sample may have one or thousands.
 @inflate.batch
 def _(call, plan, input, out):
     shared = plan.shared
@@ -147,7 +147,7 @@ def _(call, plan, input, out):
 
 
 def _check(written: np.ndarray, wrong: np.ndarray, rooms: np.ndarray, counts: np.ndarray) -> None:
-    """An error about the first chunk that is `wrong`; `written`: the bytes that each gave."""
+    """Raises an error about the first chunk that is `wrong`. `written` has the number of bytes that each chunk gave."""
     for k in np.flatnonzero(wrong)[:1].tolist():
         i, c = _place(k, counts)
         raise bad_sample(i, _refused(c, int(rooms[i]), int(written[k])))

@@ -1,8 +1,7 @@
 """LZ4 blocks to bytes. The format: https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md
 
-Why it is here: none of the libraries that ndd needs has it, and these are 40 lines for an operator that DALI has on the GPU only.
-Where the package `lz4` is a dependency anyway, its `lz4.block` is faster: 1.9 GB/s on one core for text with short repeats, this
-0.2 GB/s.
+Why it is here: none of ndd's dependencies has it, and these are 40 lines for an operator that DALI has on the GPU only. The
+package `lz4` is faster (`lz4.block`: 1.9 GB/s on one core for text with short repeats; this kernel: 0.2 GB/s).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def _length(source, at, length):
 
 @kernel
 def inflate_lz4(source, out):
-    """Inflates a block to `out`, u8. Gives the number of bytes; -1 for a block that is damaged, or gives more."""
+    """Inflates a block to `out`, u8. Returns the number of bytes, or -1 for a block that is damaged or does not fit."""
     at, end = 0, 0
     while at < source.size:
         token = np.int64(source[at])
@@ -61,8 +60,8 @@ def inflate_loop(counter, limit, sources, sizes, targets, rooms, written):
 
     Args:
         sources, sizes: address and bytes of each block, int64 like all that follow.
-        targets, rooms: the address of each result, and the bytes that are there for it. What a block leaves of them is 0.
-        written: becomes the bytes that each block gives, see `inflate_lz4`.
+        targets, rooms: the address and the size of the memory for each result. Bytes that a block does not fill become 0.
+        written: the result of `inflate_lz4` for each block.
     """
     like = np.empty(0, np.uint8)
     for _ in range(limit):

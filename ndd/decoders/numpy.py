@@ -22,7 +22,7 @@ def numpy(data, /, *, dtype: DType | None = None):
     """Decodes the bytes of files that `numpy.save` wrote.
 
     The result has the shape of the saved array, C order, the machine's byte order, and no layout. Its number of axes, and
-    without `dtype` its element type, are known only when it has run: asking for them waits.
+    without `dtype` its element type, are known only after it has run: reading them waits.
 
     Args:
         data: the bytes, u8 or i8 of any shape on the CPU, as `readers.File`, `readers.Webdataset` and `io.file.read` give
@@ -31,10 +31,10 @@ def numpy(data, /, *, dtype: DType | None = None):
             arrays, which must then be the same for all samples of a batch.
 
     Reads bool, integers and floats of up to 64 bits in versions 1, 2 and 3 of the format, in either byte order and order
-    of axes; DALI reads version 1 and the machine's byte order only. DALI's operator also refuses an element type, or an
-    empty array, after another one in an earlier call; here calls are independent.
+    of axes; DALI reads version 1 and the machine's byte order only. DALI's operator also refuses an element type that differs
+    from an earlier call's, and an empty array after others; here calls are independent.
 
-    Raises RuntimeError for other input than bytes, for bytes that are not such a file, for batches of several element types
+    Raises RuntimeError for input that is not bytes, for bytes that are not such a file, for batches of several element types
     (without `dtype`) or numbers of axes, and for a file that is longer or shorter than its header says. The error names
     sample and file.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BadSample(NamedTuple):
-    """A sample that was left out ("skip") or replaced by zeros ("fill"). `batch.dropped` lists them.
+    """A sample that was left out ("skip") or replaced with zeros ("fill"). `batch.dropped` lists them.
 
     Attributes:
         index: its number in the input batch.
@@ -42,12 +42,12 @@ def resolve(
     policy: str,
     fill: Callable[[int, BaseException], None],
 ) -> tuple[list[int], list[BadSample] | None]:
-    """Raises an error that names every bad sample; or gives the numbers of the samples to keep, and the bad ones.
+    """Raises an error that names every bad sample, or returns the numbers of the good samples, and the bad samples.
 
-    A sample is bad only if its data is: any other exception, such as MemoryError, is raised as it is.
+    A sample is bad only if its data is bad: any other exception, such as MemoryError, is raised unchanged.
 
     Args:
-        errors: of the bad samples, by their number among the `count`.
+        errors: those of the bad samples, by their number in the batch of `count`.
         sources: where each sample comes from.
         policy: "raise", "skip" or "fill".
         fill: puts something in the place of a bad sample.

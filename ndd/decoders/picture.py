@@ -1,4 +1,4 @@
-"""One encoded picture to pixels, on the CPU: from the limits over the backends to the channels and element type asked for."""
+"""Decodes one picture on the CPU: limits, backends, then the requested channels and element type."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def last_backend() -> str:
 
 
 def bad_picture(message: str, shape: tuple[int, int, int] | None = None) -> RuntimeError:
-    """The error about one picture. It remembers the shape that the result would have."""
+    """The error about one picture, with the shape that the result would have."""
     error = RuntimeError(message)
     error.image_shape = shape  # type: ignore[attr-defined]
     return error
@@ -60,14 +60,14 @@ def decode(
     seen: Window | None = None,
     kernel_failed: bool = False,
 ) -> np.ndarray:
-    """The picture, or its window, HWC in the element type asked for. RuntimeError if it is bad.
+    """The picture, or its window, HWC in the requested element type. RuntimeError if it is bad.
 
-    Backends decode pictures as they are stored; here they are turned upright, and here a result of another shape than the
-    header promises is an error.
+    Backends decode pictures as they are stored. Here pictures are turned upright, and a result whose shape differs from the
+    header's is an error.
 
     Args:
         window: what to decode, in the upright picture.
-        seen: the part of a whole picture that anybody looks at, in the upright picture; the rest may hold anything.
+        seen: the part of the upright picture that is used; pixels outside it are undefined.
         kernel_failed: the JPEG kernel has tried this picture before, in a batch.
     """
     data = data.reshape(-1)
@@ -84,7 +84,7 @@ def decode(
         fast_idct=options.fast_idct and turn == 1,  # not of turned pictures, as in DALI
     )
     part, seen = (w and as_stored(w, size, turn) for w in (window, seen))
-    # The kernel finds damage by itself: it gets the file as it is.
+    # The kernel detects damage itself, so it gets the file unchanged.
     image = None if kernel_failed else _jpeg.decode(data, header, stored, part, seen)
     if observation.active is not None:
         _last.backend = "jpeg"
@@ -103,8 +103,8 @@ def decode(
 def _by_backends(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
     """The pixels as stored; None if the picture is bad. MemoryError if memory is short.
 
-    Libraries do not say whether the data was damaged or memory was short. So a picture that fails is tried once more, with
-    no other such picture beside it: nothing good counts as damaged.
+    Libraries do not say whether the data was damaged or memory was short. So a picture that fails is tried once more, while no
+    other such picture is tried: no good picture counts as damaged.
     """
     bare = stripped(data, header)
     if bare is None:

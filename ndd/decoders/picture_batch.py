@@ -1,4 +1,4 @@
-"""The encoded pictures of one call: headers, windows, pixels, errors; and `decodes`, which makes an operator a decoder."""
+"""The encoded pictures of one call (headers, windows, pixels, errors), and `decodes`, which makes an operator a decoder."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from ndd.decoders.png import backend as _png
 from ndd.decoders.registry import read_header
 from ndd.types import DALIImageType
 
-_UNKNOWN = 1 << 20  # stands for the extents of a picture whose header cannot be read: every window fits
+_UNKNOWN = 1 << 20  # the extents of a picture whose header cannot be read, so that every window fits
 
 
 class PictureBatch:
-    """The encoded pictures of one call, and what is known of each.
+    """The encoded pictures of one call, and the known facts of each.
 
     Attributes:
-        facts: int64 `[N, FACTS]`, the headers; where `facts[:, GOOD]`, compiled code has read them.
-        windows_of: gives, for pictures of these extents, where the windows begin and how large they are; None for whole
-            pictures.
+        facts: int64 `[N, FACTS]`, the headers; `facts[:, GOOD]` says whether compiled code has read them.
+        windows_of: returns the starts and sizes of the windows for pictures of given extents; None for whole pictures.
         windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
-        seen: the same for the part of a whole picture that anybody looks at; None for all of it.
+        seen: the same for the part of a whole picture that is used; None for all of it.
         images: the pixels of single pictures, by number.
-        block: the pixels of all pictures, one after the other, if a backend made them so; `images` is then empty.
+        block: the pixels of all pictures, one after the other, if a backend has decoded them into one block; `images` is then
+            empty.
         errors: of the bad pictures, by number.
     """
 
@@ -68,19 +68,21 @@ class PictureBatch:
         return self._data
 
     def refuse_large(self) -> None:
-        """A picture of too many pixels is the error of its sample."""
+        """A picture of too many pixels is an error of its sample."""
         pixels = self.facts[:, HEIGHT] * self.facts[:, WIDTH]
         for i in np.flatnonzero(pixels > self.options.limit()).tolist():
             if i not in self.errors:
                 self.errors[i] = too_large(self.header(i), self.options)
 
     def read_headers(self) -> None:
-        """Fills `facts` where no compiled code has. A bad header, or one of too large a picture, is the error of its
-        sample."""
+        """Fills the `facts` that compiled code has not filled. A bad header, or one of a picture that is too large, is an error
+        of its sample."""
         for i in np.flatnonzero(self.facts[:, GOOD] == 0).tolist():
             try:
                 header = self._headers[i] = read_header(self.data[i])
-                check_size(header, self.options)  # before it becomes a number of 64 bits, which some claims exceed
+                check_size(
+                    header, self.options
+                )  # before it becomes a 64-bit number, which may be too small for a false size
                 self.facts[i, HEIGHT : ORIENTATION + 1] = (
                     header.height,
                     header.width,
@@ -99,7 +101,7 @@ class PictureBatch:
         return header
 
     def extents(self) -> np.ndarray:
-        """Height and width of each picture as it comes out, int64 `[N, 2]`; something large for bad ones."""
+        """Height and width of each decoded picture, int64 `[N, 2]`; a large number for bad ones."""
         extents = self.facts[:, HEIGHT : WIDTH + 1].copy()
         if self.options.adjust_orientation:
             swapped = self.facts[:, ORIENTATION] >= FIRST_SWAPPED
@@ -110,8 +112,8 @@ class PictureBatch:
         return extents
 
     def cut(self, starts: np.ndarray, shapes: np.ndarray) -> None:
-        """Sets the windows, by their starts and shapes, int64 `[N, 2]`. One that reaches outside is the error of its
-        sample."""
+        """Sets the windows, by their starts and shapes, int64 `[N, 2]`. A window that reaches outside its picture is an error
+        of its sample."""
         ends, extents = starts + shapes, self.extents()
         self.windows = np.concatenate((starts, ends), axis=1)
         wrong = ((starts < 0) | (ends > extents) | (shapes < 1)).any(axis=1)
@@ -143,12 +145,12 @@ class PictureBatch:
         return shapes
 
     def decode(self, samples: list[int], nbytes: int | None = None) -> None:
-        """Decodes these samples on the CPU's threads, but for the bad ones: the common JPEGs and PNGs as a batch, the rest
-        one by one."""
+        """Decodes these samples, except bad ones, on the CPU's threads: the common JPEGs and PNGs as a batch, the rest one by
+        one."""
         failed = self._decode_common(samples)
         if self.block is not None:
             return
-        # The large ones first, so that no thread ends with one of them while the others are idle.
+        # The largest first, so that no thread works on one at the end while the others are idle.
         sizes = self.operand.sizes.tolist()
         samples = [i for i in samples if i not in self.images and i not in self.errors]
         samples.sort(key=sizes.__getitem__, reverse=True)
@@ -167,10 +169,9 @@ class PictureBatch:
         self.errors.update({samples[k]: error for k, error in errors.items()})
 
     def _decode_common(self, samples: list[int]) -> set[int]:
-        """Decodes as many of these samples as compiled code can; gives those that it tried, some of which may have
-        failed."""
+        """Decodes as many of these samples as compiled code can. Returns those that it tried; some may have failed."""
         if len(self) == 1:
-            return set()  # one picture alone costs less in `decode`
+            return set()  # a single picture costs less in `decode`
         by_jpeg, by_png = _jpeg.suitable(self.facts, self.options), _png.suitable(self.facts, self.options)
         if self.errors or len(samples) != len(self):
             wanted = set(samples).difference(self.errors)
@@ -199,7 +200,7 @@ class PictureBatch:
         return set(tried.tolist()) if done.any() else set()
 
     def _room_for(self, samples: np.ndarray) -> Decoded:
-        """Memory for these samples, none of which is there yet."""
+        """Memory for these samples, none decoded yet."""
         shapes, n = self.shapes(), len(self)
         lengths = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
         if len(samples) != n:
@@ -223,7 +224,7 @@ class PictureBatch:
         return self.labelled(store, kept, dropped)
 
     def labelled(self, store: Store, kept: list[int], dropped: Any) -> Store:
-        """The result, with the samples that were dropped, and the sources of the others."""
+        """The result, with the dropped samples and the sources of the others."""
         if not kept:
             store = empty_store(store.dtype, store.layout, store.device, self._extents_of_any())
         store.dropped = dropped
@@ -246,8 +247,8 @@ class PictureBatch:
 def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None) -> None:
     """Makes an operator a decoder of pictures on the CPU and on GPUs.
 
-    `windows(call, extents, *inputs, **arguments)` gives where the windows begin and how large they are, int64 `[N, 2]` as
-    (y, x) each, from the extents of the pictures and the operator's further inputs. Without it whole pictures are decoded.
+    `windows(call, extents, *inputs, **arguments)` returns the starts and sizes of the windows, int64 `[N, 2]` as (y, x) each,
+    from the extents of the pictures and the operator's further inputs. Without it whole pictures are decoded.
     """
 
     op.operator.empty_ndim = 1
@@ -258,7 +259,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
             batch.windows_of = lambda extents: chosen(batch.call, extents, *further, **arguments)
             batch.cut(*batch.windows_of(batch.extents()))
 
-    # A batch at once: threads share the pictures inside one compiled call, without Python for each picture.
+    # A batch: threads share the pictures inside one compiled call, without Python for each picture.
     @op.batch
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
         batch = PictureBatch(call, operand, arguments)

@@ -1,4 +1,4 @@
-"""From the pixels that a backend gives to those asked for: channels, gray, element type, YCbCr, orientation, window."""
+"""Converts the pixels of a backend to the requested form: channels, gray, element type, YCbCr, orientation, window."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def cut(image: np.ndarray, window: Window | None) -> np.ndarray:
 
 
 def channels_as(image: np.ndarray, output_type: DALIImageType, by_opencv: bool = False, unused: int = 0) -> np.ndarray:
-    """The channels that an output type asks for, HWC. Of three or more the first three are red, green and blue, of one or two
-    the first is gray, whatever the file says of the others. `by_opencv` and `unused`: see `to_gray`."""
+    """The channels of an output type, HWC. The first three of three or more channels are red, green and blue; the first of one
+    or two is gray, whatever the file says about the others. `by_opencv` and `unused`: see `to_gray`."""
     if output_type == DALIImageType.ANY_DATA:
         return image
     if image.shape[2] < 3:
@@ -44,15 +44,15 @@ def channels_as(image: np.ndarray, output_type: DALIImageType, by_opencv: bool =
 
 
 def gray_as(gray: np.ndarray, output_type: DALIImageType) -> np.ndarray:
-    """Gray itself, or three times where the output type has colours."""
+    """Gray itself, or three copies of it if the output type has colours."""
     return gray if output_type in (DALIImageType.GRAY, DALIImageType.ANY_DATA) else np.repeat(gray, 3, axis=2)
 
 
 def to_gray(rgb: np.ndarray, by_opencv: bool = False, unused: int = 0, rounded: bool = True) -> np.ndarray:
-    """The gray of colours, with DALI's rounding.
+    """Converts colours to gray, with DALI's rounding.
 
-    nvImageCodec computes it in 32-bit floats, rounded half up; of JPEGs it is not `rounded`. Files that it leaves to OpenCV
-    (turned ones, planes, CMYK, YCbCr, numbers with `unused` lowest bits) are computed in integers of 14 bits.
+    nvImageCodec computes gray in 32-bit floats, rounded half up; for JPEGs it is not `rounded`. Files that it leaves to OpenCV
+    (turned ones, planes, CMYK, YCbCr, numbers with `unused` lowest bits) are computed in 14-bit integers.
     """
     if by_opencv and rgb.dtype in (np.uint8, np.uint16):
         mixed = (rgb >> rgb.dtype.type(unused)) @ np.array([4899, 9617, 1868], np.int32)

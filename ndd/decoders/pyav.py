@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-_TAKES_ANY = 19  # from this version on PyAV accepts any metadata, and has no argument for it
+_TAKES_ANY = 19  # from this version on PyAV accepts any metadata, without an argument
 
 _import_lock = threading.Lock()
 
@@ -21,12 +21,11 @@ def library() -> Any:
 
 
 def opened(file: Any, **options: Any) -> Any:
-    """The open container of a path or file object. Titles and the like may hold any bytes: that they are not UTF-8 is no
-    error."""
+    """The open container of a path or file object. Metadata such as titles may hold any bytes, not only UTF-8."""
     av = library()
     return av.open(file, **options, **any_metadata(av))
 
 
 def any_metadata(av: Any) -> dict[str, Any]:
-    """The arguments of `av.open` for that."""
+    """The arguments of `av.open` that allow any bytes in metadata."""
     return {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < _TAKES_ANY else {}

@@ -1,4 +1,4 @@
-"""The table of picture formats: how a file begins, what reads its header, and which backends decode it.
+"""The table of picture formats: the signature, the parser of the header, and the backends of each.
 
 A new format is a file in `headers/` and a line in `FORMATS`.
 """
@@ -27,10 +27,11 @@ class Format(NamedTuple):
     """A picture format.
 
     Attributes:
-        matches: whether a file begins as this format does.
+        matches: whether a file has the signature of this format.
         read_header: see `ndd.decoders.headers`.
         backends: those that decode it, the first choice first; for JPEG see `_jpeg_backends`.
-        stripped: the file without what must not influence its pixels; None for a damaged or truncated one.
+        stripped: returns the file without the parts that must not influence its pixels, or None for a damaged or truncated
+            file.
     """
 
     matches: Callable[[memoryview], bool]
@@ -51,9 +52,9 @@ FORMATS = {
     "png": Format(_begins(b"\x89PNG\r\n\x1a\n"), png.read_header, (opencv, pillow), png.stripped),
     "bmp": Format(_begins(b"BM"), bmp.read_header, (bmp_backend,)),
     "gif": Format(_begins(b"GIF87a", b"GIF89a"), _gif, (pillow,)),
-    # Of the rest OpenCV decodes CIELAB alone.
+    # OpenCV decodes only CIELAB.
     "tiff": Format(_begins(b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), tiff.read_header, (tiff_backend, opencv, pillow)),
-    # Pillow alone knows gray with alpha.
+    # Only Pillow decodes gray with alpha.
     "jpeg2000": Format(
         _begins(b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"), jpeg2000.read_header, (opencv, pillow)
     ),
@@ -67,8 +68,7 @@ def backends(header: Header, options: Options, window: Window | None) -> tuple[B
     """The backends on the CPU that try a picture, one after the other, until one succeeds.
 
     Damaged files of formats other than JPEG kill nvImageCodec; OpenCV and Pillow survive them. OpenCV gives DALI's pixels bit
-    for bit, for DALI decodes most of these formats with it. The kernel in `jpeg/`, which is tried before, decodes the common
-    JPEGs.
+    for bit, because DALI decodes most of these formats with it. The kernel in `jpeg/` is tried first for common JPEGs.
     """
     if header.format == "jpeg":
         return _jpeg_backends(header, options, window)
@@ -78,9 +78,9 @@ def backends(header: Header, options: Options, window: Window | None) -> tuple[B
 def _jpeg_backends(header: Header, options: Options, window: Window | None) -> tuple[Backend, ...]:
     """All of them use libjpeg-turbo and give DALI's pixels.
 
-    simplejpeg is the fastest (5 to 11 % faster than nvImageCodec on one core), but decodes whole pictures. OpenCV and Pillow
-    paint over what is missing of a truncated file, where nvImageCodec refuses it: so they stand in where that is not installed
-    (macOS has none), and for what it cannot decode.
+    simplejpeg is the fastest (5 to 11 % faster than nvImageCodec on one core), but decodes only whole pictures. OpenCV and
+    Pillow paint over the missing part of a truncated file, while nvImageCodec refuses it. So they are used only where
+    nvImageCodec is not installed (it has no release for macOS), and for files that it cannot decode.
     """
     any_data = options.output_type == DALIImageType.ANY_DATA
     plain: tuple[Backend, ...] = (simplejpeg,) if header.plain_jpeg else ()
@@ -102,7 +102,7 @@ def format_of(data: np.ndarray) -> str:
 
 
 def read_header(data: np.ndarray) -> Header:
-    """The header of an encoded picture, u8: the one entrance for all formats. RuntimeError if the data is not a picture, or
+    """The header of an encoded picture, u8, of any format. RuntimeError if the data is not a picture, or
     its header is damaged."""
     data = data.reshape(-1)
     name = format_of(data)

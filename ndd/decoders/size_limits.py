@@ -1,4 +1,4 @@
-"""How large a picture may be: its pixels, and the memory that decoding it takes."""
+"""Limits of a picture's size: its pixels, and the memory for decoding it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def checked(count: int) -> int:
 
 
 def check_memory(pixels: int = 0) -> None:
-    """Raises MemoryError if there is no memory to decode a picture of this many pixels; by default, to read a header.
+    """Raises MemoryError if there is not enough memory to decode a picture of this many pixels; by default, to read a header.
 
     Libraries do not say whether the data was damaged or memory was short.
     """

@@ -1,4 +1,4 @@
-"""Operators of the top-level namespace; `ndd.ops.Resize` and the like are the operator classes of pipeline mode."""
+"""Operators of the top-level namespace. `ndd.ops.Resize` and the other classes are the operators of pipeline mode."""
 
 from typing import Any
 

@@ -125,7 +125,7 @@ def per_sample(value: Any, count: int | None, axes: int = 0) -> Any:
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
         if count is not None and value.ndim > axes and len(value) == count:
-            return ndd.as_batch(np.ascontiguousarray(value))
+            return ndd.batch(np.ascontiguousarray(value))
         return value.tolist()
     return value
 

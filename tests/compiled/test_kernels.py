@@ -190,6 +190,22 @@ def test_large_kernels_are_linked_through_others(folder, monkeypatch):
     assert all(each == result[0] for each in result)
 
 
+def test_a_call_is_resolved_once(folder, monkeypatch):
+    """Numba does so each time that it goes over a function: compiling took a quarter longer."""
+    from numba.core.typing.context import BaseContext
+
+    resolved, of_numba = [], BaseContext.resolve_function_type
+
+    def resolve(self, function, arguments, named):
+        resolved.append((function, tuple(arguments), str(named)))
+        return of_numba(self, function, arguments, named)
+
+    monkeypatch.setattr(BaseContext, "resolve_function_type", resolve)
+    loaded(folder).doubled(np.arange(3, dtype=np.int16), np.empty(3, np.uint16))
+    assert resolved
+    assert len(resolved) == len(set(resolved))
+
+
 def test_the_switch_of_numba_is_a_sentence(folder, monkeypatch):
     """Its own functions are compiled no more, so that it could not compile kernels that must be."""
     import numba
@@ -435,6 +451,7 @@ _HEADERS = [b"", b"{", b"[]", b"3", b"{}", b"null", b"\xff", b"[" * 100_000]
 
 
 @pytest.mark.parametrize("header", _HEADERS, ids=range(len(_HEADERS)))
+@pytest.mark.drawn(4)
 def test_a_header_that_is_none_is_compiled_anew(folder, header):
     """With a right digest; and a length that leads behind the end."""
     found_on_disk(folder)

@@ -116,7 +116,7 @@ def test_what_the_driver_does_not_take_is_compiled(package, monkeypatch):
     monkeypatch.setattr(compile, "_architecture", lambda capability: f"sm_{capability}")
     assert compile._load(TEXT, "twice", 0).ptr == 7
     assert loaded == [b"sm_90", b"compiled here"]
-    assert "the driver does not take the kernels of this package (no kernel image)" in kernel_archives.refused()
+    assert "the driver cannot load the kernels of this package (no kernel image)" in kernel_archives.refused()
 
     monkeypatch.setattr(Module, "load", lambda self, code: loaded.append(code))
     monkeypatch.setattr(compile, "binary", None)  # nor is NVRTC asked for anything

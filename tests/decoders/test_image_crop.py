@@ -45,6 +45,7 @@ def test_against_the_oracle(dali, window):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.drawn(3)
 def test_the_window_of_a_full_decode(kind):
     """Every kind of file, window by window: nothing bleeds in from the edge of the region."""
     number = getattr(ndd.types, kind)

@@ -45,6 +45,7 @@ def run(operator, arrays, layout, device="cpu", **args):
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "FHWC", "FCHW", "CFHW", "DHWC", "CDHW"])
 @pytest.mark.parametrize("interp", [LINEAR, CUBIC, LANCZOS3, GAUSSIAN])
+@pytest.mark.drawn(3)
 def test_as_resize(layout, interp, device):
     size = [5, 12, 19] if "D" in layout else [12, 19]
     for dtype in drawn_types(("uint8", "int16", "uint16", "float32"), 1, "experimental.resize"):

@@ -46,6 +46,7 @@ def run(images, layout, device="cpu", **args):
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("window", [(3, 3), (5, 5), (1, 1), (7, 7), (3, 5), (7, 1), (1, 5), (13, 3), (41, 3)])
+@pytest.mark.drawn(5)
 def test_windows(dtype, window, device):
     images = [numbers(i, s, dtype) for i, s in enumerate([(13, 17, 3), (5, 6, 3), (1, 1, 3), (2, 30, 3), (9, 1, 3)])]
     for image, result in zip(images, run(images, "HWC", device, window_size=window), strict=True):

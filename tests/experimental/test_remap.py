@@ -73,6 +73,7 @@ def test_the_identity(interp, device):
 
 
 @pytest.mark.parametrize(("step", "offset", "interp", "origin", "expected"), ROWS)
+@pytest.mark.drawn(6)
 def test_what_dali_gave(step, offset, interp, origin, expected, device):
     """Exactly, in 8 bits: nearest, linear and cubic, inside, at the border, and between the pixels."""
     image = np.random.default_rng(2).integers(0, 255, (9, 11, 1), np.uint8, endpoint=True)

@@ -1,4 +1,4 @@
-"""Reads mutated files with bounds checks in every kernel, in a process of its own, and tells what became of each.
+"""Reads mutated files in a process of its own, with bounds checks in every kernel or as every day, and tells what became of each.
 
 A module of generators has `PARSERS`, a dict of `Parser` by name. `check(module, names, seed, count)` reads `count` mutated
 files with each in a child process under `NUMBA_BOUNDSCHECK=1`. The key of the kernel cache contains that setting, so no
@@ -13,6 +13,7 @@ put between `fenced` pages, where one byte too far ends the child.
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import importlib
 import json
 import mmap
@@ -20,7 +21,6 @@ import os
 import random
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -29,8 +29,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import warm_interpreter
 
 _TESTS = Path(__file__).parents[1]
+_RUN = "import runpy; runpy.run_module('hostile.bounds_checked', run_name='__main__', alter_sys=True)"
 _SECONDS = 30  # of a processor that one file may take: kernels for types seen first are compiled meanwhile
 _WAITING = 10  # times as many may pass: others use the processor too
 _MORE_MEMORY = 1 << 30  # bytes that the files may take beside what the process has
@@ -59,13 +61,15 @@ class Counts(NamedTuple):
     failures: list[str]
 
 
-def check(module: str, names: Sequence[str], seed: int, count: int, seconds: int = _SECONDS) -> dict[str, Counts]:
+def check(
+    module: str, names: Sequence[str], seed: int, count: int, seconds: int = _SECONDS, bounds: bool = True
+) -> dict[str, Counts]:
     """What became of `count` mutated files of each parser of `module`, such as "hostile.containers"; `seconds`: of a processor
-    for each file."""
+    for each file. Without `bounds` it takes kernels of every day, which need not be compiled for it."""
     result = {name: Counts(0, 0, []) for name in names}
     at, total = 0, len(names) * count  # files of one parser after those of another
     while at < total:
-        told, death = _child(module, names, at, seed, count, seconds)
+        told, death = _child(module, names, at, seed, count, seconds, bounds)
         for name, state, text in told:
             counts = result[name]
             result[name] = counts._replace(**{state: getattr(counts, state) + ([text] if state == "failures" else 1)})
@@ -78,16 +82,13 @@ def check(module: str, names: Sequence[str], seed: int, count: int, seconds: int
 
 
 def _child(
-    module: str, names: Sequence[str], first: int, seed: int, count: int, seconds: int
+    module: str, names: Sequence[str], first: int, seed: int, count: int, seconds: int, bounds: bool
 ) -> tuple[list[list[str]], str]:
     """What a process tells of the files from `first` on, and how it ended."""
-    paths = os.pathsep.join([str(_TESTS.parent), str(_TESTS), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "PYTHONPATH": paths, "PYTHONFAULTHANDLER": "1"}
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": str(int(bounds))}
     arguments = [module, json.dumps([*names]), *map(str, (first, seed, count, seconds))]
-    done = subprocess.run(
-        [sys.executable, "-m", "hostile.bounds_checked", *arguments],
-        env=environment, capture_output=True, text=True, cwd=_TESTS, check=False,
-    )  # fmt: skip
+    longest = _WAITING * seconds * count * len(names)
+    done = warm_interpreter.run(_RUN, *arguments, env=environment, cwd=_TESTS, timeout=longest)
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
     how = "took too long" if -done.returncode in (signal.SIGALRM, signal.SIGPROF) else f"ended with {done.returncode}"
     return told, f"{how}\n{done.stderr[-3000:]}"
@@ -109,7 +110,8 @@ def _run(module: str, names: Sequence[str], first: int, seed: int, count: int, s
 
     from ndd._compiled.background import background
 
-    assert numba.config.BOUNDSCHECK, "NUMBA_BOUNDSCHECK=1 is not in force"
+    assert str(numba.config.BOUNDSCHECK) == os.environ["NUMBA_BOUNDSCHECK"], "NUMBA_BOUNDSCHECK is not in force"
+    faulthandler.enable()
     background.forbid()  # kernels are tested, and not what stands in for them
     parsers: dict[str, Parser] = importlib.import_module(module).PARSERS
     if sys.platform == "linux":

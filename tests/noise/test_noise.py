@@ -49,6 +49,7 @@ def run(library, name, array, layout="HWC", **arguments):
 # Kernels are compiled for each type: one of each kind and width comes first.
 @pytest.mark.parametrize(("name", "arguments"), CALLS)
 @pytest.mark.parametrize("dtype", [pytest.param(t, marks=[] if t in OFTEN else pytest.mark.long) for t in TYPES])
+@pytest.mark.drawn(6)
 def test_equals_dali(dali, name, arguments, dtype):
     for ours, theirs in zip(*(run(d, name, image(dtype), **arguments) for d in (ndd, dali)), strict=True):
         assert ours.dtype == theirs.dtype
@@ -103,6 +104,7 @@ def test_channels_in_the_middle():
 
 @pytest.mark.parametrize(("name", "arguments"), CALLS)
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "float32"])
+@pytest.mark.drawn(6)
 def test_the_same_noise_on_the_gpu(name, arguments, dtype, emulated_gpu):
     arrays = [image(dtype), image(dtype, (1, 1, 3)), image(dtype, (0, 4, 3))]
     cpu = ndd.batch(arrays, layout="HWC")
@@ -119,6 +121,7 @@ SHOTS = [("uint8", 255, 20.0), ("uint8", 255, 0.5), ("float32", 14, 1.0), ("floa
 
 
 @pytest.mark.parametrize(("dtype", "most", "factor"), SHOTS)
+@pytest.mark.drawn(3)
 def test_every_count_on_the_gpu(dtype, most, factor, emulated_gpu):
     """The GPU counts in float with bounds of the error, and exactly where these leave it open: always as the CPU."""
     image = (np.random.default_rng(1).random((130, 150)) * most).astype(dtype)
@@ -185,6 +188,7 @@ def test_shot_of_negative_numbers_gives_zeros():
 
 
 @pytest.mark.parametrize("mean", [0.1, 0.3, 5.0, 11.9, 12.0, 40.0, 100.0, 1000.0, 5000.0])
+@pytest.mark.drawn(5)
 def test_counts_are_of_a_poisson_distribution(mean, stats):
     (actual,) = run(ndd, "shot", np.full((150, 200), mean, np.float32), "HW", factor=1.0)
     law = stats.poisson(mean)

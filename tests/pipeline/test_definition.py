@@ -269,7 +269,7 @@ COMPARED = [
     lambda C, t: C(2.7, t.INT32) == C(2),
     lambda C, t: C(np.int64(3)) == C(np.int64(3)),
     lambda C, t: C(float("nan")) == C(float("nan")),
-    lambda C, t: (C(10) == 10, C(10) != 10, 10 == C(10), C(10) is None, C(10) == "a"),
+    lambda C, t: (C(10) == 10, C(10) != 10, 10 == C(10), C(10) is None, C(10) == "a"),  # noqa: SIM300
     lambda C, t: {C(10)},
     lambda C, t: C(10) < C(11),
     lambda C, t: (int(C(3)), int(C(True)), int(C(np.uint64(2**63))), float(C(2.5)), float(C(3, t.FLOAT)), bool(C(0))),

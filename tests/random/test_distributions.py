@@ -154,6 +154,7 @@ SHAPE_PAIRS = [(1.0, 1.0), (0.5, 0.7), (2.0, 3.0), (0.05, 0.05), (0.5, 4.0), (4.
 
 @pytest.mark.parametrize(("alpha", "beta"), SHAPE_PAIRS)
 @pytest.mark.parametrize("where", SHAPES)
+@pytest.mark.drawn(6)
 def test_beta_equals_dali(dali, alpha, beta, where):
     close(both(dali, "beta", alpha=alpha, beta=beta, **where), rtol=0, atol=3e-6)
     close(both(dali, "beta", alpha=alpha, beta=beta, dtype="float64", **where), rtol=0, atol=1e-12)

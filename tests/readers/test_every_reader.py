@@ -106,7 +106,7 @@ def orders(draw, of_epochs):
 @pytest.mark.filterwarnings("ignore:.*random_shuffle draws from")
 @settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(6)
 def test_order_against_dali(made, name, data):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
     if not DATASETS[name].dali:

@@ -167,6 +167,7 @@ def test_counts_of_a_compressed_image_that_cannot_be(tmp_path, fits, method, key
 
 
 @pytest.mark.parametrize("method", COMPRESSED)
+@pytest.mark.drawn(3)
 def test_damaged_tiles_are_an_error_or_the_same_at_each_read(tmp_path, fits, method):
     content, _ = compressed(fits, method)
     first = content.index(b"END" + b" " * 77, 2880) // 2880 * 2880 + 2880

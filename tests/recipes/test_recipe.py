@@ -110,6 +110,7 @@ def test_the_same_again_from_a_pickle_and_with_a_generator(name):
 
 
 @pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.drawn(5)
 def test_on_a_gpu(name, emulated_gpu):
     inputs = inputs_of(name)
     recipe = with_rng(name)

@@ -92,7 +92,7 @@ def close_roots(result, wanted):
 
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
 @pytest.mark.parametrize("keep_dims", [False, True])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_axes(dali, name, keep_dims):
     x = values("f32", (3, 1, 4, 5))
     choices = [None, *itertools.chain.from_iterable(itertools.combinations(range(4), k) for k in range(1, 5))]
@@ -112,6 +112,7 @@ def test_axes(dali, name, keep_dims):
         ((2, 0, 3), [0, 2]),
     ],
 )  # fmt: skip
+@pytest.mark.drawn(5)
 def test_empty_and_tiny(dali, name, shape, axes):
     for kind in drawn_types(("f32", "u8", "i32"), 2, "reductions"):
         x = values(kind, shape)

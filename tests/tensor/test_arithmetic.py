@@ -49,6 +49,7 @@ def test_negative_integers_are_compared_as_numbers(name, kind):
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.drawn(3)
 def test_comparisons_at_the_ends_of_types_equal_dali(dali, name):
     numbers = [
         0,
@@ -88,6 +89,7 @@ def fitting(number, kind):
 
 
 @pytest.mark.parametrize("name", BINARY)
+@pytest.mark.drawn(9)
 def test_every_pair_of_types_equals_dali(dali, name):
     function = BINARY[name]
     for a in NAMES:
@@ -108,6 +110,7 @@ def test_unary_operators_equal_dali(dali, name, kind):
 
 @pytest.mark.parametrize("scalar", [1, -3, 2.5, True, np.uint8(7), np.int64(-2), np.float64(0.1), np.float32(3)])
 @pytest.mark.parametrize("kind", ["u8", "u32", "i64", "f32", "f64"])
+@pytest.mark.drawn(10)
 def test_scalars_count_as_in_dali(dali, kind, scalar):
     x = np.array([1, 2, 7], samples(kind).dtype)
     with dali.EvalMode.sync_cpu:
@@ -137,6 +140,7 @@ def test_an_integer_beyond_32_bits_is_refused():
 
 
 @pytest.mark.parametrize("name", BINARY)
+@pytest.mark.drawn(9)
 def test_lists_arrays_and_torch_tensors_stand_on_either_side(name):
     torch = pytest.importorskip("torch")
     function = BINARY[name]
@@ -282,7 +286,7 @@ _PAIRS = {
 }  # fmt: skip
 
 
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize(("name", "pair"), [(n, p) for n, pairs in _PAIRS.items() for p in pairs])
 def test_gpu_equals_cpu(emulated_gpu, name, pair):
     a, b = pair.split()

@@ -239,7 +239,7 @@ ON_GPU = [
 ]  # fmt: skip
 
 
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize(("name", "case"), ON_GPU)
 def test_gpu_as_cpu(emulated_gpu, name, case):
     case = {k: 90 if k == "threshold" else v for k, v in case.items()}

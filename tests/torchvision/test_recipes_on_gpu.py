@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import PIL.Image
 import pytest
@@ -113,3 +115,16 @@ def test_a_recipe_is_worked_on_ahead_as_a_whole(recipe, tmp_path, monkeypatch, e
     assert expected[-1] == CALLS[recipe]
     assert not any(failed[-1])
     assert sum(taken) > 8 * len(CALLS[recipe])
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.drawn(3)
+def test_no_call_waits_for_memory_that_is_shared(recipe, emulated_gpu, monkeypatch):
+    """Numbers made for a batch are nobody else's: a call that takes them is handed over, and torch's stream does not wait."""
+    waited = []
+    monkeypatch.setattr(sys.modules["ndd._execution.schedule"], "order_after", waited.append)
+    images = images_on("gpu")
+    waited.clear()
+    for value in result_of(recipe, images):
+        value.evaluate()
+    assert not waited

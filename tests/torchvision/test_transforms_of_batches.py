@@ -101,6 +101,7 @@ def test_the_last_resort_is_the_middle():
 
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("name", ["RandomHorizontalFlip", "RandomVerticalFlip", "RandomInvert", "RandomGrayscale"])
+@pytest.mark.drawn(3)
 def test_probability(name, p):
     image = torch.randint(0, 256, (3, 6, 6), dtype=torch.uint8, generator=MADE)
     torch.manual_seed(1)

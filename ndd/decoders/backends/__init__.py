@@ -1,6 +1,6 @@
-"""Backends on the CPU that decode one picture at a time: libraries of others, each imported by its module alone, and the
-decoders of TIFF and BMP.
+"""Backends on the CPU that decode one picture at a time: third-party libraries, each imported by one module, and the decoders
+of TIFF and BMP.
 
-nvImageCodec has a folder of its own beside this one, and so has the JPEG kernel. See `ndd.decoders.backend` for what a backend
-is, and `ndd.decoders.registry` for which one decodes what.
+nvImageCodec, the JPEG kernel and the PNG kernel have folders of their own beside this one. `ndd.decoders.backend` defines the
+interface of a backend; `ndd.decoders.registry` lists the backends of each format.
 """

@@ -73,8 +73,8 @@ def _indices(rows: np.ndarray, layout: Layout) -> np.ndarray:
 
 
 def _masked(rows: np.ndarray, layout: Layout) -> np.ndarray:
-    """The channels under the masks, scaled so that full brightness is 255, rounded down. 32 bits without a mask for alpha are
-    opaque."""
+    """The channels under the masks, scaled so that full brightness is 255, rounded down. Pixels of 32 bits without a mask for
+    alpha are opaque."""
     count = 4 if layout.bits == 32 else max(3, len(layout.masks))
     out = np.full((*rows.shape[:1], layout.width, count), 255, np.uint8)
     parts = rows.reshape(len(rows), layout.width, layout.bits // 8)

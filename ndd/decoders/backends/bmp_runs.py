@@ -9,7 +9,7 @@ from ndd._compiled.jit import kernel
 
 @kernel
 def _put(out, y, x, index, wraps):
-    """Puts a pixel; gives the place of the next one."""
+    """Writes a pixel. Returns the place of the next one."""
     if wraps and x >= out.shape[1]:
         y, x = y + 1, 0
     if y < out.shape[0] and x < out.shape[1]:
@@ -19,10 +19,10 @@ def _put(out, y, x, index, wraps):
 
 @kernel
 def unpack_runs(data, bits, wraps, out):
-    """Writes the palette index of each pixel into `out`, u8 `[rows, columns]` in the order of the file, which holds zeros.
+    """Writes the palette index of each pixel into `out`, u8 `[rows, columns]` in the order of the file, initially zeros.
     Skipped pixels stay 0. Pixels beyond the end of a row are dropped; with `wraps` they begin the next row.
 
-    Returns the number of rows that the file ends by a code, and whether the file is complete.
+    Returns the number of rows that end with a code in the file, and whether the file is complete.
     """
     height, width = out.shape
     at, y, x, ended = 0, 0, 0, 0

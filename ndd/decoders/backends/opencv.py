@@ -1,4 +1,4 @@
-"""PNG, WebP, PNM, JPEG 2000, CIELAB TIFF, and where nvImageCodec is missing JPEG, by OpenCV."""
+"""PNG, WebP, PNM, JPEG 2000 and CIELAB TIFF by OpenCV, and JPEG where nvImageCodec is missing."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _decoding: list[int] = []  # the user's log level, once for each thread that is 
 
 
 def _imdecode(cv2: Any, data: np.ndarray, flags: int) -> Any:
-    """`cv2.imdecode`, but it does not write to stderr about a damaged file: the caller gets an error for that."""
+    """`cv2.imdecode` without its messages on stderr about damaged files: the caller gets an error for them."""
     with _quiet:
         _decoding.append(_decoding[-1] if _decoding else cv2.utils.logging.getLogLevel())
         cv2.utils.logging.setLogLevel(0)

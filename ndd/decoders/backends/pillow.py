@@ -1,4 +1,4 @@
-"""GIF, AVIF, most TIFFs, and what OpenCV cannot decode, by Pillow. It refuses incomplete files."""
+"""GIF, AVIF, most TIFFs, and pictures that OpenCV cannot decode, by Pillow. It refuses incomplete files."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def library() -> Any:
 def _plugin(name: str) -> Any:
     """Pillow's class for a format; None without Pillow.
 
-    `Image.open` would try every other format too (it runs Ghostscript for an EPS), and has a limit of pixels of its own;
-    ndd checks its limit before.
+    `Image.open` would try every other format too (it runs Ghostscript for an EPS), and has its own limit of pixels, while ndd
+    has checked its limit already.
     """
     if library() is None:
         return None
     module, kind = _PLUGINS[name].split(".")
-    # Pillow warns of damaged tags. A filter set for the time of a call would not be safe among threads.
+    # Pillow warns of damaged tags. Setting a filter during the call would not be thread-safe.
     warnings.filterwarnings("ignore", module=r"PIL\.TiffImagePlugin")
     return getattr(importlib.import_module(f"PIL.{module}"), kind)
 
@@ -68,7 +68,8 @@ def opened(data: np.ndarray | memoryview, name: str) -> Any:
 def read_header(
     data: memoryview, name: str, orientation: Callable[[memoryview], int] = lambda data: 1
 ) -> Header | None:
-    """The header of a file in a format that is not read here, by Pillow. `orientation` reads how the picture is turned."""
+    """The header of a file, read by Pillow, for formats without a parser of ours. `orientation` reads how the picture is
+    turned."""
     try:
         with opened(data, name) as image:
             width, height = image.size
@@ -97,7 +98,7 @@ def _decoded(data: np.ndarray, header: Header, output_type: DALIImageType) -> np
         if header.format != "tiff":
             return _pixels(image, header, output_type)
         size = getattr(image, "_tile_size", None)
-        if size is not None:  # else Pillow allocates it, after it has compared with its own limit of pixels
+        if size is not None:  # otherwise Pillow allocates it, after checking its own limit of pixels
             image.im = library().core.new(image.mode, size)
         pixels = _tiff_pixels(image, header, output_type)
         # Pillow turns a TIFF upright: turn it back.

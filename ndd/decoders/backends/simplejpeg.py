@@ -1,4 +1,4 @@
-"""8-bit JPEGs by simplejpeg: libjpeg-turbo with little around it."""
+"""8-bit JPEGs by simplejpeg, a thin wrapper of libjpeg-turbo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def library() -> Any:
 
 
 def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
-    """The backend. It decodes whole pictures, and refuses a file at the least warning of libjpeg-turbo."""
+    """The backend. It decodes whole pictures, and refuses a file at any warning of libjpeg-turbo."""
     module = library()
     if module is None or not header.plain_jpeg:
         return None
@@ -35,6 +35,6 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     out = host_empty((header.height, header.width, channels), np.uint8)
     try:
         module.decode_jpeg(data, space, fastdct=options.fast_idct, buffer=out)
-    except ValueError:  # also for warnings: cut off, damaged
+    except ValueError:  # for errors and warnings: the file is truncated or damaged
         return None
     return cut(out, window)

@@ -1,12 +1,12 @@
-"""TIFF: a decoder of the files that libraries do not read, or not as DALI does.
+"""TIFF: a decoder for files that libraries cannot read, or read differently from DALI.
 
 These are strips and tiles of 1 to 16 and of 32 bits, of floats, of any number of channels, as planes, palettes or YCbCr.
 Satellites and microscopes write files of 5 and more channels, and separate planes; cameras write 10 to 14 bits. Pillow reads
-none of these, and divides colours by alpha where they have been multiplied by it. OpenCV leaves memory unwritten where planes
-of 16 bits should be, and mirrors turned pictures of 16 bits twice. Here all numbers come as they are stored.
+none of these, and divides premultiplied colours by alpha. OpenCV leaves planes of 16 bits unwritten, and mirrors turned
+pictures of 16 bits twice. This decoder returns all numbers as they are stored.
 
 Uncompressed chunks, deflate and LZW are unpacked here. Pillow unpacks the other compressions: it gets a chunk as a gray picture
-as wide as a row has bytes.
+whose width is the number of bytes in a row.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _WHOLE = {
     (32, SIGNED): "i4", (16, FLOAT): "f2", (32, FLOAT): "f4", (64, FLOAT): "f8",
 }  # fmt: skip
 _MOST_NUMBERS = 1 << 20  # of a tag
-_ANY_CHUNK = 1 << 24  # bytes that a chunk may always have; a larger one needs a picture as large
+_ANY_CHUNK = 1 << 24  # bytes that a chunk may always have; the picture bounds larger chunks
 
 
 class _Layout(NamedTuple):
@@ -100,7 +100,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
         image = _tiff_colours.shown(_values(data, layout), layout.colours, layout.bits, tags)
     except MemoryError:
         raise
-    except Exception as error:  # struct.error, zlib.error, ValueError, what Pillow raises: a broken file
+    except Exception as error:  # struct.error, zlib.error, ValueError, errors of Pillow: a broken file
         raise_signalled(error)
         if left:
             return None
@@ -124,7 +124,7 @@ def _first(tags: dict[int, tuple[Any, ...]], tag: int, default: int) -> int:
 
 
 def _is_left(directory: Directory, tags: dict[int, tuple[Any, ...]]) -> bool:
-    """Whether other libraries read such a file as well, or none does."""
+    """Whether this decoder leaves such a file to other libraries: they read it equally well, or nothing reads it."""
     colours, channels = _first(tags, tiff.COLOURS, -1), _first(tags, tiff.CHANNELS, 1)
     if _first(tags, tiff.COMPRESSION, _NONE) not in (_NONE, *_DEFLATE, *_BY_PILLOW) or colours == LAB:
         return True
@@ -139,7 +139,7 @@ def _is_left(directory: Directory, tags: dict[int, tuple[Any, ...]]) -> bool:
 
 
 def _is_plain_lzw(tags: dict[int, tuple[Any, ...]]) -> bool:
-    """Whether Pillow reads such a file as well, but not as fast."""
+    """Whether Pillow reads such a file correctly, but more slowly."""
     colours, bits = _first(tags, tiff.COLOURS, -1), {*tags.get(tiff.BITS, ())}
     return _first(tags, tiff.COMPRESSION, _NONE) == _LZW and colours in (GRAY, RGB) and bits == {8}
 
@@ -173,7 +173,7 @@ def _layout(directory: Directory, tags: dict[int, tuple[Any, ...]], total: int) 
         raise ValueError("chunks that do not cover the picture")
     chunk, picture = (a * b * channels * bits // 8 for a, b in ((rows, columns), (height, width)))
     if len(sizes) != len(places) or chunk > max(_ANY_CHUNK, 4 * picture):
-        raise ValueError("chunks of strange sizes")
+        raise ValueError("chunk sizes that do not fit the picture")
     return _Layout(
         height, width, channels, colours, bits, np.dtype(directory.order + whole) if whole else None, compression, predictor,
         _first(tags, tiff.FILL_ORDER, 1) == 2, planes, rows, columns, tiled, unit, places, sizes,
@@ -190,7 +190,7 @@ def _is_known(colours: int, channels: int, bits: int, kind: int) -> bool:
 
 
 def _is_predicted(predictor: int, kind: str | None, unit: tuple[int, ...]) -> bool:
-    """Whether such numbers can have this predictor."""
+    """Whether this predictor is valid for such numbers."""
     if predictor == 1:
         return True
     if kind is None or {*unit} != {1}:

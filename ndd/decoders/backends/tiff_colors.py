@@ -1,4 +1,4 @@
-"""The numbers of a TIFF to colours: palettes, CMYK, YCbCr, and numbers that do not fill their bytes."""
+"""Converts the numbers of a TIFF to colours: palettes, CMYK, YCbCr, and numbers that do not fill their bytes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _FARTHEST = 128 * 32  # the largest distance from black
 
 
 def shown(values: np.ndarray, colours: int, bits: int, tags: dict[int, tuple[Any, ...]]) -> np.ndarray:
-    """The colours of the numbers. As in DALI, fewer than 8 bits are scaled to 8, 9 to 15 are shifted to 16, and white stays 0 in
-    files of more than 8 bits that say so."""
+    """The colours of the numbers. As in DALI, fewer than 8 bits are scaled to 8, and 9 to 15 bits are shifted to 16. "White is
+    zero" files of more than 8 bits are not inverted."""
     if colours == PALETTE:
         table = np.array(tags[COLOUR_MAP], np.uint16).reshape(3, 1 << bits)
         return np.ascontiguousarray(table.T)[values[:, :, 0]]

@@ -1,4 +1,4 @@
-"""LZW as TIFF has it. The format: TIFF 6.0, section 13."""
+"""TIFF's variant of LZW. The format: TIFF 6.0, section 13."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ndd._compiled.unaligned import load_bits
 
 _CLEAR, _FIRST, _CODES = 256, 258, 4096  # 257 ends the data
 _LEAST, _MOST = 9, 12  # bits of a code
-_AT_ONCE = 7  # bytes of a string that are in its number
+_AT_ONCE = 7  # bytes of a string that fit into its number
 _SIZE = np.uint64(8 * _AT_ONCE)  # the bit where its size begins; 0 for a longer one
 
 
 @kernel(light=True)
 def _last_bytes(data, byte):
-    """The bytes from there as the highest of a number."""
+    """The next bytes as the highest bytes of a number."""
     word = np.uint64(0)
     for k in range(byte, byte + 8):
         word = word << np.uint64(8) | np.uint64(data[k] if k < data.size else 0)
@@ -25,10 +25,10 @@ def _last_bytes(data, byte):
 
 @kernel
 def unpack(data, out):
-    """Fills `out`, u8, from a chunk, u8. Returns whether the chunk is regular and long enough.
+    """Fills `out`, u8, from a chunk, u8. Returns whether the chunk is valid and long enough.
 
-    A string is a number, with its first bytes and its size, if these are few: they are written without a branch, which nobody
-    could foresee. A longer one is a place in what has been written.
+    A short string is a number with its bytes and size: it is written without a branch, which would be unpredictable. A longer
+    one is a place in the output.
     """
     strings, starts, sizes = empty(_CODES, np.uint64), empty(_CODES, np.int64), empty(_CODES, np.int64)
     for code in range(_CLEAR):

@@ -19,7 +19,7 @@ _PROBE = np.arange(6).reshape(2, 3)  # no two orientations look alike
 
 
 def is_avif(data: memoryview) -> bool:
-    """Whether the first box has AVIF as its main brand, or as one that the file is compatible with."""
+    """Whether the first box names AVIF as its main or a compatible brand."""
     if len(data) < 16 or bytes(data[4:8]) != b"ftyp":
         return False
     brands = bytes(data[8 : min(struct.unpack_from(">I", data)[0], 8 + 4 * _MOST_BRANDS)])
@@ -27,7 +27,8 @@ def is_avif(data: memoryview) -> bool:
 
 
 def orientation(data: memoryview) -> int:
-    """The orientation by `irot` and `imir` of the main picture, without them by its EXIF, as for other formats; 1 if damaged."""
+    """The orientation by `irot` and `imir` of the main picture, or without them by its EXIF as for other formats; 1 if
+    damaged."""
     try:
         boxes = dict(_boxes(next(body for name, body in _boxes(data) if name == b"meta")[4:]))
         turns = list(_turns(boxes))
@@ -42,7 +43,7 @@ def orientation(data: memoryview) -> int:
 
 
 def _boxes(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """Name and body of each box, up to the first one that does not lie in `data` as a whole."""
+    """Name and body of each box, up to the first that is not completely in `data`."""
     position, total = 0, len(data)
     while total - position >= 8:
         size, name = struct.unpack_from(">I4s", data, position)

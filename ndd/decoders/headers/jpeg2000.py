@@ -13,7 +13,7 @@ _SUPERBOXES = (b"jp2h",)
 
 
 def read_header(data: memoryview) -> Header | None:
-    """The boxes in front of the codestream, and its SIZ segment. The two must agree about the extents."""
+    """The header from the boxes in front of the codestream and its SIZ segment, which must agree about the extents."""
     if data[0] == 0xFF:
         return _codestream(data, 0)
     place, end = 0, len(data)

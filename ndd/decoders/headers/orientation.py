@@ -31,7 +31,8 @@ def of_tiff(data: memoryview) -> int:
 
 def of_jpeg(data: memoryview) -> int:
     """The orientation in the EXIF segments of a JPEG. As in DALI, the last segment with the tag decides whether the picture is
-    turned, the first one how. (If the first says no and the last a turn by 90 degrees, DALI gives uninitialised memory.)"""
+    turned, and the first one how. (If the first says upright and the last a turn by 90 degrees, DALI gives uninitialised
+    memory.)"""
     turns = [
         turn for begin, end in _in_jpeg(data) if data[begin - 2 : begin] == b"\0\0" for turn in _tag(data[begin:end])
     ]
@@ -39,8 +40,8 @@ def of_jpeg(data: memoryview) -> int:
 
 
 def _tag(data: memoryview) -> list[int]:
-    """The orientation of a TIFF structure that has the tag, else nothing. "Exif" may stand in front of the structure, as in a
-    JPEG: some writers put it into other files too."""
+    """The orientation of a TIFF structure if it has the tag, as a list of one or no number. "Exif" may precede the structure,
+    as in a JPEG, because some writers put it into other files too."""
     if bytes(data[: len(_MARK)]) == _MARK:
         data = data[len(_MARK) :]
     if bytes(data[:2]) not in (b"II", b"MM"):

@@ -1,4 +1,4 @@
-"""PNG, chunk by chunk: its header, its orientation, and the file with the chunks of pixels only."""
+"""PNG, chunk by chunk: its header, its orientation, and the file reduced to the chunks that pixels need."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def stripped(data: np.ndarray) -> np.ndarray | None:
     """The file with only the chunks that pixels need; None if one is missing or its checksum is wrong (libpng would complain on
     stderr).
 
-    The others have unwanted effects: with gAMA or sRGB libpng mixes gray in linear light, up to 60 of 255 off the gray of the
-    same colours; texts are unpacked, and frames of an animation are drawn.
+    Other chunks have unwanted effects: with gAMA or sRGB libpng mixes gray in linear light, which changes it by up to 60 of
+    255; texts are unpacked, and frames of an animation are drawn.
     """
     view, kept, copied, end = data.data, [], _SIGNATURE_BYTES, 0
     for chunk in _chunks(view):

@@ -46,7 +46,7 @@ def _depth(bits: int, kind: int) -> Any:
 
 
 def unturned_lab(data: np.ndarray) -> np.ndarray | None:
-    """A CIELAB file whose orientation is upright, maybe a copy; None for any other file. OpenCV would turn the picture itself."""
+    """A CIELAB file without its orientation, which OpenCV would apply: the file itself or a copy. None for any other file."""
     try:
         directory = Directory(data.data)
         places = {e.tag: (directory.number(e.code[0], e.place), e) for e in directory.entries() if e.code and e.count}

@@ -1,4 +1,5 @@
-"""The first directory of a TIFF, or of an EXIF, which is one: its tags, and where their numbers lie. Reads no pixels."""
+"""The first directory of a TIFF, or of EXIF data, which is a TIFF: its tags and the places of their numbers. Reads no
+pixels."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class Entry(NamedTuple):
 
     Attributes:
         code: the code of its type in `struct`; "II" for a fraction, "" for other types.
-        count: of its numbers.
+        count: how many numbers it has.
         at: the byte in the entry that holds the first number, or the offset of all numbers.
         place: the byte of the first number.
     """
@@ -40,7 +41,7 @@ class Entry(NamedTuple):
 class Directory:
     """The directory that the header points to. The chain of further ones, which may run in a circle, is ignored.
 
-    All methods raise struct.error if the file ends too early, and OverflowError for an offset of 64 bits beyond any memory.
+    All methods raise struct.error if the file ends too early, and OverflowError for an offset that no memory can have.
 
     Attributes:
         order: the byte order, "<" or ">".

@@ -20,7 +20,7 @@ def is_webp(data: memoryview) -> bool:
 
 
 def _chunks(data: memoryview) -> Iterator[tuple[bytes, memoryview | None]]:
-    """Name and body of each chunk; the body is None for a last one that is cut off."""
+    """Name and body of each chunk. The body of a last chunk that is cut off is None."""
     position, end = _RIFF_BYTES, min(len(data), 8 + struct.unpack_from("<I", data, 4)[0])
     while end - position >= 8:
         name, size = struct.unpack_from("<4sI", data, position)

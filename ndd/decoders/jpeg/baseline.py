@@ -1,13 +1,12 @@
 """Baseline JPEGs, or windows of them, to pixels, bit for bit as libjpeg-turbo decodes them (ISO/IEC 10918-1).
 
 64 photographs of 500 x 375 (107 kB) take 53 ms of CPU time: 29 for Huffman codes, 11 for cosine transforms, 5 to 7 for colours.
-libjpeg-turbo takes 89 (simplejpeg). Of a window nothing else is transformed, the codes around it are skipped in less than half
-the time, and what lies below it is not read at all.
+libjpeg-turbo takes 89 (simplejpeg). For a window only its own blocks are transformed, the codes before it are skipped in less
+than half the time, and nothing below it is read.
 
-It decodes what data sets have: sequential files of 8 bits with one scan, gray or YCbCr, with chroma planes of full size, of
-half the width, or of half the width and height. It refuses all others, and damaged files: libjpeg-turbo decodes them or says
-what is wrong. Damage below a window goes unnoticed, as long as the file has its end; libjpeg-turbo, too, takes changed bits
-for pixels.
+It decodes the files of common data sets: sequential, 8 bits, one scan, gray or YCbCr, with chroma planes of full size, of half
+the width, or of half the width and height. It refuses all others, and damaged files: libjpeg-turbo decodes them or reports the
+error. Damage below a window goes unnoticed if the file has its end; libjpeg-turbo does not notice changed bits either.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ndd._compiled.unaligned import load_bits
 from ndd.decoders.jpeg.huffman import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
 
 BORDER = 32  # bytes of memory around a plane's rows
-_UNIT = 1536  # the most bytes of a unit's codes: they are read before it is known whether there are so many
+UNIT = 1536  # the most bytes of a unit's codes, which are read without checking the end for each
 
 _RUN = 16  # units that are transformed at once: their coefficients stay in the L1 cache
 _LEAST_WIDTH = 16  # narrower chroma is not smoothed
@@ -31,7 +30,7 @@ _LEAST_WIDTH = 16  # narrower chroma is not smoothed
 
 def room(size: int, width: int) -> int:
     """Bytes of `scratch` that `decode` needs for an encoded file of `size` bytes and rows of `width` pixels."""
-    return size + _UNIT + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
+    return size + UNIT + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
 
 
 PLACE = 4  # the column of a picture's `window` in its row, see `decode_loop`
@@ -40,18 +39,18 @@ NUMBERS = PLACE + 8
 
 @kernel
 def decode_loop(counter, limit, order, pictures, scratch, taken, done):
-    """Decodes up to `limit` of the pictures `order`, shared with other threads. Returns True.
+    """Decodes up to `limit` pictures in the order `order`, which threads share. Returns True.
 
     Args:
         pictures: int64 `[N, NUMBERS]`: address and bytes of the encoded picture, address and bytes of `out`, and `window`,
             see `decode`.
         scratch: u8 `[S, room]`, with `room` for each of these pictures; every thread takes a row.
-        taken: int64 `[S]`, zeros: whether a thread has the row.
-        done: bool `[N]`, becomes whether the picture is decoded.
+        taken: int64 `[S]`, initially zeros: whether a thread uses the row.
+        done: bool `[N]`, set for each picture that is decoded.
     """
     seat = acquire_slot(taken)
     own = scratch[seat]
-    # Lookup tables, which go from picture to picture, and what they were made of.
+    # Lookup tables, which are reused from picture to picture, and the codes that they were made from.
     tables, skips = empty((4, LOOKS), np.int64), empty((2, 2 * LOOKS), np.uint8)
     fields, numbers = empty((2, 4 * LOOKS), np.uint8), empty((2, 2 * LOOKS), np.int16)
     kept, made_of = zeros((4, 16 + SYMBOLS), np.uint8), zeros(4, np.int64)
@@ -71,7 +70,7 @@ decode_loop.fallback(lambda *args: False)
 
 @kernel
 def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, made_of):
-    """Decodes rows y0 to y1 and columns x0 to x1 of a picture; gives whether it can.
+    """Decodes rows y0 to y1 and columns x0 to x1 of a picture. Returns whether it could.
 
     Args:
         out: u8, an image HWC, contiguous. Pixels to the right of the window may be overwritten too.
@@ -82,19 +81,19 @@ def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, mad
 
     Codes below the window are not read.
     """
-    # Of each Huffman table (DC, AC; two of each): the number of codes of 1 to 16 bits, then the symbols.
+    # For each Huffman table (DC, AC; two of each): the number of codes of 1 to 16 bits, then the symbols.
     codes = zeros((4, 16 + SYMBOLS), np.uint8)
     steps = zeros(4 * BLOCK, np.int16)
-    # Of each component: sampling factors (columns, rows), quantisation table, DC and AC table; then height, width, count.
+    # For each component: sampling factors (columns, rows), quantisation table, DC and AC table; then height, width, count.
     frame = zeros((5, 4), np.int64)
     begin = _read_headers(data, frame, steps, codes)
     if begin < 0:
         return False
-    bits = scratch[: len(data) - begin + _UNIT]
-    nbytes = _unstuffed(data, begin, bits)
-    if nbytes < 0:
+    bits = scratch[: len(data) - begin + UNIT]
+    nbytes, end = unstuffed(data, begin, bits)
+    if nbytes < 0 or data[end + 1] != 0xD9:
         return False
-    return _pixels(
+    return pixels(
         bits,
         nbytes,
         frame,
@@ -113,60 +112,31 @@ def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, mad
 
 
 @kernel
-def _u16(data, at):
+def u16(data, at):
+    """The number of 16 bits at `at`."""
     return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
 
 
 @kernel
 def _read_headers(data, frame, steps, codes):
-    """Gives where the scan begins; -1 for a file that this decoder refuses."""
+    """Returns the place where the scan begins, or -1 for a file that this decoder refuses."""
     at, end = 2, len(data)
     has_frame, tables = False, 0  # a bit for each table that is there
     while at + 4 <= end:
         if data[at] != 0xFF:
             return -1
-        marker, length = data[at + 1], _u16(data, at + 2)
+        marker, length = data[at + 1], u16(data, at + 2)
         after = at + 2 + length
         if length < 2 or after > end:
             return -1
         at += 4
         if marker == 0xDB:
-            while at < after:
-                which = np.int64(data[at])
-                if which > 3 or at + 65 > after:  # also tables of 16 bits
-                    return -1
-                for k in range(64):
-                    steps[which * BLOCK + PLACES[k]] = data[at + 1 + k]
-                tables |= 1 << which
-                at += 65
+            tables |= read_steps(data, at, after, steps)
         elif marker == 0xC4:
-            while at < after:
-                kind = np.int64(data[at])
-                if (kind & 0xEE) or at + 17 > after:
-                    return -1
-                which = 2 * (kind >> 4) + (kind & 1)
-                count = 0
-                for k in range(16):
-                    count += np.int64(data[at + 1 + k])
-                if count > SYMBOLS or at + 17 + count > after:
-                    return -1
-                for k in range(16 + count):
-                    codes[which, k] = data[at + 1 + k]
-                at += 17 + count
-                tables |= 16 << which
+            tables |= read_huffman(data, at, after, codes)
         elif marker == 0xC0 or marker == 0xC1:
-            if has_frame or length < 11 or data[at] != 8 or (data[at + 5] != 1 and data[at + 5] != 3):
+            if has_frame or not read_frame(data, at, length, frame):
                 return -1
-            count = np.int64(data[at + 5])
-            if length != 8 + 3 * count:
-                return -1
-            frame[4, 0], frame[4, 1], frame[4, 2] = _u16(data, at + 1), _u16(data, at + 3), count
-            for c in range(count):
-                part = at + 6 + 3 * c
-                frame[3, c] = data[part]
-                frame[c, 0], frame[c, 1], frame[c, 2] = data[part + 1] >> 4, data[part + 1] & 15, data[part + 2]
-                if frame[c, 2] > 3:
-                    return -1
             has_frame = True
         elif marker == 0xDA:
             count = frame[4, 2]
@@ -183,24 +153,99 @@ def _read_headers(data, frame, steps, codes):
             return after if plain else -1
         elif not (0xE0 <= marker <= 0xEF or marker == 0xFE):  # also restart intervals
             return -1
+        if tables < 0:
+            return -1
         at = after
     return -1
 
 
 @kernel
-def _unstuffed(data, begin, bits):
-    """Copies the scan without the zeros after 0xFF; gives the number of bytes, -1 if another marker than EOI ends it."""
+def read_steps(data, at, after, steps):
+    """Reads the steps of quantisation in a segment; returns a bit for each table, -1 for a segment that is refused."""
+    tables = 0
+    while at < after:
+        which = np.int64(data[at])
+        if which > 3 or at + 65 > after:  # also tables of 16 bits
+            return -1
+        for k in range(64):
+            steps[which * BLOCK + PLACES[k]] = data[at + 1 + k]
+        tables |= 1 << which
+        at += 65
+    return tables
+
+
+@kernel
+def read_huffman(data, at, after, codes):
+    """Reads the Huffman codes in a segment: of each table (DC, AC; two of each) the number of codes of 1 to 16 bits, then the
+    symbols. Returns a bit for each table, from 16 on; -1 for a segment that is refused."""
+    tables = 0
+    while at < after:
+        kind = np.int64(data[at])
+        if (kind & 0xEE) or at + 17 > after:
+            return -1
+        which = 2 * (kind >> 4) + (kind & 1)
+        count = 0
+        for k in range(16):
+            count += np.int64(data[at + 1 + k])
+        if count > SYMBOLS or at + 17 + count > after:
+            return -1
+        for k in range(16 + count):
+            codes[which, k] = data[at + 1 + k]
+        at += 17 + count
+        tables |= 16 << which
+    return tables
+
+
+@kernel
+def read_frame(data, at, length, frame):
+    """Reads a frame header of 8 bits and one or three components; returns whether it is one. Of each component: sampling factors
+    (columns, rows) and quantisation table, in row 3 its name; in row 4 height, width, count."""
+    if length < 11 or data[at] != 8 or (data[at + 5] != 1 and data[at + 5] != 3):
+        return False
+    count = np.int64(data[at + 5])
+    if length != 8 + 3 * count:
+        return False
+    frame[4, 0], frame[4, 1], frame[4, 2] = u16(data, at + 1), u16(data, at + 3), count
+    for c in range(count):
+        part = at + 6 + 3 * c
+        frame[3, c] = data[part]
+        frame[c, 0], frame[c, 1], frame[c, 2] = data[part + 1] >> 4, data[part + 1] & 15, data[part + 2]
+        if frame[c, 2] > 3:
+            return False
+    return True
+
+
+@kernel
+def sampling(frame):
+    """How many blocks of luma stand side by side and one above the other in a unit; zeros for other samplings than those of
+    `decode`, and for chroma too narrow to be smoothed."""
+    channels = frame[4, 2]
+    across, down = (frame[0, 0], frame[0, 1]) if channels == 3 else (1, 1)
+    usual = across <= 2 and down <= across and across > 0 and down > 0
+    for c in range(1, channels):
+        usual = usual and frame[c, 0] == 1 and frame[c, 1] == 1
+    if channels == 1:
+        usual = frame[0, 0] == 1 and frame[0, 1] == 1
+    if not usual or (across > 1 and frame[4, 1] < _LEAST_WIDTH):
+        return 0, 0
+    return across, down
+
+
+@kernel
+def unstuffed(data, begin, bits):
+    """Copies a scan, which begins at `begin`, without the zeros after 0xFF. Returns the number of bytes, and where the marker lies
+    that ends it; -1 and the end of the file if none does."""
     at, end, count = begin, len(data), 0
     while at + COPIED <= end:
         plain = copy_plain(data, np.uint64(at), bits, np.uint64(count))
-        if plain == COPIED:  # the branch predictor expects this, and need not wait for the count
+        if plain == COPIED:  # the usual case, which the branch predictor learns, so it need not wait for the count
             at += COPIED
             count += COPIED
             continue
         at += plain
         count += plain
         if at + 1 == end:
-            return -1
+            return -1, end
         if data[at + 1] != 0:
             break
         at += 2
@@ -208,36 +253,29 @@ def _unstuffed(data, begin, bits):
     while at < end:
         if data[at] == 0xFF:
             if at + 1 == end:
-                return -1
-            if data[at + 1] == 0xD9:
-                bits[count : count + BORDER] = 0
-                return count
+                return -1, end
             if data[at + 1] != 0:
-                return -1
+                bits[count : count + BORDER] = 0
+                return count, at
             bits[count] = 0xFF
             at += 2
         else:
             bits[count] = data[at]
             at += 1
         count += 1
-    return -1
+    return -1, end
 
 
 @kernel
-def _pixels(
+def pixels(
     bits, nbytes, frame, steps, codes, out, window, scratch, tables, skips, fields, numbers, kept, made_of
 ):  # fmt: skip
     """Reads the scan, and makes the rows of `out` as soon as their planes are complete."""
     height, width, channels = frame[4, 0], frame[4, 1], frame[4, 2]
-    across, down = (frame[0, 0], frame[0, 1]) if channels == 3 else (1, 1)
-    usual = across <= 2 and down <= across and across > 0 and down > 0
-    for c in range(1, channels):
-        usual = usual and frame[c, 0] == 1 and frame[c, 1] == 1
-    if channels == 1:
-        usual = frame[0, 0] == 1 and frame[0, 1] == 1
+    across, down = sampling(frame)
     y0, x0, rows, columns = window[0], window[1], window[2] - window[0], window[3] - window[1]
     first = (y0 - window[4]) * window[6] + x0 - window[5]
-    if not usual or y0 + rows > height or x0 + columns > width or (across > 1 and width < _LEAST_WIDTH):
+    if not across or y0 + rows > height or x0 + columns > width:
         return False
     # The units of the scan that the window needs, with one chroma pixel around it.
     high, wide = 8 * down, 8 * across
@@ -318,7 +356,7 @@ def _row(
     luma, blue, red, stride, chroma_stride, channels, across, down, y, x, chroma_rows, chroma_columns, columns, mixed,
     wide_blue, wide_red, last, out, place, out_channels,
 ):  # fmt: skip
-    """Makes a row of pixels: row `y` of the picture, from column `x` of the planes. Chroma ends at `chroma_rows` and
+    """Computes row `y` of the picture from the planes, beginning at column `x`. Chroma ends at `chroma_rows` and
     `chroma_columns`."""
     begin = y % (16 * down) * stride + BORDER + x
     if out_channels == 1:
@@ -338,7 +376,7 @@ def _row(
         first, end = max(0, x // 2), min(chroma_columns, (x + columns + 1) // 2)
         for plane, target in ((blue, wide_blue), (red, wide_red)):
             _widened(plane, near_at, far_at, even, odd, first, end, chroma_columns, mixed, target)
-    # Vectors may write beyond the row, for what follows is made later; not so in the last rows.
+    # Vectors may write beyond the row, because the next row is written later; the last rows are exceptions.
     ends = len(out) - place - 3 * columns < 3 * PIXELS
     target, start = (last, 0) if ends else (out, place)
     for k in range(0, columns, PIXELS):

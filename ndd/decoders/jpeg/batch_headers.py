@@ -1,7 +1,7 @@
-"""The headers of a batch of JPEGs in one call: for the common files the same as `header.read_header`.
+"""The headers of a batch of JPEGs in one call. For common files the result equals that of `header.read_header`.
 
-For a GPU the files are copied to page-locked memory first, which its engines read while the stream runs. The copy may be
-changed: its EXIF keeps the orientation and nothing else.
+For a GPU the files are copied to page-locked memory first, which its engines read as the stream runs. In the copy the EXIF is
+reduced to the orientation.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
 from ndd._tensor.memory import memory_at
 
-# The facts of a picture: the format as which it may be decoded as it is (JPEG, PNG; 0: Python decides), size as stored,
-# channels, EXIF orientation, and 1 if it is a JPEG whose first scan has all components (decoders stop after it, whatever
-# follows), else 0.
+# The facts of a picture: its format if compiled code may decode it (JPEG, PNG; 0: Python decides), size as stored, channels,
+# EXIF orientation, and the scans of a JPEG: WHOLE if its first scan has all components (decoders stop after that scan),
+# PROGRESSIVE, or 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
 JPEG, PNG = 1, 2
+WHOLE, PROGRESSIVE = 1, 2
 FIRST_SWAPPED = 5  # orientations from here on swap height and width
 
 _LEAST = 10  # bytes of a frame header, with its marker
@@ -50,7 +51,7 @@ def _(address, size, start, target, facts):
 @kernel(light=True)
 def look(addresses, sizes, like, facts):
     """Fills `facts`, int64 `[N, FACTS]`, of the encoded pictures, `sizes[i]` bytes at `addresses[i]`, which do not change.
-    A picture is good if Python would read the same; its pixels may still be damaged. `like`: any array of u8."""
+    A picture is good if Python would read the same facts; its pixels may still be damaged. `like` is any array of u8."""
     for i in range(len(sizes)):
         row = facts[i]
         if _walk(array_at(addresses[i], sizes[i], like), 0, sizes[i], row, False):
@@ -98,8 +99,8 @@ def _u16(data, at):
 
 @kernel(light=True)
 def _walk(data, first, end, facts, copied):
-    """Reads the segments up to the pixels; gives whether this is a plain picture of YCbCr or gray. Makes the EXIF of a copy
-    plain. A file that is not a copy and has application segments after the frame header is left to Python."""
+    """Reads the segments up to the pixels. Returns whether this is a plain picture of YCbCr or gray. Reduces the EXIF of a copy
+    to the orientation. A file that is not a copy and has application segments after the frame header is left to Python."""
     if end - first < _LEAST or data[first] != 0xFF or data[first + 1] != 0xD8:
         return False
     at, exif, exif_end = first + 2, np.int64(0), np.int64(0)
@@ -119,7 +120,7 @@ def _walk(data, first, end, facts, copied):
         if marker == 0xDA:
             if length < 6:
                 return False
-            facts[SCANS] = 1 if not progressive and data[at + 4] == facts[CHANNELS] else 0
+            facts[SCANS] = PROGRESSIVE if progressive else WHOLE if data[at + 4] == facts[CHANNELS] else 0
             rgb = facts[CHANNELS] == 3 and not says_ycc and (says_rgb or named_rgb)
             if not facts[CHANNELS] or rgb:
                 return False
@@ -210,13 +211,13 @@ def _make_plain(data, at, end, orientation):
 
 @kernel(light=True)
 def _is_sound(data, first, size, facts):
-    """Whether the file has its end, and no more scans than a picture of its size can use."""
+    """Whether the file is complete, with no more scans than a picture of its size can use."""
     ends, end = False, first + size
     for at in range(max(first, end - _END), end - 1):
         ends |= data[at] == 0xFF and data[at + 1] == 0xD9
     if not ends:
         return False
-    if size < _SHORT_FILE or facts[SCANS] == 1:
+    if size < _SHORT_FILE or facts[SCANS] == WHOLE:
         return True
     marks, names, scans = data[first : end - 1], data[first + 1 : end], 0
     for k in range(

@@ -1,4 +1,5 @@
-"""The header of one JPEG, read in Python, and whether the file may be decoded. `batch_headers.py` reads those of a batch."""
+"""The header of one JPEG, read in Python, and the check whether the file may be decoded. `batch_headers.py` reads those of a
+batch."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from ndd.decoders.headers import orientation as _orientation
 from ndd.decoders.headers.header import Header
-from ndd.decoders.jpeg.segments import segments
+from ndd.decoders.jpeg.segments import PROGRESSIVE, segments
 
 _segment = struct.Struct(">BBH").unpack_from  # 0xFF, marker, length
 _frame = struct.Struct(">BHHB").unpack_from  # bits, height, width, components
@@ -45,7 +46,9 @@ def read_header(data: memoryview) -> Header | None:
     rgb = channels == 3 and not damaged and says_ycc is not True
     rgb = rgb and (says_ycc is False or tuple(text[10:18:3]) == _RGB_NAMES)
     depth = np.uint8 if bits <= 8 else np.uint16
-    return Header(height, width, channels, _orientation.of_jpeg(data), depth, plain, damaged, rgb)
+    return Header(
+        height, width, channels, _orientation.of_jpeg(data), depth, plain, damaged, rgb, marker == PROGRESSIVE
+    )
 
 
 _MAX_SCANS = 500  # the limit in libjpeg-turbo's own tests of hostile files; a photograph has about ten
@@ -55,8 +58,8 @@ _MAX_SCANNED = 1 << 33  # pixels over all scans: about five seconds
 def has_sane_scans(data: memoryview, header: Header) -> bool:
     """Whether a JPEG has a scan, and no more of them than a picture of its size can use.
 
-    nvImageCodec loses 60 kB of memory at each file without a scan, and writes "Input file read error" to stderr. Thousands
-    of empty scans, each over all pixels, cost ten bytes each and take hours.
+    nvImageCodec loses 60 kB of memory at each file without a scan, and writes "Input file read error" to stderr. Thousands of
+    empty scans over all pixels take ten bytes each, and hours to decode.
     """
     if first_scan(data)[1]:
         return True
@@ -66,8 +69,8 @@ def has_sane_scans(data: memoryview, header: Header) -> bool:
 
 
 def first_scan(data: memoryview) -> tuple[int, bool]:
-    """The offset of the pixels of a JPEG (0 if its segments are unusual), and whether the file is sequential with all components
-    in its first scan: decoders then stop after that scan, whatever follows.
+    """The offset of the pixels of a JPEG (0 if its segments are unusual), and whether the file is sequential with all
+    components in its first scan. Decoders then stop after that scan.
 
     A photograph has ten segments before its pixels; counting all scan markers takes 5 % of the time of decoding it.
     """
@@ -86,17 +89,17 @@ def first_scan(data: memoryview) -> tuple[int, bool]:
     return 0, False
 
 
-_LAST_BYTES = 64  # the end of the file is searched here first
+_LAST_BYTES = 64  # where the end marker is searched first
 _HALF_MARK = np.full(20, 0xFF, np.uint8)  # a marker may begin with many 0xFF; a truncated scan header needs up to 15
 
 
 def with_end(data: np.ndarray) -> np.ndarray:
-    """A JPEG whose pixels are followed by an end: the file itself, or a copy of a truncated one with half a marker after it.
+    """A JPEG with an end after its pixels: the file itself, or a copy of a truncated one with half a marker appended.
 
     nvImageCodec refuses a truncated file if its last byte belongs to an incomplete block of pixels. If that byte is the last
     one of a block (one cut of 40 in a photograph, most cuts in a clear sky), it writes "Input file read error" to stderr
-    and leaks memory: 312 kB for a picture of 500 x 375. Half a marker is never the last byte of a block. It adds no pixels:
-    the library still refuses what it would have refused.
+    and leaks memory: 312 kB for a picture of 500 x 375. Half a marker is never the last byte of a block. It adds no pixels, so
+    the library still refuses every file that it would have refused.
     """
     last = data[-_LAST_BYTES:].tobytes()
     if b"\xff\xd9" in last and b"\xff\xda" not in last:

@@ -1,11 +1,12 @@
 """The Huffman codes of a baseline JPEG: lookup tables for the next bits of a scan, and the coefficients that they give.
 
 One lookup of ten bits gives one code or two, with their coefficients and places: 12.5 lookups for a block of 18 codes. More
-bits are not faster, for their tables do not fit into the L1 cache (64 whole photographs take 59.0, 59.0 and 61.0 ms of CPU time
-with 10, 11 and 12 bits). Neither are three lookups for one load of the register, nor coefficients that are always cut from
-the bits to avoid a branch (2 % slower). An entry is read from memory byte by byte: shifting it out of one number took 5 %
-longer, for only two ports of the processor shift. A lookup takes about 12 cycles, and a third more where branches cannot be
-predicted: at the ends of blocks and for coefficients that do not fit. One lookup for each word instead of two takes 10 % longer.
+bits are not faster, because their tables do not fit into the L1 cache (64 whole photographs take 59.0, 59.0 and 61.0 ms of CPU
+time with 10, 11 and 12 bits). Three lookups for one load of the register are not faster either, nor are coefficients that are
+always cut from the bits to avoid a branch (2 % slower). An entry is read from memory byte by byte: shifting it out of one
+number took 5 % longer, because only two ports of the processor shift. A lookup takes about 12 cycles, and a third more where
+branches cannot be predicted: at the ends of blocks and for coefficients that do not fit. One lookup for each word instead of
+two takes 10 % longer.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _BEHIND = np.uint64(64 - _PEEK)
 _MAX_SIZE = 11  # bits of a coefficient
 _END_OF_BLOCK = 127  # as a run of zeros: leads beyond the block from any place
 _LONG = 1 << 7
-_LIMIT = 4096  # dequantised coefficients below it fit into libjpeg-turbo's sums of 16 bits
+LIMIT = 4096  # dequantised coefficients below it fit into libjpeg-turbo's sums of 16 bits
 _FULL, _ENDED, _ENDS = np.uint64(64), np.uint64(_END_OF_BLOCK + 2), np.uint64(63)  # places
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in range(1, 5))
 _SEVEN = np.uint64(7)
@@ -35,15 +36,15 @@ def _zigzag() -> np.ndarray:
     return np.array(order + [64] * (256 - 64), np.uint8)
 
 
-PLACES = _zigzag()  # of the coefficients in a block; beyond it, the place that the next block's first one overwrites
+PLACES = _zigzag()  # of the coefficients in a block; places beyond it are overwritten by the next block's first one
 
 
 @kernel
 def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping, kept, made_of):
-    """Fills the lookup tables for the codes that the components of `frame` use; gives whether these are valid.
+    """Fills the lookup tables for the codes that the components of `frame` use. Returns whether the codes are valid.
 
-    Tables that were made of the same codes stay: most files have the standard's. `kept`, u8 like `codes`, has the codes that they
-    were made of, and `made_of`, int64 `[4]`, for what else; zeros at first.
+    Tables that were made from the same codes are reused: most files have those of the standard. `kept`, u8 like `codes`, has
+    the codes of the tables, and `made_of`, int64 `[4]`, their other parameters; both are initially zeros.
     """
     largest = 1
     for k in range(len(steps)):
@@ -56,7 +57,7 @@ def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping, k
             if not _make_table(codes[dc], False, 1 << _MAX_SIZE, tables[dc]):
                 return False
             made_of[dc] = 1
-        below = _LIMIT // largest
+        below = LIMIT // largest
         if not _is_made(codes[2 + ac], 2 + 2 * below + skipping, kept[2 + ac], made_of, 2 + ac):
             if not _make_table(codes[2 + ac], True, below, tables[2 + ac]):
                 return False
@@ -69,25 +70,26 @@ def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping, k
 
 @kernel
 def _is_made(codes, table, kept, made_of, which):
-    """Whether a table was made of these codes, and of `table` else; if not, it is about to be, and is none until then."""
+    """Whether a table was made from these codes and the parameters in `table`. If not, it is marked as invalid: the caller
+    makes it next."""
     differs = made_of[which] != table
     for k in range(len(codes)):
         differs |= codes[k] != kept[k]
     if differs:
         made_of[which] = 0
-        for k in range(len(codes)):  # for `kept[:] = codes` numba compiles the text of an error, which takes a second
+        for k in range(len(codes)):  # `kept[:] = codes` would make numba compile an error's text, which takes a second
             kept[k] = codes[k]
     return not differs
 
 
 @kernel
 def _make_table(codes, is_ac, most, table):
-    """Fills a table that has, for the next bits of a scan, the code that they begin with; gives whether the codes are valid.
+    """Fills a table with the code at the beginning of each combination of next bits. Returns whether the codes are valid.
 
     An entry holds: the bits of the code and of the coefficient after it (byte 0), the run of zeros before (byte 1), one more
     than that (byte 3), the bits of the code alone (byte 4), and the coefficient (16 bits from bit 48 on). With `_LONG` in byte
-    0 the coefficient is missing, and byte 2 has its bits; so it is for coefficients from `most` on. An entry without bits
-    means that the code is longer than a lookup."""
+    0 the coefficient is missing, and byte 2 has its number of bits; this is so for coefficients from `most` on. An entry
+    without bits means that the code is longer than a lookup."""
     code, known = np.int64(0), np.int64(16)
     table[:] = _LONG | 32 << 32
     for size in range(1, 17):
@@ -119,7 +121,8 @@ def _make_table(codes, is_ac, most, table):
 
 @kernel
 def _meaning(symbol, is_ac):
-    """The bits of the coefficient, more than any has for an invalid symbol; and the run of zeros before it."""
+    """The number of bits of the coefficient (more than any coefficient has, for an invalid symbol), and the run of zeros before
+    it."""
     bits, run = np.int64(symbol) & 15, np.int64(symbol) >> 4
     if not is_ac:
         return np.int64(symbol), np.int64(0)
@@ -131,8 +134,8 @@ def _meaning(symbol, is_ac):
 @kernel
 def _make_pairs(table, fields, numbers):
     """Fills the tables of two codes for one lookup, where the bits hold both. Fields: the bits of both; the zeros before the first
-    coefficient; the places of the first and the zeros before the second; the places of both. A second one that is missing is
-    zero: the next coefficient overwrites it."""
+    coefficient; the places of the first and the zeros before the second; the places of both. A missing second coefficient is
+    zero, and the next one overwrites it."""
     for ahead in range(LOOKS):
         entry = np.int64(table[ahead])
         used, places = entry & 63, entry >> 24 & 255
@@ -191,7 +194,7 @@ def _number(ahead, entry):
 
 @kernel(forceinline=True)
 def _put(fields, numbers, ac, look, k, blocks, block):
-    """Puts the coefficients of a lookup to their places behind `k` in a block; gives the place after them."""
+    """Writes the coefficients of a lookup to their places after `k` in a block. Returns the place after them."""
     place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _ONE])])
     blocks[block + place] = numbers[ac, look * _TWO]
     place = np.uint64(PLACES[k + np.uint64(fields[ac, look * _FOUR + _TWO])])
@@ -203,20 +206,20 @@ def _put(fields, numbers, ac, look, k, blocks, block):
 def read_units(
     units, inside, luma_blocks, bits, nbytes, stream, before, frame, steps, codes, tables, fields, numbers, skips, blocks,
 ):  # fmt: skip
-    """Reads units; gives whether they are valid.
+    """Reads units. Returns whether they are valid.
 
     Args:
         units: how many.
-        inside: whether the coefficients are wanted, in `blocks`, which holds zeros.
-        luma_blocks: of a unit.
+        inside: whether to write the coefficients to `blocks`, which holds zeros.
+        luma_blocks: the number of luma blocks of a unit.
         bits: the scan without stuffed zeros, `nbytes`, and memory after it that may be read.
-        stream: the number of bits read; the word that they end in or before, which holds the next ones; the number of bits
-            read of that word.
+        stream: the number of bits read; the current word, which holds the next bits; the number of bits read from that word.
         before: the first coefficient of the last block of each component.
-        steps: of the quantisation. No product with them reaches `_LIMIT`; nothing is multiplied here.
+        steps: of the quantisation. No product with them reaches `LIMIT`; nothing is multiplied here.
 
-    The word for the next lookup is loaded from the begin of this one, so that it is there when the end of this one is known. At
-    least 20 bits of it are left, two lookups: 7 bits of its first byte are gone, and at most a lookup and a long code, 37 bits.
+    The word for the next lookup is loaded at the beginning of this one, so that it is ready when the end of this one is known.
+    At least 20 bits of it are left, two lookups: 7 bits of its first byte are gone, and at most a lookup and a long code, 37
+    bits.
     """
     at, word, low = stream[0], stream[1], stream[2]
     channels, block = frame[4, 2], np.uint64(0)
@@ -253,7 +256,7 @@ def read_units(
                             continue
                         if after == _FULL or after - _ENDED < _ENDS:
                             break
-                        # A long code, or codes some of which are the next block's.
+                        # A long code, or codes that reach into the next block.
                         ahead = word << low
                         entry = np.int64(tables[_TWO + ac, ahead >> _BEHIND])
                         if not entry & 63:
@@ -269,7 +272,7 @@ def read_units(
                         at += used
                 else:
                     number = before[c]
-                    if abs(number * np.int64(steps[row])) >= _LIMIT:
+                    if abs(number * np.int64(steps[row])) >= LIMIT:
                         return False
                     blocks[block] = np.int16(number)
                     while True:
@@ -306,7 +309,7 @@ def read_units(
                         place = np.uint64(PLACES[k + np.uint64(entry >> 8 & 255)])
                         blocks[block + place] = np.int16(number)
                         after = k + np.uint64(entry >> 24 & 255)
-                        if number and abs(number * np.int64(steps[row + (place & np.uint64(63))])) >= _LIMIT:
+                        if number and abs(number * np.int64(steps[row + (place & np.uint64(63))])) >= LIMIT:
                             return False
                         used = np.uint64(entry & 63)
                         if after >= _FULL:
@@ -323,7 +326,7 @@ def read_units(
                     used = np.uint64(entry & 63)
                 low += used
                 at += used
-        if np.int64(at) > 8 * nbytes:  # reading so far beyond the end is safe: it is scratch memory
+        if np.int64(at) > 8 * nbytes:  # reading beyond the end until here is safe: it is scratch memory
             return False
     stream[0], stream[1], stream[2] = at, word, low
     return True

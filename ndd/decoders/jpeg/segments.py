@@ -1,4 +1,4 @@
-"""The segments of a JPEG: where they lie, and which scans a file lacks. Reads no pixels."""
+"""The segments of a JPEG: their places, and which scans a file lacks. Reads no pixels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _next_marker = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]").search
 
 
 class Segment(NamedTuple):
-    """One segment: its marker stands at `at`, its content lies between `begin` and `end`."""
+    """One segment: its marker is at `at`, its content between `begin` and `end`."""
 
     marker: int
     at: int
@@ -25,8 +25,8 @@ class Segment(NamedTuple):
 
 
 def segments(data: memoryview) -> Iterator[Segment]:
-    """The segments from the start of the file up to the first scan's header. Like libjpeg it skips bytes between them (old
-    Photoshop leaves some there) and markers without a length."""
+    """The segments from the start of the file up to the first scan's header. Like libjpeg it skips markers without a length,
+    and bytes between segments (old versions of Photoshop leave some)."""
     position, last = 2, len(data) - 4
     while position <= last:
         start, marker, length = _segment(data, position)

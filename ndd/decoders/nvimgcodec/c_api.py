@@ -1,13 +1,13 @@
 """nvImageCodec's C library: its structures, an instance of it, batches of pictures, and decoders.
 
-The wheel's Python module holds the GIL for 10 us to describe a picture and for 57 us to decode it beside other threads. With
-these calls a picture costs one step of a compiled loop, 1.5 us without the GIL (measured on an H200 with 16 cores).
+The wheel's Python module holds the GIL for 10 us to describe a picture and for 57 us to decode it beside other threads. These
+calls take one step of a compiled loop for a picture, 1.5 us without the GIL (measured on an H200 with 16 cores).
 
 Facts about the library that shape this file:
 
-* Versions 0.8 and 0.9 differ in one structure (`nvimgcodecCodeStreamView_t`). For other versions the Python module decodes.
+* Versions 0.8 and 0.9 differ in one structure (`nvimgcodecCodeStreamView_t`). With other versions the Python module decodes.
 * A decoder serves one thread at a time. Its first batch fixes the share of the engines (`load` times the size of that batch,
-  rounded up to the number of engines), so decoders are kept by batch size.
+  rounded up to the number of engines), so decoders are cached by batch size.
 * Encoded bytes must not change until the stream has passed the decode: the engines read them as the stream runs.
 * A decoder must not get a picture that has failed before.
 * Creating a stream or an image over an old handle reuses the handle.
@@ -31,7 +31,7 @@ from ndd._operator import Call
 from ndd.decoders.nvimgcodec import calls, python_api
 from ndd.types import DALIImageType
 
-_VERSIONS = (800, 900)  # whose headers agree with the structures below
+_VERSIONS = (800, 900)  # versions whose headers agree with the structures below
 _CPU_DEVICE = -99999
 _ANY, _SRGB, _GRAY = 0, 1, 2  # nvimgcodecColorSpec_t
 _I_Y, _I_RGB, _I_BGR = 4, 8, 10  # nvimgcodecSampleFormat_t
@@ -41,7 +41,7 @@ _CPU_ONLY, _GPU_ONLY, _HYBRID, _ENGINES = 1, 2, 3, 4  # nvimgcodecBackendKind_t
 _FIXED = 2  # nvimgcodecLoadHintPolicy_t
 
 _UNPREPARED = -1  # not a status of the library
-_WORTH = 4096  # describing a picture to the library takes as long as copying this many bytes
+_WORTH = 4096  # copying this many bytes takes as long as describing a picture to the library
 _prepare = loop_over_samples(calls.prepare)
 
 _STRUCTURE_TYPES = {
@@ -149,7 +149,7 @@ def _loaded() -> Library | None:
         return Library(folder)
     except (RuntimeError, OSError, AttributeError) as error:
         warnings.warn(
-            f"nvImageCodec's C library cannot be used, its Python module decodes, on a GPU at half the speed: {error}",
+            f"nvImageCodec's C library cannot be used; its Python module decodes, on a GPU at half the speed: {error}",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -160,7 +160,7 @@ library = Memoized(_loaded)
 
 
 class Pictures:
-    """The pictures of one batch at a time, as the library knows them. Their handles are reused for the life of the process.
+    """The pictures of one batch at a time, described to the library. Their handles are reused for the life of the process.
 
     Args:
         on_gpu: whether the pixels go to GPU memory.
@@ -202,7 +202,7 @@ class Pictures:
         Args:
             addresses, sizes: of the encoded pictures.
             extents: height and width as stored.
-            swapped: whether the upright picture has them swapped.
+            swapped: whether height and width are swapped in the upright picture.
             windows: y0, x0, y1, x1 in the upright picture; None for whole pictures.
             targets, shapes: the addresses of the results, and their shapes, HWC.
             kinds: see `kinds_of`.
@@ -222,8 +222,8 @@ class Pictures:
         self._params = ctypes.addressof(self._codec.params[upright])
 
     def prepare(self, call: Call) -> None:
-        """Describes the pictures to the library, 2.5 us each, 3.5 us with a window. The threads of a call that was not run ahead
-        share the work: otherwise it takes 0.2 of 3.5 ms for 64 pictures."""
+        """Describes the pictures to the library, 2.5 us each, 3.5 us with a window. The threads of a call that was not run
+        ahead share the work; on one thread it takes 0.2 of 3.5 ms for 64 pictures."""
         arguments = np.arange(self.count), self._batch
         if is_ahead():
             joined(_prepare)(ALONE, 0, np.array([0]), self.count, arguments)
@@ -260,7 +260,7 @@ class Decoder:
 
     Args:
         device_id: the GPU; None for a decoder on the CPU, into host memory.
-        threads: its own ones, for the parts of a JPEG that the engines leave to the CPU.
+        threads: the number of its own threads, for the parts of a JPEG that the engines leave to the CPU.
         load: the share of a batch that goes to the engines.
         options: text in the library's syntax.
     """

@@ -1,11 +1,11 @@
 """Compiled loops over the functions of nvImageCodec's C library: one call without the GIL for a batch.
 
-`connect` must come first. Structures are passed as their bytes; `at` has the places of the numbers in `nvimgcodecImageInfo_t` and
-`nvimgcodecCodeStreamView_t` that differ between pictures. A status other than 0 is the error of its picture, which is left out
-from there on.
+`connect` must be called first. Structures are passed as their bytes; `at` has the places of the numbers in
+`nvimgcodecImageInfo_t` and `nvimgcodecCodeStreamView_t` that differ between pictures. A status other than 0 is the error of its
+picture, which later steps skip.
 
-Idle decoders wait in a pipe, as their number, one byte each: a thread hands a decoder to the next one without Python. With a
-Python queue, both threads had to get the GIL first.
+A pipe holds the numbers of the idle decoders, one byte each, so that a thread hands a decoder to the next thread without
+Python. With a Python queue both threads would need the GIL first.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ FUNCTIONS = {
 AT_HEIGHT, AT_WIDTH, AT_CHANNELS, AT_FORMAT, AT_SPACE, AT_TURN, AT_START, AT_END = range(8)
 AT_STRIDE, AT_BUFFER, AT_STREAM = range(8, 11)
 
-NOT_MADE = -2  # not a status of the library: the decoder with this number has no handle yet
+NOT_MADE = -2  # not a status of the library: the decoder does not exist yet
 
 _DECODED = 1  # nvimgcodecProcessingStatus_t
-_TRIES = 100  # reads from the pipe: signals interrupt them
+_TRIES = 100  # reads from the pipe, which signals may interrupt
 
 _of_library = [External(name, signature) for name, signature in FUNCTIONS.items()]
 _create, _cut, _parse, _image, _decode, _wait, _statuses, _destroy = _of_library
@@ -60,16 +60,16 @@ def prepare(
 ):  # fmt: skip
     """Describes one picture to the library: its bytes, its window, the memory for its pixels.
 
-    A picture is refused if the library finds other extents, or another swap of height and width, than the caller: its pixels
-    would not fit.
+    A picture is refused if the extents that the library finds, or the swap of height and width, differ from the caller's: its
+    pixels would not fit.
 
     Args:
         window: y0, x0, y1, x1; empty for the whole picture.
         kind: sample format and colour space.
-        parsed, view, info: the bytes of structures. Each picture gets copies, for threads prepare several at once.
-        handles: uint64 `[3]`, of a stream, a window and an image, which are reused; the library keeps the header that it has
+        parsed, view, info: the bytes of structures. Each picture gets copies, because threads prepare several at once.
+        handles: uint64 `[3]`, of a stream, a window and an image, which are reused. The library caches the header that it has
             read.
-        failed: `[1]`, becomes the status.
+        failed: `[1]`, set to the status.
     """
     numbers = parsed.copy().view(np.int32)
     status = _create(instance, handles.ctypes.data, address, size, 0)
@@ -101,7 +101,7 @@ prepare.fallback()
 
 @kernel
 def _number_of_an_idle_one(waiting):
-    """Waits for a decoder and gives its number; -1 if the pipe is broken."""
+    """Waits for a decoder. Returns its number, or -1 if the pipe is broken."""
     number = zeros(1, np.uint8)
     for _ in range(_TRIES):
         if _read(waiting, number.ctypes.data, 1) == 1:
@@ -115,7 +115,7 @@ def _largest_first_in_python(numbers: np.ndarray, sizes: np.ndarray) -> None:
 
 @kernel
 def _largest_first(numbers, sizes):
-    """Sorts the numbers of pictures by size, the largest first, and by number. Shell's sort compiles in a ninth of the time of
+    """Sorts the numbers of pictures by size, the largest first, then by number. Shell's sort compiles in a ninth of the time of
     NumPy's."""
     gap = len(numbers) // 2
     while gap > 0:
@@ -148,14 +148,14 @@ def decode(decoders, mine, idle, params, sizes, handles, which, failed):
         failed: the statuses of `prepare`; not 0 afterwards for pictures that were not decoded.
 
     Returns:
-        0, or the status of a decoder that refuses everything, which the caller then holds; and its number.
+        0, or the status of a decoder that refuses everything; and the number of the decoder, which the caller then holds.
     """
     number = np.int64(mine)
     sound = np.flatnonzero(failed == 0)
     if not len(sound):
         return np.int64(0), number
-    # The engines and the library's threads take pictures in this order, so that none of them ends with a large one while the
-    # others are idle: 3.9 to 3.6 ms for 64 ImageNet JPEGs, 12.0 to 10.9 for 256 (H200, 16 cores).
+    # The engines and the library's threads take pictures in this order, so that none of them works on a large one at the end
+    # while the others are idle: 3.9 to 3.6 ms for 64 ImageNet JPEGs, 12.0 to 10.9 for 256 (H200, 16 cores).
     _largest_first(sound, sizes)
     sources, images, statuses = handles[:, which][sound], handles[:, 2][sound], zeros(len(sound), np.uint32)
     if number < 0:

@@ -1,8 +1,8 @@
 """The backend for a batch on a GPU: JPEG engines, CUDA kernels and CPU cores decode JPEGs together, to GPU memory.
 
-All pictures go to one block of memory, by nvImageCodec's C library (`c_api.py`) or, where that does not fit, by the wheel's
-Python module (`python_api.py`). The backends on the CPU decode what neither can decode there, and every format but JPEG;
-those pixels are copied. Nothing waits for the GPU.
+nvImageCodec's C library (`c_api.py`) decodes all pictures into one block of memory; if its version is unknown, the wheel's
+Python module does (`python_api.py`). The backends on the CPU decode the JPEGs that neither can decode there, and every other
+format; those pixels are copied. Nothing waits for the GPU.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from ndd.types import DALIImageType
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
-# Bytes from which on torch's allocator keeps a block for each size. Sizes are rounded up to one of eight from each power of
-# two to the next: else each batch that is larger than all before it would add a block to those kept, on every stream.
+# From this number of bytes on torch's allocator caches a block for each size. So sizes are rounded up to one of eight steps
+# between powers of two. Otherwise each batch that is larger than all before would add a cached block, on every stream.
 _LARGE = 10 << 20
 
 
 def decode_on_gpu(batch: PictureBatch, set_windows: Callable[[], None]) -> Store:
-    """The value of a decoder call on a GPU. Runs with the stream of the call current.
+    """The value of a decoder call on a GPU. Runs with the call's stream as the current stream.
 
     Args:
         set_windows: sets the windows of the batch, once the headers are known.
@@ -62,14 +62,14 @@ class GpuBackend:
     """A `BatchBackend` for one batch, on the GPU and stream of its call.
 
     Args:
-        place: page-locked memory for the encoded bytes, and handles, for the C library; None: the Python module decodes.
+        place: page-locked memory for the encoded bytes, and handles, for the C library; None if the Python module decodes.
     """
 
     def __init__(self, place: Place | None):
         self._place = place
 
     def describe(self, batch: PictureBatch) -> None:
-        """Copies the encoded bytes to page-locked memory, and reads the headers of the common JPEGs on the way."""
+        """Copies the encoded bytes to page-locked memory, and reads the headers of the common JPEGs during the copy."""
         if self._place is not None:
             batch.facts = self._place.staging.take(batch.operand, batch.call)
 
@@ -106,13 +106,13 @@ def _allocated(batch: PictureBatch, count: int) -> Any:
 
 
 def _output_type(batch: PictureBatch) -> DALIImageType:
-    """The color format of the library's output: `_converted` makes YCbCr of RGB."""
+    """The colour format of the library's output. `_converted` computes YCbCr from RGB."""
     kind = batch.options.output_type
     return DALIImageType.RGB if kind == DALIImageType.YCbCr else kind
 
 
 def _by_python_api(batch: PictureBatch, wanted: np.ndarray, shapes: np.ndarray, targets: np.ndarray) -> list[bool]:
-    """Decodes these samples to these addresses; gives which were decoded."""
+    """Decodes these samples to these addresses. Returns whether each was decoded."""
     arguments, call, numbers = batch.arguments, batch.call, wanted.tolist()
     nbytes = int(np.add.reduce(np.ascontiguousarray(batch.operand.sizes)[wanted]))
     load = share(arguments["hw_decoder_load"], len(wanted), nbytes, call.threads)
@@ -132,7 +132,7 @@ def _by_python_api(batch: PictureBatch, wanted: np.ndarray, shapes: np.ndarray, 
 def _by_c_api(
     batch: PictureBatch, place: Place, wanted: np.ndarray, shapes: np.ndarray, targets: np.ndarray
 ) -> np.ndarray:
-    """The same by the C library, from the copies in page-locked memory."""
+    """Does the same with the C library, from the copies in page-locked memory."""
     arguments, call = batch.arguments, batch.call
     rows = slice(None) if len(wanted) == len(batch) else wanted  # NumPy releases the GIL to pick rows
     facts = batch.facts[rows]
@@ -156,8 +156,8 @@ def _by_c_api(
 
 
 def _suitable(batch: PictureBatch, place: Place | None) -> np.ndarray:
-    """Which samples may go to nvImageCodec's GPU decoders, bool `[N]`. Their copies hold nothing that it would stumble
-    over."""
+    """Whether each sample may go to nvImageCodec's GPU decoders, bool `[N]`. The copies hold nothing that would make it
+    fail."""
     fits = batch.facts[:, GOOD] == JPEG
     if place is not None or python_api.library() is not None:
         for i in np.flatnonzero(batch.facts[:, GOOD] == 0).tolist():
@@ -174,7 +174,7 @@ _BUFFER_SIZES = ("device_memory_padding", "host_memory_padding", "preallocate_wi
 
 
 def _options_text(arguments: dict[str, Any]) -> str:
-    """nvImageCodec's options for a decoder. With padding it keeps its buffers from batch to batch: 1.5 times the images/s at
+    """nvImageCodec's options for a decoder. With padding it reuses its buffers from batch to batch: 1.5 times the images/s at
     batch 64."""
     pixels = huffman_threshold(arguments["hybrid_huffman_threshold"], arguments["hw_decoder_load"])
     texts = [
@@ -192,15 +192,15 @@ def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
     """Whether a sample may go to nvImageCodec's GPU decoders: a JPEG of 8 bits, no alpha to keep, no known damage."""
     if header.format != "jpeg" or header.dtype != np.uint8 or not may_be_decoded(data.data, header):
         return False
-    if header.plain_jpeg:  # the CPU judges one without its end: the engines paint over what is missing
+    if header.plain_jpeg:  # the CPU checks truncated files: the engines paint over missing parts
         return not header.coded_rgb and b"\xff\xd9" in data[-64:].tobytes()
     if options.output_type == DALIImageType.GRAY:
-        return False  # CMYK: the CPU makes gray of its colours
+        return False  # CMYK: the CPU converts its colours to gray
     return options.output_type != DALIImageType.ANY_DATA or header.channels in (1, 3)
 
 
 def _converted(block: Any, options: Options) -> Any:
-    """The block in the element type and colours asked for; the number of launches is the same for any batch."""
+    """The block in the requested element type and colours. The number of launches is the same for any batch."""
     import torch
 
     is_ycbcr = options.output_type == DALIImageType.YCbCr
@@ -230,7 +230,7 @@ def _torch_type(options: Options) -> Any:
 
 
 def _stored(batch: PictureBatch, extents: np.ndarray, block: Any, offsets: np.ndarray) -> Store:
-    """The result: the block if every sample lies in it, else single samples."""
+    """The result: the block if it holds every sample, otherwise single samples."""
     spec, images = batch.call.outs[0], batch.images
     if not batch.errors and not images:
         return _one_block(batch, extents, block)

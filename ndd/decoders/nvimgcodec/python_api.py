@@ -1,21 +1,21 @@
 """nvImageCodec by its Python module, on the CPU (without a driver) and on GPUs. The only importer of nvidia.nvimgcodec.
 
-Versions before 0.9 have another module, which is not used: other libraries then decode on the CPU, and the C library alone
+Versions before 0.9 have a different module, which is not used: then other libraries decode on the CPU, and only the C library
 (`c_api.py`) on GPUs.
 
 Facts about the library (0.9) that shape this file:
 
 * On a machine without a driver a decoder works only with both `device_id=NVIMGCODEC_DEVICE_CPU_ONLY` and
   `backends=[CPU_ONLY]`.
-* Two threads must not use a decoder at once, and it makes no threads of its own for single images: so each thread has one.
-  Making one costs 12 us.
-* It gets JPEGs alone. Its parsers and decoders of JPEG 2000, PNM and BMP crash on damaged files (SIGSEGV, SIGFPE). Those of
-  PNG and WebP loop forever on a chunk's length of nearly 2^32, refuse chunks after one of odd length, and give memory that
-  was never written where alpha is kept in a turned picture: OpenCV leaves the picture unturned, in the other shape.
+* Two threads must not use a decoder at once, and it creates no threads of its own for single images. So each thread has a
+  decoder, which takes 12 us to create.
+* It gets only JPEGs. Its parsers and decoders of JPEG 2000, PNM and BMP crash on damaged files (SIGSEGV, SIGFPE). Those of PNG
+  and WebP loop forever on a chunk's length of nearly 2^32, and refuse chunks after one of odd length. They give uninitialised
+  memory for a turned picture with alpha, because OpenCV leaves it unturned, in the other shape.
 * At some ends of truncated JPEGs it leaks a decoder's memory: see `jpeg.header.with_end`.
 * It does not copy the encoded bytes: they must not change until the decode returns.
-* It gives None for what it cannot decode, and writes to stderr about it unless told otherwise before its import.
-* A GPU decode waits (by events, not on the CPU) for the stream that it gets, and that stream for the decode.
+* It gives None for files that it cannot decode, and writes to stderr about them unless a variable is set before its import.
+* A GPU decode waits (by events, not on the CPU) for the stream that is passed to it, and that stream waits for the decode.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _imported() -> Any:
                 module.Decoder(device_id=cpu, backends=[module.Backend(module.CPU_ONLY)])
         if cpu is None:
             warnings.warn(
-                f"nvImageCodec {nvimgcodec.__version__} is too old to decode on the CPU: other libraries decode, "
+                f"nvImageCodec {nvimgcodec.__version__} is too old to decode on the CPU: other libraries decode instead, "
                 f"and not every JPEG. Install 0.9 or newer: {install_command('cpu')}",
                 RuntimeWarning,
                 stacklevel=2,
@@ -121,13 +121,13 @@ def without_load_complaints() -> Iterator[None]:
 
 
 def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
-    """The backend, for JPEGs on the CPU. It decodes windows, and to the same pixels as a whole picture that is cut later."""
+    """The backend for JPEGs on the CPU. It decodes windows to the same pixels as those of the whole picture."""
     if library() is None:
         return None
     image = _decoded(data, header, options, window)
     if image is not None:
         return image
-    # Lossless JPEGs: the library gives one component only as gray, and three only as colours.
+    # Of lossless JPEGs the library gives one component only as gray, and three only as colours.
     if options.output_type == DALIImageType.GRAY and header.channels == 3:
         rgb = _decoded(data, header, options._replace(output_type=DALIImageType.RGB), window)
         return None if rgb is None else to_gray(rgb, by_opencv=options.is_turned(header), rounded=False)
@@ -174,7 +174,7 @@ _cpu_decoders = Memoized(_cpu_decoder, per="thread")
 
 
 def harmless(data: np.ndarray) -> np.ndarray:
-    """A JPEG without what the library stumbles over: the file itself, or a copy of at most its length."""
+    """A JPEG without the parts that make the library fail: the file itself, or a copy of at most its length."""
     return _orientation.with_plain_exif(without_junk(data))
 
 
@@ -225,7 +225,7 @@ class GpuDecoders:
     """The decoders of one GPU: the JPEG engines and the CPU cores work on a batch together.
 
     Measured on an H200 with 16 cores, batches of different JPEGs of 110 kB, 65 % of them on the engines: one decoder of
-    15 threads decodes 15,500 images/s at batch 64 and 19,600 at 256 if it may keep its buffers (`*_memory_padding`), otherwise
+    15 threads decodes 15,500 images/s at batch 64 and 19,600 at 256 if it may reuse its buffers (`*_memory_padding`), otherwise
     10,100 and 18,000; two decoders of 7 threads decode 13,100 and 18,100.
     """
 
@@ -233,7 +233,7 @@ class GpuDecoders:
         module = library()
         self._decoder = module.Decoder(
             device_id=device_id,
-            max_num_cpu_threads=max(1, num_threads - 1 - num_threads // 5),  # leaves cores to readers and the loop
+            max_num_cpu_threads=max(1, num_threads - 1 - num_threads // 5),  # leaves cores for readers and the loop
             backends=[
                 module.Backend(module.HW_GPU_ONLY, load_hint=hw_decoder_load),
                 module.Backend(module.HYBRID_CPU_GPU),
@@ -254,7 +254,7 @@ class GpuDecoders:
     ) -> list[bool]:
         """Decodes each sample to GPU memory, targets of (address, HWC shape), u8, ordered on the CUDA stream `stream`.
 
-        Gives which samples were decoded. Neither waits for the GPU nor allocates on it.
+        Returns whether each sample was decoded. It neither waits for the GPU nor allocates on it.
         """
         module = library()
         params = _parameters(output_type, adjust_orientation, False)
@@ -285,7 +285,7 @@ _gpu = Memoized(
 def gpu_decoders(device_id: int, num_threads: int, hw_decoder_load: float, options: str, count: int) -> GpuDecoders:
     """The decoders for one GPU, one set of options and batches of about `count` samples (to the next power of two).
 
-    The last eight in use are kept. A decoder that began with batches of 64 decodes batches of 256 at 11,000 images/s, one that
-    began with 256 at 18,600.
+    The last eight in use are cached. A decoder that began with batches of 64 decodes batches of 256 at 11,000 images/s, one
+    that began with 256 at 18,600.
     """
     return _gpu(device_id, num_threads, hw_decoder_load, options, max(count - 1, 0).bit_length())

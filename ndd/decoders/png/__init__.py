@@ -1,5 +1,5 @@
-"""PNG on the CPU, a batch at once: headers read and pixels decoded with no step of Python for each picture.
+"""PNG on the CPU for a whole batch: headers are read and pixels decoded without Python for each picture.
 
-`backend.py` is the entrance, `libdeflate.py` and `libpng.py` find the libraries, `kernels.py` calls them, `rows.py` makes pixels
-of what libdeflate gives. `headers/png.py` reads one file in Python.
+`backend.py` is the entry point, `libdeflate.py` and `libpng.py` find the libraries, `kernels.py` calls them, and `rows.py`
+computes pixels from inflated bytes. `headers/png.py` reads one file in Python.
 """

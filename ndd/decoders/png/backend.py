@@ -15,13 +15,13 @@ from ndd.types import DALIImageType
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
-_WORK = 8  # bytes that decoding moves for one encoded byte, about
+_WORK = 8  # about as many bytes are moved for one encoded byte
 _ANY = np.zeros(1, np.uint8)
 
 
 def describe(batch: PictureBatch) -> None:
-    """Reads the headers of the common PNGs among the files that no other backend has read. Too large a picture is the error
-    of its sample."""
+    """Reads the headers of the common PNGs among the files that no other backend has read. A picture that is too large is an
+    error of its sample."""
     if libpng.library() is not None:
         addresses, sizes = np.ascontiguousarray(batch.operand.pointers()), np.ascontiguousarray(batch.operand.sizes)
         kernels.look(addresses, sizes, _ANY, batch.facts)
@@ -29,15 +29,15 @@ def describe(batch: PictureBatch) -> None:
 
 
 def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
-    """The numbers of the pictures that libpng decodes to what is asked for, unless they are damaged."""
+    """The numbers of the pictures that libpng can decode to the requested output, unless they are damaged."""
     if options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
         return np.empty(0, np.int64)
     return np.flatnonzero(facts[:, GOOD] == PNG)
 
 
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
-    """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. While the kernel is compiled, none is
-    done."""
+    """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. It decodes none while the kernel is being
+    compiled."""
     call, operand, facts, shapes = batch.call, batch.operand, batch.facts, decoded.shapes
     sizes = operand.sizes
     pictures = np.zeros((operand.n, kernels.NUMBERS), np.int64)
@@ -49,7 +49,7 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
         pictures[:, [kernels.TOP, kernels.LEFT]] = batch.windows[:, :2]
     pictures[:, [kernels.HIGH, kernels.WIDE, kernels.DEPTH]] = shapes
     pictures[:, kernels.IS_BGR] = batch.options.output_type == DALIImageType.BGR
-    # The large ones first, so that no thread ends with one of them while the others are idle.
+    # The largest first, so that no thread works on one at the end while the others are idle.
     order = samples[np.argsort(-sizes[samples], kind="stable")]
     room = int((sizes[order] + _filtered_bytes(facts[order])).max())
     seats = min(call.threads, len(order))

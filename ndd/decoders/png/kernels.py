@@ -1,7 +1,7 @@
 """Kernels for the PNGs of a batch: headers, and pixels by libdeflate and libpng, whose functions `libdeflate.available` and
 `libpng.library` must have connected.
 
-Python reads what is unusual: files of 16 bits, turned ones, and all that look damaged.
+Python reads unusual files: those of 16 bits, turned ones, and all that look damaged.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from ndd.decoders.png.libdeflate import alloc as alloc_decompressor, free as fre
 from ndd.decoders.png.libpng import begin, finish, free
 from ndd.decoders.png.rows import CHUNK, IEND, IHDR, LOWER_CASE, SIGNATURE, big_endian, read_rows
 
-# The columns of a picture in `decode_loop`: address and bytes of the file, address and bytes of the result, the size that
-# the header was read to say, the window (first row, first column, rows, columns), channels of the result, blue before red.
+# The columns of a picture in `decode_loop`: address and bytes of the file, address and bytes of the result, the size in the
+# header, the window (first row, first column, rows, columns), channels of the result, blue before red.
 FILE, FILE_BYTES, OUT, OUT_BYTES, ROWS, COLUMNS, TOP, LEFT, HIGH, WIDE, DEPTH, IS_BGR, NUMBERS = range(13)
 
-_HEADED = 33  # bytes: of the signature and the first chunk
+_HEADED = 33  # bytes of the signature and the first chunk
 _EXIF = 0x65584966  # the name of a chunk
 _BEGIN, _THEN = 0x89504E47, 0x0D0A1A0A  # the signature
 _CHECKSUM_OF_IEND = 0xAE426082
 _MOST = 1_000_000  # rows or columns that libpng takes
-_LARGEST_RATIO = 1040  # of inflated to compressed bytes: a few bytes must not claim gigabytes
+_LARGEST_RATIO = 1040  # of inflated to compressed bytes, so that a few bytes cannot claim gigabytes
 # Of a `png_image` as numbers of 32 bits: version, width, height, format, flags. It has 104 bytes.
 _VERSION, _WIDTH, _HEIGHT, _FORMAT, _FLAGS, _IMAGE = 2, 3, 4, 5, 6, 13
 _ALPHA, _COLOR, _BGR = 1, 2, 0x10  # of its format
-_RED, _GREEN, _BLUE = 9797, 19234, 3737  # libpng's gray of colours, in units of 1 / 32768
+_RED, _GREEN, _BLUE = 9797, 19234, 3737  # libpng's weights for gray, in units of 1 / 32768
 
 
 @kernel(light=True)
 def _channels(kind):
-    """Channels of the file, with alpha, by its colour type; 0 for none. Palettes have colours."""
+    """Channels of the file, with alpha, by its colour type; 0 for an invalid one. A palette has three."""
     if kind == 0:
         return 1
     if kind == 4:
@@ -48,7 +48,7 @@ def _channels(kind):
 
 @kernel(light=True)
 def _bytes_needed(data):
-    """Bytes of the chunks that pixels need, with the signature; 0 for a file that Python should look at."""
+    """Bytes of the chunks that pixels need, with the signature; 0 for a file that Python should read."""
     at, needed, total = np.int64(SIGNATURE), np.int64(SIGNATURE), np.int64(len(data))
     while total - at >= CHUNK:
         size, name = big_endian(data, at), big_endian(data, at + 4)
@@ -64,7 +64,7 @@ def _bytes_needed(data):
 
 @kernel(light=True)
 def _looks_common(data, facts):
-    """Whether libpng may get this file; fills its `facts`."""
+    """Fills the `facts` of a file. Returns whether libpng may decode it."""
     if len(data) < _HEADED or big_endian(data, 0) != _BEGIN or big_endian(data, 4) != _THEN:
         return False
     if big_endian(data, 8) != 13 or big_endian(data, 12) != IHDR:
@@ -81,8 +81,8 @@ def _looks_common(data, facts):
 
 @kernel(light=True)
 def look(addresses, sizes, like, facts):
-    """Fills `facts`, int64 `[N, FACTS]`, of the common PNGs among the files that nobody has read yet, `sizes[i]` bytes at
-    `addresses[i]`. `like`: any array of u8."""
+    """Fills `facts`, int64 `[N, FACTS]`, of the common PNGs among the files whose headers are not known yet, `sizes[i]` bytes
+    at `addresses[i]`. `like` is any array of u8."""
     for i in range(len(sizes)):
         row = facts[i]
         if row[GOOD] == 0:
@@ -94,20 +94,20 @@ def look(addresses, sizes, like, facts):
 
 @look.fallback
 def _(addresses, sizes, like, facts):
-    pass  # Python looks at all of them
+    pass  # Python reads all of them
 
 
 @kernel
 def decode_loop(counter, limit, order, pictures, scratch, taken, inflates, done):
-    """Decodes up to `limit` of the pictures `order`, taken in turn with other threads. Gives True.
+    """Decodes up to `limit` pictures in the order `order`, which threads share. Returns True.
 
     Args:
         pictures: int64 `[N, NUMBERS]`, see above.
-        scratch: u8 `[S, room]`, with room for each of these files and after it for its pixels as stored, with a byte more
-            for each row; every thread takes a row.
-        taken: int64 `[S]`, zeros: whether a thread has the row.
-        inflates: whether libdeflate is there.
-        done: bool `[N]`, becomes whether the picture is decoded.
+        scratch: u8 `[S, room]`, each row with room for any of these files, its pixels as stored, and one more byte for each row
+            of pixels. Every thread uses one row.
+        taken: int64 `[S]`, initially zeros: whether a thread uses the row.
+        inflates: whether libdeflate is available.
+        done: bool `[N]`, set for each picture that is decoded.
     """
     decompressor = alloc_decompressor() if inflates else np.uintp(0)
     seat = acquire_slot(taken)
@@ -134,7 +134,7 @@ def _decode(data, out, row, scratch, decompressor):
     needed, depth = _bytes_needed(data), row[DEPTH]
     if len(data) < _HEADED or needed == 0 or len(data) > len(scratch):
         return False
-    # The header may not have changed since the memory for the pixels was made.
+    # The header must not have changed since the memory for the pixels was allocated.
     if height != big_endian(data, 20) or width != big_endian(data, 16):
         return False
     inside = top >= 0 and left >= 0 and high <= height - top and wide <= width - left
@@ -164,7 +164,7 @@ def _decode(data, out, row, scratch, decompressor):
 
 @kernel
 def _by_libpng(data, needed, height, width, stored, blue_first, pixels, scratch):
-    """Writes all pixels of the file, in `stored` channels, to `pixels`; whether they are sound."""
+    """Writes all pixels of the file, in `stored` channels, to `pixels`. Returns whether they are valid."""
     address = data.ctypes.data
     if needed != len(data):
         _copy_needed(data, scratch)
@@ -184,7 +184,7 @@ def _by_libpng(data, needed, height, width, stored, blue_first, pixels, scratch)
 
 @kernel(light=True)
 def _copy_needed(data, scratch):
-    """The file without the chunks that pixels do not need."""
+    """Copies the file without the chunks that pixels do not need."""
     copy_bytes(scratch.ctypes.data, data.ctypes.data, SIGNATURE)
     at, to = np.int64(SIGNATURE), np.int64(SIGNATURE)
     while True:
@@ -199,7 +199,7 @@ def _copy_needed(data, scratch):
 
 @kernel
 def _take_window(pixels, width, stored, out, row):
-    """A window of pixels as stored, of 1 to 4 channels, in the channels of the result."""
+    """Copies a window of pixels as stored, of 1 to 4 channels, in the channels of the result."""
     depth, to = row[DEPTH], np.int64(0)
     first, last = (2, 0) if row[IS_BGR] else (0, 2)
     for y in range(row[TOP], row[TOP] + row[HIGH]):
@@ -220,7 +220,7 @@ def _take_window(pixels, width, stored, out, row):
 
 @kernel(light=True)
 def _gray(red, green, blue):
-    """As libpng mixes it for OpenCV, rounded down; of three equal numbers the number itself."""
+    """Gray as libpng mixes it for OpenCV, rounded down; three equal numbers give that number."""
     if red == green and green == blue:
         return red
     return np.uint8((_RED * np.int64(red) + _GREEN * np.int64(green) + _BLUE * np.int64(blue)) >> 15)

@@ -1,6 +1,6 @@
-"""libpng, of which OpenCV's and Pillow's wheels have a copy each: loaded once, its functions known to compiled code.
+"""libpng, from the wheels of OpenCV or Pillow: it is loaded once, and compiled code can call its functions.
 
-Its "simplified" functions (png.h, section V) report damage by a number: the jumps over C's stack stay within the library.
+Its "simplified" functions (png.h, section V) report damage as a return value, so that no `longjmp` leaves the library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ begin: External = External("png_image_begin_read_from_memory", "int32(uintp, uin
 finish: External = External("png_image_finish_read", "int32(uintp, uintp, uintp, int32, uintp)")
 """`finish(image, background, buffer, row_stride, colormap)` writes the pixels in `image`'s format; 0 for damaged ones."""
 free: External = External("png_image_free", "uintp(uintp)")
-"""`free(image)` lets go of what `begin` allocated. `finish` does the same."""
+"""`free(image)` frees the memory that `begin` allocated, as `finish` does."""
 
 
 @functools.cache
@@ -28,7 +28,7 @@ def library() -> ctypes.CDLL | None:
 
 
 def _copies() -> Iterator[Path]:
-    """Where wheels keep libpng: OpenCV's first, whose pixels are DALI's."""
+    """The places of libpng in wheels: OpenCV's first, because its pixels are those of DALI."""
     for module, folder in (("cv2", "opencv*.libs"), ("PIL", "pillow.libs")):
         spec = importlib.util.find_spec(module)
         if spec is not None and spec.origin is not None:

@@ -1,7 +1,7 @@
-"""The pixels of the plainest PNGs, of 8 bits, without a palette and not interlaced: libdeflate inflates them, a kernel takes
-the filters off.
+"""The pixels of the simplest PNGs: 8 bits, without a palette, not interlaced. libdeflate inflates them, and a kernel reverses
+the filters.
 
-A photograph of 500 x 375 takes a third of libpng's time. Whatever looks odd is left to libpng, which knows what is damaged.
+A photograph of 500 x 375 takes a third of libpng's time. Unusual files are left to libpng, which detects damage.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
 from ndd.decoders.png.libdeflate import crc32, inflate
 
-SIGNATURE, CHUNK = 8, 12  # bytes: of the signature, of a chunk around its body
+SIGNATURE, CHUNK = 8, 12  # bytes of the signature, and of a chunk without its body
 LOWER_CASE = 0x20  # bit of a chunk's first letter: pixels do not need the chunk
 IHDR, PLTE, IDAT, IEND = 0x49484452, 0x504C5445, 0x49444154, 0x49454E44  # the names of chunks
 _PALETTE = 3  # the colour type
@@ -20,7 +20,7 @@ _PALETTE = 3  # the colour type
 
 @kernel(light=True)
 def big_endian(data, at):
-    """The number of 32 bits at this place."""
+    """The 32-bit number at this place."""
     return (
         (np.int64(data[at]) << 24)
         | (np.int64(data[at + 1]) << 16)
@@ -31,8 +31,8 @@ def big_endian(data, at):
 
 @kernel(light=True)
 def _gathered(data, target):
-    """The compressed bytes of a file: the address of the first, and how many there are, copied to `target` if they are in
-    several chunks. None (0, 0) if a checksum is wrong or the chunks that pixels need are not the usual ones."""
+    """The address and the number of the compressed bytes of a file; they are copied to `target` if they are in several chunks.
+    (0, 0) if a checksum is wrong, or if pixels need unusual chunks."""
     total, at, first, count, chunks = np.int64(len(data)), np.int64(SIGNATURE), np.int64(0), np.int64(0), 0
     while total - at >= CHUNK:
         size, name = big_endian(data, at), big_endian(data, at + 4)
@@ -72,8 +72,8 @@ def read_rows(data, height, width, channels, out, scratch, decompressor):
     Args:
         data: u8, a file with a header of these extents.
         out: of `height * width * channels` numbers; it may be the end of `scratch` from `len(data)` on.
-        scratch: u8, with room for the file and for a byte more in each row than `out` has.
-        decompressor: of libdeflate.
+        scratch: u8, with room for the file, for `out`, and for one more byte in each row.
+        decompressor: from libdeflate's `alloc`.
     """
     if data[24] != 8 or data[25] == _PALETTE or data[26] != 0 or data[27] != 0 or data[28] != 0:
         return False
@@ -89,8 +89,8 @@ def read_rows(data, height, width, channels, out, scratch, decompressor):
 
 @kernel(light=True)
 def _predicted(left, above, corner):
-    """Paeth's predictor: of the three neighbours the one nearest to left + above - corner. Without branches, which no
-    processor would foresee."""
+    """Paeth's predictor: the neighbour that is nearest to left + above - corner. It has no branches, which would be
+    unpredictable."""
     by_left, by_above, by_corner = abs(above - corner), abs(left - corner), abs(left + above - 2 * corner)
     nearest = left if by_left <= by_above else above
     return nearest if min(by_left, by_above) <= by_corner else corner
@@ -98,7 +98,8 @@ def _predicted(left, above, corner):
 
 @kernel
 def _paeth(row, above, to, step):
-    """A row of the filter "Paeth". Of three colours the neighbours stay in registers, for three fifths of the time."""
+    """Reverses the filter "Paeth" of a row. With three channels the neighbours stay in registers, which takes three fifths of
+    the time."""
     line = len(to)
     if step == 3:
         left, left1, left2 = np.int32(0), np.int32(0), np.int32(0)
@@ -120,14 +121,14 @@ def _paeth(row, above, to, step):
 
 @kernel
 def _unfilter(raw, height, line, step, out):
-    """Rows without their filters; False for an unknown filter. `out` may lie where `raw` does: it is written after what is
-    read."""
+    """Reverses the filters of all rows. Returns False for an unknown filter. `out` may overlap `raw`: a place is written after
+    it is read."""
     for y in range(height):
         start = y * (line + 1) + 1
         kind, row = raw[start - 1], raw[start : start + line]
         to = out[y * line : (y + 1) * line]
         above = out[max(y - 1, 0) * line : max(y, 1) * line]
-        if y == 0 and (kind == 2 or kind == 4):  # above the first row all is 0
+        if y == 0 and (kind == 2 or kind == 4):  # the row above the first is 0
             kind = np.uint8(0) if kind == 2 else np.uint8(1)
         if kind == 0:
             for x in range(line):

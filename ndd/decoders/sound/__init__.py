@@ -1,4 +1,4 @@
 """Sound: decoders of WAV, FLAC, Ogg and MPEG files, for one file and for a batch.
 
-`decode.py` is the entrance; `ndd.decoders` describes the life of a recording.
+`decode.py` is the entry point. `ndd.decoders` describes the life of a recording.
 """

@@ -1,11 +1,11 @@
-"""Sound files of a batch in compiled code: their headers, then their samples, mixed, resampled and converted.
+"""Decodes the sound files of a batch in compiled code: headers, then samples, mixed, resampled and converted.
 
-A file of a second of speech takes 20 to 300 us. Reading its header in Python would take 100 us, for which 16 threads would
-queue. Here one call reads all headers, and threads take files until none is left.
+A file of a second of speech takes 20 to 300 us. Reading its header in Python would take 100 us with the GIL, for which 16
+threads would queue. Here one call reads all headers, and threads take files until none is left.
 
-Plain WAV files are converted in place: with libsndfile instead, the speech loop falls from 487 to 370 files/s, and a file
-costs 0.39 ms of CPU instead of 0.18 to decode. FLAC files are decoded by `flac.py`, Ogg files of Vorbis by `vorbis.py`, all
-others by libsndfile (`libsndfile.py`). Unusual and damaged files are left out.
+Plain WAV files are converted directly: with libsndfile instead, the speech loop falls from 487 to 370 files/s, and a file
+costs 0.39 ms of CPU instead of 0.18 to decode. `flac.py` decodes FLAC, `vorbis.py` Ogg files of Vorbis, and libsndfile
+(`libsndfile.py`) all others. Unusual and damaged files are left to `decode.py`.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from ndd.decoders.sound.ogg import stream
 from ndd.decoders.sound.vorbis import samples as vorbis_decoded
 from ndd.decoders.sound.vorbis_setup import MOST_CHANNELS
 
-# The columns of `facts`, a row for each file. BITS: of a sample; for a file that libsndfile has opened, its format. SETUP: the
-# place of Vorbis's setup header.
+# The columns of `facts`, with a row for each file. BITS: bits of a sample, or the format of a file that libsndfile has opened.
+# SETUP: the place of Vorbis's setup header.
 KIND, BEGIN, FRAMES, RATE, CHANNELS, BITS, FLOATS, SEEKS, HANDLE, FILE, SETUP, SETUP_BYTES = range(12)
 FACTS = 12
 UNKNOWN, WAV, FLAC, OPENED, VORBIS = range(5)
-# The columns of `plan`. FIRST: the first wanted frame; COUNT: their number (-1: leave the file); EXACT: whether samples are only
-# converted, not mixed or resampled; PLACE: the place in the output, and NEEDS: the scratch memory, both in elements; BEFORE: the
-# frames that libsndfile decodes before the first; LENGTH: the frames that come out.
+# The columns of `plan`. FIRST: the first wanted frame; COUNT: the number of wanted frames (-1: skip the file); EXACT: whether
+# samples are only converted, not mixed or resampled; PLACE: the place in the output, and NEEDS: the scratch memory, both in
+# elements; BEFORE: the frames that libsndfile decodes before the first; LENGTH: the frames of the result.
 FIRST, COUNT, EXACT, PLACE, NEEDS, BEFORE, LENGTH = range(7)
 PLANS = 7
 
-_TAP_COST = 0.35  # nanoseconds of a tap of the resampling for each number that comes out, on an Intel Xeon
-_HEAD = 1 << 12  # bytes in which the samples of a WAV file must begin, else libsndfile reads it
+_TAP_COST = 0.35  # nanoseconds of a resampling tap for each output number, on an Intel Xeon
+_HEAD = 1 << 12  # the samples of a WAV file must begin within this many bytes, or libsndfile reads it
 _PIECE = 1 << 12  # numbers of a WAV file that are converted at once: they fit into the L1 cache
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
-_MOST = 512  # samples a byte: libsndfile, which reads block by block, decodes FLAC files that claim more
-_WHOLE = 1 << 22  # bytes: libsndfile, which reads only what is wanted, decodes longer Ogg files
+_MOST = 512  # samples for each byte; FLAC files that claim more are left to libsndfile, which reads block by block
+_WHOLE = 1 << 22  # bytes; longer Ogg files are left to libsndfile, which reads only the wanted part
 _PAF, _FLAC_FORMAT, _MPEG_FORMAT = 5, 0x17, 0x23  # of SF_INFO
 _SLOW, _MOST_STRETCHED = 256, 1024
-# A file that gives more numbers for each of its bytes is read block by block, unless the numbers are few.
+# A file with more numbers than this for each of its bytes is read block by block, unless the numbers are few.
 _MOST_MADE, _LITTLE = 1024, 1 << 24
-# How libsndfile seeks: it must decode from the beginning; exactly; in MPEG exactly after some frames before; in Vorbis exactly
-# except in the last page.
+# How libsndfile seeks: not at all, so it must decode from the beginning; exactly; in MPEG exactly if it decodes some frames
+# before; in Vorbis exactly except in the last page.
 NOWHERE, ANYWHERE, NEAR, PAGES = range(4)
 
 
@@ -56,8 +56,8 @@ _FLOATS[[6, 7, 0x60, 0x64, 0x80, 0x81, 0x82]] = 1
 
 
 def _seeks() -> np.ndarray:
-    """How libsndfile seeks, by subtype of SF_INFO. It cannot in GSM, G.72x, NMS, DWVW and DPCM, and seeks wrongly in PAF of 24
-    bits, ALAC of 20 bits and Opus."""
+    """How libsndfile seeks, by subtype of SF_INFO. It cannot seek in GSM, G.72x, NMS, DWVW and DPCM, and seeks wrongly in PAF
+    of 24 bits, ALAC of 20 bits and Opus."""
     table = np.full(256, NOWHERE, np.uint8)
     table[[1, 2, 3, 4, 5, 6, 7, 0x10, 0x11, 0x12, 0x13]] = ANYWHERE  # PCM, floats, u-law, A-law, ADPCM
     table[[0x80, 0x81, 0x82]], table[0x60] = NEAR, PAGES
@@ -69,7 +69,7 @@ SEEKABLE = _seeks()
 
 @kernel(light=True)
 def _wav(head, size, nbytes, facts):
-    """Fills the facts of a WAV file; for a truncated one, those of the samples that are there."""
+    """Fills the facts of a WAV file. Those of a truncated file describe the samples that it has."""
     place, form, form_end = np.int64(12), np.int64(0), np.int64(0)
     while place + 8 <= size:
         name, length = big_endian(head, place, 4), little_endian(head, place + 4, 4)
@@ -95,7 +95,7 @@ def _wav(head, size, nbytes, facts):
 @kernel(light=True)
 def _flac(data, nbytes, facts):
     """Fills the facts of a FLAC file."""
-    # After a block's head (4 bytes): sizes of frames (10 bytes), then rate, channels, bits, length.
+    # After a block's header (4 bytes): sizes of frames (10 bytes), then rate, channels, bits, length.
     rate, channels = big_endian(data, 18, 4) >> 12, (big_endian(data, 20, 1) >> 1 & 7) + 1
     bits, length = (big_endian(data, 20, 2) >> 4 & 31) + 1, big_endian(data, 21, 5) & (1 << 36) - 1
     place, last = np.int64(4), data[4] & 127 != 0 or data[7] != 34
@@ -110,8 +110,9 @@ def _flac(data, nbytes, facts):
 
 @kernel(light=True)
 def headers(files, starts, facts):
-    """Fills `facts`, zeros `[n, FACTS]`, for the plain WAV and FLAC files among `files`, int64 `[n, 2]`: addresses and bytes; gives
-    the number of others. libsndfile decodes FLAC files from the middle: for `starts`, float64 `[n]`, above 0."""
+    """Fills `facts`, initially zeros `[n, FACTS]`, for the plain WAV and FLAC files among `files`, int64 `[n, 2]`: addresses
+    and sizes. Returns the number of other files. libsndfile decodes FLAC files from the middle, with `starts`, float64 `[n]`,
+    above 0."""
     others = len(files)
     like = np.empty(0, np.uint8)
     for i in range(len(files)):
@@ -129,13 +130,13 @@ def headers(files, starts, facts):
 
 @headers.fallback
 def _(files, starts, facts):
-    """libsndfile reads them all."""
+    """libsndfile reads all of them."""
     return len(files)
 
 
 @kernel(light=True)
 def _has_comments(address, nbytes, head):
-    """Whether Vorbis's comment header, `nbytes` at `address`, is complete: libvorbis decodes no other files."""
+    """Whether Vorbis's comment header, `nbytes` at `address`, is complete: libvorbis refuses files with an incomplete one."""
     copy_bytes(head.ctypes.data, address, 11)
     place = np.int64(11) + little_endian(head, 7, 4)  # after the name of the encoder
     if big_endian(head, 0, 7) != 0x03766F72626973 or place + 4 > nbytes:
@@ -156,14 +157,14 @@ def _has_comments(address, nbytes, head):
 
 @kernel(light=True)
 def vorbis_headers(files, which, facts):
-    """Fills the `facts` of those of `which` that are Ogg files of one whole stream of Vorbis."""
+    """Fills the `facts` of the files among `which` that are Ogg files with one complete stream of Vorbis."""
     head, numbers = np.empty(282, np.uint8), np.zeros(6, np.int64)
     for k in range(len(which)):
         i = which[k]
         address, nbytes = files[i, 0], files[i, 1]
         if nbytes > _WHOLE or not stream(address, nbytes, head, numbers):
             continue
-        # The first page has one packet (`stream`); after its head of 28 bytes: 1, "vorbis", version, channels, rate, sizes.
+        # The first page has one packet (`stream`). After its header of 28 bytes: 1, "vorbis", version, channels, rate, sizes.
         copy_bytes(head.ctypes.data, address, 64)
         channels, rate = little_endian(head, 39, 1), little_endian(head, 40, 4)
         short, long = little_endian(head, 56, 1) & 15, little_endian(head, 56, 1) >> 4
@@ -197,27 +198,29 @@ def vorbis_headers(files, which, facts):
 
 @vorbis_headers.fallback
 def _(*_args):
-    """libsndfile decodes them: 12 s of compiling, for a difference of 4e-7."""
+    """libsndfile decodes them during the 12 s of compiling, with a difference of 4e-7."""
 
 
 @kernel
 def stretches(rate, wanted):
-    """Whether a rate is too low to be resampled to the wanted one: no sound has it, and the file would become gigabytes."""
+    """Whether a rate is too low to be resampled to the wanted one: no recording has it, and the result would take gigabytes."""
     return rate < _SLOW and rate * _MOST_STRETCHED < wanted
 
 
 @kernel(nogil=False)
 def plan_files(files, facts, rates, starts, durations, downmix, floats, block, lobes, costs, most_rise, plan, cost):
-    """Fills `plan` `[n, PLANS]`, except BEFORE, and `cost`, float64 `[n]`: nanoseconds. Gives the elements of the output.
+    """Fills `plan` `[n, PLANS]`, except BEFORE, and `cost`, float64 `[n]`: nanoseconds. Returns the number of elements of the
+    output.
 
-    NumPy's calls took twice as long as decoding 64 files of a second, while the other threads were idle.
+    NumPy calls would take twice as long as decoding 64 files of a second, while the other threads are idle.
 
     Args:
-        rates, starts, durations: float64 `[n]`; a rate of 0 or less keeps that of the file, a duration of NaN goes to the end.
-        downmix, floats: whether one channel, and whether floats come out.
+        rates, starts, durations: float64 `[n]`. A rate of 0 or less keeps that of the file; a duration of NaN extends to the
+            end.
+        downmix, floats: whether the result has one channel, and whether it has floats.
         block: the most frames of files whose headers may claim too many.
-        lobes: of the resampling.
-        costs: of decoding a number, by KIND.
+        lobes: those of the resampling filter.
+        costs: the cost of decoding a number, by KIND.
         most_rise: the largest ratio of the new rate to that of a file.
     """
     at = np.int64(0)
@@ -241,10 +244,10 @@ def plan_files(files, facts, rates, starts, durations, downmix, floats, block, l
             plan[i, FIRST], plan[i, COUNT] = np.int64(first), np.int64(count)
         kept = max(plan[i, COUNT], 0)
         length = kept
-        if fine and other:  # as in `_finish`: the ratio alone would be rounded
+        if fine and other:  # as in `_finish`; the ratio by itself would be rounded
             length = np.int64(min(np.ceil(kept * rates[i] / rate), 2.0**53))
         size = length if downmix else length * channels
-        ready = exact and (kind == OPENED or floats)  # needs no room, and is not to be finished
+        ready = exact and (kind == OPENED or floats)  # needs no scratch memory, and no `_finish`
         plan[i, EXACT], plan[i, PLACE], plan[i, LENGTH] = exact, at, length
         plan[i, NEEDS] = 0 if ready else kept * channels
         cost[i] = kept * channels * costs[kind]
@@ -259,7 +262,7 @@ plan_files.fallback()
 
 @kernel
 def open_file(i, files, name, facts):
-    """Opens file `i` with libsndfile, and fills its `facts`. `libsndfile.connect` must come first."""
+    """Opens file `i` with libsndfile, and fills its `facts`. `libsndfile.connect` must be called first."""
     info = np.zeros(8, np.int32)
     handle, file = opened(files[i, 0], files[i, 1], name, info)
     if handle == 0:
@@ -269,7 +272,7 @@ def open_file(i, files, name, facts):
     if form >> 16 & 0xFFF == _MPEG_FORMAT:
         data = array_at(files[i, 0], files[i, 1], np.empty(0, np.uint8))
         if sound_length(data) > length + TRIMMED:
-            read(handle, file, 0, 0, 1, 0, 0, 0)  # closes it: `decode` reads such files
+            read(handle, file, 0, 0, 1, 0, 0, 0)  # closes the file; `decode` reads such files
             return
     facts[i, KIND], facts[i, HANDLE], facts[i, FILE] = OPENED, np.int64(handle), file
     facts[i, FRAMES] = length
@@ -284,10 +287,10 @@ def decode_wav(i, taken, rooms, files, facts, plan, wanted, output, got):
     """Decodes file `i`, a plain WAV file.
 
     Args:
-        taken: int64 `[S]`, zeros: whether a thread has the row of `rooms`.
-        rooms: float32 `[S, r]`, the memory that one file NEEDS.
+        taken: int64 `[S]`, initially zeros: whether a thread uses the row of `rooms`.
+        rooms: float32 `[S, r]`, scratch memory for one file in each row (NEEDS).
         wanted, output: see `_finish`.
-        got: int64 `[n]`, becomes the frames that each file gives; unchanged for a damaged one.
+        got: int64 `[n]`, set to the number of frames of each file; unchanged for a damaged one.
     """
     if plan[i, COUNT] < 0:
         return
@@ -335,7 +338,7 @@ def decode_wav(i, taken, rooms, files, facts, plan, wanted, output, got):
 
 @kernel
 def decode_flac(i, taken, rooms, files, facts, plan, wanted, output, got, all_words, all_lines):
-    """The same for a FLAC file. A row of `all_words` and of `all_lines` is `words` and `lines` of `flac.py`."""
+    """Does the same for a FLAC file. The rows of `all_words` and `all_lines` are `words` and `lines` of `flac.py`."""
     count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
     if count < 0:
         return
@@ -359,7 +362,7 @@ def decode_flac(i, taken, rooms, files, facts, plan, wanted, output, got, all_wo
 def decode_vorbis(
     i, taken, rooms, files, facts, plan, wanted, output, got, all_words, table, values, factors, order
 ):  # fmt: skip
-    """The same for an Ogg file of Vorbis. The tables are those of its setup header, see `vorbis.py`."""
+    """Does the same for an Ogg file of Vorbis. The tables are those of its setup header, see `vorbis.py`."""
     count, channels, nbytes = plan[i, COUNT], facts[i, CHANNELS], files[i, 1]
     if count < 0:
         return
@@ -378,7 +381,7 @@ def decode_vorbis(
 
 @kernel
 def read_opened(i, taken, rooms, facts, plan, wanted, output, got, place):
-    """The same for a file that libsndfile has opened; closes it. `place`: the address of the output."""
+    """Does the same for a file that libsndfile has opened, and closes it. `place`: the address of the output."""
     seat = acquire_slot(taken)
     room, kind = rooms[seat], np.int64(wanted[0])
     file, handle = np.int32(facts[i, FILE]), np.uint64(facts[i, HANDLE])
@@ -397,7 +400,7 @@ def read_opened(i, taken, rooms, facts, plan, wanted, output, got, place):
 
 
 def _left(*_args):
-    """Leaves a file to `decode`, by soundfile, to the same samples."""
+    """Leaves a file to `decode`, which gives the same samples with soundfile."""
 
 
 for _kernel in (open_file, decode_wav, decode_flac, decode_vorbis, read_opened):
@@ -424,10 +427,10 @@ def _finish(i, facts, plan, wanted, room, output, got):
     """Mixes, resamples and converts the `got[i]` frames of file `i` in `room`, and writes them to their place.
 
     Args:
-        wanted: the element type of the output (0 float32, 1 int16, 2 int32); whether it is mixed down; float64 `[n]`, the wanted
-            sampling rates, 0 for that of the file; the tables of the resampling.
+        wanted: the element type of the output (0 float32, 1 int16, 2 int32); whether to mix down; the wanted sampling rates,
+            float64 `[n]`, 0 for that of the file; the tables of the resampling.
         room: float32, or int32 where the samples of EXACT files and of FLAC stay integers.
-        output: float32, int16 and int32, of which one has elements.
+        output: arrays of float32, int16 and int32; only one has elements.
     """
     kind, downmix, rates, tables = wanted
     floats, shorts, ints = output

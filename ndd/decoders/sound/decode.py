@@ -1,5 +1,5 @@
-"""Sound files to samples: a batch in compiled code, the rest one by one with libsndfile, and with FFmpeg (`ffmpeg.py`) what
-libsndfile does not know. The only importer of soundfile."""
+"""Decodes sound files: a batch in compiled code, the rest one by one with libsndfile, or with FFmpeg (`ffmpeg.py`) if
+libsndfile does not know the format. The only importer of soundfile."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from ndd._compiled.jit import Kernel
     from ndd._operator import Call
 
-# Nanoseconds to decode a number of a file, on an Intel Xeon.
+# Nanoseconds to decode one number of a file, on an Intel Xeon.
 _COSTS = np.zeros(1 + max(UNKNOWN, OPENED, FLAC, WAV, VORBIS))
 _COSTS[[OPENED, VORBIS, FLAC, WAV]] = 30, 12, 8, 1
-_ORDER = (OPENED, VORBIS, FLAC, WAV)  # in which threads take them: files of the first kinds take longest
-_OPENING = 3e4  # nanoseconds, about, that libsndfile takes to open a file
+_ORDER = (OPENED, VORBIS, FLAC, WAV)  # in which threads take files: those of the first kinds take longest
+_OPENING = 3e4  # nanoseconds: libsndfile takes about as long to open a file
 _WORTH_A_THREAD = 3e4  # nanoseconds: waking a thread takes about as long
-_CALL = 5e7  # nanoseconds, about, of one call; in between Python handles signals (Ctrl-C)
+_CALL = 5e7  # nanoseconds: about the longest call; between calls Python handles signals (Ctrl-C)
 _NEVER = 1 << 40
 _BLOCK = 1 << 22  # frames that are read at once if a header may claim too many
 _UNKNOWN_LENGTH = 2**63 - 1  # frames, if the header of a FLAC stream does not state them
@@ -69,9 +69,9 @@ _SUBTYPES = {
     "PCM_S8": 1, "PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "PCM_U8": 5, "FLOAT": 6, "DOUBLE": 7, "ULAW": 0x10, "ALAW": 0x11,
     "IMA_ADPCM": 0x12, "MS_ADPCM": 0x13, "VORBIS": 0x60, "MPEG_LAYER_I": 0x80, "MPEG_LAYER_II": 0x81, "MPEG_LAYER_III": 0x82,
 }  # fmt: skip
-_MPEG_BEFORE = 20000  # frames: an MPEG frame depends on fewer before it; the samples are then equal to 2e-7
-_MPEG_FRAMES = 2304  # samples of two MPEG frames: the most that a length may be wrong by
-_MPEG_WHOLE = 1 << 20  # so many frames are decoded from the beginning, in at most 40 ms, and are equal to the last bit
+_MPEG_BEFORE = 20000  # frames: an MPEG frame depends on fewer frames before it, to 2e-7 of its samples
+_MPEG_FRAMES = 2304  # samples of two MPEG frames: the largest allowed error of a length
+_MPEG_WHOLE = 1 << 20  # up to this frame files are decoded from the beginning, in at most 40 ms, bit for bit
 _PAGE = 1 << 16  # the most bytes of an Ogg page
 _NAME = np.frombuffer(b"sound\0", np.uint8).copy()
 _READERS = {"float32": "sf_readf_float", "int16": "sf_readf_short", "int32": "sf_readf_int"}
@@ -85,7 +85,7 @@ class Wanted(NamedTuple):
 
     dtype: np.dtype  # float32, int16 or int32
     downmix: bool
-    sample_rate: float  # 0 or less: that of the file
+    sample_rate: float  # 0 or less: the file's rate
     quality: float
     start: float = 0.0  # seconds
     duration: float | None = None  # seconds; None: to the end
@@ -94,7 +94,7 @@ class Wanted(NamedTuple):
 class Files(NamedTuple):
     """The files of a batch."""
 
-    places: np.ndarray  # int64 [n, 2]: the address of each, and how many bytes
+    places: np.ndarray  # int64 [n, 2]: the address and the size of each
     array: Callable[[int], np.ndarray]  # uint8
 
 
@@ -104,8 +104,8 @@ class Decoded(NamedTuple):
     flat: np.ndarray
     shapes: np.ndarray  # int64 [n, 2] or [n, 1]
     places: np.ndarray  # where each begins
-    done: np.ndarray  # which files are decoded
-    rates: np.ndarray  # of the files
+    done: np.ndarray  # whether each file is decoded
+    rates: np.ndarray  # the files' sampling rates
     whole: bool  # all files are decoded, without gaps
 
     def parts(self) -> list[Any]:
@@ -136,14 +136,14 @@ def decode_batch(
     durations: np.ndarray,
     call: Call | None = None,
 ) -> Decoded:
-    """Decodes files in compiled code; unusual and damaged ones are left to `decode`.
+    """Decodes files in compiled code. Unusual and damaged ones are left to `decode`.
 
-    20 steps of Python take as long as a WAV file of a second: so threads take files in turn inside compiled loops.
+    20 steps of Python take as long as a WAV file of a second, so threads take files in turn inside compiled loops.
 
     Args:
-        wanted: for all files, but each has its own `rates`, `starts` and `durations`, float64 `[n]` (a duration of NaN goes
-            to the end).
-        call: its threads work; by default only this thread.
+        wanted: for all files, except the `rates`, `starts` and `durations`, float64 `[n]` (a duration of NaN extends to the
+            end).
+        call: its threads do the work; default: only this thread.
     """
     places = files.places
     facts = np.zeros((len(places), sound_batch.FACTS), np.int64)
@@ -206,7 +206,7 @@ class _Group(NamedTuple):
     """Files for one compiled loop."""
 
     loop: Any
-    arguments: tuple[Any, ...]  # the first one is the files: those that take longest first
+    arguments: tuple[Any, ...]  # the first is the files, those that take longest first
     work: float  # nanoseconds
 
 
@@ -242,7 +242,7 @@ def _decoding(
 
 
 def _work_on(groups: list[_Group], call: Call | None) -> None:
-    """Runs the loops; those that are still being compiled do nothing. With several groups each thread works on one after the
+    """Runs the loops. Loops that are still being compiled do nothing. With several groups each thread works on one after the
     other, so that none waits for the last file of a group."""
     if call is not None and len(groups) == 1:
         loop, arguments, nanoseconds = groups[0]
@@ -265,11 +265,11 @@ def _work_on(groups: list[_Group], call: Call | None) -> None:
             raise error
     finally:
         for counter in counters:
-            counter[0] += _NEVER  # Ctrl-C ends only this thread: no other one takes another file then
+            counter[0] += _NEVER  # Ctrl-C ends only this thread; this stops the others from taking files
 
 
 class _LeftError(Exception):
-    """libsndfile does not know a file, or stops too early: FFmpeg may do better. `samples`: what libsndfile gives."""
+    """libsndfile does not know a file, or stops too early: FFmpeg may do better. `samples`: libsndfile's result."""
 
     def __init__(self, refusal: str, samples: tuple[np.ndarray, float] | None = None):
         super().__init__(refusal)
@@ -277,8 +277,8 @@ class _LeftError(Exception):
 
 
 def decode(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray, float]:
-    """Decodes one file: its bytes, or its path. Gives the samples `(n, channels)`, or `(n,)` with `downmix`, and the rate of the
-    file. RuntimeError if it cannot be decoded."""
+    """Decodes one file, given as bytes or as a path. Returns the samples `(n, channels)`, or `(n,)` with `downmix`, and the
+    rate of the file. RuntimeError if it cannot be decoded."""
     try:
         return _by_libsndfile(source, wanted)
     except _LeftError as error:
@@ -312,24 +312,26 @@ def _by_libsndfile(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray
                 sound.seek(begin)
             samples = _read(sound, first - begin + count, wanted.dtype.name if exact else "float32")[first - begin :]
         except failed as error:
-            if sound.format == "MP3":  # more than a kilobyte of something else between two frames
+            if sound.format == "MP3":  # more than a kilobyte of other data between two frames
                 raise _LeftError(error.error_string) from None
             raise RuntimeError(f"the sound cannot be decoded: {error.error_string}") from None
         if sound.format == "FLAC" and len(samples) < count and sound.frames < _UNKNOWN_LENGTH:
-            # Cut off between two blocks, which libsndfile does not notice.
+            # The file is cut off between two blocks, which libsndfile does not notice.
             raise RuntimeError(f"the sound is cut off: expected {count} samples, got {len(samples)}")
         missing = count - len(samples)
         if exact:
             samples = samples[:, 0] if wanted.downmix else samples
         else:
             samples = finished(samples, rate, wanted)
-        if sound.format == "MP3" and missing > _MPEG_FRAMES:  # as at what looks like a frame of another rate
+        if (
+            sound.format == "MP3" and missing > _MPEG_FRAMES
+        ):  # for example at bytes that look like a frame of another rate
             raise _LeftError(f"the sound ends {missing} samples early", (samples, rate))
         return samples, rate
 
 
 def decode_one(source: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float]:
-    """The same as `decode` for bytes in memory, in compiled code if possible."""
+    """Does the same as `decode` for bytes in memory, in compiled code if possible."""
     duration = np.nan if wanted.duration is None else wanted.duration
     decoded = decode_several([source], wanted, np.array([wanted.start]), np.array([duration], np.float64))
     if not decoded.done[0]:
@@ -338,7 +340,7 @@ def decode_one(source: np.ndarray, wanted: Wanted) -> tuple[np.ndarray, float]:
 
 
 def decode_several(sources: Sequence[np.ndarray], wanted: Wanted, starts: np.ndarray, durations: np.ndarray) -> Decoded:
-    """The same as `decode_batch` for bytes in memory, on this thread."""
+    """Does the same as `decode_batch` for bytes in memory, on this thread."""
     places = np.array([(address(source), source.size) for source in sources], np.int64)
     rates = np.full(len(sources), wanted.sample_rate, np.float64)
     return decode_batch(Files(places, lambda i: sources[i]), wanted, rates, starts, durations)
@@ -352,7 +354,7 @@ def _exact(channels: int, rate: float, floats: bool, wanted: Wanted) -> bool:
 
 
 def _seekable(how: int, first: int, frames: int, source: np.ndarray | str) -> int:
-    """The frame at which libsndfile must begin to give the samples from `first` on as if it had decoded all before."""
+    """The frame at which libsndfile must begin so that the samples from `first` on equal those of the whole file."""
     if how == ANYWHERE:
         return first
     if how == NEAR:
@@ -365,7 +367,7 @@ def _bytes(source: np.ndarray | str) -> np.ndarray:
 
 
 def _last_page(source: np.ndarray | str) -> int:
-    """More frames than the last page of an Ogg file has. Seeking in libsndfile is off by up to a page there."""
+    """An upper bound of the frames in the last page of an Ogg file, where seeking in libsndfile is off by up to a page."""
     data = _bytes(source)
     end = data[-2 * _PAGE :].tobytes()
     last = end.rfind(b"OggS")
@@ -397,7 +399,7 @@ def _part(frames: int, rate: float, wanted: Wanted) -> tuple[int, int]:
 
 
 def _check_stretch(rate: float, wanted: Wanted) -> None:
-    """Refuses a rate that would make gigabytes of a few bytes."""
+    """Refuses a rate that would turn a few bytes into gigabytes."""
     if stretches(rate, wanted.sample_rate):
         raise RuntimeError(
             f"the file states a sampling rate of {rate:g} Hz, too low to resample to {wanted.sample_rate:g} Hz: it is damaged"
@@ -429,9 +431,9 @@ def finished(samples: np.ndarray, rate: float, wanted: Wanted) -> np.ndarray:
 
 
 def _read(file: Any, count: int, dtype: str) -> np.ndarray:
-    """The next `count` frames, fewer if the file is cut off. They are read in blocks, for a header may claim too many.
+    """The next `count` frames, or fewer if the file is cut off. They are read in blocks, because a header may claim too many.
 
-    It calls libsndfile's functions: those of soundfile seek after reading, which decodes a FLAC file again.
+    It calls libsndfile's functions, because soundfile's seek after reading, which decodes a FLAC file again.
     """
     library = soundfile()
     read, kind = getattr(library._snd, _READERS[dtype]), _C_TYPES[dtype]
@@ -454,7 +456,7 @@ def _opened(source: np.ndarray | str) -> Any:
 
 @functools.cache
 def _connected() -> bool:
-    """Connects libsndfile to compiled code; gives whether that is possible."""
+    """Connects libsndfile to compiled code. Returns whether that is possible."""
     library = soundfile()
     if not hasattr(os, "memfd_create"):
         return False

@@ -1,4 +1,4 @@
-"""Sound that libsndfile does not know, with FFmpeg: AAC (m4a, mp4), WMA, AC-3, WebM, the sound of video files."""
+"""Decodes formats that libsndfile does not know, with FFmpeg: AAC (m4a, mp4), WMA, AC-3, WebM, the sound of video files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ndd.decoders import pyav
 
-_MOST_FAULTS = 64  # consecutive errors of a container, after which the rest is given up
+_MOST_FAULTS = 64  # consecutive errors of a container, after which the rest is abandoned
 _NO_FILE = (errno.ENOENT, errno.EACCES)
 
 
@@ -27,7 +27,7 @@ def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
     av = pyav.library()
     if av is None:
         raise RuntimeError(
-            f'no sound can be read: {refusal}. If it is AAC, WMA or the like: pip install "ndd-dataloading[audio]", for av'
+            f'no sound can be read: {refusal}. AAC, WMA and similar formats need av: pip install "ndd-dataloading[audio]"'
         )
     faults, damage = (av.error.FFmpegError, ValueError, OSError), list[BaseException]()
     try:
@@ -55,10 +55,10 @@ def _frames(container: Any, stream: Any, faults: Any, damage: list[BaseException
     packets, failed = container.demux(stream), 0
     while failed < _MOST_FAULTS:
         try:
-            packet = next(packets, None)  # the last one is empty, and flushes the decoder
+            packet = next(packets, None)  # the last packet is empty and flushes the decoder
         except faults as error:
             damage.append(error)
-            packets, failed = container.demux(stream), failed + 1  # go on after the damage
+            packets, failed = container.demux(stream), failed + 1  # continue after the damage
             continue
         if packet is None:
             return
@@ -72,7 +72,7 @@ def _frames(container: Any, stream: Any, faults: Any, damage: list[BaseException
 def _samples(
     av: Any, stream: Any, frames: Iterator[Any], faults: Any, damage: list[BaseException]
 ) -> tuple[np.ndarray, float]:
-    """The samples of all frames, in the rate and channels of the first one (in HE-AAC the second frame may be the first one with
+    """The samples of all frames, in the rate and channels of the first frame (in HE-AAC the second frame may be the first with
     two channels)."""
     context = stream.codec_context
     first = next(frames, None)

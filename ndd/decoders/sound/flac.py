@@ -14,10 +14,10 @@ from ndd._compiled.leading_zeros import leading_zeros
 from ndd._compiled.unaligned import load_bits
 from ndd._cpu.element_copies import copy_bytes
 
-_SHORT = 12  # so many coefficients are applied while the numbers are read; encoders use up to 8, or to 12
-_LONGEST = 32  # coefficients
-_SURE = np.uint64(56)  # bits that a load always provides
-_BEFORE = 32  # numbers of a line before the first, of any value
+_SHORT = 12  # up to this many coefficients are applied while the numbers are read; encoders use up to 8 or 12
+_LONGEST = 32  # the most coefficients
+_SURE = np.uint64(56)  # a load always provides this many bits
+_BEFORE = 32  # numbers of a line before the first sample, of any value
 LINE = _BEFORE + (1 << 16)  # the longest block
 _1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12 = (np.uint64(k) for k in range(1, 13))
 
@@ -42,7 +42,7 @@ _DEPTHS = np.array([0, 8, 12, -1, 16, 20, 24, 32])
 
 @kernel
 def _peek(data, at):
-    """At least 57 bits from bit `at`, the first one highest."""
+    """At least 57 bits from bit `at`, the first bit highest."""
     return load_bits(data, np.uint64(at >> 3)) << np.uint64(at & 7)
 
 
@@ -63,7 +63,7 @@ def _crc16(data, first, last):
     """The CRC-16 of the bytes from `first` to `last`."""
     crc = np.int64(0)
     at = first
-    while at + 16 <= last:  # only two of the bytes depend on the previous step
+    while at + 16 <= last:  # only two of the 16 bytes depend on the previous step
         a, b = np.int64(load_bits(data, np.uint64(at))), np.int64(load_bits(data, np.uint64(at + 8)))
         a ^= crc << 48
         others = np.int64(
@@ -82,7 +82,7 @@ def _crc16(data, first, last):
 
 @kernel
 def _predicted(line, first, last, order, weights, shift):
-    """Adds to each number its prediction from the ones before."""
+    """Adds to each number its prediction from the numbers before it."""
     for i in range(first, last):
         total = np.int64(0)
         for j in range(order):
@@ -92,8 +92,8 @@ def _predicted(line, first, last, order, weights, shift):
 
 @kernel
 def _numbers(data, at, end, order, size, line, weights, shift):
-    """Fills `line` from `_BEFORE + order` on: the numbers after the first `order` of them, of `size`, by their differences
-    from the prediction. Gives the bit after them, -1 if they are damaged."""
+    """Fills `line` from `_BEFORE + order` on with the numbers after the first `order` of `size`, from their differences to the
+    prediction. Returns the bit after them, or -1 if they are damaged."""
     method, parts_bits = _unsigned(data, at, 2), _unsigned(data, at + 2, 4)
     at += 6
     width, part = 4 + method, size >> parts_bits
@@ -121,7 +121,7 @@ def _numbers(data, at, end, order, size, line, weights, shift):
             _predicted(line, np.int64(first), np.int64(last), order, weights, shift)
             continue
         least, behind = np.uint64(k + 1), np.uint64(63 - k)
-        # The highest `left` bits of `window` are unread; byte `place` follows them. The bits below are valid too.
+        # The highest `left` bits of `window` are unread, and byte `place` follows them. The bits below are valid too.
         window, place, left = _peek(data, at), np.uint64((at >> 3) + 7), np.uint64(56 - (at & 7))
         limit, near = np.uint64((end >> 3) + 8), line[o - _1]
         while o < last:
@@ -131,7 +131,7 @@ def _numbers(data, at, end, order, size, line, weights, shift):
             if place > limit:
                 return np.int64(-1)
             room = _SURE
-            for _ in range(3):  # the next bits take as long to come from memory as two numbers
+            for _ in range(3):  # loading the next bits from memory takes as long as two numbers
                 zeros = np.uint64(leading_zeros(window))
                 if zeros + least <= room:
                     window <<= zeros
@@ -170,7 +170,7 @@ def _numbers(data, at, end, order, size, line, weights, shift):
 
 @kernel
 def _long(data, at, end, k):
-    """The bit after a number of many bits, and the number."""
+    """Reads a number of many bits. Returns the bit after it, and the number."""
     high = np.int64(0)
     while at <= end and _peek(data, at) >> np.uint64(8) == 0:
         high += 56
@@ -183,7 +183,7 @@ def _long(data, at, end, k):
 
 @kernel
 def _subframe(data, at, end, bits, size, line, weights):
-    """Fills `line[:size]`; the bit after the subframe, -1 if it is damaged or not whole."""
+    """Fills `line[:size]`. Returns the bit after the subframe, or -1 if it is damaged or incomplete."""
     if at > end:
         return np.int64(-1)
     kind, wasted = _unsigned(data, at, 8), np.int64(0)
@@ -216,7 +216,7 @@ def _subframe(data, at, end, bits, size, line, weights):
         weights[:] = 0
         shift = np.int64(0)
         if kind < 32:
-            for j in range(order):  # binomial numbers, of alternating sign
+            for j in range(order):  # binomial coefficients with alternating signs
                 weights[j] = order if j == 0 else -weights[j - 1] * (order - j) // (j + 1)
         else:
             precision, shift = _unsigned(data, at, 4) + 1, _signed(data, at + 4, 5)
@@ -239,9 +239,9 @@ def _subframe(data, at, end, bits, size, line, weights):
 
 @kernel
 def frames(address, words, begin, nbytes, length, bits, lines, out):
-    """Fills `out`, int32 `[n, channels]`, of full scale, from the frames at byte `begin` of a file of `nbytes` at `address` with
-    `length` samples of each channel; whether all of it was well. `words`, uint64 `[nbytes // 8 + 4]`, and `lines`, int64
-    `[channels, LINE]`, are written to."""
+    """Fills `out`, int32 `[n, channels]` of full scale, from the frames at byte `begin` of a file of `nbytes` at `address` with
+    `length` samples of each channel. Returns whether all were valid. `words`, uint64 `[nbytes // 8 + 4]`, and `lines`, int64
+    `[channels, LINE]`, are scratch memory."""
     words[-4:] = 0
     data = words.view(np.uint8)
     copy_bytes(words.ctypes.data, address, nbytes)
@@ -280,7 +280,7 @@ def frames(address, words, begin, nbytes, length, bits, lines, out):
             size = _unsigned(data, at, wide) + 1
             at += wide
         at += 8 if rate_code == 12 else 16 if rate_code > 12 else 0
-        at += 8  # the header's checksum: that of the frame covers it
+        at += 8  # the header's checksum, which that of the frame includes
         usual = usual if done else size
         if size == 0 or rate_code == 15 or done + size > length or number * (1 if varies else usual) != done:
             return False

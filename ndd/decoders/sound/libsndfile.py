@@ -1,7 +1,7 @@
-"""libsndfile from compiled code: one call without the GIL opens a file, another one reads it.
+"""libsndfile from compiled code: one call without the GIL opens a file, another reads it.
 
-`connect` must come first. The bytes go through a file in memory (Linux): otherwise libsndfile would ask a Python object for
-every piece, and 16 threads would queue for the interpreter.
+`connect` must be called first. The bytes go through a file in memory (Linux): otherwise libsndfile would call a Python object
+for every piece, and 16 threads would queue for the interpreter.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _write = External("write", "int64(int32, uintp, int64)")
 _rewind = External("lseek", "int64(int32, int64, int32)")
 _close_file = External("close", "int32(int32)")
 _READ, _CLOSED_BY_EXEC = 0x10, 1
-_SKIPPED = 1 << 12  # frames that are dropped at once
-FRAMES, RATE, CHANNELS, FORMAT = 0, 2, 3, 4  # where in SF_INFO, in units of 4 bytes (64 bits, three of 32)
+_SKIPPED = 1 << 12  # frames that one call drops
+FRAMES, RATE, CHANNELS, FORMAT = 0, 2, 3, 4  # places in SF_INFO, in units of 4 bytes (one of 64 bits, three of 32)
 
 
 def connect(address_of: Callable[[str], int]) -> None:
@@ -41,7 +41,8 @@ def connect(address_of: Callable[[str], int]) -> None:
 
 @kernel
 def opened(address, nbytes, name, info):
-    """Opens the bytes at `address`: gives (handle, file), handle 0 for data that is not sound; fills `info`, int32 `[8]`."""
+    """Opens the bytes at `address`, and fills `info`, int32 `[8]`. Returns (handle, file); the handle is 0 for data that is not
+    sound."""
     file = _memory_file(name.ctypes.data, _CLOSED_BY_EXEC)
     done = np.int64(0)
     while file >= 0 and done < nbytes:
@@ -61,9 +62,9 @@ def opened(address, nbytes, name, info):
 
 @kernel
 def read(handle, file, first, before, channels, address, count, kind):
-    """Reads `count` frames to `address`, as float32, int16 or int32 (`kind` 0 to 2), and closes the file. Gives the number of
-    frames, -1 if they cannot be decoded. Decoding begins at `first`; the first `before` frames, of `channels`, are dropped. With
-    a `count` of 0 or less it only closes the file."""
+    """Reads `count` frames to `address`, as float32, int16 or int32 (`kind` 0 to 2), and closes the file. Returns the number of
+    frames, or -1 if they cannot be decoded. Decoding begins at `first`; the first `before` frames, of `channels`, are dropped.
+    With a `count` of 0 or less it only closes the file."""
     got = np.int64(0)
     if count > 0:
         if first > 0 and _seek(handle, first, 0) != first:

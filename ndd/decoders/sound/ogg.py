@@ -1,4 +1,5 @@
-"""Pages of Ogg files, for kernels. The format: RFC 3533. Only files of one stream are read, from its first page to its last."""
+"""Pages of Ogg files, for kernels. The format: RFC 3533. Only files with one stream are read, from its first page to its
+last."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _CRC = _crc_tables()
 
 @kernel
 def _crc(data, first, last):
-    """The checksum of the bytes from `first` to `last`, with those of the page's own checksum (22 to 26) taken as 0."""
+    """The checksum of the bytes from `first` to `last`, with the page's own checksum (bytes 22 to 26) taken as 0."""
     crc = np.int64(0)
     at = first
     while at < first + 26:
@@ -53,9 +54,10 @@ def _crc(data, first, last):
 
 @kernel(light=True)
 def stream(address, nbytes, head, numbers):
-    """Whether the file of `nbytes` at `address` is one whole stream that begins with three packets, each in one page, the first
-    alone there, the third at its end. `numbers`: the byte where the third packet begins, its length, the byte of the page after
-    it, the last position, the byte where the second packet begins, its length. `head`, uint8 `[282]`, is written to."""
+    """Whether the file of `nbytes` at `address` is one complete stream. It must begin with three packets, each within one page,
+    the first alone in its page, the third at the end of its page. `numbers` is set to the byte where the third packet begins,
+    its length, the byte of the page after it, the last position, the byte where the second packet begins, and its length.
+    `head`, uint8 `[282]`, is scratch memory."""
     at, pages, packets, inside, size = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     serial = np.int64(0)
     while at + _HEAD < nbytes:
@@ -101,7 +103,7 @@ def stream(address, nbytes, head, numbers):
 
 @kernel
 def sound_pages(data, begin, nbytes):
-    """Whether the pages fill the bytes, one of them begins at `begin`, and the checksums of all are right."""
+    """Whether the pages fill the bytes, one of them begins at `begin`, and all checksums are right."""
     at, begins = np.int64(0), False
     while at < nbytes:
         begins |= at == begin
@@ -118,10 +120,10 @@ def sound_pages(data, begin, nbytes):
 
 @kernel
 def packets(data, begin, nbytes):
-    """Moves the packets of the pages from byte `begin` on to the beginning of `data`, one after the other.
+    """Moves the packets in the pages from byte `begin` on to the beginning of `data`, one after the other.
 
     Returns:
-        where each ends; -1, or the position of the page, of the last packet that ends there.
+        for each packet the byte where it ends, and the position of its page if it is the last packet that ends there, else -1.
     """
     at, count = begin, np.int64(0)
     while at < nbytes:

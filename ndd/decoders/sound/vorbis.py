@@ -1,12 +1,12 @@
-"""Packets of Vorbis to samples. The format: "Vorbis I specification"; tables: `vorbis_setup.py`.
+"""Decodes packets of Vorbis. The format: "Vorbis I specification"; tables: `vorbis_setup.py`.
 
 Why it is here: with libsndfile instead, the speech loop (`bench speech` on Ogg files of read speech, 2 to 6 s, two threads)
-falls from 483 to 203 files/s, and a file costs 2.1 ms of CPU instead of 1.0; decoding alone 2.0 ms instead of 0.7, a third of it
-to build the tables again for every file. The price is 12 s of compiling, in the background, and 1,300 lines.
+falls from 483 to 203 files/s, and a file costs 2.1 ms of CPU instead of 1.0. Decoding alone takes 2.0 ms instead of 0.7; a
+third of it builds the tables again for every file. The price is 12 s of compiling, in the background, and 1,300 lines.
 
-Integers until the vectors are added up, then sums and products of float32 as libvorbis's text has them: the samples are those of
-DALI to the last bit. (soundfile's libvorbis is compiled with `-ffast-math` and adds up in another order: 4e-7 from these.)
-Whatever is not as it should be ends the decoding, and the caller asks libsndfile.
+It computes in integers until the vectors are added up, then in float32, in the order of libvorbis's source: the samples equal
+those of DALI to the last bit. (soundfile's libvorbis is compiled with `-ffast-math` and adds in another order: a difference of
+4e-7.) Any fault ends the decoding, and the caller calls libsndfile.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ from ndd.decoders.sound.vorbis_transform import inverse
 
 @kernel
 def _partition(words, at, end, table, values, book, lines, first, count):
-    """Adds vectors of a codebook to `lines[first : first + count]`; the bit after them, -1 if the packet ends before."""
+    """Adds vectors of a codebook to `lines[first : first + count]`. Returns the bit after them, or -1 if the packet ends too
+    early."""
     dim, bits, codes, vectors = (
         np.int64(table[book + DIM]),
         table[book + BITS],
@@ -93,7 +94,7 @@ def _partition(words, at, end, table, values, book, lines, first, count):
 
 @kernel
 def _strided(words, at, end, table, values, book, lines, first, count):
-    """As `_partition`, of a residue of type 0: a vector's numbers lie `count / dim` apart."""
+    """Does the same as `_partition` for a residue of type 0, in which the numbers of a vector are `count / dim` apart."""
     dim = table[book + DIM]
     step = count // dim
     for k in range(step):
@@ -108,7 +109,7 @@ def _strided(words, at, end, table, values, book, lines, first, count):
 
 @kernel
 def _interleaved(words, at, end, table, values, book, lines, stride, bundle, channels, first, count):
-    """As `_partition`, for a residue of type 2, which interleaves the channels."""
+    """Does the same as `_partition` for a residue of type 2, which interleaves the channels."""
     dim, i, last, c = np.int64(table[book + DIM]), first // channels, (first + count) // channels, 0
     while i < last:
         entry, length = entry_of(words, at, table, book)
@@ -129,8 +130,8 @@ def _interleaved(words, at, end, table, values, book, lines, stride, bundle, cha
 
 @kernel
 def _residue(words, at, end, table, values, residue, half, bundle, used, lines, stride, picked):
-    """Adds what a residue says of the `used` channels of `bundle` to their lines; the bit after it. Where the packet ends
-    before, the rest is 0."""
+    """Adds a residue of the `used` channels of `bundle` to their lines. Returns the bit after it. If the packet ends too early,
+    the rest is 0."""
     kind, group = table[residue + TYPE], np.int64(table[residue + GROUP])
     together = kind == 2
     begin, most = np.int64(table[residue + FIRST]), np.int64(half * used if together else half)
@@ -186,7 +187,8 @@ def _uncouple(magnitudes, angles, half):
 
 @kernel
 def _spectra(words, at, end, table, values, mapping, half, lines, stride, heights, present, bundle, picked):
-    """Fills the lines of all channels of a block from its packet; whether it is known. `present[c]`: whether a line is not 0."""
+    """Fills the lines of all channels of a block from its packet. Returns whether its form is known. `present[c]`: whether a
+    line is not 0."""
     channels = table[CHANNELS]
     for c in range(channels):
         floor = table[FLOOR_AT] + table[mapping + SUBMAP_FLOOR + table[mapping + SUBMAP + c]] * FLOOR
@@ -223,14 +225,14 @@ def _spectra(words, at, end, table, values, mapping, half, lines, stride, height
 
 @kernel
 def _copy(source, out):
-    """`out[:] = source[: len(out)]`, for which numba compiles the text of an error, which takes a second."""
+    """`out[:] = source[: len(out)]`, without the error text that numba would compile for it, which takes a second."""
     for k in range(min(len(out), len(source))):
         out[k] = source[k]
 
 
 @kernel
 def _overlap(before, half_before, now, half, window):
-    """Adds the first half of a block to the second half of the one before."""
+    """Adds the first half of a block to the second half of the previous block."""
     short = min(half_before, half)
     left, total = (half_before - short) // 2, (half_before + half) // 2
     faded, risen = before[left : left + short], now[(half - short) // 2 :]
@@ -243,12 +245,12 @@ def _overlap(before, half_before, now, half, window):
 @kernel
 def samples(address, words, begin, nbytes, length, table, values, factors, order, first, out):
     """Fills `out`, float32 `[n, channels]`, with the samples from `first` on of a file of `nbytes` at `address`, whose sound
-    begins at byte `begin` and has `length` samples of each channel; whether all of it was well.
+    begins at byte `begin` and has `length` samples of each channel. Returns whether all packets were valid.
 
     Args:
-        words: uint64 `[nbytes // 8 + 4]`, is written to.
+        words: uint64 `[nbytes // 8 + 4]`, scratch memory.
         table, values: see `vorbis_setup.py`.
-        factors, order: of short and of long blocks, see `vorbis_transform.py`.
+        factors, order: those of short and of long blocks, see `vorbis_transform.py`.
     """
     data = words.view(np.uint8)
     words[-4:] = 0

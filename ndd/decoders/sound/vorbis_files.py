@@ -1,6 +1,6 @@
 """Facts about Ogg files of Vorbis, and the tables of their setup headers, for the decoder (`decoders/sound/vorbis.py`).
 
-Files of one encoder have the same setup header, of 3 to 8 kB: its tables take 0.2 ms to build, and are kept.
+Files of one encoder have the same setup header, of 3 to 8 kB. Its tables take 0.2 ms to build, so they are cached.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ndd.decoders.sound.vorbis_transform import transform_factors, transform_ord
 if TYPE_CHECKING:
     from ndd.decoders.sound.decode import Files
 
-_MOST = 1 << 20  # elements of a table: of libvorbis's own encoder they have 0.3 million at most
-_SIZES = 28 + 28  # the byte of a file, after its first page's head, that tells the sizes of blocks
+_MOST = 1 << 20  # elements of a table; those of libvorbis's own encoder have at most 0.3 million
+_SIZES = 28 + 28  # the byte of a file, after its first page's header, with the sizes of blocks
 
 
 class Setup(NamedTuple):
@@ -32,7 +32,8 @@ class Setup(NamedTuple):
 
 
 def setups(files: Files, which: np.ndarray, facts: np.ndarray) -> list[tuple[Setup, np.ndarray]]:
-    """The tables for those of `which` that can be decoded with them, whose `facts` are filled, and which they are."""
+    """The tables for the files among `which` that can be decoded with them, each with the numbers of its files. Fills their
+    `facts`."""
     which = np.array([i for i in which.tolist() if files.array(i)[:4].tobytes() == b"OggS"], np.int64)
     if not len(which):
         return []
@@ -43,7 +44,7 @@ def setups(files: Files, which: np.ndarray, facts: np.ndarray) -> list[tuple[Set
         data, begin = files.array(i), row[SETUP]
         try:
             setup = _setup(row[CHANNELS], int(data[_SIZES]), data[begin : begin + row[SETUP_BYTES]].tobytes())
-        except NotReadyError:  # and so it is not kept
+        except NotReadyError:  # so it is not cached
             setup = None
         if setup is None:
             facts[i, KIND] = UNKNOWN
@@ -54,7 +55,7 @@ def setups(files: Files, which: np.ndarray, facts: np.ndarray) -> list[tuple[Set
 
 @functools.lru_cache(maxsize=16)
 def _setup(channels: int, sizes: int, header: bytes) -> Setup | None:
-    """None for what is left to libsndfile."""
+    """The tables of a setup header; None for files that are left to libsndfile."""
     table, values = np.zeros(_MOST, np.int32), np.zeros(_MOST, np.float32)
     data = np.frombuffer(header + bytes(8), np.uint8)
     if not read_setup(data, len(header), channels, table, values):

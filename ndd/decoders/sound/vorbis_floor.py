@@ -1,5 +1,5 @@
-"""The floors of Vorbis: the outline of a block's spectrum, straight lines between posts, in 256 steps of 0.547 dB. Also how
-its packets are read."""
+"""The floors of Vorbis: the envelope of a block's spectrum, straight lines between posts, in 256 steps of 0.547 dB. Also
+functions that read bits and codes of packets."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from ndd.decoders.sound.vorbis_setup import (
     levels_of,
 )  # fmt: skip
 
-NONE, ENDED, UNKNOWN = -1, -2, -3  # instead of the bit after a floor
-# Table 10.1 of the specification: its digits count.
+NONE, ENDED, UNKNOWN = -1, -2, -3  # results of `heights_of` in place of a bit
+# Table 10.1 of the specification, with all its digits.
 _LEVELS = np.array(
     [
         1.0649863e-07, 1.1341951e-07, 1.2079015e-07, 1.2863978e-07, 1.369995e-07, 1.459025e-07, 1.5538409e-07, 1.6548181e-07,
@@ -71,14 +71,14 @@ _LEVELS = np.array(
 
 @kernel
 def peek(words, at):
-    """The 64 bits from bit `at`, the first of them the lowest."""
+    """The 64 bits from bit `at`, the first bit lowest."""
     i, s = np.uint64(at) >> np.uint64(6), np.uint64(at) & np.uint64(63)
     return np.int64(words[i] >> s | words[i + np.uint64(1)] << np.uint64(1) << np.uint64(63) - s)
 
 
 @kernel
 def entry_of(words, at, table, book):
-    """(entry, bits) of the next code of a codebook that has codes."""
+    """Reads the next code of a codebook that has codes. Returns (entry, bits)."""
     window, bits = peek(words, at), table[book + BITS]
     e = np.int64(table[table[book + CODES] + (window & ((1 << bits) - 1))])
     if e < 0:
@@ -88,8 +88,8 @@ def entry_of(words, at, table, book):
 
 @kernel
 def heights_of(words, at, end, table, floor, heights):
-    """Fills `heights` with those of the posts, and 0x8000 where a post is not used; the bit after them, NONE: the block is
-    silent, ENDED: so it is, as the packet ends among them, UNKNOWN: left to libsndfile."""
+    """Fills `heights` with those of the posts, and 0x8000 where a post is not used. Returns the bit after them; NONE if the
+    block is silent, ENDED if the packet ends too early, which makes it silent, UNKNOWN if libsndfile must decode it."""
     if at >= end or peek(words, at) & 1 == 0:
         return np.int64(NONE)
     at += 1
@@ -149,7 +149,7 @@ def heights_of(words, at, end, table, floor, heights):
 
 @kernel
 def shape(table, floor, heights, line, half):
-    """Multiplies the first `half` numbers of a line with the floor."""
+    """Multiplies the first `half` numbers of a line by the floor."""
     multiplier, x0 = np.int64(table[floor + MULTIPLIER]), np.int64(0)
     y0 = min(max(heights[0] * multiplier, 0), 255)
     for j in range(1, table[floor + POSTS]):

@@ -1,7 +1,7 @@
-"""The setup header of Vorbis as tables, which files of one encoder have in common. The format: "Vorbis I specification".
+"""The setup header of Vorbis as tables, which files of one encoder share. The format: "Vorbis I specification".
 
-`table`, int32, begins with what the constants below name; after it lie records (of codebooks, floors, residues, mappings
-and modes) and the codes of the codebooks. `values`, float32, has the vectors of the codebooks, one after the other.
+`table`, int32, begins with the fields that the constants below name. Records (of codebooks, floors, residues, mappings and
+modes) and the codes of the codebooks follow. `values`, float32, has the vectors of the codebooks, one after the other.
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ CHANNELS, SHORT, LONG, MODES, MODE_BITS, MODE_AT, MAP_AT, FLOOR_AT, RESIDUE_AT, 
 _HEAD = 16
 # Records. A mode: whether its blocks are long, its mapping.
 MODE = 2
-# A codebook: how many numbers a vector has, entries, whether it has codes; how many bits index the first table, and where it
-# is; where its vectors are, -1: it has none.
+# A codebook: the numbers of a vector, entries, whether it has codes; the bits that index the first table, and its place; the
+# place of its vectors, -1 if it has none.
 DIM, ENTRIES, CODED, BITS, CODES, VECTORS, BOOK = range(7)
-# A floor: posts, multiplier, bits of the first two heights; how many partitions, and where lie: classes of the partitions;
-# of each class how many posts, bits of the choice, its book, books to choose from (8); places of posts, their order, neighbours.
+# A floor: posts, multiplier, bits of the first two heights; the number of partitions; then the places of: classes of the
+# partitions; for each class the number of posts, bits of the choice, its book, books to choose from (8); positions of posts,
+# their order, neighbours.
 POSTS, MULTIPLIER, HEIGHT_BITS, PARTITIONS, PARTITION = range(5)
 CLASS_DIM, CLASS_BITS, CLASS_BOOK, CLASS_BOOKS = 37, 53, 69, 85
 X, ORDER, LOW, HIGH, FLOOR = 213, 278, 343, 408, 473
-# A residue: type, first and last number, numbers of a partition, book of the classes, stages, where the classes of each word
-# of that book are, words that count; of each class a book for each of 8 stages, -1: none.
+# A residue: type, first and last number, numbers of a partition, book of the classes, stages, the place of the classes of each
+# word of that book, the number of valid words; for each class a book for each of 8 stages, -1: none.
 TYPE, FIRST, END, GROUP, PHRASES, STAGES, CLASSES, WORDS, STAGE_BOOKS = range(9)
 RESIDUE = 8 + 64 * 8
-# A mapping: how many submaps and coupled pairs; of each channel its submap, of each pair its channels, of each submap its
-# floor and residue.
+# A mapping: the numbers of submaps and coupled pairs; for each channel its submap, for each pair its channels, for each submap
+# its floor and residue.
 SUBMAPS, PAIRS, SUBMAP = range(3)
 MOST_CHANNELS = 16
 MAGNITUDE = SUBMAP + MOST_CHANNELS
 ANGLE, SUBMAP_FLOOR, SUBMAP_RESIDUE, MAPPING = MAGNITUDE + 256, MAGNITUDE + 512, MAGNITUDE + 528, MAGNITUDE + 544
-_FIRST_BITS = 9  # of codes that are found at once: 2 kB a codebook
+_FIRST_BITS = 9  # longest code that the first table resolves: 2 kB for each codebook
 
 
 @kernel(light=True)
 def _bits(data, at, count):
-    """`count` bits, 32 at most, from bit `at`; those after the data are those of its last bytes."""
+    """`count` bits, at most 32, from bit `at`. Bits after the data repeat its last bytes."""
     i = min(at >> 3, data.size - 8)
     word = np.int64(0)
     for k in range(5):
@@ -48,7 +49,7 @@ def _bits(data, at, count):
 
 @kernel(light=True)
 def _width(value):
-    """How many bits a number takes."""
+    """The number of bits that a number takes."""
     n = 0
     while value > 0:
         n += 1
@@ -65,7 +66,7 @@ def _float(word):
 
 @kernel(light=True)
 def _lengths(data, at, end, lengths):
-    """Fills `lengths` with those of a codebook's codes, 0: no code; the bit after them, -1 if they are damaged."""
+    """Fills `lengths` with those of a codebook's codes (0: no code). Returns the bit after them, or -1 if they are damaged."""
     entries = lengths.size
     if _bits(data, at, 1):  # ascending
         length, i = _bits(data, at + 1, 5) + 1, np.int64(0)
@@ -98,8 +99,8 @@ def _lengths(data, at, end, lengths):
 
 @kernel(light=True)
 def _code_words(lengths, codes):
-    """Fills `codes` with the codes of these lengths, the first bit the lowest; whether they are all that there can be."""
-    free = np.zeros(33, np.int64)  # free nodes by depth, one of each at most
+    """Fills `codes` with the codes of these lengths, the first bit lowest. Returns whether they form a full tree."""
+    free = np.zeros(33, np.int64)  # free nodes by depth, at most one of each
     free[0] = 1 << 32
     for i in range(lengths.size):
         length = np.int64(lengths[i])
@@ -126,10 +127,11 @@ def _code_words(lengths, codes):
 
 @kernel(light=True)
 def _codes(lengths, table, used, book):
-    """Appends the codes of a codebook to `table[used:]`; the first element after them, -1 if the lengths are no full tree.
+    """Appends the codes of a codebook to `table[used:]`. Returns the first element after them, or -1 if the lengths form no
+    full tree.
 
-    An element is `entry << 6 | length`, indexed by the coming bits; of longer codes the first table has
-    `-(place << 6 | bits)`, that of another one, which the bits after index.
+    An element is `entry << 6 | length`, indexed by the next bits. For longer codes the first table has `-(place << 6 | bits)`,
+    which refers to another table, indexed by the bits after these.
     """
     entries, longest, count = lengths.size, np.int64(0), 0
     for i in range(entries):
@@ -183,14 +185,14 @@ def _codes(lengths, table, used, book):
 
 @kernel(light=True)
 def _vectors(data, at, end, kind, dim, entries, values, place):
-    """Fills `values` from `place` on with the vectors of a codebook; the bit after them, -1 if they are damaged."""
+    """Fills `values` from `place` on with the vectors of a codebook. Returns the bit after them, or -1 if they are damaged."""
     least, step = np.float64(_float(_bits(data, at, 32))), np.float64(_float(_bits(data, at + 32, 32)))
     width, sums = _bits(data, at + 64, 4) + 1, _bits(data, at + 68, 1)
     at += 69
     count = entries * dim
     if place + count > values.size:
         return np.int64(-1)
-    if kind == 1:  # so many that their powers are no more than the entries
+    if kind == 1:  # the largest count whose power is at most the number of entries
         count = np.int64(0)
         power = np.int64(0)
         while power <= entries:
@@ -219,7 +221,7 @@ def _vectors(data, at, end, kind, dim, entries, values, place):
 
 @kernel(light=True)
 def _books(data, at, end, table, values):
-    """Reads the codebooks; the bit after them, -1 if they are damaged."""
+    """Reads the codebooks. Returns the bit after them, or -1 if they are damaged."""
     books, used, place = _bits(data, at, 8) + 1, np.int64(_HEAD), np.int64(0)
     at += 8
     table[BOOK_AT] = used
@@ -253,13 +255,13 @@ def _books(data, at, end, table, values):
 
 @kernel(light=True)
 def levels_of(multiplier):
-    """How many heights a post of a floor may have."""
+    """The number of heights that a post of a floor may have."""
     return np.int64(256 if multiplier == 1 else 128 if multiplier == 2 else 86 if multiplier == 3 else 64)
 
 
 @kernel(light=True)
 def _floor(data, at, books, floor):
-    """Reads a floor of type 1; the bit after it, -1 if it is damaged."""
+    """Reads a floor of type 1. Returns the bit after it, or -1 if it is damaged."""
     partitions, classes, posts = _bits(data, at, 5), np.int64(0), np.int64(2)
     at += 5
     floor[PARTITIONS] = partitions
@@ -303,7 +305,7 @@ def _floor(data, at, books, floor):
         if k > 0 and x[order[k - 1]] == x[i]:
             return np.int64(-1)
         low[i], high[i] = 0, 1
-        for j in range(i):  # the nearest of those before
+        for j in range(i):  # the nearest of the posts before it
             if x[low[i]] < x[j] < x[i]:
                 low[i] = j
             if x[i] < x[j] < x[high[i]]:
@@ -313,7 +315,7 @@ def _floor(data, at, books, floor):
 
 @kernel(light=True)
 def _residue(data, at, table, books, residue):
-    """Reads a residue after its type; the bit after it, -1 if it is damaged."""
+    """Reads a residue after its type. Returns the bit after it, or -1 if it is damaged."""
     for k in range(3):
         table[residue + FIRST + k] = _bits(data, at + 24 * k, 24)
     table[residue + GROUP] += 1
@@ -361,7 +363,7 @@ def _residue(data, at, table, books, residue):
 
 @kernel(light=True)
 def _mapping(data, at, channels, floors, residues, mapping):
-    """Reads a mapping; the bit after it, -1 if it is damaged."""
+    """Reads a mapping. Returns the bit after it, or -1 if it is damaged."""
     submaps, pairs, width = np.int64(1), np.int64(0), _width(channels - 1)
     at += 1
     if _bits(data, at - 1, 1):
@@ -399,7 +401,8 @@ def _mapping(data, at, channels, floors, residues, mapping):
 
 @kernel(light=True)
 def _reserve(table, where, count, size):
-    """Room for `count` records of `size` elements, which begins at `table[where]`; whether there is as much."""
+    """Reserves room for `count` records of `size` elements, whose place is written to `table[where]`. Returns whether there is
+    enough room."""
     table[where] = table[USED]
     table[USED] += count * size
     return table[USED] <= table.size
@@ -407,8 +410,8 @@ def _reserve(table, where, count, size):
 
 @kernel(light=True)
 def read_setup(data, end, channels, table, values):
-    """Fills `table` and `values` from the setup header `data`, uint8, with 8 bytes behind its `end`; whether it is known: it
-    has floors of type 1 alone, and room in the tables."""
+    """Fills `table` and `values` from the setup header `data`, uint8, with 8 bytes after its `end`. Returns whether it is
+    supported: all floors have type 1, and the tables have room."""
     table[CHANNELS] = channels
     end *= 8
     at = _books(data, np.int64(56), end, table, values)

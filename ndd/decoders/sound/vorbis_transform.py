@@ -1,7 +1,7 @@
 """The inverse modified discrete cosine transform of Vorbis, and its windows.
 
-The steps are those of libvorbis, products and sums of float32 as its text has them, so that the samples are the same to the
-last bit. Real and imaginary parts lie in lines of their own, of which the compiler makes vector code.
+The steps are those of libvorbis, with float32 products and sums in the same order, so that the samples are the same to the last
+bit. Real and imaginary parts are in separate lines, so that the compiler generates vector code.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from ndd._compiled.jit import kernel
 
 _C1, _C2, _C3 = np.cos(np.pi / 8 * np.arange(1, 4)).astype(np.float32)
-_LEAF = 16  # complex numbers: those of a block that the last four stages mix
+_LEAF = 16  # complex numbers that the last four stages combine
 
 
 @functools.cache
 def transform_factors(half: int) -> np.ndarray:
-    """float32 `[5 * half]` for blocks of `2 * half` samples: the window (`half`); then, `half / 2` each, real and imaginary
-    parts for the beginning, for the stages one after the other, for the last stage (half of them each), for the end."""
+    """float32 `[5 * half]` for blocks of `2 * half` samples: the window (`half`); then real and imaginary parts, `half / 2`
+    each, for the beginning, for the stages in order, for the last stage (half as many), and for the end."""
     n, quarter = 2 * half, half // 2
     window = np.sin(np.pi / 2 * np.sin((np.arange(half) + 0.5) / n * np.pi) ** 2)
     turns = np.pi / n * 4 * np.arange(quarter)
@@ -32,7 +32,7 @@ def transform_factors(half: int) -> np.ndarray:
     taken[: sum(map(len, stages))] = np.concatenate([*stages, np.zeros(0, np.int64)])
     last = np.pi / n * (4 * np.arange(quarter // 2) + 2)
     end = np.pi / (2 * n) * (2 * np.arange(quarter) + 1)
-    parts = [  # libvorbis has 10 digits of the window
+    parts = [  # libvorbis stores the window with 10 digits
         np.round(window, 10), re[::-1], im[::-1], re[taken], im[taken], 0.5 * np.cos(last), -0.5 * np.sin(last), np.cos(end),
         np.sin(end), np.zeros(half // 2),
     ]  # fmt: skip
@@ -41,8 +41,8 @@ def transform_factors(half: int) -> np.ndarray:
 
 @functools.cache
 def transform_order(half: int) -> np.ndarray:
-    """int32 `[half / 4]`: where in the lines of the leaves the last stage finds its numbers; `half / 2 - 1` less that number of
-    a leaf finds the others."""
+    """int32 `[half / 4]`: the places of the last stage's numbers in the lines of the leaves. The other half of the numbers is
+    at `half / 2 - 1` minus these places."""
     quarter = half // 2
     bits, order = quarter.bit_length() - 1, np.zeros(quarter // 2, np.int64)
     for k in range(bits):
@@ -52,7 +52,8 @@ def transform_order(half: int) -> np.ndarray:
 
 @kernel
 def _stage(re, im, first, pairs, wr, wi, w):
-    """Pairs `(first + p, first + pairs + p)`: the sum to the upper one, the difference, turned, to the lower one."""
+    """For pairs `(first + p, first + pairs + p)`: writes the sum to the upper place and the rotated difference to the lower
+    place."""
     lr, li, hr, hi = re[first : first + pairs], im[first : first + pairs], re[first + pairs :], im[first + pairs :]
     ur, ui = wr[w : w + pairs], wi[w : w + pairs]
     for p in range(pairs):
@@ -80,7 +81,7 @@ def _leaves(re, im, n):
         I0, I1, I2, I3, I4, I5, I6, I7 = (
             im[h], im[n + h], im[2 * n + h], im[3 * n + h], im[4 * n + h], im[5 * n + h], im[6 * n + h], im[7 * n + h]
         )  # fmt: skip
-        # 16 numbers: sums to the upper ones, differences, turned, to the lower ones
+        # 16 numbers: sums to the upper places, rotated differences to the lower places
         R7, r7, I7, i7 = R7 + r7, R7 - r7, I7 + i7, I7 - i7
         x, y, R6, I6 = R6 - r6, I6 - i6, R6 + r6, I6 + i6
         r6, i6 = x * _C1 - y * _C3, x * _C3 + y * _C1
@@ -134,11 +135,11 @@ def _four(r0, i0, r1, i1, r2, i2, r3, i3):
 
 @kernel
 def inverse(line, half, factors, order, re, im, turned_re, turned_im, first, second):
-    """The samples of a block, not yet windowed, from `half` numbers of its `line`: `first` and `second` half.
+    """Computes the samples of a block, before the window, from `half` numbers of its `line`: the `first` and the `second` half.
 
     Args:
         factors, order: see above.
-        re, im, turned_re, turned_im: float32 `[half / 2]` at least, are written to.
+        re, im, turned_re, turned_im: float32, at least `[half / 2]`, scratch memory.
     """
     quarter = half // 2
     eighth = quarter // 2

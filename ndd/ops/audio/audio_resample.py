@@ -35,27 +35,27 @@ def audio_resample(
     of 3 to 64 lobes as `h`. Takes `(n,)` or `(n, channels)`, integers of up to 32 bits and float32, and gives `(out_n,)` or
     `(out_n, channels)`.
 
-    Say what comes out in exactly one way: `in_rate` and `out_rate`, or `scale`, or `out_length`.
+    Define the length of the result in exactly one way: `in_rate` and `out_rate`, or `scale`, or `out_length`.
 
     Args:
-        dtype: the element type of the result. Default: that of the input. Between types the full range of an integer type
-            stands for -1..1: an int16 is divided by 32767.
+        dtype: the element type of the result. Default: that of the input. In conversions the full range of an integer type
+            corresponds to -1..1: an int16 is divided by 32767.
         in_rate, out_rate: sampling rates, in the same unit: `out_n = ceil((n * out_rate) / in_rate)`.
         out_length: `out_n` itself.
-        quality: 0 (3 lobes) to 100 (64 lobes); 50 are 16.
+        quality: 0 (3 lobes) to 100 (64 lobes); 50 means 16 lobes.
         scale: `out_n = ceil(n * scale)`.
         signal: `(n,)` or `(n, channels)`, integers of up to 32 bits or float32.
 
-    Within 1e-6 of DALI, for signals within -1..1, roundings of its places in the table of the sinc included; for a quality
-    above 90 the first outputs, as many as there are lobes, may be off by 1e-5. The sum of exact numbers is as far from
-    both: 2e-6 for a quality of 50, 1.2e-5 for 100.
+    The result is within 1e-6 of DALI's for signals within -1..1, because the table of the sinc is indexed with the same
+    rounding. For a quality above 90 the first outputs, as many as there are lobes, may differ by 1e-5. Both differ from the
+    exact sum by up to 2e-6 for a quality of 50, and 1.2e-5 for 100.
 
     As in DALI the signal counts as 0 beyond its ends, and downsampling does not widen the sinc: frequencies above half of the
     new rate fold back. `librosa.resample` and `soxr` filter them out.
 
-    Errors: RuntimeError for other element types and ranks, for no or several ways to say what comes out, for one rate
-    without the other, for rates that are not positive, negative scales and lengths, a `quality` outside of its range, and
-    for an empty signal that is to get a length.
+    Errors: RuntimeError for other element types and ranks, for no or several definitions of the length, for one rate without
+        the other, for rates that are not positive, negative scales and lengths, a `quality` outside its range, and for an empty
+        signal with a positive `out_length`.
 
     >>> import ndd
     >>> ndd.audio_resample(ndd.tensor([0.0, 1.0, 0.0, -1.0] * 8), in_rate=8000, out_rate=4000).shape
@@ -73,7 +73,7 @@ def audio_resample(
     if len(ways) != 1:
         listed = " and ".join(ways) or "nothing"
         raise RuntimeError(
-            f"say what comes out in one way: `in_rate` and `out_rate`, or `scale`, or `out_length`; got {listed}"
+            f"expected exactly one of `in_rate` and `out_rate`, or `scale`, or `out_length`; got {listed}"
         )
     return like(signal, dtype=dtype)
 
@@ -108,7 +108,7 @@ def _(signal, *, dtype, in_rate, out_length, out_rate, quality, scale):
 
 
 def _check_rise(steps: np.ndarray, n: int) -> None:
-    """RuntimeError for many more samples than there were: a mistake, which would take minutes."""
+    """RuntimeError for a result that is far longer than the signal: that is a mistake, and would take minutes."""
     if n and 0 < steps.min() < 1 / RISE:
         raise bad_sample(
             int(steps.argmin()), f"expected up to {RISE:,} times as many samples as before, got {1 / steps.min():,.0f}"
@@ -116,7 +116,7 @@ def _check_rise(steps: np.ndarray, n: int) -> None:
 
 
 def _from_zero(values: Values) -> Any:
-    """float64 `[N]`, or the number that goes for all samples."""
+    """float64 `[N]`, or one number for all samples."""
     number = values.numbers
     if not values.varies:
         number = float(values.kind.type(number))
@@ -140,7 +140,7 @@ def _(signal, out, step, quality):
 
 
 def to_units_of(signal: np.ndarray, kind: np.dtype) -> np.ndarray:
-    """The signal in float32, in units of another element type: what is outside of it is then 0 in these."""
+    """The signal in float32, in units of another element type, so that samples beyond its ends are 0 in these units."""
     levels = signal.astype(np.float32)
     if signal.dtype == kind:
         return levels
@@ -149,7 +149,7 @@ def to_units_of(signal: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 
 def full_range(kind: np.dtype) -> tuple[np.float32, np.float32]:
-    """The level that stands for 0 in an element type, and the distance of 1 from it."""
+    """The level of 0 in an element type, and the distance of 1 from it."""
     if kind.kind == "f":
         return np.float32(0), np.float32(1)
     half = float(np.iinfo(kind).max)
@@ -157,7 +157,7 @@ def full_range(kind: np.dtype) -> tuple[np.float32, np.float32]:
 
 
 def rounded(values: np.ndarray, out: np.ndarray) -> None:
-    """float32 to an element type, saturated; halves to even."""
+    """Converts float32 to an element type, saturated, with halves rounded to even."""
     if out.dtype.kind == "f":
         out[...] = values
         return

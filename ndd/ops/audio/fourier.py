@@ -1,9 +1,9 @@
 """Fourier transforms of real rows, and their power.
 
-By MKL where torch has it inside, as its builds for x86 have: what it exports is called by compiled loops, row by row
-(0.15 us for 512 numbers). Else by pocketfft, on the calling thread: SciPy's build where it is installed (0.5 us), else NumPy's,
-which takes twice as long. OpenCV takes 0.25 us where Intel's library is in it, 1.2 us where not; torch's own function asks its
-own threads to help: from the threads of a pool a small transform then takes a hundred times as long.
+MKL is used if torch contains it, as its builds for x86 do: compiled loops call its exported functions, row by row (0.15 us for
+512 numbers). Otherwise pocketfft is called on the calling thread: SciPy's build if it is installed (0.5 us), else NumPy's,
+which takes twice as long. OpenCV takes 0.25 us with Intel's library, 1.2 us without. torch's own function uses torch's threads:
+called from a pool of threads, a small transform then takes a hundred times as long.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 
 from ndd._compiled.jit import External, kernel
 
-_ALIGNED = 64  # bytes: rows that lie otherwise may get other last bits
-# Of mkl_dfti.h.
+_ALIGNED = 64  # bytes; the last bits of a result depend on the alignment of the row
+# From mkl_dfti.h.
 _REAL, _COMPLEX_PAIRS, _STORAGE, _THREADS = 33, 39, 10, 27
 
 forward = External("DftiComputeForward", "int64(uintp, uintp)")
-"""`forward(handle, address)`: transforms a row of `empty_row` in place. Its further arguments are not looked at in place."""
+"""`forward(handle, address)` transforms a row of `empty_row` in place, where further arguments have no effect."""
 
 
 class Transform:
@@ -40,7 +40,7 @@ class Transform:
         if status:
             raise RuntimeError(f"MKL makes no transform of {n} numbers: its status is {status}")
         self.handle: int = plan.value or 0
-        # Not when the interpreter ends: a thread may be at work.
+        # Not at the end of the interpreter, when a thread may still use it.
         weakref.finalize(self, library.DftiFreeDescriptor, ctypes.byref(plan)).atexit = False
 
     def __call__(self, row: np.ndarray) -> None:
@@ -52,7 +52,7 @@ class Transform:
 
 @functools.lru_cache(maxsize=64)
 def transform(n: int) -> Transform | None:
-    """That of rows of `n` numbers; None where there is no MKL."""
+    """The transform for rows of `n` numbers; None without MKL."""
     library = _mkl()
     return None if library is None else Transform(library, n)
 
@@ -64,7 +64,7 @@ def _mkl() -> Any:
     import torch
 
     try:
-        library = ctypes.CDLL(torch._C.__file__)  # and all that it is linked with
+        library = ctypes.CDLL(torch._C.__file__)  # with all libraries that it is linked with
         forward.connect(library.DftiComputeForward)
     except (AttributeError, OSError):
         return None
@@ -93,7 +93,7 @@ def _library() -> Callable[..., Any]:
 
 
 def rfft_of_rows(rows: np.ndarray) -> np.ndarray:
-    """The transform of each row, complex64 `[k, n // 2 + 1]`, to the last bit as `forward` has it where that is."""
+    """The transform of each row, complex64 `[k, n // 2 + 1]`, bit for bit as `forward` computes it if MKL is available."""
     n = rows.shape[1]
     fft = transform(n)
     if fft is None:
@@ -140,7 +140,7 @@ def power_of(spectrum: np.ndarray, power: int, out: np.ndarray | None = None) ->
 
 @kernel
 def power_of_row(parts, root, out):
-    """`out[k]` = the square of `parts[2 * k]` and that of the number after it, or the `root` of the sum."""
+    """Writes to `out[k]` the sum of the squares of `parts[2 * k]` and the number after it, or the `root` of the sum."""
     for k in range(out.size):
         out[k] = parts[2 * k] * parts[2 * k] + parts[2 * k + 1] * parts[2 * k + 1]
     if root:

@@ -29,7 +29,7 @@ def mel_filter_bank(
 ):
     """Sums the frequencies of a spectrogram under triangles that are evenly spaced on the mel scale.
 
-    Takes float32 of any layout; the frequencies lie along its axis `f`, without a layout along the last axis but one. With
+    Takes float32 of any layout. The frequencies lie along axis `f`, or without a layout along the second-to-last axis. With
     `bins` of them, bin `k` has the frequency `k * sample_rate / 2 / (bins - 1)` Hz. That axis becomes `nfilter` long.
 
     Triangle `m` rises from edge `m` to edge `m + 1` and falls to edge `m + 2`, straight in Hz, where the `nfilter + 2`
@@ -38,17 +38,18 @@ def mel_filter_bank(
     Args:
         freq_high: the last edge in Hz. Default (0): half of `sample_rate`.
         freq_low: the first edge in Hz.
-        mel_formula: "slaney" (straight up to 1 kHz, then a logarithm) or "htk", `2595 * log10(1 + hz / 700)`.
-        nfilter: how many triangles there are.
-        normalize: triangles of area 1, `2 / (width in Hz)` high; else they are 1 high.
-        sample_rate: that of the signal, in Hz. It cannot be seen in a spectrogram: the default is 44.1 kHz, so give it.
+        mel_formula: "slaney" (linear up to 1 kHz, then logarithmic) or "htk", `2595 * log10(1 + hz / 700)`.
+        nfilter: the number of triangles.
+        normalize: triangles have area 1 and the height `2 / (width in Hz)`; otherwise their height is 1.
+        sample_rate: the sampling rate of the signal, in Hz. A spectrogram does not contain it, and the default is 44.1 kHz, so
+            pass it.
         spectrogram: float32 of any rank, with the frequencies along one axis.
 
-    As `librosa.feature.melspectrogram(S=...)`; there `htk=True` is the second formula and `norm=None` leaves out the
+    Equivalent to `librosa.feature.melspectrogram(S=...)`, where `htk=True` selects the second formula and `norm=None` turns off
     normalization. A triangle beyond half of `sample_rate` gives 0 (DALI reads past the end of the data there, for frequencies
     along the last axis). `torchaudio`'s `melscale_fbanks` has "htk" and no normalization by default.
 
-    Errors: RuntimeError for another element type, a layout without `f`, and arguments outside of what is said here.
+    Errors: RuntimeError for another element type, a layout without `f`, and arguments outside these ranges.
 
     >>> import ndd
     >>> flat = ndd.ones(shape=[5, 2], dtype=ndd.float32)
@@ -80,9 +81,7 @@ def _axis(spectrogram) -> int:
     if not layout:
         return max(0, spectrogram.ndim - 2)
     if "f" not in layout:
-        raise RuntimeError(
-            f"the axis of frequencies, 'f', is not in the layout {layout!r}: give the value one, as 'ft'"
-        )
+        raise RuntimeError(f"expected a layout with the axis of frequencies, 'f', such as 'ft', got {layout!r}")
     return layout.index("f")
 
 
@@ -138,7 +137,7 @@ def _(spectrogram, plan):
 def sums_plan(
     input: Operand, shapes: np.ndarray, axis: int, weights_of: Callable[[int], Weights], shared: dict[str, Any]
 ) -> Plan:
-    """The plan of sums along an axis; `weights_of` gives the weights for a length of it."""
+    """The plan of sums along an axis. `weights_of` returns the weights for a length of the axis."""
     outer, inner = volumes(input.shapes[:, :axis]), volumes(input.shapes[:, axis + 1 :])
     lengths = input.shapes[:, axis]
     if not equal_rows(lengths) or not lengths[0]:
@@ -153,7 +152,7 @@ def sums_plan(
 
 
 def _along(x: np.ndarray, out: np.ndarray, axis: int, weights_of: Callable[[int], Weights]) -> None:
-    """The sums of one sample, where the axis is not as long in all of them."""
+    """The sums of one sample, for batches in which the length of the axis varies."""
     if not out.size:
         return
     outer, inner = (math.prod(extents) for extents in (x.shape[:axis], x.shape[axis + 1 :]))
@@ -170,8 +169,8 @@ def _(launch, spectrogram, out, axis, triangles):
 
 
 def along_on_gpu(launch, x, axis: int, kinds: np.ndarray, weights_of: Callable[[int], Weights]) -> None:
-    """As `along`, to output 0; `axis` is one of the plan's numbers. `weights_of` gives the same weights each time for one of
-    `kinds`, `[N]`, of which each sample has one."""
+    """Does the same as `_along` for a batch, to output 0. `axis` is one of the plan's numbers. `kinds`, `[N]`, has the kind of
+    each sample; `weights_of` returns the same weights each time for the same kind."""
     first = kinds[0].item()
     if equal_rows(kinds):
         table = launch.table(weights_of(first).table, cached=True)

@@ -23,25 +23,25 @@ def mfcc(
     n_mfcc: int = 20,
     normalize: bool = False,
 ):
-    """Gives mel-frequency cepstral coefficients: the first numbers of a discrete cosine transform along an axis.
+    """Returns mel-frequency cepstral coefficients: the first coefficients of a discrete cosine transform along an axis.
 
-    Takes float32 of any layout, as a rule `to_decibels(mel_filter_bank(spectrogram(x)))`, and keeps its layout; the axis
-    becomes `n_mfcc` long (or stays as it is, where it is shorter). For type 2, coefficient `k` of `N` numbers is
-    `sum of x[n] * cos(pi / N * (n + 0.5) * k)`.
+    Takes float32 of any layout, usually `to_decibels(mel_filter_bank(spectrogram(x)))`, and keeps its layout. The axis becomes
+    `n_mfcc` long (or keeps its length if it is shorter). For type 2, coefficient `k` of `N` numbers is `sum of x[n] * cos(pi /
+    N * (n + 0.5) * k)`.
 
     Args:
         axis: the axis of the mel bands.
-        dct_type: 1 to 4, the kind of the transform; 1 needs two numbers or more.
-        lifter: L, if it is not 0: coefficient `k` is multiplied with `1 + L / 2 * sin(pi * (k + 1) / L)`.
-        n_mfcc: how many coefficients are kept.
-        normalize: makes the transform orthonormal: `sqrt(2 / N)`, and another `sqrt(1 / 2)` for what is constant in
+        dct_type: 1 to 4, the type of the transform; type 1 needs two numbers or more.
+        lifter: L; unless it is 0, coefficient `k` is multiplied by `1 + L / 2 * sin(pi * (k + 1) / L)`.
+        n_mfcc: the number of coefficients.
+        normalize: makes the transform orthonormal: a factor `sqrt(2 / N)`, and another `sqrt(1 / 2)` for the constant term in
             types 2 and 3. Not for type 1.
         spectrogram: float32 of any rank: decibels of mel bands.
 
     `librosa.feature.mfcc` has `normalize=True` (`norm="ortho"`) by default, the same `lifter`, and transforms types 2 and 3
     only. `scipy.fft.dct` has twice these numbers.
 
-    Errors: RuntimeError for another element type, an axis that does not exist, and arguments outside of what is said here.
+    Errors: RuntimeError for another element type, an axis that does not exist, and arguments outside these ranges.
 
     >>> import ndd
     >>> ndd.mfcc(ndd.tensor([[1.0], [2.0], [3.0]]), n_mfcc=2).torch()
@@ -101,7 +101,7 @@ def _(spectrogram, *, axis, dct_type, lifter, n_mfcc, normalize):
 @mfcc.cuda("weighted_sums.cu")
 def _(launch, spectrogram, out, axis, most, cosines):
     lengths = spectrogram.shapes[:, axis]
-    if not equal_rows(lengths):  # an empty sample, for which no thread runs, may have any weights
+    if not equal_rows(lengths):  # the weights of an empty sample do not matter: no thread reads them
         lengths = np.where(lengths, lengths, lengths.max())
     if lengths[0]:
         along_on_gpu(launch, spectrogram, axis, lengths, lambda n: cosines(n, count=min(n, most)))

@@ -1,7 +1,7 @@
-"""Moving sums of squares, where each addition is rounded: 16 intervals side by side, each a chain of additions.
+"""Moving sums of squares in which each addition is rounded: chains of additions for 16 intervals side by side.
 
-An addition waits 4 cycles for the one before, and a number of the signal takes two: one interval after the other, that is all
-the time. Vector registers add up 16 of them at once (`_compiled/simd_sums.py`).
+An addition waits 4 cycles for the one before, and each number of the signal takes two additions, so the latency would take all
+the time. Vector registers work on 16 intervals at once (`_compiled/simd_sums.py`).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from ndd._compiled.jit import kernel
 from ndd._compiled.simd_sums import GROUP, SUMS, advance_sums
 from ndd._cpu.element_copies import copy_bytes
 
-BLOCK = 512  # steps of an interval of which only the largest sum is kept
+BLOCK = 512  # steps of an interval; only the largest sum of a block is stored
 _CHUNK = 64  # steps between two updates of the addresses of the numbers
 _BYTES = 4 * _CHUNK
 
 
 @kernel
 def largest_sums(places, sizes, order, window, interval, firsts, before, largest):
-    """For each block of `BLOCK` steps: the sum before it and its largest sum, NaN passed over. The sum at `i` is that of
-    `x[k] ** 2` over the last `window` samples, the square before them taken from the sum before, the newest added. At
-    multiples of `interval` it is formed anew, oldest first.
+    """For each block of `BLOCK` steps: the sum before it and its largest sum, ignoring NaN. The sum at `i` is that of `x[k] **
+    2` over the last `window` samples: the oldest square is subtracted from the previous sum, and the newest added. At multiples
+    of `interval` it is computed from scratch, oldest first.
 
     Args:
-        places, sizes: the addresses of signals in float32, and how many numbers they have.
+        places, sizes: the addresses and lengths of signals in float32.
         order: the signals, those with a long last interval first.
         firsts: the first block of each signal; an interval begins with a block of its own.
     """
@@ -34,7 +34,7 @@ def largest_sums(places, sizes, order, window, interval, firsts, before, largest
     squares, spare = empty(rows * SUMS, np.float32), empty((SUMS + 1) * _CHUNK, np.float32)
     intervals, sources = empty((SUMS, 4), np.int64), empty(SUMS, np.int64)
     count, longest = 0, 0
-    for last in range(2):  # the whole intervals of all signals, then their last ones
+    for last in range(2):  # the complete intervals of all signals, then their last ones
         for k in range(len(order)):
             s = order[k]
             whole = sizes[s] // interval
@@ -55,8 +55,8 @@ def largest_sums(places, sizes, order, window, interval, firsts, before, largest
 
 @kernel
 def _side_by_side(intervals, count, longest, window, squares, state, spare, sources, before, largest):
-    """Works on the first `count` rows of `intervals` `[SUMS, 4]`: the addresses of the first number, of the first number of its sum
-    and of the end, and the first block."""
+    """Computes the sums of the first `count` rows of `intervals` `[SUMS, 4]`: the addresses of the first number, of the first
+    number in its sum and of the end, and the first block."""
     rows = len(squares) // SUMS
     totals, most = state[:SUMS], state[SUMS:]
     squares[:], totals[:], spare[:] = 0, 0, 0
@@ -77,7 +77,7 @@ def _side_by_side(intervals, count, longest, window, squares, state, spare, sour
                 end = at + 4 * size
                 if at >= low and end <= high:
                     sources[k] = at
-                elif end > low and at < high:  # what lies outside is 0, which leaves sums as they are, or smaller
+                elif end > low and at < high:  # numbers outside are 0, so that sums stay equal or become smaller
                     spare[k * _CHUNK : (k + 1) * _CHUNK] = 0
                     sources[k] = np.int64(spare.ctypes.data) + k * _BYTES
                     first = max(at, low)

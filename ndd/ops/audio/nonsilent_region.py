@@ -17,9 +17,9 @@ from ndd.ops.audio.moving_sums import BLOCK, largest_sums
 from ndd.ops.audio.signal_lengths import count_intervals, limit_windows
 
 _NOTHING = np.zeros(1, np.float32)
-_RUNS = 2  # of a thread, so that one that begins late has less to do
+_RUNS = 2  # for each thread, so that a thread that begins late has less to do
 _RUN_BYTES = 1 << 17  # at least
-_NEVER = 1 << 60  # samples from one sum that is formed anew to the next
+_NEVER = 1 << 60  # samples between sums that are computed from scratch
 _EXACT = ("u8", "i8", "u16", "i16")
 _TYPES = (*_EXACT, "u32", "i32", "u64", "i64", "f32")
 
@@ -40,23 +40,23 @@ def nonsilent_region(
     region reaches from the beginning of the first window whose power is not below
     `reference * 10 ** (cutoff_db / 10)` to the end of the last one.
 
-    Takes integers and float32 of shape `(n,)`; gives two int32 numbers for each sample, where the region begins and how long
-    it is: `ndd.slice(x, begin, length, axes=[0])`. Nothing loud: 0 and 0.
+    Takes integers and float32 of shape `(n,)`. Returns two int32 numbers for each sample, the begin and the length of the
+    region, for `ndd.slice(x, begin, length, axes=[0])`. A silent signal gives 0 and 0.
 
     Args:
         cutoff_db: the power that counts as silence, in dB of the reference.
         reference_power: the reference. Default: the largest power of a window of the sample.
-        reset_interval: after this many samples the moving sum of floats is formed anew, so that its rounding errors do not
-            grow; a multiple of `window_length`, or -1 for never. On a GPU the intervals are worked on at once. Of integers
-            it is never formed anew, whatever this is.
-        window_length: samples of a window; that of a shorter signal is as long as the signal. Before the signal are zeros.
+        reset_interval: after this many samples the moving sum of floats is computed from scratch, so that its rounding errors
+            do not grow; a multiple of `window_length`, or -1 for never. A GPU works on the intervals in parallel. It has no
+            effect on integers.
+        window_length: samples of a window. For a shorter signal the window is as long as the signal. Zeros precede the signal.
         signal: `(n,)`, integers or float32.
 
-    As `librosa.effects.trim`, whose windows do not overlap at every sample, and whose `top_db` is `-cutoff_db`. The sums are
-    DALI's to the last bit, in float32, exact for integers of 8 and 16 bits, so that the region is the same sample for sample.
-    An empty signal gives 0 and 0; DALI 2.4.0 dies of it and of `reset_interval=0`, and never returns from `reset_interval=-2`.
+    Similar to `librosa.effects.trim`, which moves its windows in larger steps, and whose `top_db` is `-cutoff_db`. The sums
+    equal DALI's to the last bit (float32; exact for integers of 8 and 16 bits), so that the region is exactly the same. An
+    empty signal gives 0 and 0; DALI 2.4.0 crashes for it and for `reset_interval=0`, and never returns for `reset_interval=-2`.
 
-    Errors: RuntimeError for other element types and ranks, and for arguments outside of what is said here.
+    Errors: RuntimeError for other element types and ranks, and for arguments outside these ranges.
 
     >>> import ndd
     >>> begin, length = ndd.nonsilent_region(ndd.tensor([0, 0, 5, -7, 3, 0, 0, 0]), window_length=2, reset_interval=-1)
@@ -84,7 +84,7 @@ def nonsilent_region(
 def _(signal, *, cutoff_db, reference_power, reset_interval, window_length):
     none = np.empty((signal.n, 0), np.int64)
     exact = signal.dtype.name in _EXACT
-    if signal.dtype is not float32:  # where it changes nothing, it lets a GPU do more at once
+    if signal.dtype is not float32:  # it does not change sums of integers, and more intervals suit a GPU
         reset_interval = window_length * max(1, 8192 // window_length) if exact else -1
     numbers = {
         "exact": exact, "ratio": _ratio(cutoff_db), "reference": np.float32(reference_power or 0), "interval": reset_interval,
@@ -100,7 +100,7 @@ def _ratio(cutoff_db: float) -> np.float32:
     return np.float32(10.0 ** (np.float64(cutoff_db) / 10))
 
 
-# A batch: sums of several signals are formed side by side.
+# A batch: sums of several signals are computed side by side.
 @nonsilent_region.batch
 def _(call, plan, signal, begins, lengths):
     exact, interval = plan.shared["exact"], plan.shared["interval"]
@@ -128,8 +128,8 @@ def _(call, plan, signal, begins, lengths):
 
 @kernel
 def _exact_regions(start, stop, places, sizes, like, window_length, reference, ratio, begins, lengths):
-    """The regions of signals `start` up to `stop`, of short integers at these addresses, of the type of `like`: nothing is
-    rounded before a sum is whole, so that it can be followed from either end."""
+    """The regions of signals `start` up to `stop`, of short integers at these addresses, of the type of `like`. Sums are exact,
+    so that they can be computed from either end."""
     for s in range(start, stop):
         n, total, most = sizes[s], np.int64(0), np.int64(0)
         x, window = array_at(places[s], n, like), max(1, min(n, window_length))
@@ -162,10 +162,10 @@ def _exact_regions(start, stop, places, sizes, like, window_length, reference, r
 
 @kernel
 def _regions(start, stop, places, sizes, order, window_length, interval, reference, ratio, begins, lengths):
-    """The regions of signals `start` up to `stop`, in float32 at these addresses; for `order` of them see `largest_sums`.
+    """The regions of signals `start` up to `stop`, in float32 at these addresses. For `order` see `largest_sums`.
 
-    The powers are not kept: what is loud is said by the largest of a block, and only the first and the last block that are
-    loud are gone through again.
+    The powers are not stored: the largest of a block shows whether it is loud, and only the first and the last loud block are
+    searched again.
     """
     places, sizes, order = places[start:stop], sizes[start:stop], order[start:stop]
     begins, lengths = begins[start:stop], lengths[start:stop]
@@ -253,7 +253,7 @@ def _powers(x, window, interval):
     share = np.float32(1) / np.float32(window)
     for start in range(0, x.size, interval):
         own = squares[start : start + interval]
-        steps = np.zeros((own.size, 2), np.float32)  # what leaves the window, what comes in
+        steps = np.zeros((own.size, 2), np.float32)  # the numbers that leave and enter the window
         past = squares[max(0, start - window) : max(0, start + own.size - window)]
         steps[own.size - past.size :, 0] = -past
         steps[:, 1] = own

@@ -27,12 +27,12 @@ def power_spectrum(
 
     Args:
         axis: the axis; any negative number is the last one.
-        nfft: the length of the transform: what is longer is cut, what is shorter filled up with zeros. Default (also 0 and
-            less): the extent of each sample.
+        nfft: the length of the transform: longer rows are cut, shorter rows are padded with zeros. Default (also 0 and less):
+            the extent of each sample.
         power: 2 for the power, 1 for the magnitude.
         input: float32 of rank 1 and up.
 
-    DALI has it on the CPU only, and not for transforms of 1 and 2 numbers.
+    DALI's runs on the CPU only, and refuses transforms of 1 and 2 numbers.
 
     Errors: RuntimeError for another element type, an axis that does not exist, one that is empty without `nfft`, and
     another `power`.
@@ -56,7 +56,7 @@ def _(input, *, axis, nfft, power):
     shapes = input.shapes.copy()
     extents = shapes[:, axis].copy()
     lengths = extents
-    if nfft is not None and nfft > 0:  # zeros fill up an empty axis too
+    if nfft is not None and nfft > 0:  # an empty axis is padded with zeros too
         lengths = np.empty_like(extents)
         lengths.fill(nfft)
     elif input.n and not int(np.minimum.reduce(extents)):

@@ -1,4 +1,4 @@
-"""`ndd.preemphasis_filter`: high frequencies of signals raised."""
+"""`ndd.preemphasis_filter`: raises the high frequencies of signals."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ def preemphasis_filter(
     dtype: DType = float32,
     preemph_coeff: PerSample[float] = 0.97,
 ):
-    """Takes from every sample a part of the one before it: `y[i] = x[i] - preemph_coeff * x[i - 1]`.
+    """Subtracts from every sample a part of the previous sample: `y[i] = x[i] - preemph_coeff * x[i - 1]`.
 
     Any rank: a sample of the batch counts as one sequence in the order of its memory, so give each channel by itself.
     Takes integers, float32 and float64, computes in float32, and keeps shape and layout.
 
     Args:
-        border: what stands before the first sample: "clamp", `x[0]`; "zero", 0; "reflect", `x[1]` (0 if there is
-            none).
-        dtype: the element type of the result. To an integer type values round half away from zero and saturate.
-        preemph_coeff: how much is taken. 0 copies the signal.
+        border: the value before the first sample: "clamp", `x[0]`; "zero", 0; "reflect", `x[1]` (0 if there is none).
+        dtype: the element type of the result. Values of an integer type are rounded half away from zero, and saturate.
+        preemph_coeff: the share that is subtracted. 0 copies the signal.
         signal: integers, float32 or float64 of any rank.
 
-    As `librosa.effects.preemphasis`, which extrapolates the value before the first sample. An empty signal comes out empty;
-    DALI 2.4.0 dies of it.
+    Similar to `librosa.effects.preemphasis`, which extrapolates the value before the first sample. An empty signal stays empty;
+    DALI 2.4.0 crashes for it.
 
     Errors: RuntimeError for bool and float16 and for an unknown `border`.
 

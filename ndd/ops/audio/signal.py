@@ -1,4 +1,4 @@
-"""How long the signals of a batch are."""
+"""The lengths of the signals of a batch."""
 
 from __future__ import annotations
 

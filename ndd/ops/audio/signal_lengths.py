@@ -1,4 +1,4 @@
-"""How much operators on signals make of a batch: small loops over int64 `[N]`, a tenth of the time of NumPy's calls."""
+"""Computes lengths for operators on signals: small loops over int64 `[N]`, in a tenth of the time of NumPy's calls."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ndd._compiled.jit import kernel
 
 @kernel(nogil=False)
 def resampled(extents, before, after, shapes, steps):
-    """The `shapes` of signals `extents` `[N, axes]` of rate `before` at the rate `after`, and how far their samples are
-    apart in the signal. The rates are above 0, that of `after` may be 0."""
+    """Writes the `shapes` of signals of `extents` `[N, axes]` after resampling from the rate `before` to `after`, and the
+    distance of output samples in the input. The rates are above 0; `after` may be 0."""
     step = before / (after if after != 0 else 1.0)
     for n in range(len(extents)):
         for k in range(extents.shape[1]):
@@ -29,14 +29,15 @@ def whole_blocks(shapes, block, threads):
 
 @kernel(nogil=False)
 def limit_windows(sizes, length, windows):
-    """The windows of signals: of `length`, or as long as a shorter signal, of one sample at least."""
+    """Writes the window lengths of signals: `length`, or the length of a shorter signal, at least one sample."""
     for n in range(len(sizes)):
         windows[n] = max(1, min(sizes[n], length))
 
 
 @kernel(nogil=False)
 def count_intervals(sizes, interval, intervals, threads):
-    """How many intervals signals have (below 1: it is one), and 32 threads for each, for one at least."""
+    """Writes the number of intervals of each signal (one if `interval` is below 1), and 32 threads for each interval, at least
+    32."""
     for n in range(len(sizes)):
         count = (sizes[n] + interval - 1) // interval if interval > 0 else min(sizes[n], 1)
         intervals[n], threads[n] = count, 32 * max(count, 1)
@@ -44,10 +45,10 @@ def count_intervals(sizes, interval, intervals, threads):
 
 @kernel(nogil=False)
 def count_frames(extents, centred, length, step, bins, along_t, lengths, counts, shapes):
-    """The `lengths` of signals, the `counts` of their windows, and the `shapes` of their spectrograms, whose windows lie
+    """Writes the `lengths` of signals, the `counts` of their windows, and the `shapes` of their spectrograms, whose windows lie
     along axis `along_t`.
 
-    Returns the first sample of several channels, or without a window; -1 if there is none.
+    Returns the first sample that has several channels or no window, or -1 if there is none.
     """
     least = 1 if centred else max(1, length - step + 1)
     for n in range(len(extents)):

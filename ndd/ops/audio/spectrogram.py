@@ -22,9 +22,9 @@ from ndd.ops.audio.fourier import empty_row, forward, power_of, power_of_row, rf
 from ndd.ops.audio.signal import lengths_of
 from ndd.ops.audio.signal_lengths import count_frames
 
-# Numbers of the windows that the next call takes together on the CPU: with fewer Python takes as long as they.
+# The windows that a fused call takes together on the CPU, in numbers: with fewer, Python takes as long as the computation.
 _CHUNK = 1 << 17
-_EACH = 3  # runs of a thread, so that one that begins late has less to do
+_EACH = 3  # runs for each thread, so that a thread that begins late has less to do
 _BYTES = 1 << 17  # of a run, at least
 
 
@@ -44,32 +44,30 @@ def spectrogram(
 ):
     """Returns the power (or magnitude) of each frequency in windows that move over a signal.
 
-    Window `k` begins at sample `k * window_step`, or has its middle there with `center_windows`; its samples are
-    multiplied with `window_fn` and transformed: `|rfft(window, nfft)| ** power`. Takes float32 of shape `(n,)`, or with
-    further extents of 1, and gives float32 `(nfft // 2 + 1, windows)`. Row `f` is the frequency
-    `f * rate / nfft` in Hz, column `t` the time `t * window_step / rate` in s.
+    Window `k` begins at sample `k * window_step`, or has its middle there with `center_windows`. Its samples are multiplied by
+    `window_fn` and transformed: `|rfft(window, nfft)| ** power`. Takes float32 of shape `(n,)`, or with further extents of 1,
+    and gives float32 `(nfft // 2 + 1, windows)`. Row `f` is the frequency `f * rate / nfft` in Hz, column `t` the time `t *
+    window_step / rate` in s.
 
     Args:
-        center_windows: windows around their sample, `n // window_step + 1` of them; else only those that lie inside the
-            signal, `(n - window_length) // window_step + 1` (a signal that is too short by less than a step gets one, which
-            goes on with zeros).
+        center_windows: windows are centred at their sample; there are `n // window_step + 1` of them. Otherwise there are only
+            those inside the signal, `(n - window_length) // window_step + 1` (a signal that is too short by less than a step
+            gets one window, padded with zeros).
         layout: "ft", or "tf" for the transposed result, `(windows, nfft // 2 + 1)`.
-        nfft: the length of the transform, at least `window_length`, which is the default; of windows shorter than it the
-            rest is zeros.
-        power: 2 for the power (energy), 1 for the magnitude.
-        reflect_padding: what lies outside of the signal is its mirror image (the first sample is not repeated); else
+        nfft: the length of the transform, at least `window_length`, which is the default. Shorter windows are padded with
             zeros.
+        power: 2 for the power (energy), 1 for the magnitude.
+        reflect_padding: the signal continues as its mirror image (the first sample is not repeated); otherwise with zeros.
         window_fn: `window_length` numbers. Default: a Hann window, `sin(pi * (i + 0.5) / window_length) ** 2`.
-        window_length: the length of a window in samples; 25 ms at 16 kHz are 400.
-        window_step: how far a window is from the one before, in samples.
+        window_length: the length of a window in samples; 400 samples are 25 ms at 16 kHz.
+        window_step: the distance between the begins of neighbouring windows, in samples.
         signal: float32 `(n,)`, or with further extents of 1.
 
-    Unlike `librosa.stft`: its Hann window is `sin(pi * i / window_length) ** 2` (give it as `window_fn` for the same
-    numbers), a short window lies in the middle of `nfft`, what is outside counts as zeros by default, and it gives complex
-    numbers.
+    `librosa.stft` differs: its Hann window is `sin(pi * i / window_length) ** 2` (pass it as `window_fn` for the same numbers),
+    a short window lies in the middle of `nfft`, the signal continues with zeros by default, and the result is complex.
 
-    Errors: RuntimeError for another element type, a signal of several channels, an empty one, one shorter than a window
-    that is not centred, and for arguments outside of what is said here.
+    Errors: RuntimeError for another element type, a signal of several channels, an empty signal, a signal shorter than a window
+        that is not centred, and for arguments outside these ranges.
 
     >>> import ndd
     >>> wave = ndd.tensor([1.0, 0.0, -1.0, 0.0] * 4)
@@ -98,7 +96,7 @@ def _checked(layout: str, nfft: Any, power: int, window: Any, length: int, step:
 
 
 class _Frames:
-    """Which windows the signals of a batch have, and what each is multiplied with."""
+    """The windows of the signals of a batch, and the window function."""
 
     def __init__(
         self, signal: Any, layout: str, centred: bool, reflect: bool, window: Any, nfft: int | None, length: int, step: int
@@ -107,7 +105,7 @@ class _Frames:
         self.bins = (nfft or length) // 2 + 1
         self.lengths, self.counts = np.empty(n, np.int64), np.empty(n, np.int64)
         self.shapes = np.empty((n, 2), np.int64)
-        """Of the spectrograms."""
+        """The shapes of the spectrograms."""
         along_t = int(layout == "ft")
         arrays = self.lengths, self.counts, self.shapes
         if count_frames(signal.shapes, centred, length, step, self.bins, along_t, *arrays) >= 0:
@@ -119,11 +117,11 @@ class _Frames:
 
 
 def _refuse(signal: Any, centred: bool, length: int, step: int) -> None:
-    """Says which signal has no window, or several channels."""
+    """Raises the error about a signal that has no window or several channels."""
     lengths = lengths_of(signal)
     i = int((lengths < (1 if centred else max(1, length - step + 1))).argmax())
     n = int(lengths[i])
-    text = f"the signal is shorter ({n}) than a window ({length}): `center_windows=True` would take it"
+    text = f"the signal is shorter ({n}) than a window ({length}): `center_windows=True` accepts it"
     raise bad_sample(i, text if n else "the signal is empty")
 
 
@@ -177,7 +175,7 @@ def _(
 
 
 def _continue(after: Continuation, counts: np.ndarray, first: int, last: int, columns: np.ndarray) -> None:
-    """The windows `first` to `last` of the batch, one in each of the columns, for the call that takes them."""
+    """Passes the windows `first` to `last` of the batch, one in each column, to the call that takes them."""
     results = after.store.arrays()
     values = np.empty((len(results[0]), last - first), np.float32)
     after.work(columns, values)
@@ -186,7 +184,7 @@ def _continue(after: Continuation, counts: np.ndarray, first: int, last: int, co
 
 
 def _own(counts: np.ndarray, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
-    """Of the windows `first` to `last` of the batch: a sample, its own from the first to after the last, their place."""
+    """For the windows `first` to `last` of the batch: each sample, the range of its own windows, and their place."""
     ends = np.cumsum(counts)
     begin = int(np.searchsorted(ends, first, "right"))
     before = int(ends[begin] - counts[begin])
@@ -210,15 +208,15 @@ spectrogram.operator.scale = _scale_of
 def _transformed(
     x, starts, lengths, counts, first, last, window, begin, step, reflect, nfft, handle, root, along_t, wide, row, out
 ):  # fmt: skip
-    """The powers of windows `first` to `last` of all those of a batch, or their roots.
+    """Computes the powers of windows `first` to `last` of all windows of a batch, or their roots.
 
     Args:
-        x, starts, lengths, counts: the signals, where in `x` each begins, how long it is and how many windows it has.
-        window, begin, step, reflect: what windows are multiplied with, where the first one begins in its signal, how far
-            they are apart, and whether a signal goes on as its mirror image.
+        x, starts, lengths, counts: the signals, and for each its begin in `x`, its length and the number of its windows.
+        window, begin, step, reflect: the window function, the begin of the first window in its signal, the distance between
+            windows, and whether a signal continues as its mirror image.
         nfft, handle, row: the transform, and memory for a window and its transform.
-        along_t: whether the windows are columns (of a sample; of all of `out` where this is `wide`).
-        out: all spectrograms one after the other; those of these windows alone, where it is `wide`.
+        along_t: whether the windows are columns (of a sample, or of all of `out` if that is `wide`).
+        out: all spectrograms one after the other, or only those of these windows if it is `wide`.
     """
     bins = nfft // 2 + 1
     values, piece = empty((TILE, (bins + TILE - 1) // TILE * TILE), np.float32), empty((TILE, TILE), np.float32)
@@ -237,7 +235,7 @@ def _transformed(
                 forward(handle, row.ctypes.data)
                 target = values[k, :bins] if along_t else spectra[(t + k) * bins : (t + k + 1) * bins]
                 power_of_row(row, root, target)
-                if along_t:  # where the next ones go; memory is read before a part of a line is written
+                if along_t:  # prefetch: a part of a cache line is read before it is written
                     for i in range(bins * k // here, bins * (k + 1) // here):
                         prefetch_to_write(spectra, i * columns + column + 2 * here - 1)
             if along_t:
@@ -248,7 +246,7 @@ def _transformed(
 
 @kernel
 def _write_columns(values, count, piece, out, first):
-    """`count` rows of `values`, 16 at the most, to the columns of `out` from `first` on."""
+    """Writes `count` rows of `values`, at most 16, to the columns of `out` from `first` on."""
     bins = len(out)
     for k in range(0, bins, TILE):
         if count == TILE and k + TILE <= bins:
@@ -278,11 +276,11 @@ def lay_window(signal, window, start, reflect, nfft, row):
 
 @kernel
 def _mirrored(signal, i):
-    """Sample `i` outside of the signal, by reflection at its ends."""
+    """Sample `i` outside the signal, by reflection at its ends."""
     n = signal.size
     period = max(1, 2 * (n - 1))
     i = -i if i < 0 else period - i
-    if i < 0 or i >= n:  # as a rule one mirror is enough, without a division
+    if i < 0 or i >= n:  # usually one reflection is enough, without a division
         i %= period
         i = i if i < n else period - i
     return signal[i]
@@ -292,7 +290,7 @@ def _mirrored(signal, i):
 def _without_mkl(
     x, starts, lengths, counts, first, last, window, begin, step, reflect, nfft, handle, root, along_t, wide, row, out
 ):  # fmt: skip
-    """As `_transformed`, by calls of NumPy and of any library's transform."""
+    """Does the same as `_transformed` with NumPy and any library's transform."""
     bins = nfft // 2 + 1
     ends = np.cumsum(counts) * bins
     for n, t, end, column in _own(counts, first, last):

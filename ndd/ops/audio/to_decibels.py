@@ -22,17 +22,17 @@ def to_decibels(
     multiplier: float = 10.0,
     reference: float | None = None,
 ):
-    """Converts to decibels: `multiplier * log10(x / reference)`, and nothing below `cutoff_db`.
+    """Converts to decibels: `multiplier * log10(x / reference)`, at least `cutoff_db`.
 
-    Takes float32 of any rank and layout. What is negative, 0 or NaN becomes `cutoff_db`.
+    Takes float32 of any rank and layout. Negative numbers, 0 and NaN become `cutoff_db`.
 
     Args:
         cutoff_db: the least result: silence is `-inf` dB.
         multiplier: 10 for powers (and energies), 20 for magnitudes.
-        reference: what has 0 dB. Default: the largest value of the sample, or 1 where that is not positive.
+        reference: the value at 0 dB. Default: the largest value of the sample, or 1 if that is not positive.
         magnitude: float32 of any rank: powers or magnitudes.
 
-    As `librosa.power_to_db(x, ref=np.max, top_db=200)`. To keep to 80 dB below the peak, take `cutoff_db=-80`.
+    Equivalent to `librosa.power_to_db(x, ref=np.max, top_db=200)`. To keep 80 dB below the peak, pass `cutoff_db=-80`.
 
     Errors: RuntimeError for another element type (integer samples: `ndd.cast(x, dtype=ndd.float32)`) and for
     `reference=0`.
@@ -67,8 +67,8 @@ def _decibels(x, out, relative, inverse, least, factor):
     # A view of another type takes 0.3 s to compile.
     values, bits = array_at(words.ctypes.data, (2, _CHUNK), x), array_at(x.ctypes.data, x.size, words)
     if relative:
-        # Positive floats are in the order of their bits, what is negative has negative ones, and NaN is above infinity:
-        # so the loop compiles to vectors.
+        # The bits of positive floats, as integers, have the same order; those of negative floats are negative, and NaN is above
+        # infinity. So the loop compiles to vectors.
         peak = np.int32(0)
         for j in range(bits.size):
             peak = max(peak, bits[j] if bits[j] <= 0x7F800000 else np.int32(0))

@@ -10,7 +10,7 @@ from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.simd import COLUMNS, TILE, sum_few, sum_rows, transpose_tile
 
-_TOGETHER = 1152  # columns that are worked on together: as many of 20 rows stay in the second cache
+_TOGETHER = 1152  # columns that are computed together: this many columns of 20 rows fit into the L2 cache
 
 
 class Weights(NamedTuple):
@@ -20,11 +20,11 @@ class Weights(NamedTuple):
     last: np.ndarray
     start: np.ndarray  # where a row begins in `values`
     values: np.ndarray
-    table: np.ndarray  # all of it in one piece, int64, which stays on a GPU
+    table: np.ndarray  # all fields in one int64 array, which stays on a GPU
 
 
 def without_zeros(matrix: np.ndarray) -> Weights:
-    """Of a matrix `[rows out, rows in]`; float32."""
+    """The weights of a float32 matrix `[rows out, rows in]`."""
     used = np.pad(matrix != 0, ((0, 0), (0, 1)))  # not empty
     in_use = used.any(axis=1)
     first = np.where(in_use, used.argmax(axis=1), 0)
@@ -38,14 +38,15 @@ def without_zeros(matrix: np.ndarray) -> Weights:
 
 
 def weighted_columns(x: np.ndarray, out: np.ndarray, weights: Weights) -> None:
-    """`x` `[rows in, columns]` to `out` `[rows out, columns]`: each column the same, to the bit, as among more of them."""
+    """Computes `out` `[rows out, columns]` from `x` `[rows in, columns]`. The bits of a column do not depend on the number of
+    columns."""
     _down_columns(x.reshape(-1), out.reshape(-1), len(x), x.shape[1], *weights[:4])
 
 
 @kernel
 def sums_of_columns(x, out, outer, inner, length, first, last, start, weights):
-    """Of one sample, `x` 1-D, seen as `[outer, length, inner]`, to `out`, 1-D, where it is `[outer, rows of weights, inner]`.
-    float32; the weights are the first four fields of `Weights`."""
+    """Computes the sums of one sample. `x`, 1-D, is viewed as `[outer, length, inner]`, and `out`, 1-D, as `[outer, rows of
+    weights, inner]`, float32. The weights are the first four fields of `Weights`."""
     for o in range(outer):
         target = out[o * len(first) * inner :]
         _down_columns(x[o * length * inner :], target, length, inner, first, last, start, weights)
@@ -53,14 +54,15 @@ def sums_of_columns(x, out, outer, inner, length, first, last, start, weights):
 
 @kernel
 def sums_in_rows(x, out, lines, length, first, last, start, weights):
-    """As `sums_of_columns`, for `inner` = 1 and `lines` = `outer`. Who needs one of them does not wait for the other."""
+    """Does the same as `sums_of_columns` for `inner` = 1 and `lines` = `outer`. It is a kernel of its own, so that a caller of
+    one does not wait for the other to be compiled."""
     rows = len(first)
     _in_rows(x.reshape(lines, length), out.reshape(lines, rows), first, last, start, weights)
 
 
 @kernel
 def _down_columns(x, out, length, inner, first, last, start, weights):
-    """`x` `[length, inner]` to `out` `[rows out, inner]`, both 1-D."""
+    """Computes `out` `[rows out, inner]` from `x` `[length, inner]`, both 1-D."""
     if inner >= TILE:
         _sums(x, out, inner, first, last, start, weights)
         return
@@ -68,7 +70,7 @@ def _down_columns(x, out, length, inner, first, last, start, weights):
     for k in range(length):
         for t in range(inner):
             columns[k * TILE + t] = x[k * inner + t]
-    _sums(columns, sums, np.int64(TILE), first, last, start, weights)  # a literal would make another `_sums`
+    _sums(columns, sums, np.int64(TILE), first, last, start, weights)  # a literal would compile another `_sums`
     for m in range(len(first)):
         for t in range(inner):
             out[m * inner + t] = sums[m * TILE + t]
@@ -76,7 +78,7 @@ def _down_columns(x, out, length, inner, first, last, start, weights):
 
 @kernel
 def _in_rows(x, out, first, last, start, weights):
-    """`x` `[lines, rows in]` to `out` `[lines, rows out]`: some lines at once, as columns."""
+    """Computes `out` `[lines, rows out]` from `x` `[lines, rows in]`: several lines at once, as columns."""
     length, rows = x.shape[1], out.shape[1]
     wide = COLUMNS if len(x) > COLUMNS // 2 else TILE
     columns, sums = zeros(length * wide, np.float32), zeros(rows * wide, np.float32)
@@ -89,7 +91,7 @@ def _in_rows(x, out, first, last, start, weights):
 
 @kernel
 def _sums(x, out, inner, first, last, start, weights):
-    """As `_down_columns`, of 16 columns at least; at the end some are done twice."""
+    """Does the same as `_down_columns` for at least 16 columns; at the end some are computed twice."""
     if inner < COLUMNS:
         for m in range(len(first)):
             for column in range(0, inner, TILE):

@@ -1,4 +1,4 @@
-"""`ndd.bb_flip`: boxes of mirrored images."""
+"""`ndd.bb_flip`: mirrors boxes with their images."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def bb_flip(input, /, *, horizontal: PerSample[int] = 1, ltrb: bool = False, ver
     Args:
         input: float32 boxes, (N, 4) or (4,), as fractions of the image's width and height; (0,) for none.
         ltrb: boxes are left, top, right, bottom. Default: x, y, width, height.
-        horizontal, vertical: mirror along this direction where not 0.
+        horizontal, vertical: mirror along this direction unless 0.
 
-    A mirrored box reaches from `1 - right` to `1 - left`. Widths and heights are worked out again as `right - left`, so
-    that their last bit may change, as in DALI. Shape and type stay; boxes need not lie inside the image. torchvision's
-    `horizontal_flip` takes boxes in pixels.
+    A mirrored box extends from `1 - right` to `1 - left`. Widths and heights are recomputed as `right - left`, so that their
+    last bit may change, as in DALI. Shape and type stay; boxes need not lie inside the image. torchvision's `horizontal_flip`
+    takes boxes in pixels.
 
     Raises RuntimeError for other types, and where a box is not 4 numbers (DALI reads past the end).
 

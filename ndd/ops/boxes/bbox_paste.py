@@ -1,4 +1,4 @@
-"""`ndd.bbox_paste`: boxes of images on a larger canvas."""
+"""`ndd.bbox_paste`: moves boxes to a larger canvas."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def bbox_paste(
     Args:
         input: float32 boxes, (N, 4) or (4,), as fractions of the image's width and height.
         ratio: of the canvas' width and height to the image's; above 0.
-        paste_x, paste_y: where the image lies on the canvas, from 0 (left, top) to 1 (right, bottom). `paste` refuses
-            other numbers; here, as in DALI, more counts as 1 and less is computed with.
+        paste_x, paste_y: the position of the image on the canvas, from 0 (left, top) to 1 (right, bottom). `paste` refuses
+            other numbers; here, as in DALI, larger numbers count as 1, and smaller ones are used as they are.
         ltrb: boxes are left, top, right, bottom. Default: x, y, width, height.
 
     A corner becomes `x / ratio + paste_x (1 - 1 / ratio)`, a width `w / ratio`: fractions of the canvas. Shape and type

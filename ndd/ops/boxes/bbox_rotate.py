@@ -1,4 +1,4 @@
-"""`ndd.bbox_rotate`: boxes of turned images."""
+"""`ndd.bbox_rotate`: turns boxes with their images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ndd.ops.image.rotate import turned_extents
 
 _MODES = ("expand", "fixed", "halfway")
 _EXPAND, _HALFWAY = _MODES.index("expand"), _MODES.index("halfway")
-_FEW = 4096  # boxes that Python's interpreter turns while the kernel is compiled, 0.1 s
+_FEW = 4096  # up to this many boxes Python's interpreter does the work while the kernel is compiled: 0.1 s
 
 
 @operator(types=("f32",), reads="cpu", outputs=lambda labels: 2 if labels else 1)
@@ -35,22 +35,22 @@ def bbox_rotate(
 
     Args:
         bboxes: float32 (N, 4).
-        labels: int32 (N,) or (N, 1), which go with their boxes. The call then has two results.
+        labels: int32 (N,) or (N, 1), one for each box. They are then the second result.
         angle: in degrees, counter-clockwise, as in `rotate`.
         input_shape: extents of the image before it is turned, in the order of `shape_layout`.
-        shape_layout: where H and W stand in `input_shape`; what comes after them in it does not matter.
-        keep_size, size: as in `rotate`: the canvas that the image gets. `size` is (H, W); one excludes the other.
+        shape_layout: the places of H and W in `input_shape`; extents after them do not matter.
+        keep_size, size: the canvas of the turned image, as in `rotate`. `size` is (H, W). They exclude each other.
         bbox_layout: "xyXY", left, top, right, bottom, or "xyWH", left, top, width, height.
-        bbox_normalized: boxes are fractions of the image, and come out as fractions of the canvas. Else pixels.
-        mode: what becomes of the turned box, whose sides are no longer upright. "expand": the least box that holds it.
-            "fixed": one of the old width and height about the same middle, exchanged if the other one is wide where this one
-            is high. "halfway": the mean of the two.
-        remove_threshold: boxes are cut off at the border of the canvas. One of which less than this share of its area is
-            left is dropped. From 0, which keeps all that have an area when they are turned, to below 1. (Of a box without
-            width or height, turned by a right angle, nothing is left; in DALI rounding decides.)
+        bbox_normalized: boxes are fractions of the image, and the results fractions of the canvas. Otherwise both are pixels.
+        mode: the upright box for a turned box. "expand": the smallest box that contains it. "fixed": a box of the old width and
+            height with the same centre; they are exchanged if a wide box becomes a high one, or the reverse. "halfway": the
+            mean of the two.
+        remove_threshold: boxes are cut off at the border of the canvas. A box with less than this share of its area left is
+            dropped. From 0, which keeps every turned box that has an area, to below 1. (A box without width or height has no
+            area after a turn by a right angle; in DALI rounding decides.)
 
-    Turn the boxes with the extents that the image has *before* `rotate`. Boxes need not lie inside the image. Results on
-    a GPU are worked out on the CPU, since how many there are depends on them.
+    Pass the extents of the image *before* `rotate`. Boxes need not lie inside the image. Results on a GPU are computed on the
+    CPU, since the number of boxes depends on their values.
 
     Raises RuntimeError for other types, shapes, layouts and modes, another number of labels than of boxes, both
     `keep_size` and `size`, and a `remove_threshold` that is not in [0, 1).
@@ -75,7 +75,7 @@ def bbox_rotate(
     return boxes if labels is None else (boxes, output(int32, labels.ndim))
 
 
-# A batch: how many boxes are left is known when all have been worked out.
+# A batch: the number of boxes that are left follows from their values.
 @bbox_rotate.batch
 def _(
     call, bboxes, labels, *, angle, bbox_layout, bbox_normalized, input_shape, keep_size, mode, remove_threshold,
@@ -115,12 +115,12 @@ def _heights_and_widths(input_shape, shape_layout: str) -> np.ndarray:
 
 @kernel
 def turn_boxes(boxes, counts, sizes, with_extents, normalized, mode, threshold, out, kept, left):
-    """Upright boxes about what the boxes of all samples become. How many are kept of all, and in `left` of each sample; their
-    numbers go to `kept`. `sizes` is [6, N]: width and height before and after, cosine and sine."""
+    """Computes the upright boxes for the turned boxes of all samples. Returns how many are kept; `left` has that count for each
+    sample, `kept` their numbers. `sizes` is [6, N]: width and height before and after, cosine and sine."""
     row, n_kept = 0, 0
     for n in range(counts.size):
         width, height, new_width, new_height = sizes[0, n], sizes[1, n], sizes[2, n], sizes[3, n]
-        # Of a right angle one of them is 4e-8 for 0: a box without width would get an area, and be kept.
+        # For a right angle one of them is 4e-8 instead of 0: a box without width would get an area, and be kept.
         c = 0.0 if abs(sizes[4, n]) < 1e-6 else sizes[4, n]
         s = 0.0 if abs(sizes[5, n]) < 1e-6 else sizes[5, n]
         right, bottom = (1.0, 1.0) if normalized else (new_width, new_height)
@@ -143,7 +143,8 @@ def turn_boxes(boxes, counts, sizes, with_extents, normalized, mode, threshold, 
             whole_w, whole_h = abs(c) * w + abs(s) * h, abs(c) * h + abs(s) * w
             w, h = whole_w, whole_h
             if mode != _EXPAND:
-                # At 45 degrees all are as wide as high, but for rounding: they count as wide (in DALI rounding decides).
+                # At 45 degrees all boxes are as wide as high, except for rounding. They count as wide (in DALI rounding
+                # decides).
                 low, high = min(across, down), max(across, down)
                 w, h = (high, low) if whole_w >= whole_h * (1 - 1e-6) else (low, high)
             if mode == _HALFWAY:

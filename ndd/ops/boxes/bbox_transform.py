@@ -1,4 +1,4 @@
-"""`ndd.bbox_transform`: boxes through a linear map."""
+"""`ndd.bbox_transform`: maps boxes by matrices."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def bbox_transform(
     output_bbox_indices: bool = False,
     remove_threshold: float = 0.1,
 ):
-    """Maps the corners of boxes, as `coord_transform` maps points, and takes the least upright boxes that hold them.
+    """Maps the corners of boxes, as `coord_transform` maps points, and returns the smallest upright boxes that contain them.
 
     Args:
         boxes: float32 (N, 4): left, top, right, bottom, as fractions of the image.
-        labels: int32 (N,) or (N, 1), which go with their boxes. They are then the second result.
+        labels: int32 (N,) or (N, 1), one for each box. They are then the second result.
         MT: [M T], 2 x 3 numbers or one list: x and y of a corner become `M @ (x, y) + T`, in fractions too.
             `ndd.transforms` makes such matrices.
-        output_bbox_indices: also give which boxes are kept, int32 (M,), as the last result.
-        remove_threshold: boxes are cut off at 0 and 1. One of which less than this share of its area is left is dropped, and
-            so is one without an area; 0 keeps all of them.
+        output_bbox_indices: also return the numbers of the boxes that are kept, int32 (M,), as the last result.
+        remove_threshold: boxes are cut off at 0 and 1. A box with less than this share of its area left is dropped, and so is a
+            box without an area; 0 keeps all of them.
 
-    DALI has no such operator. For `crop`, `flip`, `rotate` and `warp_affine` of images with all that belongs to them see
-    `ndd.Targets`. Results on a GPU are worked out on the CPU.
+    DALI has no such operator. `ndd.Targets` applies `crop`, `flip`, `rotate` and `warp_affine` to images together with their
+    boxes. Results on a GPU are computed on the CPU.
 
     Raises RuntimeError for other types and shapes, and another number of labels than of boxes.
 
@@ -50,7 +50,7 @@ def bbox_transform(
     return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
 
-# A batch: how many boxes are left is known when all have been worked out.
+# A batch: the number of boxes that are left follows from their values.
 @bbox_transform.batch
 def _(call, boxes, labels, *, MT, output_bbox_indices, remove_threshold):
     check_boxes(boxes, (4,), labels)

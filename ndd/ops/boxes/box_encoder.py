@@ -1,4 +1,4 @@
-"""`ndd.box_encoder`: which anchor learns which box."""
+"""`ndd.box_encoder`: assigns boxes to anchors."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def box_encoder(
     scale: float = 1.0,
     stds: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
 ):
-    """Gives each anchor the box that it is to learn, and its label: the targets of SSD ("SSD: Single Shot MultiBox
-    Detector", section 2.2).
+    """Assigns to each anchor a box and its label: the training targets of SSD ("SSD: Single Shot MultiBox Detector", section
+    2.2).
 
     Args:
         boxes: float32 (N, 4): left, top, right, bottom, as fractions of the image.
         labels: int32 (N,) or (N, 1); 0 is the background's.
-        anchors: A default boxes as boxes are, one after the other: 4 A numbers, or an array (A, 4). An array is taken
-            much faster than a list: SSD300 has 8732.
-        criteria: an anchor takes its best box if their intersection over union is more than this, from 0 to 1.
-        offset: give distances from the anchor in place of boxes.
-        scale: `offset`: boxes and anchors are multiplied by it first.
-        means, stds: `offset`: 4 numbers each (x, y, w, h), subtracted and divided by.
+        anchors: A default boxes in the form of `boxes`: 4 A numbers, or an array (A, 4). An array is much faster than a list:
+            SSD300 has 8732.
+        criteria: an anchor gets its best box if their intersection over union is above this, from 0 to 1.
+        offset: return distances from the anchor in place of boxes.
+        scale: with `offset`, boxes and anchors are multiplied by it first.
+        means, stds: with `offset`, 4 numbers each (x, y, w, h) to subtract and to divide by.
 
-    Two results: float32 (A, 4) and int32 (A,). An anchor takes the box with which its intersection over union is
-    greatest; a box has at least the anchor that fits it best, below `criteria` too. Of equal ones the last counts, and of
-    two boxes with one best anchor the later. The result is the box as (centre x, centre y, width, height); an anchor without
-    a box has its own, and label 0. With `offset`: `((box centre - anchor centre) / anchor size - mean) / std` and
-    `(ln(box size / anchor size) - mean) / std`, 0 for an anchor without a box. Overlaps are worked out in float32, so that
-    CPU, GPU and DALI choose alike.
+    Returns float32 (A, 4) and int32 (A,). An anchor gets the box with the greatest intersection over union. Each box also gets
+    the anchor that fits it best, even below `criteria`. Of equally good ones the last counts, and of two boxes with the same
+    best anchor the later. The result is the box as (centre x, centre y, width, height); an anchor without a box returns its own
+    coordinates, and label 0. With `offset`: `((box centre - anchor centre) / anchor size - mean) / std` and `(ln(box size /
+    anchor size) - mean) / std`, 0 for an anchor without a box. Overlaps are computed in float32, so that CPU, GPU and DALI make
+    the same choices.
 
     Raises RuntimeError for other types and shapes, another number of labels than of boxes (DALI reads past the end),
-    anchors, `means` or `stds` that are not fours of numbers, no anchors (DALI crashes), a std of 0 and a `criteria`
-    beyond 0..1.
+    no anchors (DALI crashes) or anchors whose count is not a multiple of 4, `means` or `stds` of other than 4 numbers, a std of
+    0 and a `criteria` outside 0..1.
 
     >>> import ndd
     >>> boxes, labels = ndd.tensor([[0.0, 0.0, 0.5, 0.5]]), ndd.tensor([7])
@@ -58,7 +58,7 @@ def box_encoder(
     check_labels(labels)
     count = np.size(anchors)
     if not count or count % 4:
-        raise RuntimeError(f"`anchors`: expected a number of numbers that 4 divides, above 0, got {count}")
+        raise RuntimeError(f"`anchors`: expected a positive multiple of 4 numbers, got {count}")
     for name, values in (("means", means), ("stds", stds)):
         if np.size(values) != 4:
             raise RuntimeError(f"`{name}`: expected 4 numbers (x, y, w, h), got {np.size(values)}")
@@ -77,7 +77,7 @@ def _(boxes, labels, *, anchors, criteria, means, offset, scale, stds):
     shared = {"criteria": np.float32(criteria), "scale": np.float32(scale), "offset": offset}
     shared |= {"anchors": corners, "anchor_count": len(corners), "numbers": numbers}
     shapes = [np.tile(np.array(shape), (boxes.n, 1)) for shape in ([len(corners), 4], [len(corners)])]
-    work = boxes.sizes * len(corners)  # an anchor and a box take as long as to move some 4 bytes
+    work = boxes.sizes * len(corners)  # an anchor and a box take about as long as moving 4 bytes
     return Plan(shapes, {}, shared, view={"labels": "flat"}, work=work)
 
 
@@ -104,7 +104,8 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
             shared = w * h if w > zero and h > zero else zero
             union = area + (right[a] - left[a]) * (bottom[a] - top[a]) - shared
             overlap[a] = shared / union if shared > zero else zero
-        # Floats from 0 on are in the order of their bits, whose maximum goes into vector registers. NaN is above infinity.
+        # The bits of floats from 0 on, as integers, have the same order, so their maximum is computed in vector registers. NaN
+        # is above infinity.
         best = np.int32(0)
         for a in range(count):
             best = max(best, bits[a] if bits[a] <= 0x7F800000 else np.int32(0))
@@ -131,7 +132,7 @@ def _encode(boxes, labels, out, out_labels, anchors, numbers, criteria, scale, o
 
 @box_encoder.cuda("box_encoder.cu")
 def _(launch, boxes, labels, out, out_labels, *, anchors):
-    """First the best anchor of each box, by a block of threads, then the best box of each anchor, by a thread."""
+    """First a block of threads searches the best anchor of each box, then a thread the best box of each anchor."""
     counts = boxes.shapes[:, 0]
     fields = {"anchors": launch.table(anchors), "best": launch.scratch(counts, np.int32)}
     launch("best_anchor", counts * 256, per_sample=fields)

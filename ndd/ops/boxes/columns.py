@@ -12,7 +12,7 @@ from ndd._tensor.dtype import dtype, int32
 
 
 def check_columns(boxes: Operand) -> None:
-    """RuntimeError unless the last axis has the 4 numbers of a box, or there is no number at all."""
+    """RuntimeError unless the last axis has the 4 numbers of a box, or the sample is empty."""
     shapes = boxes.shapes
     if boxes.ndim == 0:
         raise RuntimeError("expected boxes, (N, 4) or (4,), got one number")
@@ -21,7 +21,7 @@ def check_columns(boxes: Operand) -> None:
 
 
 def check_boxes(boxes: Operand, columns: tuple[int, ...], labels: Operand | None) -> None:
-    """RuntimeError unless every sample is (N, `columns`), with labels (N,) or (N, 1) where there are labels."""
+    """RuntimeError unless every sample is (N, `columns`), with labels (N,) or (N, 1) if there are labels."""
     shapes, counts = boxes.shapes, None if labels is None else labels.sizes
     fitting = shapes.shape[1] == 2 and bool(np.logical_or.reduce([shapes[:, 1] == k for k in columns]).all())
     if fitting and (counts is None or bool((counts == shapes[:, 0]).all())):
@@ -50,7 +50,7 @@ def joined(values: Operand) -> np.ndarray:
 
 
 def divided(rows: np.ndarray, counts: np.ndarray) -> Store:
-    """Rows of all samples as those of each one, `counts[i]` of sample i: what `joined` puts together."""
+    """Divides rows into samples, `counts[i]` rows for sample i: the inverse of `joined`."""
     shapes = np.empty((len(counts), rows.ndim), np.int64)
     shapes[:, 0], shapes[:, 1:] = counts, rows.shape[1:]
     same = (counts == counts[0]).all()
@@ -61,13 +61,14 @@ def divided(rows: np.ndarray, counts: np.ndarray) -> Store:
 
 
 def check_threshold(remove_threshold: float | None) -> None:
-    """RuntimeError unless it is a share of an area below all of it."""
+    """RuntimeError unless it is a share of an area, from 0 to below 1."""
     if remove_threshold is not None and not 0 <= remove_threshold < 1:
         raise RuntimeError(f"`remove_threshold`: expected a number from 0 to below 1, got {remove_threshold}")
 
 
 def least_upright(corners: np.ndarray, linear: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """The least upright boxes, [N, 4] left, top, right, bottom, that hold such boxes after the maps [N, 2, 2] and [N, 2, 1]."""
+    """The smallest upright boxes, [N, 4] left, top, right, bottom, that contain boxes after the maps [N, 2, 2] and [N, 2,
+    1]."""
     left, top, right, bottom = corners.T
     four = np.stack([[left, right, left, right], [top, top, bottom, bottom]])  # [2, 4, boxes]
     moved = np.einsum("brc,ckb->brk", linear, four) + shift
@@ -75,7 +76,7 @@ def least_upright(corners: np.ndarray, linear: np.ndarray, shift: np.ndarray) ->
 
 
 def cut_off(boxes: np.ndarray, end: Any, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes (left, top, right, bottom) cut off at 0 and `end`, and of which of them at least this share is left."""
+    """Boxes (left, top, right, bottom) cut off at 0 and `end`, and whether at least this share of each is left."""
     inside = np.clip(boxes, 0, end)
     with np.errstate(invalid="ignore", divide="ignore"):
         return inside, _area(inside) / _area(boxes) >= threshold

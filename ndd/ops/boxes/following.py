@@ -1,4 +1,4 @@
-"""How boxes, points and masks follow the images of `ndd.Targets`: where pixels go, and which rows are left."""
+"""Operators that apply the geometry of an image to its boxes, points and masks, for `ndd.Targets`."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from ndd.ops.image.window import rounded
 
 _NO_WINDOW = dict.fromkeys(("start", "end", "rel_end", "shape", "rel_start", "rel_shape"))
 
-# A *motion* says where the pixels of an image go: float64 [2, 5], a row for x and one for y, `[a, b, shift, before, after]`. A
-# point (x, y) in pixels goes to `a x + b y + shift`; the image is `before` wide or high, and `after` then.
+# A *motion* describes where the pixels of an image go: float64 [2, 5], a row for x and one for y, `[a, b, shift, before,
+# after]`. A point (x, y) in pixels goes to `a x + b y + shift`; the image is `before` wide or high before, and `after`
+# afterwards.
 
 
 @operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
 def flip_motion(images, /, *, horizontal: PerSample[int] = 0, vertical: PerSample[int] = 0):
-    """The motion of `flip`; that of an image that stays, without arguments."""
+    """The motion of `flip`; without arguments the identity."""
     return output(float64, 2)
 
 
-# A batch: numbers of all samples are worked out at once, in NumPy.
+# A batch: NumPy computes the numbers of all samples at once.
 @flip_motion.batch
 def _(call, images, *, horizontal, vertical):
     extents = _extents(images)[:, ::-1]
@@ -46,11 +47,11 @@ def window_motion(
     shape: PerSample[list[int]] = None,
     start: PerSample[list[int]] = None,
 ):
-    """The motion of `slice`: its windows begin and end between two pixels."""
+    """The motion of `slice`, whose windows begin and end between two pixels."""
     return output(float64, 2)
 
 
-# A batch: numbers of all samples are worked out at once, in NumPy.
+# A batch: NumPy computes the numbers of all samples at once.
 @window_motion.batch
 def _(call, images, **window):
     extents = _extents(images)[:, ::-1]
@@ -79,11 +80,11 @@ def resize_motion(
     size: PerSample[list[float]] = None,
     subpixel_scale: bool = True,
 ):
-    """The motion of `resize`: of a region to the whole, or mirrored."""
+    """The motion of `resize`, which maps a region, possibly mirrored, to the whole output."""
     return output(float64, 2)
 
 
-# A batch: numbers of all samples are worked out at once, in NumPy.
+# A batch: NumPy computes the numbers of all samples at once.
 @resize_motion.batch
 def _(call, images, **arguments):
     extents = _extents(images)[:, ::-1]
@@ -108,7 +109,7 @@ def turn_motion(
     return output(float64, 2)
 
 
-# A batch: numbers of all samples are worked out at once, in NumPy.
+# A batch: NumPy computes the numbers of all samples at once.
 @turn_motion.batch
 def _(call, images, *, angle, inverse_map, keep_size, matrix, size):
     extents = _extents(images)
@@ -143,7 +144,7 @@ def _extents(images: Operand) -> np.ndarray:
 
 
 def _diagonal(numbers: np.ndarray) -> np.ndarray:
-    """Matrices [N, 2, 2] of their diagonals [N, 2]."""
+    """Matrices [N, 2, 2] from their diagonals [N, 2]."""
     return numbers[:, :, None] * np.eye(2)
 
 
@@ -167,13 +168,13 @@ def boxes_moved(
     min_area: float = 0.0,
     clamp: bool = False,
 ):
-    """Boxes after a motion, and the numbers of those that are left. Without `remove_threshold` nothing is dropped for being
-    outside, and nothing is cut off but with `clamp`. `min_size` and `min_area` are in pixels."""
+    """Boxes after a motion, and the numbers of those that are left. Without `remove_threshold` no box is dropped for being
+    outside. Boxes are cut off only with `clamp`. `min_size` and `min_area` are in pixels."""
     check_threshold(remove_threshold)
     return output(float32, 2), output(int32, 1)
 
 
-# A batch: how many boxes are left is known when all have been worked out.
+# A batch: the number of boxes that are left follows from their values.
 @boxes_moved.batch
 def _(
     call,
@@ -202,7 +203,7 @@ def _(
     if remove_threshold is not None:
         touching = ((moved[:, :2] <= after) & (moved[:, 2:] >= 0)).all(axis=1)
         moved, kept = cut_off(moved, np.tile(after, 2), remove_threshold)
-        # Of a box without an area there is no share: with a threshold of 0 it stays, if it touches the image.
+        # A box without an area has no share: with a threshold of 0 it stays if it touches the image.
         kept = np.where(_has_area(corners), kept & _has_area(moved), touching & (remove_threshold == 0))
     sides = moved[:, 2:] - moved[:, :2]
     kept &= (sides >= min_size).all(axis=1) & (sides.prod(axis=1) >= min_area)
@@ -216,7 +217,7 @@ boxes_moved.cuda(computed_on_host)
 
 
 def _box_counts(boxes: Operand) -> np.ndarray:
-    """How many boxes each sample has, (N, 4), or nothing at all."""
+    """The number of boxes of each sample, which is (N, 4) or empty."""
     shapes = boxes.shapes
     for i in np.flatnonzero((shapes[:, -1] != 4) & (boxes.sizes > 0) if boxes.ndim == 2 else boxes.sizes > 0)[:1]:
         raise bad_sample(int(i), f"boxes: expected shape (N, 4), got {tuple(shapes[i].tolist())}")
@@ -248,12 +249,12 @@ def as_format(corners: np.ndarray, format: str) -> np.ndarray:
 def points_moved(
     points, motion, /, *, normalized: bool, made_normalized: bool, drop: bool = False, clamp: bool = False
 ):
-    """Points (..., 2) after a motion, and the numbers of those that are left: with `drop` those inside the image. `clamp`: those
-    outside move to the nearest pixel in it."""
+    """Points (..., 2) after a motion, and the numbers of those that are left: with `drop` only those inside the image. With
+    `clamp` points outside move to the nearest pixel inside."""
     return output(float32, points.ndim), output(int32, 1)
 
 
-# A batch: how many points are left is known when all have been worked out.
+# A batch: the number of points that are left follows from their values.
 @points_moved.batch
 def _(call, points, motion, *, normalized, made_normalized, drop, clamp):
     moved, numbers = [], []
@@ -274,7 +275,7 @@ points_moved.cuda(computed_on_host)
 
 @operator(reads="anywhere", register=False)
 def one_for_each(values, owners, /, *, name: str, owner: str):
-    """The values, if there is one for each owner: a box or a point."""
+    """Returns the values, if there is one for each owner (a box or a point). Otherwise raises an error."""
     return values
 
 
@@ -288,7 +289,7 @@ def _(call, values, owners, *, name, owner):
 
 @operator(reads={"kept": "cpu", "owners": "anywhere"}, register=False)
 def rows_left(values, kept, owners, /):
-    """The rows that are left of what has one for each owner: `kept` are their numbers. Values of another length stay whole."""
+    """The rows of the owners that are left; `kept` has their numbers. Values of another length stay whole."""
     return values
 
 
@@ -313,7 +314,7 @@ def _rows(array: Any, kept: np.ndarray) -> Any:
 
 @operator(reads="anywhere", register=False)
 def masks_of(masks, images, /, *, axes: list[int], image_axes: list[int], layout: str, name: str):
-    """The masks, under a layout, if they are as large as their images."""
+    """Returns the masks, with a layout, if they are as large as their images. Otherwise raises an error."""
     return like(masks, layout=layout)
 
 
@@ -335,4 +336,4 @@ _OWN = (
     flip_motion, window_motion, resize_motion, turn_motion, boxes_moved, points_moved, one_for_each, rows_left, masks_of,
 )  # fmt: skip
 for _own in _OWN:
-    _own.operator.name = "Targets"  # what errors say
+    _own.operator.name = "Targets"  # the name in errors

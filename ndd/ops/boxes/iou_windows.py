@@ -65,22 +65,9 @@ class Search:
 
     def go_on(self, words: np.ndarray) -> int:
         """Takes some of these words, uint32, at least `most_words`. Gives how many."""
-        return int(
-            _search(
-                words,
-                self._sizes,
-                self._boxes,
-                self._ends,
-                self._options,
-                self._rule.trials,
-                self._scale,
-                self._ratio,
-                self._done,
-                self.windows,
-                self.kept,
-                self.whole,
-            )  # fmt: skip
-        )
+        results = self._done, self.windows, self.kept, self.whole
+        limits = self._options, self._rule.trials, self._scale, self._ratio
+        return int(_search(words, self._sizes, self._boxes, self._ends, *limits, *results))
 
 
 @kernel

@@ -20,7 +20,7 @@ _WORDS = 64  # random words that are made at once
 _ENOUGH = 16  # for an attempt: at most 7, and some that are refused
 _BOX_LAYOUTS = {2: ("xyXY", "xyWH"), 3: ("xyzXYZ", "xyzWHD")}
 _MOST_ATTEMPTS = 1_000_000
-_FEW, _MANY = 256, 1000  # samples, and attempts at one, in which Python's interpreter takes less time than compiling
+_FEW, _MANY = 256, 1000  # up to this many samples and attempts Python's interpreter takes less time than compiling
 _FOUND, _BEST, _NONE = 0, 1, 2  # how a sample's search ended: _NONE after `_MOST_ATTEMPTS`, which DALI does not count
 
 
@@ -52,45 +52,46 @@ def random_bbox_crop(
     thresholds: Sequence[float] = (0.0,),
     total_num_attempts: int = -1,
 ):
-    """Draws windows until one overlaps the boxes enough, and gives the window and the boxes in it: the crop of SSD.
+    """Draws windows until one overlaps the boxes enough, and returns the window and the boxes in it: the crop of SSD.
 
     Args:
         boxes: float32 (N, 4), or (N, 6) for volumes, as fractions in 0..1.
-        labels: int32 (N,) or (N, k), which go with their boxes.
+        labels: int32 (N,) or (N, k), a row for each box.
         bbox_layout: the columns of boxes: a permutation of "xyXY" (starts and ends; default) or "xyWH" (starts and
             extents), of volumes "xyzXYZ" or "xyzWHD".
         ltrb: old form of `bbox_layout`: True "xyXY", False "xyWH".
         thresholds: each round of attempts draws one of these; a window is good if its overlap is at least that.
         threshold_type: "iou": intersection over union of box and window. "overlap": the share of the box inside it.
-        all_boxes_above_threshold: the least overlap of all boxes counts; else the greatest. As in DALI the share of a box
-            without an area is 0 / 0: it and the boxes before it count for nothing, and no window is good if it is the last.
+        all_boxes_above_threshold: the smallest overlap of all boxes counts; otherwise the greatest. As in DALI the share of a
+            box without an area is 0 / 0: it and the boxes before it are ignored, and no window is good if it is the last.
         allow_no_crop: a round may also draw to keep the whole image, as often as any one threshold.
         num_attempts: windows drawn in a round.
         total_num_attempts: after this many (rounded up to whole rounds) the best window so far is taken, with a warning
-            unless `quiet`; if none had a permitted aspect ratio, window and boxes are 0. Default: no limit, but after a
-            million attempts without a good window there is an error (DALI goes on forever).
+            unless `quiet`; if none had a permitted aspect ratio, window and boxes are 0. Default: no limit, but a million
+            attempts without a good window are an error (DALI never ends).
         scaling: range of the window's extents, as fractions. Default: (1, 1).
-        aspect_ratio: range of x / y; of volumes also three ranges, for x / y, x / z, y / z. Relative to the image's own
-            ratio, or with `input_shape` in pixels. Default: (1, 1). Of a single value the greater side counts.
+        aspect_ratio: range of x / y; of volumes also three ranges, for x / y, x / z, y / z. Relative to the image's own ratio,
+            or in pixels with `input_shape`. Default: (1, 1). A single value limits the ratio of the greater side to the
+            smaller.
         crop_shape: the window's extents in pixels, in place of `scaling` and `aspect_ratio`; needs `input_shape`. The whole
             image is then never taken. A window may be larger than the image.
         input_shape: the image's extents.
         shape_layout: order of these two, a permutation of "WH" (default) or "WHD".
-        bbox_prune_threshold: keep boxes of which at least this share, and something, is inside. Default: those whose middle
-            is.
-        output_bbox_indices: also give which boxes are kept.
+        bbox_prune_threshold: keep boxes with at least this share of their area, and more than nothing, inside. Default: keep
+            those whose centre is inside.
+        output_bbox_indices: also return the numbers of the boxes that are kept.
         quiet: no warning where `total_num_attempts` ends the search.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
-    Results: where the window begins and its extents, float32 (x, y[, z]) each, as fractions or with `crop_shape` in
-    pixels, for `slice(images, anchor, shape, axis_names="WH")`; the boxes that are kept, cut off at the window and relative
-    to it, in their layout; with labels these, int32; with `output_bbox_indices` the numbers of the boxes, int32 (M,). Equal
-    to DALI's, which draws the same numbers. torchvision's `RandomIoUCrop` draws by the same paper from fixed ranges, and
-    keeps boxes whose middle is inside. Results on a GPU are worked out on the CPU.
+    Returns the begin and the extents of the window, float32 (x, y[, z]) each, as fractions or with `crop_shape` in pixels, for
+    `slice(images, anchor, shape, axis_names="WH")`; the boxes that are kept, cut off at the window and relative to it, in their
+    layout; their labels, int32, if there are labels; and with `output_bbox_indices` the numbers of the boxes, int32 (M,). The
+    results equal DALI's, which draws the same numbers. torchvision's `RandomIoUCrop` implements the same paper with fixed
+    ranges, and keeps boxes whose centre is inside. Results on a GPU are computed on the CPU.
 
     Raises RuntimeError for other types and shapes, another number of labels than of boxes (DALI reads past the end), boxes
-    beyond 0..1, ranges that are none, no thresholds or such beyond 0..1, no attempts, layouts that are no permutations,
-    and arguments that exclude each other.
+    outside 0..1, invalid ranges, no thresholds or thresholds outside 0..1, no attempts, invalid layouts, and arguments that
+    exclude each other.
 
     >>> import ndd
     >>> boxes = ndd.tensor([[0.25, 0.5, 0.5, 0.75]])
@@ -146,7 +147,7 @@ def _range(name: str, values: Any, sizes: tuple[int, ...]) -> np.ndarray:
     return pairs
 
 
-# A batch: how many boxes are left is known when all have been worked out.
+# A batch: the number of boxes that are left follows from their values.
 @random_bbox_crop.batch
 def _(
     call, boxes, labels, *, all_boxes_above_threshold, allow_no_crop, aspect_ratio, bbox_layout, bbox_prune_threshold,
@@ -185,7 +186,7 @@ def _(
     _tell(ended, quiet, total_num_attempts)
     left = np.add.reduceat(np.append(kept, False), np.minimum(np.cumsum(counts) - counts, len(kept)), dtype=np.int64)
     left[counts == 0] = 0
-    # `take` needs a tenth of the time of an array or a mask in brackets.
+    # `take` needs a tenth of the time of indexing with an array or a mask.
     owner, picked = np.repeat(np.arange(call.n), left), np.flatnonzero(kept)
     cut = _cut(
         corners.take(picked, 0),
@@ -208,7 +209,7 @@ def _(
 
 
 def _columns(layout: str | None, axes: int) -> tuple[list[int], bool]:
-    """The columns in the order x, y[, z] of starts, then of ends or extents; whether they are extents."""
+    """The columns in the order x, y[, z] of starts, then of ends or extents, and whether they are extents."""
     ends, extents = _BOX_LAYOUTS[axes]
     layout = ends if layout is None else layout
     _check_letters("bbox_layout", layout, (ends, extents))
@@ -239,7 +240,7 @@ def _check_inside(corners: np.ndarray, counts: np.ndarray) -> None:
 
 
 def _tell(ended: np.ndarray, quiet: bool, total: int) -> None:
-    """An error or a warning where the search ended without a good window."""
+    """Raises an error, or warns, if the search ended without a good window."""
     for i in np.flatnonzero(ended == _NONE)[:1]:
         raise bad_sample(
             int(i),
@@ -256,18 +257,18 @@ def _tell(ended: np.ndarray, quiet: bool, total: int) -> None:
 
 
 def _cut(corners: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Boxes cut off at their windows, of which `low` and `high` have each number twice, and relative to them."""
+    """Boxes cut off at their windows, and relative to them. `low` and `high` have each number of the windows twice."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return (np.minimum(np.maximum(corners, low), high) - low) / (high - low)
 
 
-# Compiling took 4 s with a cursor, whose words are made wherever one is read, and with arrays made here: words come from
-# a buffer that is filled in one place, and `room` is made outside.
+# Compiling took 4 s with a cursor, which generates words at every read, and with arrays allocated here. So words come from a
+# buffer that is filled in one place, and `room` is allocated by the caller.
 
 
 @kernel
 def _search(corners, ends, streams, options, limits, pairs, extents, crop, rules, windows, kept, ended, room):
-    """The window of each sample and the boxes that it keeps; float32 step by step, word by word as DALI."""
+    """Searches the window of each sample and the boxes that it keeps, with DALI's float32 steps and random words."""
     take_least, is_iou, prune, attempts, total = rules
     words, at, window, inside = room
     first = 0 * ends.size
@@ -342,7 +343,7 @@ def _below(words, at, limit):
 
 @kernel
 def _uniform(words, at):
-    """In [0, 1), with the 24 bits of a float32: `canonical` of one word."""
+    """A number in [0, 1) with the 24 bits of a float32: `canonical` of one word."""
     at[0] += 1
     return _F(words[at[0] - 1] if words[at[0] - 1] < 0xFFFFFF00 else np.uint32(0xFFFFFF00)) * _F(2.0**-32)
 
@@ -356,14 +357,14 @@ def _candidate(words, at, limits, pairs, extents, crop, n, window):
         for k in range(axes):
             free = extents[k] - crop[n, k]
             start = free if free < 0 else _F(0)
-            if free != 0:  # nothing is drawn where there is one place only
+            if free != 0:  # nothing is drawn if there is only one place
                 start += _F(_below(words, at, np.int64(abs(free) + 1)))
             low[k] = start / extents[k]
             span[k] = low[k] + crop[n, k] / extents[k]
         return True
     for k in range(axes):
         span[k] = limits[0, 0] + _uniform(words, at) * (limits[0, 1] - limits[0, 0])
-    for _ in range(axes - 1):  # of three ratios one may undo another: the second time round they agree, if they can
+    for _ in range(axes - 1):  # one of three ratios may undo another; the second round makes them agree, if they can
         for p in range(len(pairs)):
             a, b = pairs[p, 0], pairs[p, 1]
             ratio = limits[1 + p, 0]
@@ -389,9 +390,9 @@ def _candidate(words, at, limits, pairs, extents, crop, n, window):
 
 @kernel
 def _judged(corners, first, last, window, take_least, is_iou, prune, inside):
-    """The least or greatest overlap of the boxes with a window, and in `inside` which of them it keeps; without boxes every
-    window is as good as can be. The share that is inside of a box without an area is NaN, and what came before it does not
-    count: as in DALI."""
+    """Returns the smallest or greatest overlap of the boxes with a window, and writes to `inside` which boxes it keeps. Without
+    boxes every window has the best overlap. The inside share of a box without an area is NaN, and boxes before it are ignored,
+    as in DALI."""
     axes = window.shape[1]
     overlap = _F(1) if take_least or first == last else _F(0)
     area = _F(1)
@@ -402,7 +403,7 @@ def _judged(corners, first, last, window, take_least, is_iou, prune, inside):
         for k in range(axes):
             start, end, low, high = corners[i, k], corners[i, axes + k], window[0, k], window[1, k]
             own *= end - start
-            # Conditions: `min` and `max` are compiled for themselves, in 0.05 s each.
+            # Conditions, because `min` and `max` take 0.05 s each to compile.
             inner = (end if end < high else high) - (start if start > low else low)
             both *= inner if inner > 0 else _F(0)
             middle &= low <= _F(0.5) * (start + end) <= high

@@ -1,4 +1,4 @@
-"""`ndd.brightness`: every element times a factor, plus a share of the range."""
+"""`ndd.brightness`: multiplies every element by a factor, and adds a share of the range."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def brightness(
             have a leading F); without a layout HWC or FHWC by rank. uint8, int16, int32, float32, or float16 (which
             DALI refuses). A mask, HW, counts as one channel and comes out as HW.
         brightness: a factor.
-        brightness_shift: what is added, as a share of the range of the output type.
+        brightness_shift: the number to add, as a share of the range of the output type.
         dtype: the element type of the result, one of those above; the input's by default. Integers are rounded, halves
             away from zero, and saturate. (Pillow's `ImageEnhance.Brightness` and torchvision drop the fraction.)
 

@@ -30,9 +30,9 @@ def brightness_contrast(
             have a leading F); without a layout HWC or FHWC by rank. uint8, int16, int32, float32, or float16 (which
             DALI refuses). A mask, HW, counts as one channel and comes out as HW.
         brightness: a factor.
-        brightness_shift: what is added, as a share of the range of the output type.
-        contrast: 0 makes everything `contrast_center`, 1 leaves as it is.
-        contrast_center: what contrast leaves as it is. Default: half the range of the input type: 128 for uint8,
+        brightness_shift: the number to add, as a share of the range of the output type.
+        contrast: 0 makes everything `contrast_center`, 1 changes nothing.
+        contrast_center: the value that contrast does not change. Default: half the range of the input type: 128 for uint8,
             2**14 for int16, 2**30 for int32, 0.5 for floats.
         dtype: the element type of the result, one of those above; the input's by default. Integers are rounded, halves
             away from zero, and saturate.

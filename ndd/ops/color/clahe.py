@@ -28,18 +28,18 @@ def clahe(
 ):
     """Equalizes the histograms of tiles of an image, so that contrast is even: CLAHE.
 
-    The image is divided into `tiles_x` times `tiles_y` tiles of one size (it is continued by reflection where they do
-    not fit). The histogram of each is clipped at `limit = clip_limit * (pixels of a tile) / 256`, at least 1, and what
-    is cut off spread over all values; a value `v` then becomes `round(255 * (pixels that are at most v) / (pixels of
-    a tile))`. Each pixel is the bilinear mixture of what the four tiles with the nearest middles make of it.
+    The image is divided into `tiles_x` times `tiles_y` tiles of one size (it is extended by reflection if they do not fit). The
+    histogram of each is clipped at `limit = clip_limit * (pixels of a tile) / 256`, at least 1, and the excess is spread over
+    all values; a value `v` then becomes `round(255 * (pixels that are at most v) / (pixels of a tile))`. Each pixel is
+    interpolated bilinearly between the results of the four tiles with the nearest centres.
 
     Args:
         input: uint8, layout HWC (the layout of an input that has none), 1 or 3 channels. Three are R, G and B.
         tiles_x, tiles_y: tiles from left to right and from top to bottom; at least 1.
-        clip_limit: how often a value may occur, in multiples of the average; smaller means less contrast. 0, a negative
-            number or NaN: as often as it likes.
+        clip_limit: how often a value may occur, in multiples of the average; smaller means less contrast. 0, a negative number
+            or NaN: no limit.
         luma_only: of RGB images, equalize the lightness L of CIE L*a*b* (8 bits, as `cv2.COLOR_RGB2Lab`) and keep a and
-            b. Otherwise each channel by itself. Without effect for one channel.
+            b. Otherwise each channel is equalized by itself. Without effect for one channel.
         bins: accepted and without effect: there are always 256, as in DALI on the CPU.
 
     Element type, shape and layout stay. Equal to OpenCV: `cv2.createCLAHE(clip_limit, (tiles_x, tiles_y))`, between
@@ -144,7 +144,7 @@ def _(red, green, blue, pixels):
 
 @kernel
 def _reflected(i, size):
-    """Where a pixel at i lies if the image continues by reflection about its border pixels."""
+    """The place of pixel i if the image is reflected about its border pixels."""
     if size == 1:
         return 0
     i %= 2 * size - 2
@@ -166,7 +166,7 @@ def _fill_tables(plane, tables, tile_h, tile_w, limit):
             for i in range(row * tile_h, (row + 1) * tile_h):
                 line = plane[i if i < height else _reflected(i, height)]
                 part = line[left : min(right, width)]
-                # Four sets of counters: a repeated value need not wait for its own counter.
+                # Four sets of counters, so that a repeated value need not wait for its own counter.
                 fours = part.size // 4 * 4
                 for x in range(0, fours, 4):
                     counts[part[x]] += 1
@@ -224,12 +224,13 @@ def _fill_table(counts, table, area, limit):
 
 @kernel
 def _mix(plane, out, tables, tile_h, tile_w):
-    """Four tables, of a tile and its right, lower and lower right neighbours, are four bytes of one: read at once."""
+    """The tables of a tile and its right, lower and lower right neighbours are interleaved, so that four bytes are read at
+    once."""
     height, width = plane.shape
     rows, columns = tables.shape[0], tables.shape[1]
     quads = empty((columns + 1) * 256, np.int32)
     four = empty(width, np.int32)
-    start = empty(width, np.int32)  # of the table of a pixel's four tiles
+    start = empty(width, np.int32)  # the place of the table of a pixel's four tiles
     right, left = empty(width, np.float32), empty(width, np.float32)
     for x in range(width):
         place = np.float32(x) * (np.float32(1) / np.float32(tile_w)) - np.float32(0.5)
@@ -275,7 +276,7 @@ def _mix_row(four, left, right, upper, lower, target):
     byte = np.int32(255)
     for x in range(target.size):
         quad = four[x]
-        # int32: Numba makes 64 bits of what is shifted.
+        # int32, because numba extends shifted numbers to 64 bits.
         a, b = np.float32(np.int32(quad & byte)), np.float32(np.int32((quad >> np.int32(8)) & byte))
         c, d = np.float32(np.int32((quad >> np.int32(16)) & byte)), np.float32(np.int32((quad >> np.int32(24)) & byte))
         value = (a * left[x] + b * right[x]) * upper + (c * left[x] + d * right[x]) * lower
@@ -307,7 +308,7 @@ def _(launch, image, out, *, tiles, luma):
     planes = np.where(luma & (channels == 3), 1, channels)
     sizes = tiles[:, 0].astype(np.int64) * tiles[:, 1] * planes * 256
     fields, macros = {"tables": launch.scratch(sizes, np.uint8)}, {"PIXELS": _PER_THREAD, **_lab_macros()}
-    launch("tables", np.where(height * width, sizes, 0), per_sample=fields, macros=macros)  # a block a tile
+    launch("tables", np.where(height * width, sizes, 0), per_sample=fields, macros=macros)  # a block for each tile
     launch("clahe", -(-(height * width) // _PER_THREAD), per_sample=fields, macros=macros)
 
 

@@ -10,18 +10,19 @@ import numpy as np
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd._cpu.draws import uniform_numbers
-from ndd._operator import PerSample, Plan, Values, View, bad_sample, like, operator
+from ndd._operator import Operand, PerSample, Plan, Values, View, bad_sample, like, operator
 from ndd._tensor.convert import convert_array
 from ndd._tensor.store import grouped
 
 BRIGHTNESS, CONTRAST, SATURATION, HUE, NONE = range(5)
 _NAMES = ("brightness", "contrast", "saturation", "hue")
 _RUN = 1024  # pixels whose channels stay in the L1 cache
-_BY_A_THREAD = 16  # pixels, on a GPU, that it adds up
+_BY_A_THREAD = 16  # pixels that a GPU thread adds up
 _F = np.float32
+_LAYOUTS, _TYPES = ("HWC", "CHW", "FHWC", "FCHW"), ("u8", "f16", "f32")
 
 
-@operator(layouts=("HWC", "CHW", "FHWC", "FCHW"), masks=True, types=("u8", "f16", "f32"), random=True)
+@operator(layouts=_LAYOUTS, masks=True, types=_TYPES, random=True)
 def color_jitter(
     input,
     /,
@@ -41,16 +42,16 @@ def color_jitter(
         input: RGB images or images of one channel, HWC or CHW, with a leading F for video; without a layout HWC or FHWC by
             rank. A mask, HW, counts as one channel and comes out as HW. uint8, or float16 or float32 from 0 to 1.
         brightness, contrast, saturation: one number `v`: the factor is uniform from `max(0, 1 - v)` to `1 + v`; or two, the
-            least and the largest factor. Not negative. None leaves it alone.
+            least and the largest factor. Not negative. None: no change.
         hue: one number `v`: the shift is uniform from `-v` to `v`, in turns of the circle of hues; or two. Within -0.5 to 0.5.
         order: a permutation of 0 (brightness), 1 (contrast), 2 (saturation) and 3 (hue). Default: a random one for each sample.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     Brightness is `factor * in`. Contrast and saturation are `factor * in + (1 - factor) * grey`, where `grey` is `0.2989 R +
     0.587 G + 0.114 B` of the pixel or, for contrast, its mean over the image (over each frame of a video). Hue is shifted in
-    HSV. Each step is cut to the range of the type and loses its fraction where that is uint8, as in torchvision: results
-    differ from torchvision's by at most 1 of 255, floats by 1e-5. One channel has neither saturation nor hue. Element
-    type, shape and layout stay.
+    HSV. Each step is clipped to the range of the type and truncated for uint8, as in torchvision: results differ from
+    torchvision's by at most 1 of 255, floats by 1e-5. One channel has neither saturation nor hue. Element type, shape and
+    layout stay.
 
     `color_twist` is one matrix for all four, with a fixed grey, and faster.
 
@@ -69,16 +70,9 @@ def color_jitter(
 
 @color_jitter.plan
 def _(call, input, *, brightness, contrast, hue, order, saturation):
-    n, layout = input.n, input.layout or ""
-    first = int(layout.startswith("F"))
-    channels_first = layout.endswith("CHW")
-    channels = input.shapes[:, first if channels_first else -1]
-    for i in np.flatnonzero((channels != 1) & (channels != 3))[:1]:
-        text = f"expected 1 or 3 channels, got {channels[i]}: shape {tuple(input.shapes[i].tolist())}"
-        raise bad_sample(int(i), text)
-    uniform = uniform_numbers(call.draws.streams(n), 8)
+    uniform = uniform_numbers(call.draws.streams(input.n), 8)
     steps = np.argsort(uniform[:, 4:], axis=1).astype(np.int32) if order is None else _permutations(order)
-    factors = np.zeros((n, 4, 2), _F)  # of the pixel, and of grey
+    factors = np.zeros((input.n, 4, 2), _F)  # for the pixel, and for grey
     for k, values in enumerate((brightness, contrast, saturation, hue)):
         if values is None:
             steps[steps == k] = NONE
@@ -86,6 +80,17 @@ def _(call, input, *, brightness, contrast, hue, order, saturation):
         low, high = _ranges(_NAMES[k], values, 0.0 if k == HUE else 1.0).T
         factor = low + (high - low) * uniform[:, k]
         factors[:, k, 0], factors[:, k, 1] = factor, 1 - factor
+    return _planned(input, steps, factors)
+
+
+def _planned(input: Operand, steps: np.ndarray, factors: np.ndarray) -> Plan:
+    layout = input.layout or ""
+    first = int(layout.startswith("F"))
+    channels_first = layout.endswith("CHW")
+    channels = input.shapes[:, first if channels_first else -1]
+    for i in np.flatnonzero((channels != 1) & (channels != 3))[:1]:
+        text = f"expected 1 or 3 channels, got {channels[i]}: shape {tuple(input.shapes[i].tolist())}"
+        raise bad_sample(int(i), text)
     if not first:
         inner = grouped(input.shapes, 0, 1) if channels_first else grouped(input.shapes, 0, 2)
     else:
@@ -93,6 +98,20 @@ def _(call, input, *, brightness, contrast, hue, order, saturation):
     bound = _F(255) if input.dtype.name == "u8" else _F(1)
     shared = {"planar": channels_first, "bound": bound}
     return Plan(input.shapes, {"steps": steps, "factors": factors}, shared, view=View(inner), work=8 * input.sizes)
+
+
+@operator(layouts=_LAYOUTS, masks=True, types=_TYPES, register=False)
+def color_step(input, /, *, step: int, factors: PerSample[list[float]]):
+    """One change of `color_jitter` by its number, with the factors of the pixel and of grey; of a hue its shift, and any number.
+    1 less a factor that is rounded to float32 is another number than what is 1 less the factor."""
+    return like(input)
+
+
+@color_step.plan
+def _(input, *, step, factors):
+    steps, both = np.full((input.n, 4), NONE, np.int32), np.zeros((input.n, 4, 2), _F)
+    steps[:, 0], both[:, step] = step, factors.rows(2)
+    return _planned(input, steps, both)
 
 
 def _ranges(name: str, values: Values, center: float) -> np.ndarray:
@@ -122,8 +141,9 @@ def _permutations(order: Values) -> np.ndarray:
     return steps
 
 
+@color_step.cpu
 @color_jitter.cpu
-def _(image, out, steps, factors, planar, bound):
+def _jittered(image, out, steps, factors, planar, bound):
     if not image.size:
         return
     if image.dtype == np.float16:
@@ -141,7 +161,7 @@ def jitter_frames(image, out, steps, factors, planar, bound):
     frames = image.shape[0]
     channels, pixels = (image.shape[1], image.shape[2]) if planar else (image.shape[2], image.shape[1])
     run = empty((3, min(_RUN, pixels)), np.float32)
-    place = 4  # of the change of contrast, which needs a mean of what comes before it
+    place = 4  # the step that changes contrast, which needs the mean of the result before it
     for k in range(4):
         if steps[k] == CONTRAST:
             place = k
@@ -194,7 +214,7 @@ def _cut(value, bound):
 
 @kernel(inline="always")
 def _fused(a, b, c):
-    """a * b + c with one rounding, as torch computes where it adds a multiple: the product is exact in float64."""
+    """a * b + c with one rounding, as in torch's `add` with a factor. The product is exact in float64."""
     return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
 
 
@@ -281,8 +301,9 @@ def _shift_hue(run, size, shift, bound):
         run[0, i], run[1, i], run[2, i] = _cut(r * back, bound), _cut(g * back, bound), _cut(b * back, bound)
 
 
+@color_step.cuda("color_jitter.cu")
 @color_jitter.cuda("color_jitter.cu")
-def _(launch, input, out, *, steps, planar):
+def _launched(launch, input, out, *, steps, planar):
     frames = input.shapes[:, 0] if input.ndim == 4 else np.ones(input.n, np.int64)
     channels = input.shapes[:, -3 if planar else -1]
     pixels = input.sizes // np.maximum(frames * channels, 1)

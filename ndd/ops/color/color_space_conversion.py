@@ -22,7 +22,7 @@ from ndd.types import BGR, GRAY, RGB, DALIImageType, YCbCr
 _CHANNELS = {RGB: 3, BGR: 3, GRAY: 1, YCbCr: 3}
 _LUMA = np.array([0.299, 0.587, 0.114])
 _CHROMA = 2 * (1 - _LUMA[2]), 2 * (1 - _LUMA[0])  # the spans of B - Y and R - Y
-_Y_SPAN, _C_SPAN = 219 / 255, 224 / 255  # of the studio swing, in that of 0 to 255
+_Y_SPAN, _C_SPAN = 219 / 255, 224 / 255  # of the studio swing, relative to 0 to 255
 
 
 def _from_rgb() -> np.ndarray:
@@ -42,7 +42,7 @@ def _to_rgb() -> np.ndarray:
 
 @cache
 def _matrix(source: DALIImageType, target: DALIImageType) -> np.ndarray:
-    """Rows of factors for the channels of `source` and what is added."""
+    """Rows of factors for the channels of `source`, and an offset."""
     if source == GRAY:
         rows = [[_Y_SPAN, 16], [0, 128], [0, 128]] if target == YCbCr else [[1, 0]] * 3
     elif target == GRAY:
@@ -78,8 +78,8 @@ def color_space_conversion(input, /, *, image_type: DALIImageType, output_type: 
     Args:
         input: uint8, HWC, DHWC, FHWC or FDHWC; without a layout HWC, FHWC or FDHWC by rank. The channels are those of
             `image_type`: 1 for GRAY, else 3. Images without pixels stay so (DALI refuses some).
-        image_type: what comes in: `ndd.types.RGB`, `BGR`, `GRAY` or `YCbCr`.
-        output_type: what comes out, another one of these.
+        image_type: the colour space of the input: `ndd.types.RGB`, `BGR`, `GRAY` or `YCbCr`.
+        output_type: the colour space of the result, a different one of these.
 
     Raises ValueError for other layouts, RuntimeError for other element types, other numbers of channels, and if both
     types are the same.

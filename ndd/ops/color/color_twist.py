@@ -33,9 +33,9 @@ def color_twist(
         input: RGB images HWC, volumes DHWC, video FHWC (with arguments for each frame, if they have a leading F);
             without a layout HWC or FHWC by rank. uint8, int16, int32, float16 or float32.
         brightness: a factor.
-        contrast: 0 makes grey, 1 leaves as it is.
+        contrast: 0 makes grey, 1 changes nothing.
         hue: the angle in degrees.
-        saturation: 0 makes grey, 1 leaves as it is.
+        saturation: 0 makes grey, 1 changes nothing.
         dtype: the element type of the result, one of those above; the input's by default. Integers are rounded, halves
             away from zero, and saturate.
         image_type: an old argument without effect.

@@ -1,4 +1,4 @@
-"""`ndd.contrast`: distances from a centre, scaled."""
+"""`ndd.contrast`: scales distances from a centre."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def contrast(
         input: images HWC with any number of channels, volumes DHWC, video FHWC (with arguments for each frame, if they
             have a leading F); without a layout HWC or FHWC by rank. uint8, int16, int32, float32, or float16 (which
             DALI refuses). A mask, HW, counts as one channel and comes out as HW.
-        contrast: 0 makes everything `contrast_center`, 1 leaves as it is.
-        contrast_center: what contrast leaves as it is. Default: half the range of the input type: 128 for uint8,
+        contrast: 0 makes everything `contrast_center`, 1 changes nothing.
+        contrast_center: the value that contrast does not change. Default: half the range of the input type: 128 for uint8,
             2**14 for int16, 2**30 for int32, 0.5 for floats.
         dtype: the element type of the result, one of those above; the input's by default. Integers are rounded, halves
             away from zero, and saturate.

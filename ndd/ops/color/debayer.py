@@ -1,4 +1,4 @@
-"""`ndd.debayer`: the mosaic of a camera's sensor to colours."""
+"""`ndd.debayer`: converts the mosaic of a camera's sensor to colours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ndd._cpu.element_copies import copy_bytes
 from ndd._cpu.opencv import single_threaded
 from ndd._operator import PerSample, Plan, bad_sample, operator, output
 
-# What `algorithm` may be, in DALI's words, and the kernel of each.
+# The values of `algorithm`, as in DALI, and the kernel of each.
 _KERNELS = {
     "default": "bilinear",
     "bilinear_ocv": "bilinear",
@@ -28,7 +28,7 @@ _TILES = ("BG", "GB", "GR", "RG")  # OpenCV's names of the tiles, by 2 y + x of 
 
 @operator(layouts=("HW", "HWC", "FHW", "FHWC"), types=("u8", "u16"), frames=True)
 def debayer(input, /, *, algorithm: str | None = None, blue_position: PerSample[list[int]]):
-    """Works out the two colours that each pixel of a Bayer mosaic lacks.
+    """Interpolates the two missing colours of each pixel of a Bayer mosaic.
 
     Args:
         input: uint8 or uint16 mosaics of even extents, layout HW, HWC with one channel, FHW or FHWC; without a layout
@@ -63,7 +63,7 @@ def debayer(input, /, *, algorithm: str | None = None, blue_position: PerSample[
     """
     kernel = _kernel(algorithm)
     if (algorithm or "").lower() == "default_npp" and input.device.device_id is None:
-        raise RuntimeError('debayer: `algorithm`: "default_npp" is there on the GPU only')
+        raise RuntimeError('debayer: `algorithm`: "default_npp" is available on the GPU only')
     if kernel == "gradients" and input.dtype.name != "u8":
         raise RuntimeError(f'debayer: `algorithm`: "vng_ocv" takes uint8 only, got {input.dtype}')
     video = input.layout[0] == "F"
@@ -105,7 +105,7 @@ def _code(kernel: str, blue: int) -> int:
 
 @kernel
 def _bilinear(image, out, blue):
-    """Rows inside, each with the pixels inside; then the border."""
+    """Computes the inner pixels of the inner rows, then the border."""
     height, width = image.shape
     flat, pixels = image.reshape(image.size), out.reshape(out.size)
     if height <= 2 or width <= 2:
@@ -126,7 +126,7 @@ def _bilinear(image, out, blue):
                 _copy(flat, first + (k - 1) * width - 1, few, k * (size + 2), width)
             source, own, stride, target, to = few, size + 3, size + 2, line, 0
         for k in range(0, inside, size):
-            k = min(k, last)  # what two blocks have in common is made twice
+            k = min(k, last)  # pixels that two blocks share are computed twice
             bayer_block(
                 source, np.uint64(own - stride + k), np.uint64(own + k), np.uint64(own + stride + k), np.uint64(green),
                 np.uint64(blue_row), target, np.uint64(to + 3 * k),

@@ -11,23 +11,23 @@ from ndd._operator import Plan, like, operator
 from ndd._tensor.store import grouped
 
 _RULES = ("opencv", "pillow")
-COUNTED_BY_A_THREAD = 64  # numbers, on a GPU: enough to make up for adding a block's counts to the others'
+COUNTED_BY_A_THREAD = 64  # numbers for each GPU thread: enough to outweigh adding a block's counts to the total
 
 
 @operator(layouts=("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW"), types=("u8",), frames=True)
 def equalize(input, /, *, rule: str = "opencv"):
     """Spreads the values of each channel over the whole range, so that all are about equally frequent.
 
-    Each channel of each image (of video: of each frame) by itself. With `below(v)` the number of its pixels that are
+    Each channel of each image (or frame of a video) is equalized by itself. With `below(v)` the number of its pixels that are
     at most `v` and `least` that number for its darkest value, a pixel `v` becomes
     `round(255 * (below(v) - least) / (pixels - least))`, halves to even. A channel of a single value stays as it is.
 
     Args:
         input: uint8, layout HW, HWC or CHW, with a leading F for video; without a layout HW, HWC or FHWC by rank. Any
             number of channels (DALI: 1 to 128 on the CPU); images without pixels stay so (DALI refuses them).
-        rule: "opencv", which is DALI's, or "pillow", which is torchvision's too: with `step` the number of pixels that are
-            less than the brightest value of the channel, divided by 255 and cut down to a whole number, `v` becomes
-            `(below(v - 1) + step // 2) // step`, at most 255; where `step` is 0 the channel stays as it is.
+        rule: "opencv", which is DALI's, or "pillow", which is torchvision's too: `step` is the number of pixels darker than the
+            brightest value of the channel, divided by 255 and rounded down, and `v` becomes `(below(v - 1) + step // 2) //
+            step`, at most 255; where `step` is 0 the channel stays as it is.
 
     Element type, shape and layout stay. Equal to `cv2.equalizeHist` of each channel.
 
@@ -54,13 +54,13 @@ def _(input, *, rule):
     return Plan(input.shapes, shared=shared, view=planes)
 
 
-# Plain loops: they compile in half the time of array expressions.
+# Plain loops compile in half the time of array expressions.
 
 
 @equalize.cpu
 @kernel
 def equalize_planes(image, out, pillow):
-    """Each channel of each of the planes [planes, pixels, channels] by itself."""
+    """Equalizes each channel of each plane [planes, pixels, channels] by itself."""
     planes, pixels, channels = image.shape
     if pixels == 0:
         return

@@ -24,16 +24,16 @@ def hsv(
     `out = value * Q^-1 * R(hue) * diag(1, saturation, saturation) * Q * in` for each RGB pixel, in 32-bit floats, where
     `Q` goes from RGB to YIQ, `Q = [[.299, .587, .114], [.596, -.274, -.321], [.211, -.523, .311]]`, and
     `R(hue) = [[1, 0, 0], [0, cos, sin], [0, -sin, cos]]`. This is linear, and not the HSV cone of OpenCV's and Pillow's
-    conversions or of torchvision's `adjust_hue`: greys stay grey, saturated colours may leave the range and are cut.
+    conversions or of torchvision's `adjust_hue`: greys stay grey, and saturated colours may leave the range and are clipped.
 
     Args:
         input: RGB images HWC, volumes DHWC, video FHWC (with arguments for each frame, if they have a leading F);
             without a layout HWC or FHWC by rank. uint8, int16, int32, float16 or float32.
         hue: the angle in degrees.
-        saturation: 0 makes grey, 1 leaves as it is.
+        saturation: 0 makes grey, 1 changes nothing.
         value: a factor on all channels.
-        dtype: the element type of the result, one of those above. uint8 unless you say otherwise, whatever the input
-            is. Integers are rounded, halves away from zero, and saturate.
+        dtype: the element type of the result, one of those above. Default: uint8, whatever the input is. Integers are rounded,
+            halves away from zero, and saturate.
 
     Raises ValueError for other layouts, RuntimeError for other element types, and for images that do not have 3 channels
     (where DALI reads past their end).

@@ -1,4 +1,4 @@
-"""`ndd.hue`: the hue of colours, rotated."""
+"""`ndd.hue`: rotates the hue of colours."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ndd.types import DALIImageType
 def hue(input, /, *, dtype: DType | None = None, hue: PerSample[float] = 0.0, image_type: DALIImageType | None = None):
     """Rotates the hue of colours by an angle.
 
-    `out = Q^-1 * R(hue) * Q * in` for each RGB pixel, with the matrices of `hsv`: a linear rotation in YIQ, not the
-    one on the HSV cone that torchvision's `adjust_hue` makes.
+    `out = Q^-1 * R(hue) * Q * in` for each RGB pixel, with the matrices of `hsv`: a linear rotation in YIQ, not on the HSV cone
+    as in torchvision's `adjust_hue`.
 
     Args:
         input: RGB images HWC, volumes DHWC, video FHWC (with arguments for each frame, if they have a leading F);

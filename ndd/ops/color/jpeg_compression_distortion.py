@@ -1,4 +1,4 @@
-"""`ndd.jpeg_compression_distortion`: what a JPEG file of low quality does to an image."""
+"""`ndd.jpeg_compression_distortion`: adds the artefacts of a JPEG file of low quality."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLOCK = 256
 
 @operator(layouts=("HWC", "FHWC"), types=("u8",), frames=True)
 def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
-    """Gives images the artefacts of JPEG: they are as if written to a file and read again.
+    """Adds the artefacts of JPEG to images, as if they were written to a file and read again.
 
     Args:
         input: uint8 RGB images, layout HWC or FHWC; without a layout by rank.
@@ -25,11 +25,11 @@ def jpeg_compression_distortion(input, /, *, quality: PerSample[int] = 50):
 
     RGB becomes YCbCr, the chroma is averaged over 2x2 pixels, each 8x8 block goes through a cosine transform, the
     coefficients become multiples of the quantisation tables of the JPEG standard, scaled as libjpeg does
-    (`5000 / quality` percent below 50, `200 - 2 quality` from there), and all that backwards, the chroma interpolated.
-    The entropy coding in between loses nothing and is left out. CPU and GPU give the same pixels, bit for bit: those of
-    libjpeg with exact integer transforms, as in OpenCV's and Pillow's files at the same quality.
+    (`5000 / quality` percent below 50, `200 - 2 quality` from there), and all steps are reversed, with interpolated chroma. The
+    entropy coding in between is lossless and left out. CPU and GPU give the same pixels, bit for bit: those of libjpeg with
+    exact integer transforms, as in OpenCV's and Pillow's files at the same quality.
 
-    torchvision's `v2.JPEG` and albumentations' `ImageCompression` are this by way of a file in memory.
+    torchvision's `v2.JPEG` and albumentations' `ImageCompression` do this with a file in memory.
 
     Images without pixels stay as they are (DALI: an error). On the CPU an image has at most 65500 rows and columns.
 

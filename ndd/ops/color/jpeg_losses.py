@@ -1,7 +1,7 @@
-"""The losses of a JPEG file without the file: bit for bit those of writing and reading with libjpeg-turbo.
+"""The losses of a JPEG file without the file, bit for bit as if written and read with libjpeg-turbo.
 
-Between the cosine transforms there are only multiples of quanta: the Huffman codes lose nothing. 64 images of 224 x 224 take
-7.3 ms of CPU time, by way of a file in memory (OpenCV, simplejpeg) 20; the transforms are half of it.
+Between the cosine transforms, coefficients are only rounded to multiples of quanta; the Huffman codes are lossless. 64 images
+of 224 x 224 take 7.3 ms of CPU time, half of it for the transforms; a file in memory (OpenCV, simplejpeg) takes 20 ms.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _QUANTA = np.array(
 
 @functools.cache
 def factors_of_qualities() -> np.ndarray:
-    """What `lose` takes for luma and then for chroma, u16 `[101, 2 * FACTORS]`, of qualities 1 to 100.
+    """The factors of `lose` for luma and then for chroma, u16 `[101, 2 * FACTORS]`, for qualities 1 to 100.
 
     To divide n < 2**15 by d, 2**b < d <= 2**(b + 1): n times 2**(16 + b) / d, rounded up, less 16 + b bits.
     """
@@ -65,10 +65,10 @@ def factors_of_qualities() -> np.ndarray:
 
 @kernel
 def lose_as_jpeg(image, out, quality, factors):
-    """Fills `out` with what is left of an image in a JPEG file with halved chroma.
+    """Fills `out` with an image after its losses in a JPEG file with halved chroma.
 
     Args:
-        image: u8 RGB, HWC, at least `LEAST_WIDTH` columns: of less chroma is not smoothed.
+        image: u8 RGB, HWC, at least `LEAST_WIDTH` columns: chroma of narrower images is not smoothed.
         quality: 1 to 100.
         factors: those of all qualities.
     """
@@ -97,7 +97,7 @@ def lose_as_jpeg(image, out, quality, factors):
                     there + to_red, edge,
                 )  # fmt: skip
                 continue
-            # Below the image its last rows are repeated, of chroma those that are halved already.
+            # Below the image its last rows are repeated; for chroma the halved rows are.
             _copy_below(planes, here - stride, stride, columns)
             _copy_below(planes, here, stride, columns)
             _copy_below(planes, there - chroma_stride, chroma_stride, columns // 2)
@@ -111,14 +111,14 @@ def lose_as_jpeg(image, out, quality, factors):
         for k in range(2 * _HALF):
             row = blue_at + (k & 1) * to_red + (k >> 1) * chroma_stride
             planes[row - 1], planes[row + halved] = planes[row], planes[row + halved - 1]
-        # Rows whose chroma is there, with the row below it.
+        # The rows whose chroma, and the chroma row below, are complete.
         ready = height if unit + 1 == units else _SIZE * (unit + 1) - 1
         for y in range(done, ready):
             near, begin = y >> 1, y % (2 * _SIZE) * stride
             far = min(max(near + 1 if y & 1 else near - 1, 0), chroma_rows - 1)
             near = first_blue + near % _SIZE * chroma_stride
             far = first_blue + far % _SIZE * chroma_stride
-            # What comes after a row is made later, but for the last rows.
+            # Bytes after a row are overwritten by the next row, except in the last rows.
             start, ends = 3 * width * y, 3 * (width * (y + 1) + PIXELS) > out.size
             target, place = (last, 0) if ends else (pixels, start)
             for k in range(0, width, PIXELS):
@@ -138,7 +138,7 @@ def _(image, out, quality, factors):
 
 
 def lose_by_opencv(image: np.ndarray, out: np.ndarray, quality: int) -> None:
-    """The same by way of a file in memory."""
+    """Does the same with a file in memory."""
     if image.size:
         cv2 = single_threaded()
         written = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
@@ -147,7 +147,7 @@ def lose_by_opencv(image: np.ndarray, out: np.ndarray, quality: int) -> None:
 
 @kernel
 def _load_rows(rgb, above, below, width, planes, at, stride, blue_at, red_at, edge):
-    """Two rows of pixels, from `above` and `below`; after the last pixel it is repeated."""
+    """Loads two rows of pixels, from `above` and `below`, and repeats the last pixel after them."""
     for k in range(0, width, PIXELS):
         source, one, two = rgb, above + 3 * k, below + 3 * k
         if k + PIXELS > width:

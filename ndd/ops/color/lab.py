@@ -1,6 +1,6 @@
-"""sRGB to CIE L*a*b* and back in 8 bits, as `cv2.cvtColor` does it: integers and tables, the same on every machine.
+"""Converts sRGB to CIE L*a*b* and back in 8 bits, as `cv2.cvtColor` does: with integers and tables, equal on every machine.
 
-L is 0 to 255 for 0 to 100; a and b have 128 added. To Lab: `linear` takes the gamma off (8 * 255 is white), `to_xyz`
+L is 0 to 255 for 0 to 100; a and b have 128 added. To Lab: `linear` removes the gamma (8 * 255 is white), `to_xyz`
 (12 fraction bits, the white point divided out) gives X, Y and Z, and `root` (15 bits) their cube roots. Back: `lightness`
 holds for every L the cube root of Y and, times 2^15, Y itself (14 bits each); `to_rgb` (12 bits) and `gamma` end at a byte.
 On the CPU, `xy` and `z` hold what each byte of red, green and blue adds to X, Y and Z: these need no multiplications.
@@ -17,7 +17,7 @@ from ndd._compiled.intrinsics import each, empty
 from ndd._compiled.jit import kernel
 
 _ONE = 1 << 14
-_CHUNK = 1024  # pixels worked on at a time: what lies between two loops stays in the cache
+_CHUNK = 1024  # pixels at a time, so that the intermediate results of two loops stay in the cache
 _WHITE = np.array([0.950456, 1.0, 1.088754])
 _XYZ = np.array([[0.412453, 0.357580, 0.180423], [0.212671, 0.715160, 0.072169], [0.019334, 0.119193, 0.950227]])
 _RGB = np.array([[3.240479, -1.53715, -0.498535], [-0.969256, 1.875991, 0.041556], [0.055648, -0.204043, 1.057311]])
@@ -43,7 +43,7 @@ def lab_tables() -> LabTables:
     linear = 255 * 8 * np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
     x = np.arange(3072) / (255 * 8)
     root = np.rint(32768 * np.where(x < 0.008856, x * 7.787 + 16 / 116, np.cbrt(x)))
-    # OpenCV's roots are 32-bit floats: these two, next to a half, fall on its other side.
+    # OpenCV's roots are 32-bit floats: these two, close to a half, are rounded to its other side.
     root[49] -= 1
     root[628] += 1
     level = np.arange(256) * 100 / 255
@@ -60,13 +60,13 @@ def lab_tables() -> LabTables:
     return LabTables(*flat)
 
 
-# A slice of a row is contiguous, one of several rows is not: hence rows by themselves. Numba makes 64 bits of what is added
-# or multiplied: `np.int32` of it leaves the processor twice as many numbers at once, and cheap products.
+# A slice of a row is contiguous, while a slice of several rows is not, so rows are separate. numba extends sums and products to
+# 64 bits. `np.int32` of them lets the processor work on twice as many numbers at once, with cheap products.
 
 
 @kernel
 def _look_up(table, at, values, size):
-    """By itself: a processor looks up faster one by one than by its gather instruction."""
+    """A separate loop, because single lookups are faster than the processor's gather instruction."""
     for i in each(size):
         values[i] = table[np.uint32(at[i])]  # unsigned: no check for indices from the end
 
@@ -87,7 +87,7 @@ def _look_up_roots(pixels, xy, z, root, roots):
 
 @kernel
 def _xyz_to_levels(planes, levels, m, size):
-    """The matrix `m` by the planes, without 14 fraction bits, from 0 to 4095."""
+    """The product of matrix `m` and the planes, without 14 fraction bits, clipped to 0..4095."""
     a, b, c = planes[0], planes[1], planes[2]
     for k in range(3):
         level, p, q, r = levels[k], m[3 * k], m[3 * k + 1], m[3 * k + 2]

@@ -1,4 +1,4 @@
-"""The common part of the linear colour operators: all but their signatures."""
+"""The common part of the linear colour operators: everything except their signatures."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _scaling(brightness: Any, shift: Any, contrast: Any, center: Any, span: floa
 
 
 def _mixing(hue: Any, saturation: Any, value: Any, brightness: Any, contrast: Any, grey: float) -> np.ndarray:
-    """float32 [..., 3, 4]: the matrix of a colour and what is added."""
+    """float32 [..., 3, 4]: the matrix for a colour, and the offset."""
     brightness, contrast, middle = (np.asarray(v, np.float32) for v in (brightness, contrast, grey))
     with np.errstate(all="ignore"):
         gain, offset = brightness * contrast, brightness * (middle - middle * contrast)
@@ -95,8 +95,8 @@ def _mixing(hue: Any, saturation: Any, value: Any, brightness: Any, contrast: An
     return full
 
 
-# What does not change from call to call is not worked out again. (Nobody writes to these arrays. They stay writable: to
-# the compiler read-only arrays are a type of their own.)
+# Values that do not change from call to call are cached. (Nothing writes to these arrays. They stay writable, because the
+# compiler treats read-only arrays as a separate type.)
 _kept_scaling = functools.lru_cache(64)(_scaling)
 _kept_mixing = functools.lru_cache(64)(_mixing)
 
@@ -144,7 +144,7 @@ def _plan(input: Operand, dtype: DType | None, matrix: np.ndarray, kernel: Any) 
 
 
 def launch_linear_color(launch, image, out, matrix) -> None:
-    """Runs linear_color.cu over all pixels: as many a thread as make wide loads and stores."""
+    """Runs linear_color.cu over all pixels, with enough pixels for each thread to make its loads and stores wide."""
     rows, columns = matrix.shape[-2], matrix.shape[-1] - 1
     launch(
         "linear_color",

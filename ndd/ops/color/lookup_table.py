@@ -1,4 +1,4 @@
-"""`ndd.lookup_table`: integers replaced by values from a table."""
+"""`ndd.lookup_table`: replaces integers with values from a table."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def lookup_table(
     output_dtype: DType | None = None,
     values: list[float] | None = None,
 ):
-    """Replaces every element by the value that the table has for it.
+    """Replaces every element with its value in the table.
 
     `out = values[k]` where `in == keys[k]`, else `default_value`. Any rank and layout, integers of every size; shapes and
     layout stay. The last of several values for one key counts. `cv2.LUT` and Pillow's `Image.point` do the same for bytes
     with a table of all 256 values, the same one for all channels here.
 
     Args:
-        keys: from 0 to 65535. Default: none (of an empty list DALI dies).
+        keys: from 0 to 65535. Default: none (DALI crashes for an empty list).
         values: one for each key.
-        default_value: what elements without a key become.
+        default_value: the value of elements without a key.
         dtype: the element type of the result. Default: float32. Values become integers by rounding half away from
             zero and saturating.
         output_dtype: the old name of `dtype`; warns.
@@ -67,7 +67,7 @@ def lookup_table(
 @lookup_table.plan
 def _(input, *, default_value, dtype, keys, output_dtype, values):
     keys = np.zeros(0, np.int64) if keys is None else keys
-    # The last entry is the default value: whatever has no key reads it.
+    # The last entry is the default value, for elements without a key.
     size = int(keys.max(initial=-1)) + 2
     if input.dtype.bytes == 1:
         size = max(size, 257)  # then every 8-bit number is inside
@@ -81,7 +81,7 @@ def _(input, *, default_value, dtype, keys, output_dtype, values):
 
 @kernel
 def look_up(x, out, table):
-    """out = table[x], or the last entry of the table where x is not the number of another one."""
+    """out = table[x], or the last entry of the table if x is not a valid index."""
     last = table.size - 1
     for i in range(x.size):
         key = np.int64(x[i])
@@ -96,7 +96,7 @@ def _(x, out, table):
 
 @kernel
 def look_up_bytes(x, out, table):
-    """As `look_up`, for uint8, whose every number the table has: a third less time."""
+    """Does the same as `look_up` for uint8, whose numbers are all in the table, in a third less time."""
     for i in range(x.size):
         out[i] = table[x[i]]
 
@@ -108,7 +108,7 @@ def _(x, out, table):
 
 @kernel
 def look_up_unsigned(x, out, table):
-    """As `look_up`, for uint64."""
+    """Does the same as `look_up` for uint64."""
     last = np.uint64(table.size - 1)
     for i in range(x.size):
         out[i] = table[np.int64(x[i])] if x[i] < last else table[table.size - 1]

@@ -1,4 +1,4 @@
-"""`ndd.saturation`: the saturation of colours, scaled."""
+"""`ndd.saturation`: scales the saturation of colours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def saturation(
     Args:
         input: RGB images HWC, volumes DHWC, video FHWC (with arguments for each frame, if they have a leading F);
             without a layout HWC or FHWC by rank. uint8, int16, int32, float16 or float32.
-        saturation: 0 makes grey, 1 leaves as it is, more than 1 makes stronger colours.
+        saturation: 0 makes grey, 1 changes nothing, more than 1 makes stronger colours.
         dtype: the element type of the result, one of those above; the input's by default. Integers are rounded, halves
             away from zero, and saturate.
         image_type: an old argument without effect.

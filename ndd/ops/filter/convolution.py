@@ -1,4 +1,4 @@
-"""Weighted sums of neighbouring pixels: separable filters and filters given whole, with a border of any kind.
+"""Weighted sums of neighbouring pixels: separable and general filters, with a border of any kind.
 
 Arrays are flat. A few rows at a time are copied as float32 into one buffer, each with its border beside it. Then a neighbour
 along or across the rows is a fixed distance away, and a filter is a sum of shifted slices, `_combine`. (Its results for the border
@@ -23,7 +23,7 @@ _STRIP = 8192  # numbers of the rows that are worked on together
 
 @kernel(fastmath={"contract"})
 def _combine(buffer, starts, weights, count, out, added):
-    """out[j] = sum of weights[i] * buffer[starts[i] + j] for i below `count`, added to what is there if `added`."""
+    """out[j] = sum of weights[i] * buffer[starts[i] + j] for i below `count`, added to the old value if `added`."""
     for low in range(0, out.size, _BLOCK):
         part = out[low : low + _BLOCK]
         n = part.size
@@ -77,7 +77,7 @@ def _(buffer, starts, weights, count, out, added):
 
 @kernel
 def put_row(row, out, store):
-    """A row of sums as elements of the output."""
+    """Writes a row of sums as elements of the output."""
     if store is None:
         for j in range(out.size):
             out[j] = row[j]
@@ -111,8 +111,8 @@ def _(row, out, store):
 
 @kernel
 def pad_rows(plane, extents, channels, first, before, border, fill, rows, length):
-    """Rows `first`, first + 1, ... of a plane [*extents, channels] as float32, each with `before` pixels of border in
-    front and what fits into `length` numbers after."""
+    """Rows `first`, first + 1, ... of a plane [*extents, channels] as float32, each with `before` pixels of border in front,
+    and after it as many as fit into `length` numbers."""
     height, width = extents
     n, lead = width * channels, before * channels
     for y in range(rows.size // length):
@@ -181,7 +181,7 @@ def separable(source, out, planes, extents, results, channels, taps, windows, sc
     for t in range(1, terms):
         above, below = max(above, -windows[t, 1, 1]), max(below, windows[t, 1, 1] + windows[t, 1, 2])
         left, right = max(left, -windows[t, 2, 1]), max(right, windows[t, 2, 1] + windows[t, 2, 2])
-    more = above + below - 1  # rows that a row needs besides itself
+    more = above + below - 1  # rows that a row needs in addition to itself
     across = left + right - 1
     length = m + across * channels
     rows = min(results[0], max(_STRIP // max(length, 1) + 1, more))

@@ -42,21 +42,21 @@ def filter(
 ):
     """Filters images, volumes and video with weights of your own.
 
-    `out[i] = sum over k of filter[k] * data[i - anchor + k]` along the spatial axes, for each channel alone: a
-    cross-correlation, which is a convolution with the filter turned round.
+    `out[i] = sum over k of filter[k] * data[i - anchor + k]` along the spatial axes, for each channel by itself: a
+    cross-correlation, i.e. a convolution with the reversed filter.
 
     Args:
         data: u8, i8, u16, i16, f16 or f32. Spatial axes are those that are not C or F: 2 or 3 of them, as in HW, HWC,
             CHW, DHW, DHWC, CDHW, with an F (video) before. Without a layout all axes are spatial.
         filter: float32 weights of as many axes as there are spatial ones; one array, or one for each sample, of any
-            extents. Video may have one for each frame: a layout such as "FHW". Of images with several filters each ("FHW")
-            videos come out, a frame for each filter.
-        fill_value: with `border="constant"`, what the array is surrounded with (default 0): a number of the type of
-            the data; one, or one for each sample or frame (layout "F").
-        anchor: the element of the filter that lies over the result, one number for each axis or one for all; -1 is the
+            extents. Video may have one for each frame: a layout such as "FHW". Images with several filters each ("FHW") become
+            videos, with a frame for each filter.
+        fill_value: the value outside the array with `border="constant"` (default 0): a number of the type of the data, for all,
+            or for each sample or frame (layout "F").
+        anchor: the element of the filter at the place of the result, one number for each axis or one for all; -1 is the
             middle, `extent // 2`. (DALI 2.4.0 refuses one for all on the CPU.)
-        border: what lies outside: "reflect_101" (`dcb|abcd|cba`), "reflect_1001" or "reflect" (`cba|abcd|dcb`), "wrap"
-            (`bcd|abcd|abc`), "clamp" or "edge" (`aaa|abcd|ddd`), "constant" or "fill" (`fill_value`).
+        border: the values outside the array: "reflect_101" (`dcb|abcd|cba`), "reflect_1001" or "reflect" (`cba|abcd|dcb`),
+            "wrap" (`bcd|abcd|abc`), "clamp" or "edge" (`aaa|abcd|ddd`), "constant" or "fill" (`fill_value`).
         dtype: float32, or the type of the data (the default).
         mode: "same": the result has the extents of the data. "valid": only where the filter lies inside the data,
             `extent - filter extent + 1`; the anchor does not matter.
@@ -65,8 +65,8 @@ def filter(
     filter that is the product of a column and a row as two filters, and others of 130 weights or more by a Fourier
     transform: within 1e-5 of the largest.
 
-    As OpenCV's `filter2D` and `scipy.ndimage.correlate` (mode "mirror", "reflect", "wrap", "nearest", "constant").
-    DALI 2.4.0 takes no volumes, i8 and f16 on the CPU, and there gives the lowest number where sums exceed int32.
+    Equivalent to OpenCV's `filter2D` and `scipy.ndimage.correlate` (mode "mirror", "reflect", "wrap", "nearest", "constant").
+    DALI 2.4.0 takes no volumes, i8 or f16 on the CPU, and gives the lowest number there if sums exceed int32.
 
     Errors: RuntimeError for other types, layouts, modes and borders, weights that are not float32, an anchor outside the
     filter, a filter larger than the data in mode "valid", a wrong number of frames.

@@ -9,7 +9,7 @@ from ndd._tensor import DType
 from ndd.ops.filter.separable import by_axis, filtered_like, separable_filter, separable_plan
 from ndd.ops.filter.spatial_axes import spatial_axes
 
-_LONGEST = 1 << 16  # taps: beyond, the numbers are not meant
+_LONGEST = 1 << 16  # taps; a longer window is a mistake
 
 
 @separable_filter("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64")
@@ -40,10 +40,9 @@ def gaussian_blur(
     float32, the last axis first; integers are rounded, halves away from zero, and saturated.
 
     OpenCV's `GaussianBlur` has the same borders and the same sigma for a window, but rounds weights to 1/256 for bytes
-    and takes another window for a sigma; `scipy.ndimage.gaussian_filter(mode="mirror", truncate=3)` agrees, but for
-    the rounding of the radius; torchvision's has the same borders, but no default of the window. DALI 2.4.0 rounds
-    to float16 between the axes if the input is float16, refuses one spatial axis with channels, and dies of arrays
-    without elements.
+    and takes another window for a sigma; `scipy.ndimage.gaussian_filter(mode="mirror", truncate=3)` agrees, except for the
+    rounding of the radius; torchvision's has the same borders, but no default window. DALI 2.4.0 rounds to float16 between the
+    axes if the input is float16, refuses one spatial axis with channels, and crashes for arrays without elements.
 
     Errors: RuntimeError for an even or negative window, a negative sigma, both 0, other types and layouts.
 
@@ -62,7 +61,7 @@ def _(input, *, dtype, sigma, window_size):
     axes = spatial_axes(input.layout, input.ndim)[1]
     sigmas, windows = np.broadcast_arrays(by_axis(sigma, axes), by_axis(window_size, axes))
     _check(sigmas, windows)
-    # In float32, as DALI: 3 * 0.33333334 is 1.
+    # In float32, as in DALI: 3 * 0.33333334 is 1.
     sizes = 2 * np.ceil(np.float32(3) * sigmas).astype(np.int64) + 1
     windows = np.where(windows > 0, windows, sizes)
     reach = windows // 2
@@ -76,7 +75,7 @@ def _(input, *, dtype, sigma, window_size):
 
 
 def _check(sigmas: np.ndarray, windows: np.ndarray) -> None:
-    """RuntimeError about the first sample and axis that cannot be."""
+    """RuntimeError about the first sample and axis with invalid arguments."""
     good = (sigmas >= 0) & (windows >= 0) & ((sigmas > 0) | (windows > 0)) & ((windows == 0) | (windows % 2 == 1))
     small = (sigmas < _LONGEST / 6) & (windows < _LONGEST)
     if good.all() and small.all():

@@ -29,7 +29,7 @@ def laplacian(
 
     For each spatial axis a: the array is filtered along a with a derivative window `[1, -2, 1]` smoothed to
     `window_size` elements (`[1, -2, 1] * [1, 2, 1] * ...`, each convolution with [1, 2, 1] adding 2), along the other axes
-    with a smoothing window of binomial weights (`[1, 2, 1]`, `[1, 4, 6, 4, 1]`, ...), and multiplied with `scale`. The
+    with a smoothing window of binomial weights (`[1, 2, 1]`, `[1, 4, 6, 4, 1]`, ...), and multiplied by `scale`. The
     results are added up. At the borders the array is reflected without its outermost elements (`dcb|abcd|cba`).
 
     Args:
@@ -38,16 +38,16 @@ def laplacian(
         window_size: elements of the derivative window, odd, 3 to 31; one number, or one for each spatial axis.
         smoothing_size: elements of the smoothing window, odd, 1 (none) to 31; one number, or one for each spatial
             axis. Default: in the derivative along axis a the other axes are smoothed with `window_size` of a.
-        scale: what the derivatives are multiplied with (default 1); one number, or one for each spatial axis.
-        normalized_kernel: multiply the derivative along a with `2^(n + 2 - s)` instead, n being the number of
+        scale: the factor of the derivatives (default 1); one number, or one for each spatial axis.
+        normalized_kernel: multiply the derivative along a by `2^(n + 2 - s)` instead, n being the number of
             spatial axes and s the sum of the sizes of its n windows.
         dtype: float32, or the type of the input (the default).
 
     Video may have values for each frame (arguments with the layout "F" or "FX"), if its layout begins with F. Sums are
     float32; integers are rounded, halves away from zero, and saturated: negative results are lost in unsigned types.
 
-    Differs from DALI: it rounds to float16 between the axes if the input is float16 (infinities and NaN come out where
-    sums leave that type), and refuses one spatial axis with channels.
+    DALI differs: it rounds to float16 between the axes if the input is float16 (sums outside that type become infinite or NaN),
+    and refuses one spatial axis with channels.
 
     OpenCV's `Laplacian(ksize=k)` is `window_size=k` for k from 3 on; its ksize=1 is `window_size=3, smoothing_size=1`,
     as is `scipy.ndimage.laplace(mode="mirror")`.

@@ -1,6 +1,6 @@
-"""Filters of planes by OpenCV: plain sums, a column and a row, or a Fourier transform, whichever is the fastest.
+"""Filters planes with OpenCV: plain sums, a column and a row, or a Fourier transform, whichever is the fastest.
 
-Bytes are summed up as bytes where that is fast; else all is float32 and rounded at the end, halves to even.
+Bytes are summed as bytes where that is fast. Otherwise the sums are float32, rounded at the end with halves to even.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ndd._cpu.opencv import single_threaded
 from ndd._cpu.sampling import BORDERS
 from ndd.ops.filter.window_filter import FOURIER, LINES, SEVERAL, WORTH_LINES
 
-_AS_BYTES = 36  # weights up to which sums of bytes are faster than those of floats
+_AS_BYTES = 36  # up to this many weights, sums of bytes are faster than those of floats
 _CHANNELS = 128  # OpenCV's limit
-_EDGE = 1  # cv2.BORDER_REPLICATE: where all that is kept lies inside, any border will do
+_EDGE = 1  # cv2.BORDER_REPLICATE, used if all results lie inside and the border does not matter
 _BYTE, _FLOAT = np.dtype(np.uint8), np.dtype(np.float32)
 
 
@@ -32,8 +32,8 @@ def filter_planes(
 ) -> bool:
     """Filters each image of `array` [planes, *extents, channels] into `out` [planes, *results, channels].
 
-    `array` is of bytes or float32. Output element `o` of an axis begins at input element `o - origin`. False, and
-    nothing done, where OpenCV cannot do it or would not be exact.
+    `array` is of bytes or float32. Output element `o` of an axis begins at input element `o - origin`. Returns False, and does
+    nothing, if OpenCV cannot do it or would not be exact.
     """
     height, width, channels = extents
     as_bytes = array.dtype == out.dtype == _BYTE and weights.size <= _AS_BYTES
@@ -64,7 +64,7 @@ def filter_planes(
 
 
 def _is_safe(array: np.ndarray, weights: np.ndarray, as_bytes: bool) -> bool:
-    """Sums of bytes must fit OpenCV's 32-bit integers; infinities would spread by way of a transform."""
+    """Whether OpenCV is exact: sums of bytes must fit its 32-bit integers, and a transform would spread infinities."""
     if as_bytes:
         return float(np.abs(weights).sum()) * 255 < 2**30
     if weights.size < FOURIER:
@@ -74,7 +74,7 @@ def _is_safe(array: np.ndarray, weights: np.ndarray, as_bytes: bool) -> bool:
 
 
 def lines_of(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The column and the row whose product gives the weights; None if no such pair exists."""
+    """The column and the row whose product is the weights; None if no such pair exists."""
     i, j = divmod(int(np.abs(weights).argmax()), weights.shape[1])
     peak = weights[i, j]
     if peak == 0 or not np.isfinite(peak):

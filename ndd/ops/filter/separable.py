@@ -1,4 +1,4 @@
-"""Filters that are sums of separable terms (`gaussian_blur`, `laplacian`): all but their windows."""
+"""Filters that are sums of separable terms (`gaussian_blur`, `laplacian`): everything except their windows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHORT = {
 }  # fmt: skip
 _BYTE = (np.float32(0), np.float32(255), False)
 
-# Of the GPU: what fits one launch with a tile in shared memory.
+# On a GPU: the sizes that fit one launch with a tile in shared memory.
 _TILE_WINDOW = 15
 _TILE_CHANNELS = 4
 _TILE_ROWS = 32
@@ -80,12 +80,13 @@ def separable_plan(input: Any, taps: np.ndarray, reach: np.ndarray, scales: np.n
 
 
 def _for_each(rows: np.ndarray, n: int) -> np.ndarray:
-    """One row for each sample; writable memory in every case, or the CPU kernels would be compiled for both."""
+    """One row for each sample, always in writable memory: otherwise the CPU kernels would be compiled for read-only arrays
+    too."""
     return np.repeat(rows, n, axis=0) if len(rows) != n else np.array(rows)
 
 
 def _filter_array(array: Any, out: Any, view: Any, taps: Any, windows: Any, scales: Any) -> None:
-    """One sample on the CPU. Bytes and floats are read and written as they are, other types by way of float32."""
+    """Filters one sample on the CPU. Bytes and floats are read and written directly, other types through float32."""
     if not array.size:
         return
     target = out.reshape(-1)
@@ -96,17 +97,17 @@ def _filter_array(array: Any, out: Any, view: Any, taps: Any, windows: Any, scal
 
 
 def readable(array: np.ndarray) -> np.ndarray:
-    """The input of the CPU's filters: bytes and floats as they are, other types as floats."""
+    """The input of the CPU's filters: bytes and floats unchanged, other types as floats."""
     return array if array.dtype in _DIRECT else convert_array(array, _SHORT[array.dtype.name], "f32")
 
 
 def room_for(out: np.ndarray) -> np.ndarray:
-    """Where they write: `out` itself, or floats that `stored` converts."""
+    """The memory for their results: `out` itself, or floats that `stored` converts."""
     return out if out.dtype in _DIRECT else np.empty(out.shape, np.float32)
 
 
 def stored(exact: np.ndarray, out: np.ndarray) -> None:
-    """The numbers of `room_for(out)`, in `out`."""
+    """Writes the numbers of `room_for(out)` to `out`."""
     if exact is not out:
         convert_array(exact, "f32", _SHORT[out.dtype.name], out)
 
@@ -129,7 +130,7 @@ def _filter_lines(source: Any, target: Any, view: Any, taps: Any, windows: Any, 
 
 
 def _filter_batch(launch, input, out, *, view, taps) -> None:
-    """The batch on a GPU: one launch for small windows, else one for each axis by way of floats."""
+    """Filters the batch on a GPU: one launch for small windows, otherwise one for each axis, with floats in between."""
     axes = spatial_axes(input.layout, input.ndim)[1]
     if axes <= 2 and taps.shape[3] <= _TILE_WINDOW and view[:, 4].max(initial=0) <= _TILE_CHANNELS:
         _tiles(launch, view, *taps.shape[1::2])
@@ -150,7 +151,7 @@ def _tiles(launch: Any, view: np.ndarray, terms: int, window: int) -> None:
 
 
 def _passes(launch: Any, out: Any, axes: int, taps: np.ndarray) -> None:
-    """The fields of the terms go from the input through each axis, the innermost first; the last pass adds them up."""
+    """Filters the terms along each axis, the innermost first; the last pass adds them up."""
     _, terms, _, window = taps.shape
     fields = [launch.scratch(out.sizes * terms, np.float32) for _ in range(min(axes - 1, 2))]
     places = {"taps": launch.table(taps, each=True)}

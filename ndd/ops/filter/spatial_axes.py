@@ -1,4 +1,4 @@
-"""Which axes of an array a filter runs along, and its samples as [planes, D, H, W, C]."""
+"""The axes of an array that a filter runs along, and its samples as [planes, D, H, W, C]."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Images filtered with a window of weights: each output row is a sum of places in the rows that it is made of.
+"""Filters images with a window of weights: each output row is a sum of shifted slices of input rows.
 
-As many rows as the window has, with their borders, stay beside each other: the next one takes the place of the oldest.
+A buffer holds as many rows as the window has, with their borders; the next row replaces the oldest.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from ndd._compiled.jit import kernel
 from ndd._compiled.simd import COLUMNS, sum_places
 from ndd.ops.filter.convolution import add_slice, pad_rows, put_row
 
-WORTH_LINES = 12  # weights from which a column and a row can be faster
-SEVERAL = 49  # weights from which bytes that lie halfway between two numbers are rare
-LINES = 81  # weights of a column and a row together, up to which these two are faster than a transform
-FOURIER = 130  # weights from which a Fourier transform is faster
+WORTH_LINES = 12  # from this many weights on a column and a row can be faster
+SEVERAL = 49  # from this many weights on sums halfway between two bytes are rare
+LINES = 81  # up to this many weights a column and a row together are faster than a transform
+FOURIER = 130  # from this many weights on a Fourier transform is faster
 
 
 @kernel
 def filter_image(image, weights, fill, out, origin, border, store):
     """Filters each plane of `image` `[planes, height, width, channels]` with weights `[rows, columns]`.
 
-    Output element `o` of an axis begins at input element `o - origin`, of whose three numbers the first is unused. What lies
-    outside is `fill[0]`, 0 without one, where `border` says so; `store` as in `convolution.py`.
+    Output element `o` of an axis begins at input element `o - origin`; the first of its three numbers is unused. Pixels outside
+    are `fill[0]`, or 0 without one, if `border` is constant. `store` is as in `convolution.py`.
     """
     outside = np.float32(0) if fill is None else np.float32(fill[0])
     height, width, channels = image.shape[1:]
@@ -48,7 +48,7 @@ def filter_image(image, weights, fill, out, origin, border, store):
     at_once = store is None and count >= COLUMNS
     for p in range(out.shape[0]):
         plane, results = image[p].reshape(height * width * channels), out[p].reshape(out.shape[1] * count)
-        floats = array_at(results.ctypes.data, results.size, total)  # the same numbers, where `at_once`
+        floats = array_at(results.ctypes.data, results.size, total)  # the same memory if `at_once`
         for y in range(out.shape[1] + rows - 1):
             newest = ring[y % rows * size : (y % rows + 1) * size]
             fresh = line if as_lines else newest
@@ -120,7 +120,7 @@ def _sum_row(values, starts, weights, out, begin, count):
 
 @kernel
 def _weights_in_use(weights, as_lines):
-    """The row and the column of each weight that is not zero, int64 `[2, N]`: what is infinite stays where it is. Of lines: the
+    """The row and the column of each weight that is not zero, int64 `[2, N]`, so that infinities do not spread. For lines: the
     rows."""
     rows, columns = weights.shape
     places, n = empty((2, rows * columns), np.int64), 0
@@ -134,7 +134,7 @@ def _weights_in_use(weights, as_lines):
 
 @kernel
 def split(weights, column, row):
-    """Whether the weights are the product of a column and a row, which are filled in."""
+    """Whether the weights are the product of a column and a row. Fills these in."""
     rows, columns = weights.shape
     peak, i, j = np.float32(0), 0, 0
     for y in range(rows):

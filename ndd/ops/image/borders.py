@@ -1,4 +1,4 @@
-"""Windows that reach outside and show the array's own elements there: repeated or mirrored."""
+"""Windows that reach outside the array and show its own elements there, repeated or mirrored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SLOTS = 5  # axes that the kernel takes
 
 
 def mirrored_plan(input: Operand, starts: np.ndarray, shapes: np.ndarray, policy: str, dtype: DType) -> Plan:
-    """The plan of a window that reaches outside, `policy` one of `BORDERS`; the usual one where none does."""
+    """The plan of windows that reach outside, with `policy` one of `BORDERS`; the usual plan if none does."""
     starts, shapes, outside = bounded(starts, shapes, input.shapes, "pad")
     if not outside:
         return window_plan(input, starts, shapes, np.zeros((1, 1)), dtype)
@@ -39,7 +39,7 @@ def _cut(image: np.ndarray, out: np.ndarray, start: Any, fill: Any, channel: int
 
 
 def _places(at: np.ndarray, extent: int, border: int) -> np.ndarray:
-    """The elements, of `extent`, that are shown at places inside and outside."""
+    """The elements of an axis of `extent` that are shown at places inside and outside."""
     if border == 0 or extent == 1:
         return np.clip(at, 0, extent - 1)
     at = at % (2 * (extent - 1) if border == 1 else 2 * extent)

@@ -52,7 +52,7 @@ def crop(
         crop: size of the window, (H, W) or (D, H, W); or `crop_h` and `crop_w` together, with `crop_d` for volumes
             (or for the frames of video without depth). A size below 1, or none given, keeps the whole extent;
             fractions are dropped.
-        crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (start) to 1 (end) of the free space.
+        crop_pos_x, crop_pos_y, crop_pos_z: the position of the window, from 0 (start) to 1 (end) of the free space.
         rounding: how `position * (extent - size)` becomes an anchor: "round" (halves away from zero), "truncate", or "even"
             as in torchvision's `center_crop` (halves to even; towards zero where the window is larger than the image).
         out_of_bounds_policy: for windows larger than the image: "error", "pad" (or "constant") with `fill_values`,
@@ -106,7 +106,7 @@ def _(input, *, dtype, fill_values, image_type, output_dtype, out_of_bounds_poli
 
 @functools.cache
 def spatial_axes(layout: str) -> tuple[list[int], str]:
-    """The axes that a crop is about and what they are: frames count as depth where there is no depth."""
+    """The axes of a crop and their letters: frames count as depth if there is no depth."""
     as_depth = layout if "D" in layout else layout.replace("F", "D")
     axes = [i for i, c in enumerate(as_depth) if c in "DHW"]
     return axes, "".join(as_depth[i] for i in axes)
@@ -117,7 +117,7 @@ def bounded_plan(input, starts, shapes, policy: str, fill_values, dtype: DType, 
     policy = policy.lower()
     starts, shapes, outside = bounded(starts, shapes, input.shapes, policy)
     if not len(fill_values) or (not outside and (len(fill_values) == 1 or policy not in ("pad", "constant"))):
-        fill_values = (0,)  # the default, or not seen
+        fill_values = (0,)  # the default, or without effect
     return window_plan(input, starts, shapes, np.atleast_2d(fill_values), dtype, layout)
 
 

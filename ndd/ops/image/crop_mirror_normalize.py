@@ -23,7 +23,7 @@ _OUTPUT_TYPES = ("f32", "f16", "bfloat16", "u8", "i8")
 _AXES = "FDHWC"
 _NO_MEAN = Values("mean", np.zeros(1, np.float32), 1, np.dtype("f4"), True, False)
 _NO_STD = Values("std", np.ones(1, np.float32), 1, np.dtype("f4"), True, False)
-_GROUP = 4  # pixels that a GPU thread makes
+_GROUP = 4  # pixels that a GPU thread computes
 
 
 @operator(layouts=LAYOUTS, masks=True, types=_INPUT_TYPES)
@@ -52,28 +52,28 @@ def crop_mirror_normalize(
     shift: float = 0.0,
     std: PerSample[list[float]] = (1.0,),
 ):
-    """What comes before a network: crop, mirror, normalise, and change layout and element type, in one pass.
+    """Prepares images for a network: crops, mirrors and normalises them, and changes layout and element type, in one pass.
 
     Args:
         input: images HWC or CHW, volumes DHWC or CDHW, video with F in front (or CFHW, CFDHW). Without a layout HWC,
             DHWC or FDHWC by rank. u8, i16, u16, i32, f16 or f32. A mask, HW, counts as one channel and comes out as HW.
         crop, crop_d, crop_h, crop_w, crop_pos_x, crop_pos_y, crop_pos_z, rounding, out_of_bounds_policy: the window,
             see `crop`; the whole image by default.
-        mirror: mirror the window left to right where not 0.
-        mean, std: one number, or one for each channel. Two empty lists: 0 and 1. (One alone ends the process in DALI 2.4.0.)
-        scale, shift: applied after them.
-        dtype: f32 (default), f16, bfloat16 (DALI does not make it), u8 or i8; integers are rounded, halves away from zero,
+        mirror: mirror the window left to right unless 0.
+        mean, std: one number, or one for each channel. Two empty lists: 0 and 1. (One empty list crashes DALI 2.4.0.)
+        scale, shift: applied after `mean` and `std`.
+        dtype: f32 (default), f16, bfloat16 (not in DALI), u8 or i8; integers are rounded, halves away from zero,
             and saturate.
         output_layout: any order of the input's axes; "CHW" by default, so video and volumes need "FCHW", "CDHW", ...;
             "" keeps the input's.
         pad_output: pad the channels to a power of two (3 to 4) with 0, or with `fill_values` under policy "pad".
-        fill_values: what lies outside the image and in added channels under the policy "pad", as it is, not normalised:
-            one number, or one for each channel.
+        fill_values: the value outside the image and in added channels under the policy "pad", which is not normalised: one
+            number, or one for each channel.
         image_type, output_dtype: old arguments; the first has no effect, the second means `dtype`.
 
-    `out = (in - mean) * scale / std + shift`, in 32-bit floats. torchvision's `Normalize` comes after a division by 255:
-    its mean and std times 255 are those of here; a warning says so where bytes meet numbers below 1. Its `CenterCrop`
-    takes the even one of two middle places (an anchor of 2.5 is 2 there), this one the later (3).
+    `out = (in - mean) * scale / std + shift`, in 32-bit floats. torchvision's `Normalize` comes after a division by 255, so
+    multiply its mean and std by 255; a warning says so for bytes with a mean and std below 1. Its `CenterCrop` rounds halves to
+    even (an anchor of 2.5 becomes 2), this operator up (3).
 
     Raises ValueError for other layouts, RuntimeError for an output layout with other axes, numbers of channels that do
     not fit, and other types.
@@ -124,7 +124,7 @@ def _kernel(kind: np.dtype, result_type: DType, by_pixel: bool) -> functools.par
 
 
 def _from_half(image, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel) -> None:
-    """As float32: no compiled kernel takes float16."""
+    """Converts the image to float32, because no compiled kernel takes float16."""
     wider = convert_array(image, "f16", "f32")
     fill = fill.view(np.uint16) if half is not None else fill
     normalize(wider, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel)
@@ -138,7 +138,7 @@ def _without_mirror(
     if not any([values.varies or np.size(values.constant) for values in (mean, std)]):
         mean, std = _NO_MEAN, _NO_STD
     output_layout = output_layout or layout
-    # Rows as in normalize_lines.py; the samples last, so that a row of one axis is one piece.
+    # Rows as in normalize_lines.py. The samples are last, so that a row of one axis is contiguous.
     table = np.zeros((5, 5, n), np.int64)
     size, start, extent, step_in, step_out = table
     places = [_AXES.index(c) for c in layout]
@@ -174,7 +174,7 @@ def _without_mirror(
 
 
 def _steps(steps: np.ndarray, extents: np.ndarray, places: list[int]) -> None:
-    """In place: how many elements lie between neighbours along each axis of arrays with axes in the order `places`."""
+    """Fills in the number of elements between neighbours along each axis, for arrays with axes in the order `places`."""
     running: Any = 1
     for place in reversed(places):
         steps[place] = running
@@ -221,7 +221,7 @@ def _limits(dtype: DType) -> tuple[np.float32, np.float32] | None:
 
 
 def _part(image, plan):
-    """The pixels of images HWC that it looks at: where they begin and end, `[N, 2]` each."""
+    """The pixels of images HWC that it reads: their begin and end, `[N, 2]` each."""
     size, start = plan.per_sample["geometry"][:, :2, 2:4].transpose(1, 0, 2)
     return start, start + size
 
@@ -232,14 +232,14 @@ crop_mirror_normalize.fuses("decoders", "crop", "crop_h")(_part)
 @crop_mirror_normalize.cuda("crop_mirror_normalize.cu")
 def _(launch, image, out, geometry, fill):
     size = geometry[:, 0]
-    groups = size[:, :3].prod(axis=1) * -(-size[:, 3] // _GROUP)  # each row is made of whole groups
+    groups = size[:, :3].prod(axis=1) * -(-size[:, 3] // _GROUP)  # each row has whole groups
     shared = {"fill": numbers_of(fill, out.dtype)}
     launch("crop_mirror_normalize", groups, shared=shared, macros={"GROUP": _GROUP})
 
 
 @crop_mirror_normalize.fuses("resize.cu")
 def _(image, plan):
-    """Whether the kernels of resize.cu can do this with the pixels they make (normalized.cuh): HWC, a window inside."""
+    """Whether the kernels of resize.cu can do this with their results (normalized.cuh): HWC, a window inside."""
     geometry = plan.per_sample["geometry"]
     size, start, extent = geometry[:, 0], geometry[:, 1], geometry[:, 2]
     inside = image.layout == "HWC" and image.dtype is uint8

@@ -1,4 +1,4 @@
-"""`ndd.cutmix`: a window of each image from another sample, and labels by its area."""
+"""`ndd.cutmix`: replaces a window of each image with another sample's, and mixes labels by area."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ def cutmix(
 ):
     """Puts a window of another sample of the batch into each image (CutMix, https://arxiv.org/abs/1905.04899).
 
-    The window has the same place in both, sides of `sqrt(1 - weight)` of the image's, and a random middle; what lies
-    outside the image is cut off. The labels are mixed by the areas. Returns images and labels.
+    The window has the same place in both, sides of `sqrt(1 - weight)` of the image's, and a random centre; it is cut off at the
+    edges of the image. The labels are mixed by the areas. Returns images and labels.
 
     Args:
         images: HWC, CHW, HW, FHWC or FCHW (the same window in all frames), of any type; without a layout HWC, HW or FHWC by
             rank. A sample and its partner have one shape.
         labels: a class number for each sample, or a float vector with a weight for each class (one-hot, or mixed before).
         alpha: the weight is drawn from Beta(alpha, alpha), for each sample.
-        center: the middle of the window, (y, x) as parts of height and width from 0 to 1, in place of a drawn one.
-        num_classes: how many classes there are, where labels are class numbers.
+        center: the centre of the window, (y, x) as fractions of height and width from 0 to 1, in place of a drawn one.
+        num_classes: the number of classes, if labels are class numbers.
         partners: the number of the sample that each gets its window from, as `batch_permutation` gives them. Default: the
-            sample before it (of the first: the last).
+            sample before it (for the first, the last).
         weight: the share of the image that stays, from 0 to 1, in place of a drawn one (unless the window is cut off).
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
-    With generators that stand at the same place, images and their masks get the same windows. Images keep type, shape and
-    layout. Labels become float32 vectors of `num_classes` weights; both are where the operator runs. As torchvision's
-    `v2.CutMix` with the same numbers, which draws one window for the whole batch.
+    With generators in the same state, images and their masks get the same windows. Images keep type, shape and
+    layout. Labels become float32 vectors of `num_classes` weights; both are on the device where the operator runs.
+    torchvision's `v2.CutMix` with the same numbers is equivalent, but draws one window for the whole batch.
 
     Raises ValueError for other layouts and without `num_classes` where it is needed, RuntimeError for samples of different
-    shapes, for a partner, weight, alpha, center or class number out of range (on a GPU such a class counts for none).
+    shapes, for a partner, weight, alpha, center or class number out of range (on a GPU such a label has no class).
 
     >>> import ndd, numpy as np
     >>> images = ndd.batch([np.full((4, 4), v) for v in (1, 2)], dtype=ndd.uint8, layout="HW")
@@ -70,7 +70,7 @@ def _(call, images, labels, *, alpha, center, num_classes, partners, weight):
     rows = images.layout.index("H")
     extents = images.shapes[:, rows : rows + 2]
     if center is None:
-        # The words of the first number are those of the weight.
+        # The first words are those of the weight.
         middle = uniform_numbers(call.draws.streams(call.n), 3)[:, 1:]
     else:
         middle = _checked(center)

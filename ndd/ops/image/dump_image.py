@@ -1,4 +1,4 @@
-"""`ndd.dump_image`: images written to files, for a look at what passes by."""
+"""`ndd.dump_image`: writes images to files, for debugging."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ndd._tensor import Store
 
 @operator(types=("u8",))
 def dump_image(input, /, *, input_layout: str = "HWC", suffix: str = ""):
-    """Writes each image to a file in the working directory and passes it on as it is; for debugging.
+    """Writes each image to a file in the working directory and returns it unchanged, for debugging.
 
     Args:
         input: uint8 images (H, W, 3) or (H, W, 1), on the CPU or the GPU.
-        input_layout: "HWC"; there is no other. The layout that the images carry is not looked at.
+        input_layout: only "HWC". The layout of the images is ignored.
         suffix: a part of the file names.
 
     Sample i goes to `i-{suffix}-0.ppm`: plain-text PPM (P3) for colour, PGM (P2) for one channel, a line for each row.
     The next call with the same suffix writes the same files again. They are written when the result is computed.
-    PIL (`Image.open`) and OpenCV (`imread`) read them; to write a PNG use theirs: `Image.fromarray(np.asarray(x)).save(f)`.
+    PIL (`Image.open`) and OpenCV (`imread`) read them. To write a PNG use PIL: `Image.fromarray(np.asarray(x)).save(f)`.
 
     Raises RuntimeError for other types, ranks and numbers of channels, and if a file cannot be written.
 

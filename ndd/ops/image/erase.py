@@ -1,4 +1,4 @@
-"""`ndd.erase`: regions of an image filled with a value."""
+"""`ndd.erase`: fills regions of an image with a value."""
 
 from __future__ import annotations
 
@@ -39,20 +39,19 @@ def erase(
 
     Args:
         input: any rank and element type (DALI 2.4.0 refuses float64 and bool).
-        anchor: where the regions begin (default 0; DALI 2.4.0 wants it with every shape), a number for each of the
-            axes, then the next region.
-        shape: how large they are, likewise.
-        axes, axis_names: the axes that the numbers are about, by number or letter; default: all but C. An array
-            without a layout counts as HW, HWC or DHWC by rank (of such arrays, and of negative axes, DALI dies).
+        anchor: the begin of the regions (default 0; DALI 2.4.0 needs it with every shape): a number for each of the axes, for
+            one region after the other.
+        shape: the sizes of the regions, likewise.
+        axes, axis_names: the axes of these numbers, by number or letter; default: all but C. An array without a layout counts
+            as HW, HWC or DHWC by rank (DALI crashes for such arrays, and for negative axes).
         centered_anchor: the anchors are the centres of the regions.
-        normalized: anchors and shapes are fractions of the extents; `normalized_anchor` and `normalized_shape` say so
-            for one of them.
+        normalized: anchors and shapes are fractions of the extents.
         fill_value: one number, or one for each channel; converted as in C (the fraction is dropped, integers wrap).
         normalized_anchor, normalized_shape: the same for anchors or shapes alone; both default to False.
 
     In a region, for `start <= i < start + shape` along each of the axes, `out[i] = fill_value`, elsewhere
-    `out[i] = in[i]`. Start and end of a region lose their fractions; what lies outside the array is left away.
-    torchvision's `erase` is one region with `anchor=[i, j], shape=[h, w], axis_names="HW"`.
+    `out[i] = in[i]`. Fractions of start and end are dropped, and parts outside the array ignored.
+    torchvision's `erase` corresponds to one region with `anchor=[i, j], shape=[h, w], axis_names="HW"`.
 
     Raises RuntimeError for anchors and shapes that do not fit each other or the axes.
 
@@ -118,7 +117,7 @@ def region_plan(input: Operand, bounds: np.ndarray, fill_value: Values, layout: 
 
 
 def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
-    """An argument in elements, float32 `[N, most regions, axes]`, 0 for regions that are not there; how many there are."""
+    """An argument in elements, float32 `[N, most regions, axes]`, 0 for missing regions, and the number of regions."""
     n, _, count = extents.shape
     if values is None:
         return np.zeros((n, 0, count), np.float32), np.zeros(n, np.int64)

@@ -1,6 +1,6 @@
-"""Output sizes, source regions and filters of resampling, for a batch: small loops over float64 and int64 `[N, axes]`.
+"""Computes output sizes, source regions and filters of resampling for a batch: small loops over float64 and int64 `[N, axes]`.
 
-Numbers pass through float32 where DALI keeps them so: it decides which pixel "nearest" takes where two are as near.
+Numbers are rounded to float32 where DALI does so: this decides which of two equally near pixels "nearest" takes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SMALLEST = 0.1  # a requested extent below this (in output pixels) widens the r
 
 @kernel(nogil=False)
 def _filled(wanted, source, mode, most, filled):
-    """Extents of one sample after `mode` and `most` (0: no limit) had their say; negative: mirrored."""
+    """Extents of one sample after applying `mode` and `most` (0: no limit); negative: mirrored."""
     axes = len(wanted)
     limited = len(most) > 0
     n_sides, product = 0, 1.0
@@ -85,7 +85,7 @@ fit_extents.fallback()
 
 @kernel(nogil=False)
 def choose_filters(size, first, last, shrink, grow, widens, radii, kind, radius):
-    """Kind and radius of every axis' filter; those of axes that shrink are widened by the scale if `widens[kind]`."""
+    """Kind and radius of every axis' filter. Filters of axes that shrink are widened by the scale if `widens[kind]`."""
     samples, axes = size.shape
     for n in range(samples):
         for k in range(axes):
@@ -99,10 +99,10 @@ def choose_filters(size, first, last, shrink, grow, widens, radii, kind, radius)
 
 @kernel(nogil=False)
 def cut_windows(size, first, last, wanted, places, rounding, mirror, bits):
-    """The part of resized images that windows show: changes `size`, `first` and `last` of each axis in place.
+    """Limits resized images to windows: changes `size`, `first` and `last` of each axis in place.
 
     `wanted` (below 1: the whole extent) and `places` are float64 `[N or 1, axes]`, `mirror` has the `bits` of the axes
-    to mirror. Gives the first `sample * axes + axis` whose place is not in [0, 1], else -1.
+    to mirror. Returns the first `sample * axes + axis` whose place is not in [0, 1], or -1.
     """
     samples, axes = size.shape
     for n in range(samples):

@@ -1,4 +1,4 @@
-"""`ndd.flip`: mirror images."""
+"""`ndd.flip`: mirrors images."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] 
     Args:
         input: layout HWC, CHW, DHWC, CDHW, with a leading F for video; without a layout HWC, FHWC or FDHWC by rank.
             Any element type. (DALI 2.4.0 refuses float16 and bool, and images without channels: HW, FHW.)
-        depthwise, horizontal, vertical: mirror along D, W, H where not 0.
+        depthwise, horizontal, vertical: mirror along D, W, H unless 0.
 
     Shapes, type and layout stay: `out[y, x] = in[y, W - 1 - x]` for a horizontal flip. The pixels are those of
     `numpy.flip`, `cv2.flip` and torchvision's `hflip` and `vflip`.
 
-    Raises ValueError for other layouts, RuntimeError if `horizontal` and the like are not one number for each sample.
+    Raises ValueError for other layouts, RuntimeError if an argument is not one number for each sample.
 
     >>> import ndd
     >>> ndd.flip(ndd.tensor([[1, 2, 3]], layout="HW")).torch()
@@ -35,12 +35,12 @@ def flip(input, /, *, depthwise: PerSample[int] = 0, horizontal: PerSample[int] 
 
 @flip.plan
 def _(input, *, depthwise, horizontal, vertical):
-    """The axes as [outer, D, H, W, inner]: what lies before, between and after the spatial axes moves as one."""
+    """Views the axes as [outer, D, H, W, inner]: the axes before, between and after the spatial ones move as a whole."""
     axes = [i for i, c in enumerate(input.layout) if c in "DHW"]
     extents = grouped(input.shapes, *[axes[0]] * (3 - len(axes)), *axes, axes[-1] + 1)
     mirror = np.array([depthwise.each(), vertical.each(), horizontal.each()]).T
     view, pixel = View(extents, "bits"), input.dtype.bytes * int(extents[0, 4])
-    if pixel in (2, 4, 8) and (extents[:, 4] == extents[0, 4]).all():  # it moves as one number
+    if pixel in (2, 4, 8) and (extents[:, 4] == extents[0, 4]).all():  # a pixel moves as one number
         view = View(extents * [1, 1, 1, 1, 0] + [0, 0, 0, 0, 1], f"u{pixel}")
     return Plan(input.shapes, {"extents": extents, "mirror": mirror}, view=view)
 
@@ -70,7 +70,7 @@ def _(image, out, mirror):
 
 @kernel
 def _reversed(row, out, width, inner):
-    # Unsigned indices: numba need not ask whether one counts from the end, and makes vector code of the loops.
+    # Unsigned indices, so that numba need not check for negative ones, and the loops become vector code.
     count, one, two, three = np.uint64(width), np.uint64(1), np.uint64(2), np.uint64(3)
     if inner == 1:
         for x in range(count):

@@ -1,4 +1,4 @@
-"""`ndd.grid_mask`: a grid of squares erased from an image."""
+"""`ndd.grid_mask`: erases a grid of squares from an image."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def grid_mask(
 
     With `c` and `s` the cosine and sine of the angle, the pixel in column `x` and row `y` lies at
     `u = (c x - s y - shift_x) / tile`, `v = (s x + c y - shift_y) / tile` of the grid. It becomes 0, in all channels, if
-    the fractions of both, `u - floor(u)` and `v - floor(v)`, are below `ratio` (or one is NaN): of an unmoved grid the
+    the fractions of both, `u - floor(u)` and `v - floor(v)`, are below `ratio` (or one is NaN). In an unmoved grid this is the
     top left corner of every tile.
 
     Args:
         input: any element type (DALI: uint8, int16, int32 and float32). A layout in which W follows H, such as HWC,
-            CHW, HW or FHWC (video: each frame by itself, and arguments may differ between frames); without these
-            letters, HWC or HW by rank. DALI 2.4.0 takes the first two axes for rows and columns whatever the layout
-            says, and is right for HWC only.
-        angle: of the grid, in radians.
-        ratio: side of the squares, as a part of `tile`: 0 erases nothing, above 1 everything.
-        shift_x, shift_y: where the grid begins, in pixels.
+            CHW, HW or FHWC (video: each frame by itself, and arguments may differ between frames); without these letters, HWC
+            or HW by rank. DALI 2.4.0 uses the first two axes as rows and columns whatever the layout, which is right for HWC
+            only.
+        angle: the angle of the grid, in radians.
+        ratio: side of the squares, as a fraction of `tile`: 0 erases nothing, above 1 everything.
+        shift_x, shift_y: the origin of the grid, in pixels.
         tile: distance from square to square, in pixels.
 
-    Element type, shape and layout stay. torchvision and Pillow have nothing like it. Raises RuntimeError for a `tile`
+    Element type, shape and layout stay. torchvision and Pillow have no equivalent. Raises RuntimeError for a `tile`
     below 1 and for other layouts and ranks.
 
     >>> import ndd, numpy as np

@@ -1,4 +1,4 @@
-"""`ndd.jitter`: every pixel moves a little, at random."""
+"""`ndd.jitter`: moves every pixel by a small random distance."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def jitter(
         input: any element type; layout HWC or FHWC (DALI: HWC). Without a layout: HWC or FHWC by rank. A mask, HW,
             counts as one channel and comes out as HW.
         nDegree: pixels move by whole numbers from -(nDegree // 2) to nDegree // 2, all equally likely.
-        mask: samples where it is 0 stay as they are.
-        fill_value: what comes from outside the image; rounded and saturated for integers.
+        mask: samples with a 0 stay unchanged.
+        fill_value: the value of pixels from outside the image; rounded and saturated for integers.
         interp_type: has no effect, as pixels move by whole numbers.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
-    `out[y, x] = in[y + dy, x + dx]`, dx and dy from the two words of each pixel. Type, shape and layout stay. Runs on
-    the CPU and the GPU with the same result; DALI has it on the GPU only, and draws other numbers. PIL's
-    `Image.effect_spread` moves pixels by random steps too, but takes none from outside the image.
+    `out[y, x] = in[y + dy, x + dx]`, dx and dy from the two words of each pixel. Type, shape and layout stay. Runs on the CPU
+    and the GPU with the same result; DALI's runs on the GPU only, and draws other numbers. PIL's `Image.effect_spread` moves
+    pixels by random steps too, but takes none from outside the image.
 
     Raises ValueError for other layouts and ranks, RuntimeError for a negative `nDegree` and for a `mask` that is not
     one number for each sample.
@@ -67,7 +67,7 @@ def _(call, input, *, fill_value, interp_type, mask, nDegree):
 @jitter.cpu
 @kernel
 def _scatter(image, out, extents, stream, reach, fill):
-    """Of flat arrays."""
+    """Moves the pixels of flat arrays."""
     height, width, channels = extents[0], extents[1], extents[2]
     pixels = height * width
     chunk = min(CHUNK, pixels)
@@ -88,7 +88,7 @@ def _scatter(image, out, extents, stream, reach, fill):
 
 @kernel
 def _find(places, right, down, y, x, height, width, reach):
-    """The pixels of the image that pixels of a row, from `x` on, come from, -1 where that is outside; of their two words."""
+    """Computes the source pixels of a row's pixels from `x` on, from their two words; -1 for places outside the image."""
     span, half = np.uint64(np.uint32(2 * reach + 1)), np.uint64(32)
     for i in range(places.size):
         sx = x + i - reach + np.int64((np.uint64(right[i]) * span) >> half)
@@ -99,7 +99,7 @@ def _find(places, right, down, y, x, height, width, reach):
 
 @kernel
 def _move(image, out, places, channels, fill):
-    """Pixels from their places; with the number of channels known to the compiler, without a loop for each."""
+    """Copies pixels from their places. The number of channels is known to the compiler, so that pixels need no loop."""
     for i in range(out.size // max(channels, 1)):
         place = places[i] * channels
         if place < 0:

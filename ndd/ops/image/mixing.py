@@ -16,7 +16,7 @@ _INTEGERS = (DType.Kind.signed, DType.Kind.unsigned)
 
 
 class Partners:
-    """For each sample the one that it is mixed with, looked up when a kernel on the CPU asks."""
+    """The partner of each sample, looked up when a kernel on the CPU needs it."""
 
     def __init__(self, operand: Operand, index: np.ndarray):
         self.operand = operand
@@ -37,7 +37,7 @@ def soft_labels(labels: Spec, num_classes: int | None) -> Spec:
 
 
 def label_shapes(labels: Operand, num_classes: int | None) -> np.ndarray:
-    """int64 [N, 1]: how many classes there are. A label is one class number, or a vector with a weight for each."""
+    """int64 [N, 1]: the number of classes. A label is one class number, or a vector with a weight for each class."""
     sizes = labels.sizes
     classes = int(sizes[0]) if num_classes is None else num_classes
     for i in np.flatnonzero((sizes != classes) & ((sizes != 1) | (num_classes is None)))[:1]:
@@ -49,7 +49,7 @@ def label_shapes(labels: Operand, num_classes: int | None) -> np.ndarray:
 
 
 def partners_of(images: Operand, partners: Values | None) -> np.ndarray:
-    """int64 [N]: the number of the sample that each is mixed with; by default the one before, the last for the first."""
+    """int64 [N]: the number of each sample's partner; by default the sample before it, for the first sample the last."""
     n = images.n
     index = np.roll(np.arange(n), 1) if partners is None else partners.each()
     for i in np.flatnonzero((index < 0) | (index >= n))[:1]:
@@ -64,7 +64,7 @@ def partners_of(images: Operand, partners: Values | None) -> np.ndarray:
 
 
 def weights_of(call: Any, alpha: Values, weight: Values | None) -> np.ndarray:
-    """float32 [N]: the share of the sample itself: as given, or drawn from Beta(alpha, alpha)."""
+    """float32 [N]: the share of the sample itself, passed by the user or drawn from Beta(alpha, alpha)."""
     if weight is not None:
         weights = weight.each().astype(np.float32)
         for i in np.flatnonzero(~((weights >= 0) & (weights <= 1)))[:1]:
@@ -79,7 +79,7 @@ def weights_of(call: Any, alpha: Values, weight: Values | None) -> np.ndarray:
 
 
 def mix_labels(label: np.ndarray, other: np.ndarray, out: np.ndarray, share: float) -> None:
-    """`share` of a label and the rest of another one."""
+    """Mixes labels: `share` of one label and the rest of another."""
     out[...] = 0
     for value, part in ((label, share), (other, 1 - share)):
         if value.size == 1 and out.size > 1:
@@ -92,7 +92,7 @@ def mix_labels(label: np.ndarray, other: np.ndarray, out: np.ndarray, share: flo
 
 
 def launch_labels(launch: Any, labels: Operand) -> None:
-    """The same on a GPU, where a class number out of range counts for no class."""
+    """Does the same on a GPU, where a class number out of range means no class."""
     numbers = (labels.sizes == 1) & (launch.outputs[1].sizes > 1)
     launch(
         "mix_labels", launch.outputs[1].sizes, per_sample={"numbered": numbers.astype(np.int32)}, file="mix_labels.cu"

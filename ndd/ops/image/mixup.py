@@ -1,4 +1,4 @@
-"""`ndd.mixup`: images and labels blended with those of another sample."""
+"""`ndd.mixup`: blends images and labels with those of another sample."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def mixup(
         labels: a class number for each sample, or a float vector with a weight for each class (one-hot, or mixed before).
         alpha: the weight is drawn from Beta(alpha, alpha), for each sample: 1 makes all weights equally likely, less
             leaves most samples nearly as they are.
-        num_classes: how many classes there are, where labels are class numbers.
+        num_classes: the number of classes, if labels are class numbers.
         partners: the number of the sample that each is blended with, as `batch_permutation` gives them. Default: the
-            sample before it (of the first: the last).
+            sample before it (for the first, the last).
         weight: the share of the sample itself, from 0 to 1, in place of a drawn one: one for all (as torchvision draws it)
             or one for each.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
-    Images keep type, shape and layout; integers are rounded. Labels become float32 vectors of `num_classes` weights; both
-    are where the operator runs. torchvision's `v2.MixUp` with the same weight gives the same, for floats.
+    Images keep type, shape and layout; integers are rounded. Labels become float32 vectors of `num_classes` weights; both are
+    on the device where the operator runs. torchvision's `v2.MixUp` with the same weight gives the same floats.
 
     Raises ValueError without `num_classes` where it is needed, RuntimeError for other types, for samples of different
-    shapes, for a partner, weight, alpha or class number out of range (on a GPU such a class counts for none).
+    shapes, for a partner, weight, alpha or class number out of range (on a GPU such a label has no class).
 
     >>> import ndd
     >>> images = ndd.batch([[[[100]]], [[[200]]]], dtype=ndd.uint8, layout="HWC")

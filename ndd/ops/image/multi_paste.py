@@ -1,4 +1,4 @@
-"""`ndd.multi_paste`: images made of regions of several images."""
+"""`ndd.multi_paste`: combines regions of several images."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def multi_paste(
 
     Args:
         input_0, inputs: u8, i16, i32 or f32 images of one type, HWC or FHWC: region k of a sample comes from input k.
-        in_ids: the samples of the only input that the regions of each sample come from.
-        output_size: (H, W) of the canvas; default: the shape of the images, if all have the same. (H, W, C) is taken
-            where C is what the images have. (DALI looks at the first two numbers and ignores the rest.)
-        in_anchors, shapes: where the regions begin in their images and how large they are: `[regions, 2]` as (H, W);
-            default: from the start, and to the end.
-        out_anchors: where they go to on the canvas; default: to its start.
+        in_ids: for a single input: the samples that the regions of each result come from.
+        output_size: (H, W) of the canvas; default: the shape of the images, if all have the same. (H, W, C) is accepted if C
+            equals the channels of the images. (DALI reads the first two numbers and ignores the rest.)
+        in_anchors, shapes: the begins of the regions in their images, and their sizes: `[regions, 2]` as (H, W); default: from
+            the start, and to the end.
+        out_anchors: their places on the canvas; default: its start.
         in_anchors_rel, shapes_rel, out_anchors_rel: the same as fractions of the image, or of the canvas. Anchors are
             rounded down, shapes up.
         dtype: u8, i16, i32 or f32; default: the type of the input. Values are rounded and saturate.
 
     With region k from `image`, at a = in-anchor, s = shape, o = out-anchor:
-    `out[o0 : o0 + s0, o1 : o1 + s1] = image[a0 : a0 + s0, a1 : a1 + s1]`, in the order of the regions, so that the last
-    one shows where they overlap; what no region covers is 0. PIL's `Image.paste` does this for one region.
+    `out[o0 : o0 + s0, o1 : o1 + s1] = image[a0 : a0 + s0, a1 : a1 + s1]`, in the order of the regions, so that the last one is
+    on top; pixels without a region are 0. PIL's `Image.paste` does this for one region.
 
     Video is pasted frame by frame and takes per-frame arguments, but no `in_ids` (DALI 2.4.0 fails on video on the
     CPU).
@@ -87,7 +87,7 @@ def _(*inputs, dtype, in_ids, output_size, **places):
     canvas = _canvas(output_size, extents.reshape(-1, 3), n)
     ids = None if in_ids is None else [own.reshape(-1) for own in in_ids.arrays()]
     counts = np.full(n, len(inputs)) if ids is None else np.array([len(own) for own in ids])
-    # All regions one after the other: the sample each belongs to, its number there, and where it comes from.
+    # All regions one after the other: the sample of each, its number in the sample, and its source.
     owner = np.repeat(np.arange(n), counts)
     place = np.arange(len(owner)) - (np.add.accumulate(counts) - counts)[owner]
     number, sample = (place, owner) if ids is None else (np.zeros_like(place), np.concatenate(ids))
@@ -130,7 +130,7 @@ def _canvas(output_size: Values | None, images: np.ndarray, n: int) -> np.ndarra
 
 
 def _pixels(name: str, places: dict[str, Any], counts: np.ndarray, scale: np.ndarray, whole: Any, default: Any) -> Any:
-    """An argument as pixels (y, x), `[regions, 2]`; `whole` makes them of fractions of `scale`."""
+    """An argument as pixels (y, x), `[regions, 2]`. `whole` rounds fractions of `scale` to pixels."""
     values, share = places[name], places[f"{name}_rel"]
     if values is None and share is None:
         return default
@@ -161,15 +161,16 @@ multi_paste.cuda("multi_paste.cu")
 
 @kernel
 def paste_regions(canvas, shape, pixel, own, addresses):
-    """Pastes on a black canvas of `shape` (H, W, C), given as bytes, line by line, but not what would be covered.
+    """Pastes on a black canvas of `shape` (H, W, C), given as bytes, line by line. Regions that are covered later are left out.
 
-    `own` are the regions as in multi_paste.cu, `addresses` [inputs, samples] those of the images, `pixel` the bytes of one.
+    `own` has the regions as in multi_paste.cu, `addresses` [inputs, samples] those of the images, and `pixel` is the size of a
+    pixel in bytes.
     """
     width, target = shape[1], np.uintp(canvas.ctypes.data)
     line = width * pixel
     for row in range(shape[0] if line else 0):
         to = target + np.uintp(row * line)
-        first = 0  # what lies below a region as wide as the canvas is not to be seen
+        first = 0  # a region as wide as the canvas hides the regions below it
         for k in range(len(own) - 1, -1, -1):
             if own[k, 7] <= row < own[k, 7] + own[k, 5] and own[k, 6] == width:
                 first = k

@@ -1,10 +1,9 @@
-"""Normalising images on the CPU, line by line: any axis order in, any out; cropped, mirrored, padded.
+"""Normalises images on the CPU, line by line, for any order of axes in and out, with crop, mirror and padding.
 
-The arrays are flat. The rows of `geometry` are about the axes F, D, H, W, C: size of the output, where its window
-starts in the input, extent of the input, steps in the input, steps in the output. Outside the input the output is
-`fill`, by channel, and so are channels that the input lacks. `limits` are the lowest and highest integer of an
-integer output, else None; `half` is True if the output holds float16 bits, False if bfloat16 bits, else None. numba compiles
-a kernel for each of these.
+The arrays are flat. The rows of `geometry` have a number for each of the axes F, D, H, W, C: size of the output, start of its
+window in the input, extent of the input, steps in the input, steps in the output. Outside the input the output is `fill`, by
+channel, and so are channels that the input lacks. `limits` are the lowest and highest integer of an integer output, else None;
+`half` is True if the output holds float16 bits, False if bfloat16 bits, else None. numba compiles a kernel for each of these.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ def normalize(image, out, geometry, mirror, mean, gain, shift, fill, limits, hal
     """Normalises an image.
 
     Args:
-        geometry: `[5, 5]`. `mean`, `gain`: `[C]`.
-        by_pixel: True where the channels of a pixel lie next to each other in the input and in the output, else None.
+        geometry: `[5, 5]`, see above. `mean` and `gain` are `[C]`.
+        by_pixel: True if the channels of a pixel are adjacent in the input and in the output, else None.
     """
     if by_pixel is None:
         normalize_planes(image, out, geometry, mirror, mean, gain, shift, fill, limits, half)
@@ -34,7 +33,7 @@ def normalize(image, out, geometry, mirror, mean, gain, shift, fill, limits, hal
 
 @kernel
 def normalize_planes(source, out, geometry, mirror, mean, gain, shift, fill, limits, half):
-    """Channel by channel: right for every layout, fast if a line of the output lies in one piece."""
+    """Works channel by channel, for every layout; it is fast if a line of the output is contiguous."""
     size, start, extent, step_in, step_out = geometry[0], geometry[1], geometry[2], geometry[3], geometry[4]
     width, own = size[3], extent[4]
     first, last = max(0, -start[3]), min(width, extent[3] - start[3])
@@ -79,7 +78,7 @@ def _fill(out, start, step, value, first, last):
 
 @kernel
 def _channel(row, step, out, step_out, n, mean, gain, shift, limits, half):
-    """One channel of a row. The compiler vectorises loops with constant steps."""
+    """Normalises one channel of a row. The compiler vectorises loops with constant steps."""
     if step_out != 1 or step not in (1, 3):
         for x in range(n):
             out[x * step_out] = element((np.float32(row[x * step]) - mean) * gain + shift, limits, half)
@@ -93,14 +92,14 @@ def _channel(row, step, out, step_out, n, mean, gain, shift, limits, half):
 
 @kernel
 def _reversed(line, out):
-    n = np.uint64(out.size)  # unsigned: numba need not ask whether an index counts from the end
+    n = np.uint64(out.size)  # unsigned, so that numba need not check for negative indices
     for x in range(n):
         out[x] = line[n - np.uint64(1) - x]
 
 
 @kernel
 def normalize_pixels(source, out, geometry, mirror, mean, gain, shift, fill, limits, half):
-    """All channels at once, where they lie next to each other in the input and in the output."""
+    """Works on all channels at once, if they are adjacent in the input and in the output."""
     size, start, extent, step_in, step_out = geometry[0], geometry[1], geometry[2], geometry[3], geometry[4]
     width, channels, own = size[3], size[4], extent[4]
     first, last = max(0, -start[3]), min(width, extent[3] - start[3])

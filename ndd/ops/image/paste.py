@@ -1,4 +1,4 @@
-"""`ndd.paste`: an image on a larger canvas."""
+"""`ndd.paste`: puts an image on a larger canvas."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def paste(
         input: u8 images, HWC. A mask, HW, counts as one channel and comes out as HW.
         ratio: canvas size over image size, at least 1 (DALI 2.4.0 does not check that).
         fill_value: the colour: one number, or one for each channel; integers wrap around.
-        n_channels: how many numbers a colour has, if not one.
-        paste_x, paste_y: where the image lies, from 0 (left, top) to 1 (right, bottom).
-        min_canvas_size: the least extent of the canvas.
+        n_channels: the number of channels of a colour, if not one.
+        paste_x, paste_y: the position of the image, from 0 (left, top) to 1 (right, bottom).
+        min_canvas_size: the smallest extent of the canvas.
 
     The canvas has `max(floor(ratio * size), floor(min_canvas_size))` pixels along each axis, the image begins at
     `floor(position * (canvas - size))`, in 32-bit floats. Any number of channels works; DALI writes three whatever the image has.
@@ -59,13 +59,13 @@ def _(input, *, fill_value, min_canvas_size, n_channels, paste_x, paste_y, ratio
         position = _numbers(place, 0, 1, "from 0 to 1")
         extent = input.shapes[:, axis]
         shapes[:, axis] = canvas = np.maximum((extent.astype(np.float32) * scale).astype(np.int64), least)
-        # In float32, as the canvas: .08 of 50 free pixels are 4 there, in float64 3.9999999.
+        # In float32, as the canvas: there .08 of 50 free pixels are 4, in float64 3.9999999.
         starts[:, axis] = -(position.astype(np.float32) * (canvas - extent).astype(np.float32)).astype(np.int64)
     return window_plan(input, starts, shapes, fill_value[None], input.dtype, input.layout)
 
 
 def _numbers(values: Values, low: float, high: float, meaning: str) -> np.ndarray:
-    """One number for each sample, none beyond the bounds."""
+    """One number for each sample, within the bounds."""
     numbers = values.each()
     for i in np.flatnonzero(~((numbers >= low) & (numbers <= high)))[:1]:
         text = f"`{values.name}`: expected a number {meaning}, got {numbers[i]:g}"

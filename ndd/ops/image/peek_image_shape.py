@@ -24,7 +24,7 @@ def peek_image_shape(
     dtype: DType = int64,
     image_type: DALIImageType = DALIImageType.RGB,
 ):
-    """The shape that an encoded image has when it is decoded, from its header: some microseconds a sample.
+    """Returns the shape of an encoded image after decoding, from its header: a few microseconds for each sample.
 
     Args:
         input: the bytes of files, 1-D u8, as for `decoders.image`.
@@ -32,8 +32,8 @@ def peek_image_shape(
         dtype: i32, u32, i64, u64, f32 or f64.
         image_type: the output type of the decoder, which determines the channels. ANY_DATA: those of the file.
 
-    Gives (H, W, C); PIL's `Image.open(file).size` is (W, H) as stored. Pictures beyond the pixel limit of the decoders are no
-    error here.
+    Gives (H, W, C); PIL's `Image.open(file).size` is (W, H) as stored. Pictures above the pixel limit of the decoders are not
+    an error here.
 
     Raises RuntimeError for data that is not an image, and for other element types.
 

@@ -21,14 +21,14 @@ def random_crop_generator(
     random_area: Sequence[float] = (0.08, 1.0),
     random_aspect_ratio: Sequence[float] = (0.75, 4 / 3),
 ):
-    """Draws a window of random area and aspect ratio for each image: the one that `random_resized_crop` takes.
+    """Draws a window of random area and aspect ratio for each image: the same as that of `random_resized_crop`.
 
     Args:
         input: the shape of the image: 2 or 3 integers, (H, W) or (H, W, C).
-        num_attempts: how many windows are drawn until one fits; then the largest permitted one is taken.
+        num_attempts: the number of windows to draw until one fits; after that the largest permitted window is used.
         random_area: range of the window's area as a share of the image's.
         random_aspect_ratio: range of its width / height; the logarithm is uniform.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     Two results, both int32: the anchor (y, x) and the shape (height, width), for `slice(images, start=anchor,
     shape=shape, axes=[0, 1])` or `decoders.image_slice`. With `share` and `ratio` drawn, the height is
@@ -49,7 +49,7 @@ def random_crop_generator(
     return output(int32, 1), output(int32, 1)
 
 
-# A batch: numbers of all samples are drawn at once.
+# A batch: the numbers of all samples are drawn at once.
 @random_crop_generator.batch
 def _(call, input, *, num_attempts, random_area, random_aspect_ratio):
     shapes = input.arrays

@@ -1,4 +1,4 @@
-"""`ndd.random_erasing`: a random rectangle of an image filled with a value or with noise."""
+"""`ndd.random_erasing`: fills a random rectangle of an image with a value or with noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ndd.ops.image.erase import region_plan
 from ndd.ops.image.window import elements_of, numbers_of
 
 _ATTEMPTS = 10
-_OTHER_KEY = np.array([0x9F3C81D25B7A640E, 0, 0, 0], np.uint64)  # of the noise: words that no rectangle is drawn from
+_OTHER_KEY = np.array([0x9F3C81D25B7A640E, 0, 0, 0], np.uint64)  # of the noise, so that rectangles use other words
 
 
 @operator(layouts=("HWC", "CHW", "HW", "FHWC", "FCHW"), random=True)
@@ -35,16 +35,16 @@ def random_erasing(
 
     Args:
         input: HWC, CHW or HW, with a leading F for video, of any element type; without a layout HWC, HW or FHWC by rank.
-        p: how likely an image is changed, from 0 to 1.
-        scale: the least and the largest area of the rectangle, as parts of the image's.
-        ratio: the least and the largest height / width of the rectangle; its logarithm is uniform.
-        value: what it is filled with: one number, or one for each channel, converted as in C (the fraction is dropped,
+        p: the probability that an image is changed, from 0 to 1.
+        scale: the smallest and the largest area of the rectangle, as fractions of the image's.
+        ratio: the smallest and the largest height / width of the rectangle; its logarithm is uniform.
+        value: the fill: one number, or one for each channel, converted as in C (the fraction is dropped,
             integers wrap); or "random": numbers of a standard normal distribution, which suit normalized images.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     With `share` and `ratio` drawn, the rectangle has `round(sqrt(share * H * W * ratio))` rows and
-    `round(sqrt(share * H * W / ratio))` columns, and all places are equally likely. If it has not fewer rows and columns than
-    the image in ten attempts, the image stays as it is. Element type, shape and layout stay. CPU and GPU erase the same.
+    `round(sqrt(share * H * W / ratio))` columns, and all places are equally likely. If no rectangle in ten attempts has fewer
+    rows and columns than the image, the image stays unchanged. Element type, shape and layout stay. CPU and GPU erase the same.
 
     Raises RuntimeError for a `p` or `scale` outside of 0 to 1, for ranges that are not increasing, for ratios not above 0 and
     for another number of values than 1 or the channels; ValueError for other layouts.
@@ -79,7 +79,7 @@ def _(call, input, *, p, ratio, scale, value):
 def _rectangles(
     extents: np.ndarray, streams: np.ndarray, p: Values, scale: Values, ratio: Values
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Begin and size of each, (y, x) and (h, w), int64 [N, 2]; sizes are 0 where nothing is erased."""
+    """Begin and size of each rectangle, (y, x) and (h, w), int64 [N, 2]; sizes are 0 if nothing is erased."""
     n = len(extents)
     chance, shares, ratios = p.each(), _range(scale), _range(ratio)
     for values, wrong, bounds in (
@@ -126,7 +126,8 @@ def _with_noise(image, out, bounds, stream, frames, dtype):
 
 @kernel
 def _draw(out, stream, extents, start):
-    """Normal numbers of the elements of a region [a, b, c] of an array of these extents: each has words of its own."""
+    """Draws normal numbers for the elements of a region [a, b, c] of an array of these extents. Each element has its own
+    words."""
     for a in range(out.shape[0]):
         for b in range(out.shape[1]):
             first = ((start[0] + a) * extents[1] + start[1] + b) * extents[2] + start[2]

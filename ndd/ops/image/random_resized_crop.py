@@ -1,4 +1,4 @@
-"""`ndd.random_resized_crop`: a random window of each image, resized."""
+"""`ndd.random_resized_crop`: resizes a random window of each image."""
 
 from __future__ import annotations
 
@@ -55,16 +55,17 @@ def random_resized_crop(
         size: height and width of the result, or one number for both.
         random_area: range of the window's area as a share of the image's.
         random_aspect_ratio: range of its width / height; the logarithm is uniform.
-        num_attempts: how many windows are drawn until one fits in the image; then the largest permitted one is taken.
+        num_attempts: the number of windows to draw until one fits in the image; after that the largest permitted window is
+            used.
         rng: the generator to draw from; default: the thread's.
         rule: "dali", or "torchvision": windows are drawn, and resized, as by `torchvision.transforms.v2.RandomResizedCrop`.
         antialias, dtype, interp_type, mag_filter, min_filter: see `resize`.
         minibatch_size, temp_buffer_hint: have no effect.
 
-    The windows are those that DALI draws (and have the distribution of torchvision's RandomResizedCrop, but for the last
-    resort). With `rule="torchvision"` the last resort is in the middle of the image, and the window is cut out before it is
-    resized, by the rule of this name of `resize`. A generator in the same state gives the same windows on CPU and GPU, and
-    sample i has the same one whatever the batch size.
+    The windows are those that DALI draws (and have the distribution of torchvision's RandomResizedCrop, except after
+    `num_attempts`). With `rule="torchvision"` the window after `num_attempts` is in the middle of the image, and windows are
+    cut out before they are resized by `resize` with the same rule. A generator in the same state gives the same windows on CPU
+    and GPU, and the window of sample i does not depend on the batch size.
 
     Raises RuntimeError for other types, an unknown `rule`, for a `size` that is not 1 or 2 numbers of at least 0, for a range
     that ends before it starts and aspect ratios that are not above 0; ValueError for other layouts and filters.

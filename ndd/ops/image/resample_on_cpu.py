@@ -19,7 +19,7 @@ _AXIS = ("start", "end", "kind", "radius", "whole", "skip")  # rows of a `resamp
 
 
 def resample_on_cpu(call: Any, plan: Any, image: Store, out: Store) -> None:
-    """For `.batch`: resamples what compiled loops cannot sample by sample."""
+    """Resamples a batch for `.batch`: in compiled loops, and sample by sample where these cannot."""
     left = _in_loops(call, plan, image, out)
     numbers = range(out.n) if left is None else left.tolist()
     arrays, results, axes = image.arrays() * (out.n if image.n != out.n else 1), out.arrays(), plan.shared["axes"]
@@ -34,9 +34,9 @@ def resample_on_cpu(call: Any, plan: Any, image: Store, out: Store) -> None:
 
 
 def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | None:
-    """`resample` for the samples of a batch that change along two neighbouring axes: of bytes and float32, and of all types
-    where the nearest pixel is taken. The numbers of those that are left, None for all. Filters for more types would take
-    seconds more to compile."""
+    """Calls `resample` for the samples of a batch that change along two neighbouring axes: those of bytes and float32, and with
+    the nearest pixel those of all types. Returns the numbers of the other samples, None for all. Filters for more types would
+    take seconds to compile."""
     kinds, y = (image.dtype.numpy, out.dtype.numpy), plan.shared["axes"][0]
     if out.n == 1 or len(plan.shared["axes"]) != 2 or y < 0:
         return None
@@ -76,7 +76,7 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
 def _pick_samples(
     call: Any, image: Any, out: Any, extents: np.ndarray, sizes: np.ndarray, order: np.ndarray, how: Any, rgb: bool
 ) -> None:
-    """`pick_image` for the samples `order`. Elements are moved as whole numbers of their size."""
+    """Calls `pick_image` for the samples `order`. Elements are moved as integers of their size."""
     element = np.dtype(f"u{image.dtype.numpy.itemsize}")
     channels = extents[:, 3]
     source = np.stack([extents[:, 0], extents[:, 1], extents[:, 2] * channels], axis=1)

@@ -1,4 +1,4 @@
-"""`ndd.resize`: images, volumes and video to another size."""
+"""`ndd.resize`: resizes images, volumes and video."""
 
 from __future__ import annotations
 
@@ -57,44 +57,44 @@ def resize(
             LINEAR) or GAUSSIAN.
         mag_filter, min_filter: instead of `interp_type`, for axes that grow, and for axes that shrink.
         max_size: upper bound of the extents; one number, or one for each spatial axis.
-        mode: what a missing extent becomes and whether the ratio is kept. "default": the given extents are met, a
-            missing one is scaled by the geometric mean of the others' scales. "stretch": a missing extent stays.
-            "not_larger" and "not_smaller" keep the ratio: the largest image that does not exceed the given
-            extents, and the smallest that is not less.
+        mode: how a missing extent is computed, and whether the ratio is kept. "default": the result has the given extents, and
+            a missing one is scaled by the geometric mean of the others' scales. "stretch": a missing extent stays. "not_larger"
+            and "not_smaller" keep the ratio: the largest image that does not exceed the given extents, and the smallest that is
+            not less.
         resize_longer, resize_shorter: extent of the longer or shorter side; the ratio is kept.
         resize_x, resize_y, resize_z: width, height, depth.
         roi_start, roi_end: the region of the input to resize, one number for each spatial axis, fractions of pixels
-            allowed. `roi_start > roi_end` mirrors. What lies outside the image is its edge repeated.
+            allowed. `roi_start > roi_end` mirrors. Outside the image its edge is repeated.
         roi_relative: the region is in fractions of the extents.
         rule: "dali", or "torchvision": the sizes and the pixels of `torchvision.transforms.v2.functional.resize`, which are
             also Pillow's. See below.
         save_attrs: a second output, i32, with the extents before resizing.
         size: extents, one for each spatial axis in the order of the layout; or one number for all.
-        subpixel_scale: where rounding changed the size, resize a region about the centre, larger or smaller by as
-            much, so that the scale is the one asked for.
+        subpixel_scale: if rounding changed the size, change the region about the centre by the same factor, so that the scale
+            is exactly the requested one.
         minibatch_size, temp_buffer_hint: have no effect.
 
     An output pixel i is at source coordinate `x = start + (i + 0.5) * (end - start) / n_out`, with pixel centres at
     .5: `out[i] = sum of f((j + 0.5 - x) / s) * in[j]` with weights scaled to sum 1, where f is the filter and s is
-    `(end - start) / n_out` where that is above 1 and antialiasing is on, else 1. The triangle reaches 1 pixel, the
-    cubic (Keys, a = -0.5) 2, Lanczos 3, the Gaussian exp(-4 t^2) 1. NN takes pixel floor(x); where two
-    are equally near, as for one in 25,000 pixels of regions, the GPU may take the other one. Sums are float32; integers
-    are rounded and saturated (ties as in DALI on the CPU, to even on the GPU). A NaN also shows in the pixels that give
-    it no weight, as in DALI, but not on the GPU, nor along an axis that stays as it is.
+    `(end - start) / n_out` where that is above 1 and antialiasing is on, else 1. The radius of the triangle is 1 pixel, of the
+    cubic (Keys, a = -0.5) 2, of Lanczos 3, of the Gaussian exp(-4 t^2) 1. NN takes pixel floor(x). Of two equally near pixels
+    (one in 25,000 pixels of regions) the GPU may take the other one. Sums are float32; integers are rounded and saturated (ties
+    as in DALI on the CPU, to even on the GPU). A NaN also affects pixels that give it no weight, as in DALI, but not on the
+    GPU, nor along an axis that does not change.
 
-    Where NN serves one axis and another filter another, of a region or mirrored, DALI reads pixels of other rows: ndd
-    takes those of the region.
+    If one axis of a region, or of a mirrored image, uses NN and another axis another filter, DALI reads pixels of wrong rows;
+    ndd reads those of the region.
 
     With `rule="torchvision"` pixels beyond the edge of the image, or of the region, are left out of the sum in place of
-    repeating the edge; filters are computed, not looked up; results in bytes are rounded between the two passes, across
-    first. The side that follows from `resize_shorter` or `resize_longer` is cut down to whole pixels, and the region stays
-    as it is. Without `antialias` LINEAR and CUBIC (a = -0.75) are those of `torch.nn.functional.interpolate`, and NN its
-    "nearest"; with it NN is "nearest-exact". It has no GAUSSIAN, and LANCZOS3 with `antialias` alone. What lies outside of
-    the image in a region counts as 0. OpenCV does not widen its filters.
+    repeating the edge; filters are computed, not looked up; results in bytes are rounded between the two passes, the horizontal
+    one first. The side that follows from `resize_shorter` or `resize_longer` is rounded down to whole pixels, and the region
+    does not change. Without `antialias` LINEAR and CUBIC (a = -0.75) are those of `torch.nn.functional.interpolate`, and NN its
+    "nearest"; with it NN is "nearest-exact". There is no GAUSSIAN, and LANCZOS3 only with `antialias`. Pixels of a region
+    outside the image count as 0. OpenCV does not widen its filters.
 
-    Raises RuntimeError for other types, an unknown `rule`, no size or several, numbers that are not one for each spatial
-    axis, extents that are not finite, an unknown `mode`, a `mode` beside `resize_shorter` or `resize_longer`,
-    `roi_start` or `roi_end` alone or more than 10,000,000 pixels outside; ValueError for other layouts and filters.
+    Raises RuntimeError for other types, an unknown `rule`, no size or several, a wrong count of numbers, extents that are not
+    finite, an unknown `mode`, a `mode` beside `resize_shorter` or `resize_longer`, `roi_start` or `roi_end` alone or more than
+    10,000,000 pixels outside; ValueError for other layouts and filters.
 
     >>> import ndd
     >>> image = ndd.tensor([[[0], [10], [20], [30]]], dtype=ndd.uint8, layout="HWC")

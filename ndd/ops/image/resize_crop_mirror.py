@@ -1,4 +1,4 @@
-"""`ndd.resize_crop_mirror`: resize, take a window, mirror; in one resampling of just that window."""
+"""`ndd.resize_crop_mirror`: resizes, crops and mirrors in one resampling of the window."""
 
 from __future__ import annotations
 
@@ -60,19 +60,18 @@ def resize_crop_mirror(
 ):
     """Resizes, then takes a window, then mirrors; only the pixels of the window are computed.
 
-    The result is that of `resize`, `crop` and `flip` one after the other (but for rounding in the last digit), at
-    the cost of the window.
+    The result is that of `resize`, `crop` and `flip` one after the other (except for rounding in the last digit), at the cost
+    of the window.
 
     Args:
         input: u8, i16, u16 or f32; layouts as `resize`. A mask, HW, counts as one channel and comes out as HW.
         crop: height and width of the window, or depth, height and width (the depth does not matter to images); the
-            fraction is dropped. 0 or less: the whole extent. A window may be larger than the resized image: beyond
-            it the edge is repeated, for the nearest pixel too (there DALI's CPU reads what lies after the row, or ends
-            the process).
-        crop_w, crop_h, crop_d: the same one by one; `crop_w` and `crop_h` go together.
-        crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, 0 (left, top, front) to 1. Its start is
+            fraction is dropped. 0 or less: the whole extent. A window may be larger than the resized image: beyond it the edge
+            is repeated, for the nearest pixel too (there DALI's CPU operator reads memory after the row, or crashes).
+        crop_w, crop_h, crop_d: the same numbers separately; `crop_w` and `crop_h` belong together.
+        crop_pos_x, crop_pos_y, crop_pos_z: the position of the window, 0 (left, top, front) to 1. Its start is
             `crop_pos * (extent - crop)`, rounded.
-        rounding: of the start: "round" (half away from zero), "truncate" or "even" (half to even, see `crop`).
+        rounding: how the start is rounded: "round" (half away from zero), "truncate" or "even" (half to even, see `crop`).
         rule: see `resize`. With "torchvision" the result is that of `resize`, `crop` and `flip` to the last bit.
         mirror: a sum of 1 (mirror horizontally), 2 (vertically) and 4 (front to back). DALI does so for HWC and DHWC
             only; in other layouts it mirrors other axes or none.
@@ -80,8 +79,8 @@ def resize_crop_mirror(
             resize_x, resize_y, resize_z, roi_end, roi_relative, roi_start, size, subpixel_scale: see `resize`.
         minibatch_size, temp_buffer_hint: have no effect.
 
-    PIL and torchvision do it in three steps; torchvision's `center_crop` rounds half a pixel to even, and is black
-    where the window is larger than the image.
+    PIL and torchvision need three steps. torchvision's `center_crop` rounds half a pixel to even, and pads with black if the
+    window is larger than the image.
 
     Raises RuntimeError as `resize`, for a `crop` of other than 2 or 3 numbers or beside `crop_w` and `crop_h`, one of
     these alone, positions outside [0, 1] and an unknown `rounding`; ValueError for other layouts and filters.
@@ -117,7 +116,7 @@ def _(input, *, mirror, rounding, **arguments):
 def _windows_of_results(
     geometry: Geometry, sizes: np.ndarray, places: np.ndarray, rounding: str, mirrored: np.ndarray
 ) -> tuple[Geometry, int]:
-    """Windows of the complete results, mirrored where `mirrored` `[N or 1, D]` says so, and what `place_windows` gives."""
+    """Windows of the complete results, mirrored by `mirrored` `[N or 1, D]`, and the result of `place_windows`."""
     whole = np.ascontiguousarray(geometry.size)
     corners, shapes = np.empty_like(whole), np.empty_like(whole)
     wrong = place_windows(whole, sizes, places, ROUNDINGS.index(rounding), corners, shapes)

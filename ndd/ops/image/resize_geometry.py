@@ -1,9 +1,8 @@
 """Output sizes and source regions of the resampling operators, for a whole batch at once.
 
-Everything here is arithmetic on arrays of shape ``[N, D]`` (N samples, D resized axes); no pixel is touched.
-The rule, established against DALI 2.4.0: extents are computed in double precision, a missing extent (0) follows
-the geometric mean of the given scales, and a region of interest is a pair of float32 coordinates whose
-order says whether the axis is mirrored.
+All arrays have shape ``[N, D]`` (N samples, D resized axes); no pixel is read. The rule, verified against DALI 2.4.0: extents
+are computed in double precision, a missing extent (0) follows the geometric mean of the given scales, and a region of interest
+is a pair of float32 coordinates whose order says whether the axis is mirrored.
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ TYPES = ("u8", "i16", "u16", "f32")
 
 # Values of InterpType. LINEAR with antialiasing is the triangular filter; without, the same filter of radius 1.
 NN, LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = range(6)
-# A region without extent is taken to be this wide, in pixels.
+# The width of a region without extent, in pixels.
 NARROWEST = np.float32(1e-3)
-# How far outside of the image a region may reach, in pixels: a filter that is as wide has a table of 80 MB.
+# The largest distance of a region from the image, in pixels: a filter of that width has a table of 80 MB.
 _OUTSIDE = 1e7
 
-# Radius of each filter, in source pixels, where nothing shrinks.
+# Radius of each filter, in source pixels, if nothing shrinks.
 BASE_RADIUS = np.array([0.5, 1.0, 2.0, 3.0, 1.0, 1.0, 0.5, 0.5, 0.5, 1.0, 2.0, 3.0, 1.0, 2.0], np.float32)
 _WIDENS = (np.arange(14) != NN) & (np.arange(14) < NARROW_TRIANGLE)
 _NEVER = np.zeros(14, bool)
-# The filters of the rule "torchvision" with antialiasing and without; -1 where there is none.
+# The filters of the rule "torchvision" with antialiasing and without; -1: none.
 _WIDE_KINDS = np.array([NN_CENTRE, -1, SHARP_CUBIC, SHARP_LANCZOS, SHARP_TRIANGLE, -1])
 _NARROW_KINDS = np.array([NN_CORNER, -1, NARROW_CUBIC, -1, NARROW_TRIANGLE, -1])
 _TRIANGLES = np.array([TRIANGULAR])
@@ -54,9 +53,9 @@ _TRIANGLES = np.array([TRIANGULAR])
 
 @dataclass(frozen=True)
 class Geometry:
-    """How each axis is resampled: ``size`` output pixels spread evenly over source coordinates ``start..end``.
+    """The resampling of each axis: ``size`` output pixels are evenly spaced over source coordinates ``start..end``.
 
-    ``start > end`` mirrors the axis. With a ``window``, its first pixel and its extent, only that part of them is made. All
+    ``start > end`` mirrors the axis. With a ``window`` (first pixel and extent) only that part of the output is computed. All
     arrays are ``[N, D]``; ``start`` and ``end`` are float32, the others int64.
     """
 
@@ -66,11 +65,11 @@ class Geometry:
     window: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     def of(self, axes: list[int]) -> Geometry:
-        """That of some of the axes."""
+        """The geometry of some of the axes."""
         return Geometry(self.size[:, axes], self.start[:, axes], self.end[:, axes])
 
     def behind_one(self) -> Geometry:
-        """With an axis of one pixel before."""
+        """The geometry with an axis of one pixel in front."""
         start, end = (np.insert(a, 0, i, axis=1) for i, a in enumerate((self.start, self.end)))
         return Geometry(np.insert(self.size, 0, 1, axis=1), start, end)
 
@@ -98,7 +97,7 @@ def check_resize(
     rule: str = "dali",
     **_: Any,
 ) -> None:
-    """RuntimeError for what is wrong with the arguments of a call of `resize`, whatever the images are."""
+    """RuntimeError for arguments of `resize` that are wrong for all images."""
     check_dtype(input, dtype)
     separate = any(extent is not None for extent in (resize_x, resize_y, resize_z))
     ways = separate + (size is not None) + (resize_shorter is not None) + (resize_longer is not None)
@@ -187,8 +186,8 @@ def asked_geometry(
 def _whole_sides(
     source: NDArray[np.float64], wanted: NDArray[np.float64], longer: bool, most: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Both sides in whole pixels by torchvision's rule, of the one that is `wanted`: the other one is cut down to a whole
-    number, twice where the longer one would be above `most`."""
+    """Both sides in whole pixels by torchvision's rule, from the `wanted` side. The other side is rounded down, twice if the
+    longer one would be above `most`."""
     order = np.argsort(source, axis=1, kind="stable")
     short, long = (np.take_along_axis(source, order[:, [k]], 1)[:, 0] for k in (0, -1))
     asked = np.trunc(np.abs(wanted[:, 0]))
@@ -236,17 +235,17 @@ def source_region(
     roi_end: Values | None,
     roi_relative: bool,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The part of the source that is resampled, ``[N, D]`` each; the whole image without a region."""
+    """The part of the source to resample, ``[N, D]`` each; the whole image without a region."""
     if roi_start is None or roi_end is None:
         return few_zeros(extents.shape, np.float64), extents.astype(np.float64)
     start, end = per_axis(roi_start, extents.shape[1]), per_axis(roi_end, extents.shape[1])
     if roi_relative:
         start, end = start * extents, end * extents
     for name, places in (("roi_start", start), ("roi_end", end)):
-        near = (places >= -_OUTSIDE) & (places <= extents + _OUTSIDE)  # NaN is not
+        near = (places >= -_OUTSIDE) & (places <= extents + _OUTSIDE)  # False for NaN
         if not near.all():
             i = int(np.flatnonzero(~near.all(axis=1))[0])
-            said = f"at most {_OUTSIDE:,.0f} pixels outside of the {' x '.join(map(str, extents[i]))} of the input"
+            said = f"at most {_OUTSIDE:,.0f} pixels outside the {' x '.join(map(str, extents[i]))} of the input"
             raise bad_sample(i, f"`{name}`: expected a place {said}, got {np.broadcast_to(places, extents.shape)[i]}")
     return _widen(start.astype(np.float32), end.astype(np.float32))
 
@@ -307,7 +306,7 @@ def resample_plan(
 
     Every axis has the kind and radius (in source pixels) of its filter, ``[N, D]`` each: ``min_filter`` serves the axes
     that shrink, ``mag_filter`` the others. An antialiasing filter of a shrinking axis is widened by the scale. ``whole`` is
-    the extent of the complete result, of which the first ``skip`` pixels are not made (both 64-bit integers, ``[N, D]``).
+    the extent of the complete result, whose first ``skip`` pixels are not computed (both 64-bit integers, ``[N, D]``).
     """
     kind, radius = np.empty(geometry.size.shape, np.int32), np.empty(geometry.size.shape, np.float32)
     shrink, grow = _filter(min_filter or interp_type), _filter(mag_filter or interp_type)
@@ -347,7 +346,7 @@ def _of_torchvision(kinds: NDArray[np.int64], antialias: bool) -> NDArray[np.int
 
 
 def _widen(start: NDArray[np.float32], end: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give every region an extent, keeping its centre and direction (float32 all through, as DALI)."""
+    """Give every region an extent, keeping its centre and direction (in float32, as in DALI)."""
     centre = (start + end) * np.float32(0.5)
     half = np.copysign(NARROWEST * np.float32(0.5), end - start)
     narrow = np.abs(end - start) < NARROWEST
@@ -362,7 +361,7 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 def resampled_part(image, plan) -> tuple[np.ndarray, np.ndarray]:
-    """The pixels of images HWC that a `resample_plan` looks at: where they begin and end, `[N, 2]` each."""
+    """The pixels of images HWC that a `resample_plan` reads: their begin and end, `[N, 2]` each."""
     start, end, whole, skip = (plan.per_sample[name] for name in ("start", "end", "whole", "skip"))
     made, scale = plan.shapes[:, list(plan.shared["axes"])], (end - start) / np.maximum(whole, 1)
     ends = start + skip * scale, start + (skip + made) * scale

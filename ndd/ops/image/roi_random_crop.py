@@ -1,4 +1,4 @@
-"""`ndd.roi_random_crop`: where to put a window of a given shape so that it shows much of a region."""
+"""`ndd.roi_random_crop`: random windows of a given shape that overlap a region."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def roi_random_crop(
     """Draws the start of a window of a given shape that covers a region of interest, or lies inside it.
 
     Args:
-        input: the data to be cropped, of which only the shape matters; or give `in_shape`, or neither.
+        input: the data to be cropped; only its shape is used. Pass this, `in_shape`, or neither.
         crop_shape: extents of the window.
         roi_start: start of the region, for each axis or one number for all; with it either `roi_end` or `roi_shape`.
-        in_shape: the window then stays inside these extents; the region must lie in them, and the window fit.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        in_shape: extents for the window to stay inside; the region must lie in them, and the window must fit.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
         roi_end: end of the region, likewise.
         roi_shape: extents of the region, likewise.
 
-    Along each axis every start is equally likely at which a window larger than the region contains it, and a smaller
-    one is inside it: from `min(start, end - crop)` to `max(start, end - crop)`, and within `in_shape` from 0 to
-    `in_shape - crop`. The result is int64 with an entry for each entry of `crop_shape`, on the CPU; equal to DALI's.
-    torchvision's `RandomCrop` takes no region: its window may be anywhere in the image.
+    Along each axis a window larger than the region contains it, and a smaller one lies inside it. All such starts are equally
+    likely: from `min(start, end - crop)` to `max(start, end - crop)`, and within `in_shape` from 0 to `in_shape - crop`. The
+    result is int64 with an entry for each entry of `crop_shape`, on the CPU; equal to DALI's. torchvision's `RandomCrop` takes
+    no region: its window may be anywhere in the image.
 
     Raises RuntimeError for both or neither of `roi_end` and `roi_shape`, both an input and `in_shape`, different
     numbers of axes, negative extents, a window that is larger than the input and a region that reaches outside it.
@@ -55,7 +55,7 @@ def roi_random_crop(
     return output(int64, 1)
 
 
-# A batch: numbers of all samples are worked out at once, in NumPy.
+# A batch: NumPy computes the numbers of all samples at once.
 @roi_random_crop.batch
 def _(call, input, *, crop_shape, in_shape, roi_end, roi_shape, roi_start):
     crop = crop_shape.rows()

@@ -1,4 +1,4 @@
-"""`ndd.rotate`: images turned about their middle."""
+"""`ndd.rotate`: rotates images about their centre."""
 
 from __future__ import annotations
 
@@ -39,29 +39,28 @@ def rotate(
     output_dtype: DType | None = None,
     size: PerSample[list[float]] = None,
 ):
-    """Turns images about their middle, and volumes about an axis.
+    """Rotates images about their centre, and volumes about an axis.
 
     Args:
         input: layout HWC or DHWC, with a leading F for video; without a layout HWC, FHWC or FDHWC by rank. uint8,
             int16, int32 or float32. A mask, HW, counts as one channel and comes out as HW.
         angle: in degrees, counter-clockwise. Video may have one for each frame; the frames then share the largest canvas.
-        axis: of volumes: (x, y, z), of any length but 0; the rotation is right-handed.
-        size: extents of the output, (H, W) or (D, H, W); fractions are dropped. Default: the least that hold the turned
-            image (at least; even or odd as the input's, so that right angles are exact), or with `keep_size` those of
-            the input.
+        axis: the axis for volumes, (x, y, z), of any length but 0; the rotation is right-handed.
+        size: extents of the output, (H, W) or (D, H, W); fractions are dropped. Default: the smallest extents that contain the
+            rotated image, even or odd as the input's, so that right angles are exact; or with `keep_size` those of the input.
         keep_size: without `size`: the output is as large as the input.
         interp_type: INTERP_LINEAR or INTERP_NN.
-        fill_value: what lies outside the image. Default: its border pixels, repeated.
+        fill_value: the value outside the image. Default: its border pixels are repeated.
         dtype: the type of the output: the input's (default) or float32; of float32 images any of the four.
         output_dtype: old name of `dtype`.
 
-    With `c` and `s` the cosine and sine of the angle and (u, v) from the middle of the output, a pixel is read at
-    `(c u - s v, s u + c v)` from the middle of the input; the middle is (W / 2, H / 2) from the corner. Integer
-    results are rounded, halves away from zero. The direction is that of PIL, OpenCV and torchvision. What lies outside
-    repeats the border, where theirs is black, and the canvas grows, as with their `expand=True` (PIL's may be a pixel
-    larger or smaller): `keep_size=True, fill_value=0` is `cv2.warpAffine` with a matrix of `getRotationMatrix2D`.
+    With `c` and `s` the cosine and sine of the angle and (u, v) relative to the centre of the output, a pixel is read at `(c u
+    - s v, s u + c v)` relative to the centre of the input; the centre is (W / 2, H / 2) from the corner. Integer results are
+    rounded, halves away from zero. The direction is that of PIL, OpenCV and torchvision. Outside the image the border is
+    repeated, where theirs is black. The canvas grows, as with their `expand=True` (PIL's may be a pixel larger or smaller):
+    `keep_size=True, fill_value=0` is `cv2.warpAffine` with a matrix of `getRotationMatrix2D`.
 
-    An image without pixels stays so, where DALI crashes.
+    An image without pixels stays unchanged; DALI crashes.
 
     Raises ValueError for other layouts, RuntimeError for other types and interpolations, for a volume without an axis
     and for an axis of length 0.
@@ -96,7 +95,7 @@ def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_d
             else extents if keep_size
             else _canvas(*_needed(turned, extents[:, ::-1]), extents[:, ::-1], input.frames)[:, ::-1]
         )  # fmt: skip
-    # From here on in float32 and in DALI's order: it shows where a point lies between two pixels.
+    # From here on in float32 and in DALI's order, which decides for points between two pixels.
     if turned is None:
         maps = flat_maps(c.astype(np.float32), s.astype(np.float32), extents, targets)
     else:
@@ -109,7 +108,7 @@ def _(input, *, angle, axis, dtype, fill_value, interp_type, keep_size, output_d
 def turned_extents(
     degrees, size: Values | None, keep_size: bool, extents: np.ndarray, frames: FrameMap | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cosines and sines of the angles, and the extents (H, W) that images of these extents get."""
+    """Cosines and sines of the angles, and the extents (H, W) of the rotated images."""
     c, s = _cosine_and_sine(degrees)
     if size is not None:
         return c, s, output_extents(size, extents)
@@ -117,13 +116,13 @@ def turned_extents(
 
 
 def _cosine_and_sine(degrees) -> tuple[np.ndarray, np.ndarray]:
-    # DALI's radians are 32-bit; it shows where two axes of the output are equally long (45 degrees).
+    # DALI's radians are 32-bit, which matters if two axes of the output are equally long (45 degrees).
     radians = np.float32(np.asarray(degrees, np.float32) * np.float32(np.pi / 180)).astype(np.float64)
     return np.cos(radians), np.sin(radians)
 
 
 def flat_maps(c, s, extents: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """float32 [N, 2, 3]: a rotation about the middles of input and output."""
+    """float32 [N, 2, 3]: a rotation about the centres of input and output."""
     maps = np.empty((len(extents), 2, 3), np.float32)
     maps[:, 0, 0] = maps[:, 1, 1] = c
     maps[:, 1, 0], maps[:, 0, 1] = s, -s
@@ -145,15 +144,16 @@ def _flat_needed(c, s, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _needed(turned: np.ndarray, extents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The extents (x, y, z) that hold a rotated volume, and those of the axes that the output's mainly come from."""
+    """The extents (x, y, z) that contain a rotated volume, and for each output axis the input axis that it mainly comes
+    from."""
     size = np.abs(turned)
     needed = np.ceil((size @ extents[..., None])[..., 0] - 0.01).astype(np.int64)
     return needed, np.take_along_axis(extents, np.argmax(size, axis=-1), axis=-1)
 
 
 def _canvas(needed: np.ndarray, main: np.ndarray, extents: np.ndarray, frames: FrameMap | None) -> np.ndarray:
-    """What is needed, made odd or even as the axis that an axis of the output mainly comes from, so that a rotation by
-    a right angle is exact. The frames of one video share the largest; it is odd if that is so for most of them."""
+    """The needed extents, odd or even as the input axis that an output axis mainly comes from, so that a rotation by a right
+    angle is exact. The frames of a video share the largest extent, which is odd if it is odd for most of them."""
     odd = main & 1
     if frames is not None and len(needed):
         counts = frames.counts[frames.counts > 0]
@@ -165,7 +165,7 @@ def _canvas(needed: np.ndarray, main: np.ndarray, extents: np.ndarray, frames: F
 
 
 def _rotations(axis: Values | None, c, s) -> np.ndarray:
-    """Of volumes: float32 [N, 3, 3]."""
+    """The rotations of volumes, float32 [N, 3, 3]."""
     if axis is None:
         raise RuntimeError("Argument `axis` is required: a volume is turned about an axis")
     direction = axis.rows(3, meaning="(x, y, z)")

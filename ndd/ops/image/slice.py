@@ -16,7 +16,7 @@ from ndd.ops.image.window import check_policy, cut_part, rounded
 from ndd.ops.tensor.axes import axes_of, check_axes, unless_empty
 
 _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
-_FAR = 2.0**62  # of places: what lies beyond has no number of 64 bits as its distance
+_FAR = 2.0**62  # limit of places, so that distances fit into 64 bits
 
 
 @operator(reads={"anchor": "cpu", "shape_input": "cpu"})
@@ -50,9 +50,9 @@ def slice(
         data: arrays of any rank and element type but bool.
         anchor, shape_input: i32, i64 or f32. Integers are absolute. Floats are fractions of the extent, unless
             `normalized_anchor=False` or `normalized_shape=False`.
-        start, rel_start: where the window begins, absolute or as a fraction of the extent; default 0.
-        end, rel_end, shape, rel_shape: where it ends or how large it is; default: to the end of the axis.
-        axes: the axes that the numbers are about, negative ones count from the back; an empty list means all.
+        start, rel_start: the start of the window, absolute or as a fraction of the extent; default 0.
+        end, rel_end, shape, rel_shape: its end or its size; default: to the end of the axis.
+        axes: the axes of these numbers; negative ones count from the back, an empty list means all.
         axis_names: the axes by their letters; default "WH": x first. An array without a layout counts as HW, HWC or
             DHWC by rank.
         out_of_bounds_policy: "error", "pad" (or "constant") with `fill_values`, or "trim_to_shape"; or, of the same type, a
@@ -65,11 +65,10 @@ def slice(
             extent.
 
     `out = data[start : end]` along each of the axes, as in NumPy, but negative numbers lie before the array and do not
-    count from its end. Fractions of the extent are rounded, halves away from zero, start and end each for itself. The
+    count from its end. Fractions of the extent are rounded, halves away from zero, separately for start and end. The
     layout stays.
 
-    Raises RuntimeError for a window outside the array, for axes that it has not, for arguments that exclude each
-    other.
+    Raises RuntimeError for a window outside the array, for axes that do not exist, and for arguments that exclude each other.
 
     >>> import ndd
     >>> ndd.slice(ndd.tensor([0, 1, 2, 3, 4]), start=1, end=3, axes=0).torch()
@@ -152,7 +151,7 @@ def slice_ends(
     normalized_shape: bool,
     named: dict[str, Any],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the windows of `slice` begin and end along the chosen axes, before rounding; also for region decoders."""
+    """The begin and end of the windows of `slice` along the chosen axes, before rounding; also for region decoders."""
     if anchor is None:
         low, high = _from_names(extents, **{k: unless_empty(v) for k, v in named.items()})
         _refuse(~((np.abs(low) < _FAR) & (np.abs(high) < _FAR)), "expected places below 2**62, got larger ones or NaN")
@@ -191,7 +190,7 @@ def _from_names(
     shape: Values | None,
     rel_shape: Values | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the windows begin and end, before rounding."""
+    """The begin and end of the windows, before rounding."""
     low, high = _places(start, rel_start, extents), _places(end, rel_end, extents)
     low = np.zeros(extents.shape) if low is None else low.astype(np.float64)
     sizes = _places(shape, rel_shape, extents)
@@ -205,7 +204,8 @@ def _from_names(
 
 
 def _places(absolute: Values | None, share: Values | None, extents: np.ndarray) -> np.ndarray | None:
-    """Numbers for each axis, or shares of the extents. In 32 bits, which decides where halves fall: 0.45 of 10 is 4.5."""
+    """Numbers for each axis, or shares of the extents. They are 32-bit, which affects the rounding of halves: 0.45 of 10 is
+    4.5."""
     if absolute is not None:
         return absolute.rows(extents.shape[1], repeat=True)
     return None if share is None else share.rows(extents.shape[1], repeat=True) * extents.astype(np.float32)

@@ -1,4 +1,4 @@
-"""`ndd.sphere`: images on a ball."""
+"""`ndd.sphere`: warps images onto a ball."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ def sphere(
     Args:
         input: layout HWC, uint8 or float32. A mask, HW, counts as one channel and comes out as HW.
         interp_type: INTERP_NN or INTERP_LINEAR.
-        fill_value: what lies outside the image; for uint8 converted as in C (the fraction is dropped, 300 -> 44).
-        mask: 0 leaves the image as it is.
+        fill_value: the value outside the image; for uint8 converted as in C (the fraction is dropped, 300 -> 44).
+        mask: 0 leaves the image unchanged.
 
-    With d the vector from the middle of the image to the middle of a pixel, the pixel is read at
-    `middle + d |d| / (half of the longer side)`; the half of an odd side is rounded down. Results of INTERP_LINEAR
-    are rounded, halves away from zero. Shape, layout and type stay. These places count from the corner of
-    the image; `cv2.remap` counts from the middle of the first pixel, 0.5 less.
+    With d the vector from the centre of the image to the centre of a pixel, the pixel is read at `centre + d |d| / (half of the
+    longer side)`; half of an odd side is rounded down. Results of INTERP_LINEAR are rounded, halves away from zero. Shape,
+    layout and type stay. These places are relative to the corner of the image; those of `cv2.remap` are relative to the centre
+    of the first pixel, i.e. 0.5 less.
 
-    Differs from DALI: a constant `mask=0` gives the image, where DALI gives other memory; images without pixels are taken.
+    Differences from DALI: a constant `mask=0` returns the image, where DALI returns other memory; images without pixels are
+    accepted.
 
     Raises ValueError for other layouts, RuntimeError for other types and interpolations.
 

@@ -1,4 +1,4 @@
-"""`ndd.warp_affine`: images through an affine map."""
+"""`ndd.warp_affine`: transforms images by an affine map."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ def warp_affine(
     Args:
         data: layout HWC or DHWC, with a leading F for video; without a layout HWC, FHWC or FDHWC by rank. uint8, int16,
             int32 or float32. A mask, HW, counts as one channel and comes out as HW.
-        mtx: the matrix as an input, in place of `matrix`. With a leading F (`ndd.per_frame`), several for each image: videos
-            come out, a frame for each matrix.
+        mtx: the matrix as an input, in place of `matrix`. With a leading F (`ndd.per_frame`) it has several matrices for each
+            image: the results are videos with a frame for each matrix.
         matrix: 2x3 numbers (3x4 for volumes) in the order x, y(, z), or the same in one list. Video may have one for
             each frame.
-        inverse_map: the matrix says where in the input a pixel of the output comes from; if False, the reverse.
+        inverse_map: the matrix maps places of the output to places of the input; if False, the reverse.
         size: extents of the output, (H, W) or (D, H, W); fractions are dropped. Default: those of the input.
         interp_type: INTERP_LINEAR or INTERP_NN.
-        fill_value: what lies outside the image. Default: its border pixels, repeated.
+        fill_value: the value outside the image. Default: its border pixels are repeated.
         dtype: the type of the output: the input's (default) or float32; of float32 images any of the four.
         output_dtype: old name of `dtype`.
-        rule: "dali", or for images "torchvision": the matrix is one of pixels about the middle of the image and that of the
+        rule: "dali", or for images "torchvision": the matrix is in pixels relative to the centres of the image and of the
             result, and points are rounded as in `torchvision.transforms.v2.functional.affine` of tensors, so that the nearest
             pixel is the same.
 
     `out[y, x] = in(M @ (x + 0.5, y + 0.5, 1))`: coordinates start at the corner of the image, as in PIL, whose
-    `Image.transform(size, AFFINE, M)` this is, but for the border. In OpenCV (0, 0) is the middle of the first pixel:
-    its matrix, with `WARP_INVERSE_MAP`, is `[A, t + (A - 1) @ (0.5, 0.5)]` for M = `[A, t]`. torchvision's `affine` takes
-    an angle, a scale and shears in place of a matrix. Integer results are rounded, halves away from zero.
+    `Image.transform(size, AFFINE, M)` is equivalent except for the border. In OpenCV (0, 0) is the centre of the first pixel:
+    its matrix, with `WARP_INVERSE_MAP`, is `[A, t + (A - 1) @ (0.5, 0.5)]` for M = `[A, t]`. torchvision's `affine` takes an
+    angle, a scale and shears in place of a matrix. Integer results are rounded, halves away from zero.
 
     Raises RuntimeError for other types and interpolations and for a matrix or a size of another shape, ValueError for
     other layouts and for a matrix that has no inverse where one is needed.

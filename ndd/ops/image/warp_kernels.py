@@ -1,6 +1,6 @@
-"""Where the pixels of a warped image come from: affine maps, waves, a sphere; and volumes.
+"""The source points of a warped image's pixels: affine maps, waves, a sphere. Also the warp of volumes.
 
-Points are float32 and worked out in DALI's order: the last bit decides between two pixels.
+Points are float32, computed in DALI's order, because the last bit decides between two pixels.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from ndd._compiled.libm import c_cos, c_sin
 from ndd._compiled.simd import prefetch_to_read
 from ndd._cpu.sampling import linear_taps, nearest_points, nearest_taps, sample_rows, store_row
 
-_TILE = 256  # DALI adds steps up over this many pixels of a row
-_POINTS = 1 << 15  # that are worked out before they are read: they stay in the cache
-_STREAMS = 16  # rows of an image that a processor reads ahead at once
+_TILE = 256  # DALI accumulates steps over this many pixels of a row
+_POINTS = 1 << 15  # computed at a time, so that they stay in the cache
+_STREAMS = 16  # rows of an image that a processor prefetches at once
 _NEAR = 1 << 20  # bytes that fit into the cache of one core
-LARGE = 1 << 30  # elements of an image from which on places need more than 32 bits
+LARGE = 1 << 30  # from this many elements on places need more than 32 bits
 CENTRED = 4  # rows of a matrix for `centred_points`, or one more
 _OUTSIDE = np.int64(-(1 << 60))
 NO_MATRIX, NO_WAVE, APPLIED = np.empty((0, 0), np.float32), np.empty(0, np.float32), np.int32(1)
-"""What `warp_image` is given where there is no such argument, of the types that arguments have."""
+"""Empty arguments for `warp_image`, of the types of the real ones."""
 
 
 @kernel
 def warp_image(image, out, applied, matrix, wave, rgb, large, nearest, border, fill, stored_fill, rounds, low, high):
-    """An image [H, W, C] read at what one of the `..._points` below says: `affine_points` of `matrix`, `centred_points` of one of
-    `CENTRED` rows or more, `water_points` of `wave`, or `sphere_points` where both are empty (`NO_MATRIX`, `NO_WAVE`), so that
-    all are one compilation. Neither image is empty. A copy where not `applied`.
+    """Warps an image [H, W, C]. The points come from one of the `..._points` below: `affine_points` of `matrix`,
+    `centred_points` if it has `CENTRED` rows or more, `water_points` of `wave`, or `sphere_points` if both are empty
+    (`NO_MATRIX`, `NO_WAVE`), so that one compilation serves all. Neither image is empty. Without `applied` it copies.
 
-    `rgb` is None, or something where both are RGB pixels in bytes, `LEAST` of them at least (`rgb_sampling.py`); `large` is
-    None for images of less than `LARGE` elements. The rest is that of `sample_rows`.
+    `rgb` is None unless both images have RGB pixels in bytes, at least `LEAST` (`rgb_sampling.py`). `large` is None for images
+    of less than `LARGE` elements. The other arguments are those of `sample_rows`.
     """
     if not applied:
         source, target = image.reshape(image.size), out.reshape(out.size)
@@ -47,10 +47,10 @@ def warp_image(image, out, applied, matrix, wave, rgb, large, nearest, border, f
     else:
         words = overlapping(image.reshape(image.size), np.uint32)
         out_words = overlapping(out.reshape(out.size), np.uint32)
-    # A turned row comes upon lines of the cache in an order that no processor foresees.
+    # A rotated row visits cache lines in an order that a processor cannot predict.
     if matrix.size and abs(matrix[1, 0]) * width > _STREAMS and image.size * image.itemsize < _NEAR:
         bring_near(image.reshape(image.size))
-    if large is None:  # 32 bits, which is faster
+    if large is None:  # 32-bit places are faster
         outside, place = np.int32(-LARGE), empty((4, width), np.int32)
     else:
         outside, place = _OUTSIDE, empty((4, width), np.int64)
@@ -87,7 +87,7 @@ affine_points.fallback()
 
 @kernel
 def _affine_line(m, y, xs, ys):
-    """Points m @ (x + 0.5, y + 0.5, 1) of a row: steps added up, which decides between two pixels."""
+    """Points m @ (x + 0.5, y + 0.5, 1) of a row. Steps are accumulated as in DALI, which decides between two pixels."""
     half, tile = np.float32(0.5), np.float32(_TILE)
     across, down = m[0, 0], m[1, 0]
     v = np.float32(y) + half
@@ -114,11 +114,12 @@ def _(x, y, across, down, xs, ys):
 
 @kernel
 def centred_points(first, xs, ys, m):
-    """Where torch's `grid_sample` reads for the rule "torchvision": the same numbers, rounded as often, in the same order.
+    """The points of torch's `grid_sample` for the rule "torchvision": the same numbers with the same roundings.
 
-    `m` is [a, b, c], [d, e, f], from pixels about the middle of the result to shares of the image from -1 to 1; [x, y, 1 for the
-    nearest pixel], the first pixel of the result about its middle; [half of the width, half of the height, 0] of the image. For a
-    perspective the shares are from 0 to 2 before they are divided by what a fifth row gives.
+    The rows of `m` are [a, b, c], [d, e, f], from pixels relative to the centre of the result to fractions of the image from -1
+    to 1; [x, y, 1 for the nearest pixel], the first pixel of the result relative to its centre; and [half of the width, half of
+    the height, 0] of the image. For a perspective the fractions are from 0 to 2 before the division by the value of a fifth
+    row.
     """
     half, one = np.float32(0.5), np.float32(1)
     for k in range(len(xs)):
@@ -150,7 +151,7 @@ def _(first, xs, ys, m):
 
 @kernel
 def bring_near(flat):
-    """Brings an image to the cache in order, which is much faster than as a turned row comes upon its lines."""
+    """Loads an image into the cache in order, which is much faster than in the order of a rotated row."""
     for i in range(0, flat.size, 64 // flat.itemsize):
         prefetch_to_read(flat, i)
 
@@ -181,7 +182,7 @@ def _(first, xs, ys, wave):
 
 @kernel
 def sphere_points(first, xs, ys, height, width):
-    """With d from the middle: middle + d |d| / (half of the longer side)."""
+    """With d relative to the centre: centre + d |d| / (half of the longer side)."""
     half = np.float32(0.5)
     cx, cy = np.float32(width) * half, np.float32(height) * half
     longest = np.float32(max(width // 2, height // 2, 1))
@@ -205,7 +206,7 @@ def _(first, xs, ys, height, width):
 
 @kernel
 def _volume_line(m, y, z, points):
-    """`_affine_line` of a volume: m is 3x4 and takes (x, y, z, 1)."""
+    """`_affine_line` for a volume: m is 3x4 and maps (x, y, z, 1)."""
     half = np.float32(0.5)
     v, w = np.float32(y) + half, np.float32(z) + half
     for a in range(3):
@@ -220,14 +221,14 @@ def _volume_line(m, y, z, points):
 
 @kernel
 def _voxels_of_a_line(flat, a, b, px, qx, outside):
-    """Two voxels of a line, mixed."""
+    """Interpolates between two voxels of a line."""
     first = np.float32(flat[a]) if a >= 0 else outside
     return first * px + (np.float32(flat[b]) if b >= 0 else outside) * qx
 
 
 @kernel
 def _linear_voxels(flat, channels, place, share, fill, row):
-    """Each point from the eight voxels around it; the order of the operations is DALI's."""
+    """Interpolates each point from the eight voxels around it, in DALI's order of operations."""
     one, outside = np.float32(1), fill[0]
     for i in range(share.shape[1]):
         left, right = place[0, i], place[1, i]
@@ -248,7 +249,7 @@ def _linear_voxels(flat, channels, place, share, fill, row):
 
 
 def warp_volume(image: np.ndarray, out: np.ndarray, m: np.ndarray, *how: Any) -> None:
-    """A volume [D, H, W, C], read at m @ (x + 0.5, y + 0.5, z + 0.5, 1)."""
+    """Warps a volume [D, H, W, C], read at m @ (x + 0.5, y + 0.5, z + 0.5, 1)."""
     _warp_volume(image, _OUTSIDE, out, m, *how)
 
 

@@ -33,13 +33,13 @@ def warped_dtype(source: DType, wanted: DType | None) -> DType:
 
 
 def check_interpolation(interp_type: Any) -> None:
-    """Only nearest and linear are known here."""
+    """RuntimeError for interpolations other than nearest and linear."""
     if interp_type not in (NEAREST, LINEAR):
         raise RuntimeError(f"Only nearest and linear interpolation is supported, got {interp_type!r}")
 
 
 def check_matrix(argument: Any, data: Any) -> None:
-    """A matrix comes as an argument or as an input."""
+    """RuntimeError unless the matrix is either an argument or an input."""
     if argument is not None and data is not None:
         raise RuntimeError("`matrix` was given both as an argument and as an input")
     if data is None and (argument is None or (isinstance(argument, np.ndarray) and not argument.size)):
@@ -47,8 +47,8 @@ def check_matrix(argument: Any, data: Any) -> None:
 
 
 def output_extents(size: Values | None, extents: np.ndarray, whole: Any = np.trunc, repeat: bool = False) -> np.ndarray:
-    """The spatial extents that `size` asks for, int64 [N, axes]; `whole` says what becomes of fractions, `repeat` whether
-    one number stands for all axes."""
+    """The spatial extents that `size` requests, int64 [N, axes]. `whole` rounds fractions; `repeat` allows one number for all
+    axes."""
     if size is None:
         return extents
     rows = size.rows(extents.shape[1], repeat=repeat, meaning="one for each spatial axis")
@@ -77,7 +77,7 @@ def inverted(square: np.ndarray) -> np.ndarray:
 
 
 def affine_inverse(maps: np.ndarray) -> np.ndarray:
-    """The inverse of each affine map [d, d + 1], in float32 and in DALI's order: it shows between two pixels."""
+    """The inverse of each affine map [d, d + 1], in float32 and in DALI's order, which decides between two pixels."""
     square, shift = maps[:, :, :-1].astype(np.float32), maps[:, :, -1].astype(np.float32)
     if square.shape[1] == 2:
         (a, b), (c, d) = square[:, 0].T, square[:, 1].T
@@ -93,7 +93,7 @@ def affine_inverse(maps: np.ndarray) -> np.ndarray:
 
 
 def turned_point(square: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """square @ point for each sample, added up from the left in float32, as DALI does it."""
+    """square @ point for each sample, added from the left in float32, as in DALI."""
     terms = square.astype(np.float32) * point.astype(np.float32)[:, None, :]
     total = terms[..., 0]
     for i in range(1, terms.shape[-1]):
@@ -102,16 +102,16 @@ def turned_point(square: np.ndarray, point: np.ndarray) -> np.ndarray:
 
 
 def fills(values: Any, source: DType, target: DType) -> tuple[np.ndarray, np.ndarray]:
-    """What lies outside the image: float32 numbers to be mixed with pixels, and the same as elements of the output.
+    """The fill outside the image: float32 numbers for interpolation with pixels, and the same as elements of the output.
 
-    As in DALI a value is brought to the type of the output first, and then, to be mixed, to that of the input.
+    As in DALI a value is converted to the type of the output first, and then, for interpolation, to that of the input.
     """
     stored = convert_array(np.atleast_1d(np.asarray(values, np.float32)), "f32", target.name)
     return convert_array(stored, target.name, source.name).astype(np.float32), stored
 
 
 def sampling(source: DType, target: DType, interp_type: Any, border: int, fill: float) -> dict[str, Any]:
-    """The part of a plan that is about reading pixels."""
+    """The part of a plan that describes reading pixels."""
     return _sampling(source, target, interp_type == NEAREST, border, float(fill))
 
 
@@ -146,8 +146,8 @@ def affine_plan(
 
 
 def centred_maps(maps: np.ndarray, extents: np.ndarray, targets: np.ndarray, nearest: bool) -> np.ndarray:
-    """Maps as the kernels take them, see `centred_points`: affine ones [N, 2, 3] in pixels about the middles of both images, or
-    perspectives [N, 3, 3] in pixels from the corners."""
+    """Maps in the form of the kernels, see `centred_points`: affine ones [N, 2, 3] in pixels relative to the centres of both
+    images, or perspectives [N, 3, 3] in pixels relative to the corners."""
     rows = maps.shape[1]
     centred = np.zeros((len(extents), CENTRED + rows - 2, 3), np.float32)
     half = (extents[:, ::-1] * 0.5).astype(np.float32)
@@ -160,8 +160,8 @@ def centred_maps(maps: np.ndarray, extents: np.ndarray, targets: np.ndarray, nea
 
 
 def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:
-    """How many threads warp.cuh wants for the largest of these images [N, (H, W, ...)]: one for four pixels of RGB bytes
-    (unless not `in_runs`), or one for each pixel."""
+    """The number of threads that warp.cuh needs for the largest of these images [N, (H, W, ...)]: one for four pixels of RGB
+    bytes (with `in_runs`), or one for each pixel."""
     image, out = launch.inputs[0], launch.outputs[0]
     if in_runs and image.dtype.name == out.dtype.name == "u8" and image.n and 3 in image.shapes[0, 2:]:
         return 256 * int((-(-targets[:, 0] // 32) * ((targets[:, 1] + 3) // 32 + 1)).max(initial=0))
@@ -214,7 +214,7 @@ _NOT_GIVEN = {"applied": APPLIED, "matrix": NO_MATRIX, "wave": NO_WAVE}
 
 
 def paint_warped(image, out, applied, matrix, wave, nearest, border, fill, stored) -> None:
-    """One image that is too small or too large for the usual code, see `warp_image`."""
+    """Warps one image that is too small or too large for the usual code, see `warp_image`."""
     if not out.size:
         return
     if not image.size:

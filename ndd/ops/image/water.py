@@ -1,4 +1,4 @@
-"""`ndd.water`: images under water."""
+"""`ndd.water`: warps images in waves."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ def water(
 
     Args:
         input: layout HWC, uint8 or float32. A mask, HW, counts as one channel and comes out as HW.
-        ampl_x, ampl_y: how far pixels move along x and y.
-        freq_x, freq_y: radians a pixel.
+        ampl_x, ampl_y: the amplitudes along x and y, in pixels.
+        freq_x, freq_y: radians per pixel.
         phase_x, phase_y: radians.
         interp_type: INTERP_NN or INTERP_LINEAR.
-        fill_value: what lies outside the image; for uint8 converted as in C (the fraction is dropped, 300 -> 44).
-        mask: 0 leaves the image as it is.
+        fill_value: the value outside the image; for uint8 converted as in C (the fraction is dropped, 300 -> 44).
+        mask: 0 leaves the image unchanged.
 
-    `out[y, x] = in[y + ampl_y cos(freq_y x + phase_y), x + ampl_x sin(freq_x y + phase_x)]`, read from the corner of
-    the image: with INTERP_NN that is the pixel at the whole numbers below. INTERP_LINEAR counts from the middle of
-    pixels, and rounds halves away from zero. Shape, layout and type stay. `cv2.remap` counts from the middle of the
-    first pixel: it takes these coordinates less 0.5.
+    `out[y, x] = in[y + ampl_y cos(freq_y x + phase_y), x + ampl_x sin(freq_x y + phase_x)]`, relative to the corner of the
+    image. INTERP_NN reads the pixel at the coordinates rounded down. INTERP_LINEAR interpolates between pixel centres, and
+    rounds halves away from zero. Shape, layout and type stay. The coordinates of `cv2.remap` are relative to the centre of the
+    first pixel: subtract 0.5.
 
-    Differs from DALI: a constant `mask=0` gives the image, where DALI gives other memory; images without pixels are taken.
+    Differences from DALI: a constant `mask=0` returns the image, where DALI returns other memory; images without pixels are
+    accepted.
 
     Raises ValueError for other layouts, RuntimeError for other types and interpolations.
 

@@ -1,4 +1,4 @@
-"""Windows of images and arrays: where one lies, what happens beyond the edges, and taking one out on the CPU.
+"""Windows of images and arrays: their positions, the policies for edges, and cutting them out on the CPU.
 
 Positions, sizes and extents are int64 arrays `[N, axes]`, the whole batch at once. `crop`, `slice`,
 `crop_mirror_normalize` and the region decoders share these rules.
@@ -23,14 +23,14 @@ from ndd._tensor.store import volumes
 if TYPE_CHECKING:
     from ndd._cuda.launch import Launch
 
-_CHUNK = 8  # elements that a thread of window.cu makes, next to each other in the output
-_SLOTS = 5  # axes that it takes
+_CHUNK = 8  # adjacent output elements that a thread of window.cu computes
+_SLOTS = 5  # the most axes of window.cu
 POLICIES = ("error", "pad", "constant", "trim_to_shape")
 ROUNDINGS = ("round", "truncate", "even")
 
 
 def rounded(values: Any) -> Any:
-    """To the nearest integer, halves away from zero, as int64."""
+    """Rounds to the nearest integer, halves away from zero, as int64."""
     values = np.asarray(values, np.float64)
     return np.trunc(values + np.copysign(0.5, values)).astype(np.int64)
 
@@ -49,7 +49,7 @@ def check_crop(operator: str, *, crop=None, crop_d=None, crop_h=None, crop_w=Non
 
 
 def check_policy(policy: str, more: tuple[str, ...] = ()) -> None:
-    """RuntimeError for an unknown out-of-bounds policy; any case will do."""
+    """RuntimeError for an unknown out-of-bounds policy; upper and lower case are equal."""
     if policy.lower() not in (*POLICIES, *more):
         known = ", ".join(map(repr, (*POLICIES, *more)))
         raise RuntimeError(f"`out_of_bounds_policy`: expected one of {known}, got {policy!r}")
@@ -60,8 +60,8 @@ def crop_window(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Anchors and sizes of the windows of `crop`, for the axes named by `letters` ("HW" or "DHW").
 
-    The anchor is `position * (extent - size)` in 64-bit floats (of a position with 32), rounded half away from zero,
-    truncated, or as torchvision's centre crop: half to even, and towards zero where the window is the larger one. Sizes
+    The anchor is `position * (extent - size)` in 64-bit floats (with a 32-bit position), rounded half away from zero,
+    truncated, or as in torchvision's centre crop: half to even, and towards zero if the window is larger than the image. Sizes
     lose their fraction; one below 1 means the whole extent.
     """
     sizes, places = crop_sizes(letters, **window), crop_places(letters, **window)
@@ -119,7 +119,7 @@ def misplaced(wrong: int, letters: str, places: np.ndarray, window: dict[str, An
 def bounded(
     anchors: np.ndarray, shapes: np.ndarray, extents: np.ndarray, policy: str
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The windows under an out-of-bounds policy, and whether any still reaches outside."""
+    """The windows after an out-of-bounds policy, and whether any still reaches outside."""
     sample = first_outside(*map(np.ascontiguousarray, (anchors, shapes, extents)))
     if sample < 0:
         return anchors, shapes, False
@@ -140,14 +140,14 @@ def _row(values: np.ndarray, sample: int) -> str:
 
 
 def wrapped(values: Any, numpy: np.dtype) -> np.ndarray:
-    """Fill values as elements, by C's conversion: the fraction is dropped and integers wrap around (300 -> 44)."""
+    """Fill values as elements, converted as in C: the fraction is dropped and integers wrap around (300 -> 44)."""
     values = np.asarray(values, np.float64)
     if numpy.kind == "b":
         return values != 0
     if numpy.kind == "f":
         with np.errstate(over="ignore"):
             return values.astype(numpy)
-    # 32 bits are what narrow types pass through; out of their range the hardware gives the lowest number.
+    # Narrow types are converted through 32 bits; outside their range the hardware returns the lowest number.
     low = -(2.0**31) if numpy.itemsize < 4 or numpy == np.int32 else -(2.0**63)
     whole = np.trunc(values)
     whole = np.where((whole >= low) & (whole < -low), whole, low)
@@ -169,7 +169,7 @@ def numbers_of(elements: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 def fill_axis(count: int, layout: str | None, shapes: np.ndarray) -> int:
-    """The axis that `count` fill values are about: the channels of samples of these shapes; -1 for a single value."""
+    """The axis of `count` fill values: the channels of samples of these shapes; -1 for a single value."""
     if count == 1:
         return -1
     if "C" not in (layout or ""):
@@ -192,25 +192,25 @@ def window_plan(
     if dtype.name != input.dtype.name:
         return Plan(shapes, per_sample, shared, kernel=cut, inputs=(0,))
     kernel = _kernel(input.shapes, starts, shapes, fills, channel, dtype)
-    # What is read of the input is not more than the window.
+    # The kernel reads no more of the input than the window.
     work = 2 * dtype.bytes * volumes(shapes)
     return Plan(shapes, per_sample, shared, kernel=kernel, view="bytes", inputs=(0,), work=work)
 
 
 @functools.cache
 def _conversion(source: str, target: str) -> Callable[..., None]:
-    """How window operators convert elements (short type names): fractions are dropped, everything saturates."""
+    """The conversion of window operators between element types (short names): fractions are dropped, numbers saturate."""
     if target == "f16" and source[0] in "ui":
         return _integer_to_half
     return converter(source, target, "truncate")
 
 
 def _integer_to_half(array: np.ndarray, out: np.ndarray) -> None:
-    """Integers beyond float16 become its largest number, halves between two numbers go away from zero."""
-    # Two forms: below 2.1 NumPy refuses to clip to nothing.
+    """Converts integers to float16: those beyond its range become its largest number, and ties are rounded away from zero."""
+    # Two forms, because NumPy before 2.1 refuses to clip without bounds.
     values = np.clip(array, -65504, None) if array.dtype.kind == "i" and array.itemsize > 1 else array
     values = np.minimum(values, min(65504, np.iinfo(array.dtype).max)).astype(np.float32)
-    values += np.copysign(np.float32(0.25), values) * (np.abs(values) > 2048)  # tips a tie, moves nothing else
+    values += np.copysign(np.float32(0.25), values) * (np.abs(values) > 2048)  # breaks ties, changes nothing else
     out[...] = values
 
 
@@ -220,7 +220,7 @@ def _kernel(
     """The function that copies windows of the same element type, as bytes."""
     item, axes = dtype.bytes, sizes.shape[1]
     joined, none = np.empty((3, len(sizes), max(1, axes)), np.int64), np.empty(len(sizes), np.int64)
-    # Channels that lie one after the other may join: a line of the border holds some pixels then.
+    # Adjacent channels may be joined: then a line of the border holds several pixels.
     keep = channel if channel < axes - 1 else -1
     join_axes(*map(np.ascontiguousarray, (extents, starts, sizes)), keep, joined, 1, none)
     joined[:, :, -1] *= item
@@ -231,7 +231,7 @@ def _kernel(
 
 
 def cut(image: np.ndarray, out: np.ndarray, start: Any, fill: Any, channel: int, types: tuple[str, str]) -> None:
-    """`out` = the window of `image` that begins at `start`; what lies outside gets `fill`, all in another element type."""
+    """Copies the window of `image` that begins at `start` to `out`, in another element type, with `fill` outside."""
     fill = fill[0] if channel < 0 else fill.reshape(-1, *(1,) * (out.ndim - channel - 1))
     source, target, inside = [], [], True
     for low, size, extent in zip(start.tolist(), out.shape, image.shape, strict=True):
@@ -248,7 +248,7 @@ def cut(image: np.ndarray, out: np.ndarray, start: Any, fill: Any, channel: int,
 
 
 def _with_border(out: np.ndarray, inner: list[slice], fill: Any) -> np.ndarray:
-    """Fills what lies around the `inner` part of an array; that part."""
+    """Fills an array around its `inner` part. Returns that part."""
     by_pixel = np.ndim(fill) == 1 and out.ndim > 1 and inner[-1] == slice(0, out.shape[-1])
     if np.ndim(fill) and not by_pixel:
         out[...] = fill
@@ -265,7 +265,7 @@ def _with_border(out: np.ndarray, inner: list[slice], fill: Any) -> np.ndarray:
 
 
 def cut_part(image: Operand, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-    """The pixels of images HWC that a `window_plan` looks at: where they begin and end, `[N, 2]` each."""
+    """The pixels of images HWC that a `window_plan` reads: their begin and end, `[N, 2]` each."""
     starts = plan.per_sample["start"][:, :2]
     return starts, starts + plan.shapes[:, :2]
 
@@ -273,8 +273,8 @@ def cut_part(image: Operand, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
 def cut_on_gpu(launch: Launch, *operands: Operand, start: np.ndarray, fill: np.ndarray, channel: int) -> None:
     """The launch of `window.cu` for input 0.
 
-    An axis that is never cut joins the one before it, but axis `channel` (where the fill differs) stays alone. The axes
-    that are left lie in the last of the slots.
+    An axis that is never cut is joined to the one before it, except axis `channel` (where the fill differs). The remaining axes
+    use the last slots.
     """
     input, out = operands[0], operands[-1]
     joined, chunks = np.empty((3, input.n, _SLOTS), np.int64), np.empty(input.n, np.int64)

@@ -12,7 +12,7 @@ from ndd._operator import Values
 def axes_of(axes: Values | np.ndarray | None, names: str | None, layout: str | None, ndim: int) -> np.ndarray:
     """The chosen axes as int64 `[1, k]`, or `[N, k]` if they differ between samples; all axes if none are given.
 
-    RuntimeError for axes that are not there, or there twice.
+    RuntimeError for axes that do not exist, or are repeated.
     """
     if names is not None and axes is not None:
         raise RuntimeError("`axes` and `axis_names` exclude each other: give one")
@@ -36,13 +36,13 @@ def axes_of(axes: Values | np.ndarray | None, names: str | None, layout: str | N
 
 
 def check_axes(axes: Any, names: str | None, layout: str | None, ndim: int | None) -> None:
-    """The errors of `axes_of` that are known at the call: for letters, and for axes that go for all samples."""
+    """Raises the errors of `axes_of` that are known at the call: for letters, and for axes that are equal for all samples."""
     if names or isinstance(axes, np.ndarray):
         axes_of(axes, names, layout, ndim or 0)
 
 
 def unless_empty(value: Any) -> Any:
-    """A vector argument, or None for an empty list: DALI counts that as not given. At the call and in a plan."""
+    """A vector argument, or None for an empty list, which DALI treats as missing. Works at the call and in a plan."""
     if isinstance(value, Values):
         rows = value.distinct()
         return value if any([row.size for row in rows]) else None

@@ -17,16 +17,16 @@ def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool 
     """Draws an order of the samples of a batch, for `permute_batch`: a batch of numbers from 0 to batch_size - 1.
 
     Args:
-        batch_size: how many numbers; required.
-        allow_repetitions: draw each number on its own, so that some come up twice and others not at all.
-        no_fixed_points: no number is at its own place: `out[i] != i`. Without repetitions the order is then one
+        batch_size: the number of samples; required.
+        allow_repetitions: draw each number independently, so that some occur twice and others not at all.
+        no_fixed_points: no number stays at its own place: `out[i] != i`. Without repetitions the order is then one
             cycle. Ignored for a batch of one.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     Every such order is equally likely. Each sample of the result is one number, of shape `()`, int32 and on the CPU;
     the numbers are DALI's. (`numpy.random.permutation` and `torch.randperm` give one array.)
 
-    Raises ValueError without a `batch_size`, for a negative one, and for an `rng` that is no `RNG`.
+    Raises ValueError without a `batch_size`, for a negative one, and for an `rng` that is not an `RNG`.
 
     >>> import ndd
     >>> ndd.batch_permutation(batch_size=5, rng=ndd.random.RNG(5)).torch()
@@ -65,7 +65,7 @@ def _permute(order, stream, repeat, derange):
         for i in range(1, n):
             _swap(order, i, np.int64(below(cursor, np.uint64(i + 1))))
     else:
-        # Two places from one word, which is what DALI's C++ library does for so few.
+        # Two places from one word, as DALI's C++ library does for so few.
         i = 1
         if n % 2 == 0:
             _swap(order, 1, np.int64(below(cursor, np.uint64(2))))

@@ -21,10 +21,10 @@ def cast(input, /, *, dtype: DType):
 
     Works for every type, rank and layout; shapes and layout stay.
 
-    An integer type gets `out = min(max(round(in), least), greatest)`: a float is rounded half away from zero
-    (2.5 -> 3, -2.5 -> -3) and saturates (300.0 -> 255 in uint8); integers saturate too (-1 -> 0 in uint8). A float
-    becomes `True` where its rounded value is not zero. What is too large for float16 becomes infinite. NaN becomes 0 in
-    integers up to 32 bits, except int32 (its minimum, as int64) and uint64 (2**63).
+    For an integer type `out = min(max(round(in), least), greatest)`: a float is rounded half away from zero
+    (2.5 -> 3, -2.5 -> -3) and saturates (300.0 -> 255 in uint8); integers saturate too (-1 -> 0 in uint8). A float becomes
+    `True` unless its rounded value is zero. Numbers too large for float16 become infinite. NaN becomes 0 in integers up to 32
+    bits, except int32 (its minimum, as int64) and uint64 (2**63).
 
     bfloat16 is accepted on both sides, unlike in DALI. uint16 and int16 become float16 by rounding half to even, where
     DALI's CPU operator rounds half away from zero.
@@ -76,7 +76,7 @@ def _(input_0, input_1):
 
 
 class _Conversion(NamedTuple):
-    """A kernel `f(array, out)` for elements, and the types as which it takes the memory of both; None: as they are."""
+    """A kernel `f(array, out)` for elements, and the types with which it views the memory of both; None: unchanged."""
 
     kernel: Any
     sees: Any = None
@@ -131,7 +131,7 @@ def _(launch, input_0, input_1, out):
 
 
 def _launch(launch: Any, source: Any, out: Any) -> None:
-    """As many elements a thread as fit 16 bytes."""
+    """Starts the kernel with as many elements for each thread as fit 16 bytes."""
     launch("cast", pack=min(16 // max(source.dtype.bytes, out.dtype.bytes), 8))
 
 

@@ -1,4 +1,4 @@
-"""`ndd.cat` and `ndd.stack`: arrays joined along an axis, or along a new one."""
+"""`ndd.cat` and `ndd.stack`: join arrays along an axis, or along a new one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ndd._operator import Plan, View, bad_sample, like, operator
 from ndd._operator.partition import Rows, each_sample
 from ndd._tensor.store import volumes
 
-_NARROW = 32  # elements of a part of a row, about, up to which a loop takes less time than calls of memcpy
+_NARROW = 32  # up to about this many elements a loop takes less time than memcpy
 
 
 @operator
 def cat(input_0, /, *inputs, axis: int | None = None, axis_name: str | None = None):
-    """Joins arrays along an axis that they have.
+    """Joins arrays along an existing axis.
 
     Args:
         input_0, inputs: of one element type and number of axes; the extents agree on all axes but the joined one.
@@ -30,8 +30,8 @@ def cat(input_0, /, *inputs, axis: int | None = None, axis_name: str | None = No
     Along the axis `out[i] = input_0[i]` for `i < n`, the extent of `input_0`, then `out[n + i] = input_1[i]`, and so
     on. Type and layout are those of the first input.
 
-    Raises RuntimeError for inputs of different types, ranks or extents, for an axis that is not there and an
-    `axis_name` that is not one letter.
+    Raises RuntimeError for inputs of different types, ranks or extents, for an axis that does not exist and an `axis_name` that
+    is not one letter.
 
     >>> import ndd
     >>> ndd.cat(ndd.tensor([1, 2]), ndd.tensor([3])).torch()
@@ -55,8 +55,8 @@ def stack(input_0, /, *inputs, axis: int = 0, axis_name: str | None = None):
 
     With axis 0, `out[k, ...] = inputs[k][...]`.
 
-    Raises RuntimeError for inputs of different types or shapes, for an axis outside the output, and for a name where
-    the first input has no layout.
+    Raises RuntimeError for inputs of different types or shapes, for an axis outside the output, and for a name if the first
+    input has no layout.
 
     >>> import ndd
     >>> ndd.stack(ndd.tensor([1, 2]), ndd.tensor([3, 4])).torch()
@@ -148,7 +148,7 @@ def _(*inputs, axis, axis_name):
 
 
 def _plan(shapes: np.ndarray, extents: np.ndarray, place: int) -> Plan:
-    """All axes before the joined one are rows; `ends` says where in a row of the output each input's part ends."""
+    """All axes before the joined one are rows; `ends` has the end of each input's part in a row of the output."""
     inner = shapes[:, place + 1 :].prod(axis=1)
     return Plan(shapes, {"ends": np.cumsum(extents * inner[:, None], axis=1)})
 
@@ -167,13 +167,13 @@ def _join(call, plan, *stores):
 
 @kernel
 def _joined(out, places, ends):
-    """Rows of elements of arrays at these addresses, one after the other: `ends` are those of the parts of a row."""
+    """Joins rows of elements of arrays at these addresses. `ends` has the ends of the parts of a row."""
     if not out.size:
         return
     total = ends[-1]
     rows = out.size // total
-    # Rows of a few elements, such as channels of pixels: some at a time, so that a line of the output is still in the cache
-    # when its rest comes.
+    # Short rows, such as channels of pixels: several at a time, so that a line of the output is still in the cache when the
+    # next input writes to it.
     narrow = total <= _NARROW * len(ends)
     some = max(1, 8192 // total) if narrow else 1
     for r in range(0, rows, some):
@@ -200,7 +200,7 @@ def _(out, places, ends):
 
 @kernel
 def _place(source, out, start, width, step):
-    """Rows of `width` elements, each `step` elements after the one before, from `start` on."""
+    """Writes rows of `width` elements from `start` on, each `step` elements after the previous one."""
     rows = source.size // width
     if width == 1:
         for r in range(rows):

@@ -1,4 +1,4 @@
-"""`ndd.coord_flip`: coordinates mirrored."""
+"""`ndd.coord_flip`: mirrors coordinates."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def coord_flip(
 
     Args:
         input: float32 points (N, d) with d up to 3.
-        flip_x, flip_y, flip_z: mirror this coordinate where not 0.
-        center_x, center_y, center_z: what stays where it is.
-        layout: which column is which coordinate, such as "yx"; it must name x, y for d > 1 and z for d > 2. What
-            it names beyond d does not matter. Default: "xyz".
+        flip_x, flip_y, flip_z: mirror this coordinate unless 0.
+        center_x, center_y, center_z: the centre, which does not move.
+        layout: the coordinate in each column, such as "yx"; it must contain x, y for d > 1 and z for d > 2. Letters beyond d
+            are ignored. Default: "xyz".
 
     A mirrored coordinate becomes `2 center - in`. Shape and type stay.
 
@@ -69,7 +69,7 @@ def _(input, *, center_x, center_y, center_z, flip_x, flip_y, flip_z, layout):
 @coord_flip.cpu
 @kernel
 def _flip_points(points, out, columns, factor, offset):
-    """Points of this many columns; with the number known to the compiler, it works on several numbers at a time."""
+    """Mirrors points of this many columns. The compiler knows the number, and works on several points at a time."""
     a, b, c = factor[0], factor[1], factor[2]
     d, e, f = offset[0], offset[1], offset[2]
     if columns == 2:

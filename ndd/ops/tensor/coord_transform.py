@@ -1,4 +1,4 @@
-"""`ndd.coord_transform`: points through a linear map."""
+"""`ndd.coord_transform`: maps points by matrices."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def coord_transform(
     Args:
         input: points, (..., n): the last axis holds the coordinates of one point. uint8, uint16, int16, int32 or
             float32. With a leading F in the layout (video) the arguments may differ between frames.
-        M: (m, n) numbers, the same row by row in one list, or one number, which multiplies every coordinate.
-            Default: points stay.
+        M: (m, n) numbers, the same row by row in one list, or one number, which multiplies every coordinate. Default: no
+            change.
         T: m numbers, or one for all coordinates. Default: no shift.
         MT: [M T] as one matrix of (m, n + 1) numbers or one list; one number counts as `M`. Not beside `M` or `T`.
-            (DALI gives points one coordinate more for a number, and from the second sample on other values.)
-        dtype: float32 or the type of the input; integers are rounded, halves away from zero, and kept in range.
+            (For a number DALI's points get one more coordinate, and wrong values from the second sample on.)
+        dtype: float32 or the type of the input; integers are rounded, halves away from zero, and saturate.
 
     `out = M @ in + T` for each point, computed in float32; the result is (..., m) with the layout of the input.
     OpenCV's `transform` takes the same [M T] matrix. Points may have any number of coordinates (DALI: up to 6).
@@ -114,7 +114,7 @@ def _shift(values: Values | None, rows: int) -> np.ndarray:
 
 
 def _stacked(values: Values) -> np.ndarray:
-    """The values of all samples as one array, or those that go for all as an array of one."""
+    """The values of all samples as one array; values for all samples as an array of one."""
     if not values.varies:
         return values.constant[None]
     arrays = values.arrays()
@@ -125,7 +125,7 @@ def _stacked(values: Values) -> np.ndarray:
 
 @kernel
 def _transform_two(points, out, matrix, offset):
-    """Points of two coordinates, the frequent case: here the compiler knows how far apart they lie."""
+    """Points of two coordinates, the common case, for which the compiler knows the distance between points."""
     a, b, c, d = matrix[0, 0], matrix[0, 1], matrix[1, 0], matrix[1, 1]
     e, f = offset[0], offset[1]
     for p in range(out.size // 2):
@@ -163,7 +163,7 @@ def _transform(points, out, matrix, offset):
 
 
 def _transform_rounded(points, out, matrix, offset) -> None:
-    """Results in integers."""
+    """The same with integer results."""
     exact = np.empty(out.shape, np.float32)
     _transform(points, exact, matrix, offset)
     convert_array(exact, "f32", _SHORT[out.dtype.name], out)

@@ -11,7 +11,7 @@ from ndd._operator import Call, like, operator
 from ndd._tensor import Store, bind_operations
 from ndd._tensor.memory import host_empty
 
-_LARGE = 1 << 19  # bytes from which on threads share a copy
+_LARGE = 1 << 19  # from this many bytes on threads share a copy
 
 
 @operator(reads="anywhere")
@@ -21,8 +21,8 @@ def copy(input, /):
     Works for every element type, rank and layout; all of them stay: `out[...] = in[...]`. A copy to the GPU does not
     wait; one to the CPU waits until the data is there.
 
-    Raises RuntimeError for complex numbers and text and where there is no GPU, ValueError for lists of uneven lengths
-    and unknown devices, TypeError for other objects.
+    Raises RuntimeError for complex numbers and text and without a GPU, ValueError for lists of uneven lengths and unknown
+    devices, TypeError for other objects.
 
     Args:
         input: any element type, rank and layout.
@@ -40,7 +40,7 @@ copy.operator.keeps_shape = True
 # A batch: samples that lie together are copied together.
 @copy.batch
 def _(call, input):
-    """In memory that is used again, and by several threads if it is much."""
+    """Copies to reused memory, with several threads if there is much to copy."""
     store = _samples(call, input)
     if not store.on_cpu:
         return _fetched(call, store)
@@ -77,7 +77,7 @@ def _samples(call: Call, input: Any) -> Store:
 
 
 def _gathered(call: Call, store: Store) -> Store:
-    """Samples that lie apart: the copies lie one after the other."""
+    """Copies samples that are not adjacent, one after the other."""
     arrays = store.arrays()
     if len(arrays) == 1:
         return _like(store, parts=[arrays[0].copy()])
@@ -102,7 +102,7 @@ def _copy_flat(call: Call, source: np.ndarray, target: np.ndarray) -> None:
 
 
 def _copy_bytes(call: Call, sources: np.ndarray, ends: np.ndarray, target: np.ndarray, held: Any) -> None:
-    """Threads share the pieces inside one compiled loop: sixteen Python threads take half as long again."""
+    """Threads share the pieces inside one compiled loop. Sixteen Python threads would take 1.5 times as long."""
     fields = sources, ends, target.ctypes.data
     call.parallel_for(gather_loop, fields, -(-target.nbytes // PIECE), 2 * target.nbytes, (target, held))
 
@@ -114,7 +114,7 @@ def _like(store: Store, **memory: Any) -> Store:
 
 
 def _fetched(call: Call, store: Store) -> Store:
-    """GPU -> CPU: the copy runs on the stream of the GPU that holds the value."""
+    """Copies from a GPU to the CPU, on the stream of the GPU that holds the value."""
     from ndd._cuda import transfer
     from ndd._cuda.scope import on_stream, wait_for
 

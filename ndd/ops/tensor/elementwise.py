@@ -1,11 +1,11 @@
 """The operators behind `+ - * / ...`, comparisons and `ndd.math`: elementwise, with broadcasting inside each sample.
 
-A Python or NumPy number beside a batch stays a constant, so that it costs neither a tensor nor a copy to the GPU: `apply`
-sorts the operands into inputs and constants, and a `Form` says which are which.
+A Python or NumPy number beside a batch stays a constant, so that it costs neither a tensor nor a copy to the GPU. `apply`
+divides the operands into inputs and constants, which a `Form` describes.
 
-Two things are right here that DALI 2.4.0 gets wrong on the CPU. Negative integers beside floats compare as the numbers
-they are (there they are less than every float, -1 even less than -1.0). `rsqrt` is infinite at 0 and 0 at infinity (there
-NaN, in 32 bits). Integers divided by an integer 0 are a ValueError, as there, but one that names the sample.
+Two results differ from those of DALI 2.4.0 on the CPU, which are wrong. Negative integers compare with floats by value (in DALI
+they are less than every float, -1 even less than -1.0). `rsqrt` is infinite at 0, and 0 at infinity (in DALI NaN, in 32 bits).
+Integers divided by an integer 0 raise a ValueError as in DALI, which also names the sample.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _KERNEL_NAMES = {
 
 
 class Form:
-    """Which operands of an operation are inputs: None stands for an input, a 0-d array is a constant."""
+    """The operands of an operation: None for an input, a 0-d array for a constant."""
 
     __slots__ = ("constants", "types")
-    is_immutable = True  # so that calls with the same one share what was worked out
+    is_immutable = True  # so that calls with the same form share cached results
 
     def __init__(self, constants: tuple[Any, ...]):
         self.constants = constants
@@ -65,7 +65,7 @@ class Form:
 
 
 def _declare(name: str) -> Callable[..., Any]:
-    """One operation; those of its operands that are no inputs come in `form`."""
+    """Declares the operator of an operation. `form` has the operands that are not inputs."""
     compute = OPERATIONS[name]
 
     def outcome(first, /, *others, form: Any):
@@ -148,12 +148,12 @@ def _launch(launch: Any, name: str, operands: tuple[Any, ...], out: Any, form: F
 
 
 def index_type(largest: int) -> str:
-    """The C type for the numbers of this many elements: 32-bit divisions are several times faster."""
+    """The C type that can index this many elements: 32-bit divisions are several times faster."""
     return "unsigned" if largest < 1 << 31 else "unsigned long long"
 
 
 def _strides(shapes: list[np.ndarray], out: np.ndarray) -> np.ndarray:
-    """Element strides `[N, inputs * ndim]` of every input along the axes of the output; 0 where it is stretched."""
+    """Element strides `[N, inputs * ndim]` of every input along the axes of the output; 0 along a stretched axis."""
     n, ndim = len(out), max(1, out.shape[1])
     strides = np.zeros((n, len(shapes), ndim), np.int64)
     for k, s in enumerate(shapes):
@@ -172,7 +172,7 @@ _LIMIT = 1 << 31
 
 
 def constant(value: Any) -> np.ndarray | None:
-    """A Python or NumPy number as DALI counts it: int is int32, float is float32; None for anything else."""
+    """A Python or NumPy number with DALI's types: int is int32, float is float32. None for anything else."""
     kind = value.__class__
     if kind is int:
         if not -_LIMIT <= value < _LIMIT:
@@ -193,7 +193,7 @@ def constant(value: Any) -> np.ndarray | None:
 
 
 def apply(name: str, *operands: Any) -> Any:
-    """The operation on handles, numbers, lists, arrays or tensors of other libraries."""
+    """Applies the operation to handles, numbers, lists, arrays or tensors of other libraries."""
     inputs: list[Any] = []
     constants: list[Any] = []
     for operand in operands:
@@ -211,7 +211,7 @@ def apply(name: str, *operands: Any) -> Any:
     elif len(inputs) > 1 or inputs[0].__class__ not in _HANDLES:
         try:
             inputs = _on_one_device(name, inputs)
-        except TypeError:  # what stands for a value inside a pipeline knows how to apply a function to itself
+        except TypeError:  # a node of a pipeline can apply a function to itself
             node = next((v for v in operands if hasattr(v, "__ndd_function__")), None)
             if node is None:
                 raise
@@ -224,7 +224,7 @@ _forms: dict[Any, Form] = {}
 
 
 def _form(constants: list[Any]) -> Form:
-    """The same object for the same constants, so that calls that agree share what was worked out."""
+    """Returns the same object for the same constants, so that equal calls share cached results."""
     key = tuple([None if c is None else (c.dtype.char, c.tobytes()) for c in constants])
     form = _forms.get(key)
     if form is None:
@@ -238,7 +238,8 @@ _HANDLES = (Tensor, Batch)
 
 
 def _on_one_device(name: str, inputs: list[Any]) -> list[Any]:
-    """Inputs as handles; lists and NumPy arrays go where the others are. ValueError if CPU and GPU values meet."""
+    """Inputs as handles. Lists and NumPy arrays are moved to the device of the others. ValueError for both CPU and GPU
+    values."""
     device = next((v._spec.device for v in inputs if v.__class__ in _HANDLES), None)
     handles = []
     for value in inputs:

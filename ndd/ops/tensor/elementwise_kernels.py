@@ -1,10 +1,10 @@
-"""Arithmetic on NumPy arrays by DALI's rules, where they are not NumPy's.
+"""Arithmetic on NumPy arrays by DALI's rules, which differ from NumPy's.
 
 Every function of `OPERATIONS` takes `(out, *operands)`: arrays of any element type that broadcast to the shape of
 `out`, whose type is the result's. Integers wrap; `//` and `%` of integers truncate toward zero and refuse a zero
-divisor; `//` of floats divides; an integer to a negative power is 0; comparisons are right across signedness (DALI
-holds a negative integer for less than every float: -1 == -1.0 is False there); `min` and `max` give the second operand
-where the comparison fails (NaN).
+divisor; `//` of floats divides; an integer to a negative power is 0; comparisons of signed with unsigned numbers are by value
+(in DALI a negative integer is less than every float, and -1 == -1.0 is False); `min` and `max` return the second operand if the
+comparison fails (NaN).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ndd._compiled.jit import Kernel, from_template, kernel
 
 # From this size on the compiled loop is worth its compilation.
 _COMPILED_FROM = 1 << 14
-_INNER = 512  # elements of an inner loop that hide its cost
+_INNER = 512  # elements of an inner loop that outweigh its overhead
 
 
 def _plain(ufunc: np.ufunc) -> Callable[..., None]:
-    """A ufunc computed in the type of the result; nothing to warn of: integers wrap, floats follow IEEE."""
+    """A ufunc computed in the type of the result, without warnings: integers wrap, floats follow IEEE."""
 
     def run(out: np.ndarray, *operands: np.ndarray) -> None:
         ufunc(*operands, out=out, dtype=out.dtype, casting="unsafe")
@@ -34,7 +34,7 @@ def _plain(ufunc: np.ufunc) -> Callable[..., None]:
 def _quiet(ufunc: np.ufunc) -> Callable[..., None]:
     def run(out: np.ndarray, *operands: np.ndarray) -> None:
         kind = out.dtype
-        if kind.kind != "f":  # integers wrap without a word, and errstate costs more than a small addition
+        if kind.kind != "f":  # integers wrap without a warning, and errstate costs more than a small addition
             ufunc(*operands, out=out, dtype=kind, casting="unsafe")
             return
         with np.errstate(all="ignore"):
@@ -44,7 +44,7 @@ def _quiet(ufunc: np.ufunc) -> Callable[..., None]:
 
 
 def _arithmetic(ufunc: np.ufunc, number: int) -> Callable[..., None]:
-    """NumPy converts operands of other types piece by piece; a compiled loop does it on the way."""
+    """NumPy converts operands of other types piece by piece; a compiled loop converts each element as it is read."""
     by_numpy = _quiet(ufunc)
 
     def run(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
@@ -61,7 +61,7 @@ def _arithmetic(ufunc: np.ufunc, number: int) -> Callable[..., None]:
 
 
 def _convertible(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether the compiled loops serve these types, and better than NumPy: float32, or integers of up to 32 bits."""
+    """Whether the compiled loops support these types and are faster than NumPy: float32, or integers of up to 32 bits."""
     if out.dtype == np.float32:
         kinds = {x.dtype for x in (a, b) if x.size > 1 and x.dtype != np.float32}
         return bool(kinds) and all(k.kind in "iu" and k.itemsize <= 4 for k in kinds)
@@ -74,12 +74,12 @@ def _convertible(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _same(array: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """The operand in the result's type (C's conversion: integers wrap)."""
+    """The operand in the result's type (converted as in C: integers wrap)."""
     return array if array.dtype == out.dtype else array.astype(out.dtype)
 
 
 def spread(array: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """A small stretched operand, repeated along the last axes of `out`: NumPy's inner loop is then long."""
+    """Repeats a small stretched operand along the last axes of `out`, so that NumPy's inner loop is long."""
     if array.size == 1 or array.size == out.size or out.size < _COMPILED_FROM:
         return array
     axis, inner = out.ndim, 1
@@ -118,7 +118,7 @@ def _divide_wide(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     with np.errstate(all="ignore"):
         np.floor_divide(a, b, out=out)
         if out.dtype.kind == "i":
-            # floor is one too low where the signs differ and something remains
+            # floor is one too low if the signs differ and there is a remainder
             wrong = (a ^ b) < 0
             wrong &= np.fmod(a, b) != 0
             np.add(out, wrong, out=out, casting="unsafe")
@@ -130,7 +130,7 @@ def _remainder(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
         _check_divisor(b)
     with np.errstate(all="ignore"):
         if out.dtype == np.float32 and a.dtype != b.dtype:
-            # An integer is not rounded to float32 before its remainder is taken.
+            # An integer is not rounded to float32 before the remainder.
             np.copyto(out, np.fmod(a, b, dtype=np.float64, casting="unsafe"), casting="unsafe")
         else:
             np.fmod(a, b, out=out, dtype=out.dtype, casting="unsafe")
@@ -184,7 +184,7 @@ def _select(compare: np.ufunc, plain: np.ufunc) -> Callable[..., None]:
 
 
 def _flat_or_one(out: np.ndarray, *operands: np.ndarray) -> bool:
-    """Whether a compiled loop can take it: many elements, operands as large as `out` or single numbers."""
+    """Whether a compiled loop applies: many elements, and operands as large as `out` or single numbers."""
     if out.size < _COMPILED_FROM or not out.flags.c_contiguous:
         return False
     return all([a.size == 1 or (a.shape == out.shape and a.flags.c_contiguous) for a in operands])
@@ -211,7 +211,7 @@ def _clamp(out: np.ndarray, value: np.ndarray, low: np.ndarray, high: np.ndarray
 
 
 def _shift(ufunc: np.ufunc) -> Callable[..., None]:
-    """Shifts as a CPU does them: the count is taken modulo the width, of at least 32 bits."""
+    """Shifts as a CPU does: the count is taken modulo the width, of at least 32 bits."""
 
     def run(out: np.ndarray, a: np.ndarray, count: np.ndarray) -> None:
         kind = out.dtype
@@ -248,7 +248,7 @@ def _copy(out: np.ndarray, a: np.ndarray) -> None:
 
 @kernel
 def with_number(a, out, b, operation):
-    """a[i] and one number."""
+    """The operation on a[i] and one number."""
     kind = out.dtype.type
     y = kind(b[0])
     if operation == 0:
@@ -267,7 +267,7 @@ def with_number(a, out, b, operation):
 
 @kernel
 def number_with(b, out, a, operation):
-    """One number and b[i]."""
+    """The operation on one number and b[i]."""
     kind = out.dtype.type
     x = kind(a[0])
     if operation == 0:
@@ -286,7 +286,7 @@ def number_with(b, out, a, operation):
 
 @kernel
 def pairwise(a, b, out, operation):
-    """a[i] and b[i]."""
+    """The operation on a[i] and b[i]."""
     kind = out.dtype.type
     if operation == 0:
         for i in range(out.size):
@@ -324,7 +324,7 @@ def _by_numpy(operation: int, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> 
     [*_ARITHMETIC.values()][operation](a, b, out=out, dtype=out.dtype, casting="unsafe")
 
 
-# Functions of one operand, which give what NumPy gives.
+# Functions of one operand, with NumPy's results.
 
 
 def _by_element(x, out):
@@ -347,7 +347,7 @@ _OF_ONE["abs"] = _OF_ONE["fabs"]
 
 
 def loop_of(name: str, out: np.dtype, operands: list[Any]) -> Kernel | partial[None] | None:
-    """The kernel `f(*arrays, out)` of 1-D arrays for an operation; None where there is none.
+    """The kernel `f(*arrays, out)` of 1-D arrays for an operation; None if there is none.
 
     `operands` are the types of the arrays, and constants, 0-d.
     """
@@ -368,7 +368,7 @@ def loop_of(name: str, out: np.dtype, operands: list[Any]) -> Kernel | partial[N
 
 
 def _whole_or_float(kind: np.dtype) -> bool:
-    """Whether the loops serve the type: truth values and float16 are left to NumPy."""
+    """Whether the loops support the type: bool and float16 are left to NumPy."""
     return kind.kind in "iuf" and kind != np.float16
 
 

@@ -1,4 +1,4 @@
-"""`ndd.expand_dims` and `ndd.squeeze`: new axes of extent 1, and the removal of such axes."""
+"""`ndd.expand_dims` and `ndd.squeeze`: insert and remove axes of extent 1."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def expand_dims(data, /, *, axes: list[int], new_axis_names: str | None = None):
 
     Args:
         data: any rank, element type and layout.
-        axes: where the new axes are in the output.
+        axes: the places of the new axes in the output.
         new_axis_names: their letters, in the order of `axes`; without them the result has no layout.
 
     With `axes=2` on HW, for instance: `out[y, x, 0] = in[y, x]`. (`numpy.expand_dims` takes negative axes too.)
 
-    Raises RuntimeError for negative, repeated or too large axes, and for names where the input has no layout.
+    Raises RuntimeError for negative, repeated or too large axes, and for names if the input has no layout.
 
     >>> import ndd
     >>> ndd.expand_dims(ndd.tensor([[1, 2]], layout="HW"), axes=2, new_axis_names="C").layout
@@ -60,13 +60,12 @@ def _(call, data: Store, *, axes, new_axis_names) -> Store:
 def squeeze(data, /, *, axes: list[int] | None = None, axis_names: str | None = None):
     """Removes axes of extent 1, and their letters from the layout. Nothing is copied.
 
-    Without C, an HWC image is `out[y, x] = in[y, x, 0]`. Which axes must be said; NumPy and torch remove all of them
-    by default.
+    Without C, an HWC image is `out[y, x] = in[y, x, 0]`. The axes must be named; NumPy and torch remove all of them by default.
 
     Args:
         data: any rank, element type and layout.
-        axes: the axes, by number; negative ones count from the back (DALI 2.4.0 ignores these, and axes that are
-            not there; here the latter are an error).
+        axes: the axes, by number; negative ones count from the back (DALI 2.4.0 ignores these, and axes that do not exist,
+            which are an error here).
         axis_names: the axes, by letter. Give one of the two.
 
     Raises RuntimeError for an axis whose extent is not 1.

@@ -15,15 +15,15 @@ from ndd._tensor.store import grouped, volumes
 
 @operator
 def sequence_rearrange(input, /, *, new_order: PerSample[list[int]]):
-    """Puts the frames of each sequence in another order; frames may come several times or not at all.
+    """Reorders the frames of each sequence; frames may occur several times or not at all.
 
     Args:
         input: sequences with F as first axis, or without a layout; any element type.
-        new_order: for each frame of the output the number of the frame of the input.
+        new_order: for each output frame the number of the input frame.
 
     `out[i] = in[new_order[i]]`; the other extents, type and layout stay.
 
-    Raises RuntimeError for frames that are not there, for an empty order, and for inputs of fewer than two axes or
+    Raises RuntimeError for frames that do not exist, for an empty order, and for inputs of fewer than two axes or
     without F in front.
 
     >>> import ndd
@@ -66,7 +66,7 @@ def _(input, *, new_order):
 @sequence_rearrange.cpu
 @kernel
 def _rearranged(frames, out, order):
-    """Frames as bytes `[F, n]`."""
+    """Copies frames as bytes `[F, n]`."""
     count, size = out.shape
     for i in range(count):
         copy_bytes(out[i].ctypes.data, frames[order[i]].ctypes.data, np.uintp(size))
@@ -79,7 +79,7 @@ def _(launch, input, out):
 
 @operator(outputs=lambda element_map: len(element_map))
 def element_extract(input, /, *, element_map: list[int]):
-    """Takes single frames out of each sequence: one result for each entry of `element_map`. Nothing is copied.
+    """Extracts single frames from each sequence: one result for each entry of `element_map`. Nothing is copied.
 
     Args:
         input: sequences with F as first axis, or without a layout; any element type.
@@ -87,7 +87,7 @@ def element_extract(input, /, *, element_map: list[int]):
 
     The k-th result is `out = in[element_map[k]]`: the type stays, F leaves the layout.
 
-    Raises RuntimeError for frames that are not there (negative numbers do not count from the end), for an empty map,
+    Raises RuntimeError for frames that do not exist (negative numbers do not count from the end), for an empty map,
     and for inputs of fewer than two axes or without F in front.
 
     >>> import ndd
@@ -134,7 +134,7 @@ def per_frame(input, /, *, replace: bool = False):
 
     Args:
         input: values with the frames as first axis, of any element type.
-        replace: put F in place of the first letter of a layout that has another one there.
+        replace: replace another first letter of the layout with F.
 
     Raises RuntimeError for scalars, and for another first letter without `replace`.
 

@@ -1,4 +1,4 @@
-"""`ndd.full`, `ones`, `zeros` and their `_like` forms: arrays of one value."""
+"""`ndd.full`, `ones`, `zeros` and their `_like` forms: arrays filled with a value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ndd._tensor.dtype import int16, int32, int64, torch_dtype
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import Volumes
 
-_LITTLE = 1 << 19  # bytes that one thread writes in about the time that another takes to begin
+_LITTLE = 1 << 19  # one thread writes about this many bytes before another one begins
 _PIECE = 1 << 15  # words of 8 bytes that a thread writes in one turn
 _SIGNED = {2: int16, 4: int32, 8: int64}
 
@@ -50,7 +50,7 @@ def full_like(data_like, fill_value, /):
     Raises RuntimeError for a value that does not broadcast and for text, ValueError for batches of different sizes.
 
     Args:
-        data_like: what has the shape, element type and layout.
+        data_like: a value with the shape, element type and layout.
         fill_value: a number, or an array that broadcasts to the shape.
 
     >>> import ndd
@@ -69,8 +69,8 @@ def ones(*, dtype: DType | None = None, layout: str | None = None, shape: PerSam
         dtype: the element type; default i32 (NumPy and torch: a float).
         layout: a letter for each axis.
 
-    Raises RuntimeError for negative extents and a layout of another length, ValueError or TypeError for a `dtype` that
-    is no type of ndd.
+    Raises RuntimeError for negative extents and a layout of another length, ValueError or TypeError for a `dtype` that is not a
+    type of ndd.
 
     >>> import ndd
     >>> ndd.ones(shape=[2]).torch()
@@ -86,7 +86,7 @@ def ones_like(data_like, /, *, dtype: DType | None = None):
     Raises ValueError or TypeError for a `dtype` that is not a type of ndd, RuntimeError for complex numbers and text.
 
     Args:
-        data_like: what has the shape, layout and element type.
+        data_like: a value with the shape, layout and element type.
         dtype: another element type.
 
     >>> import ndd
@@ -105,8 +105,8 @@ def zeros(*, dtype: DType | None = None, layout: str | None = None, shape: PerSa
         dtype: the element type; default i32 (NumPy and torch: a float).
         layout: a letter for each axis.
 
-    Raises RuntimeError for negative extents and a layout of another length, ValueError or TypeError for a `dtype` that
-    is no type of ndd.
+    Raises RuntimeError for negative extents and a layout of another length, ValueError or TypeError for a `dtype` that is not a
+    type of ndd.
 
     >>> import ndd
     >>> ndd.zeros(shape=[2], batch_size=3).shape
@@ -122,7 +122,7 @@ def zeros_like(data_like, /, *, dtype: DType | None = None):
     Raises ValueError or TypeError for a `dtype` that is not a type of ndd, RuntimeError for complex numbers and text.
 
     Args:
-        data_like: what has the shape, layout and element type.
+        data_like: a value with the shape, layout and element type.
         dtype: another element type.
 
     >>> import ndd
@@ -145,7 +145,7 @@ def _spec(name: str, dtype: DType, shape: Any, layout: str | None, ndim: int) ->
 
 
 def _fills(declared: Any) -> Any:
-    """Hooks up a function that gives the shapes and what to fill with: a number, or the operand of values."""
+    """Registers a function that returns the shapes and the fill: a number, or an operand of values."""
 
     def hook(asked: Callable[..., tuple[np.ndarray, Any]]) -> None:
         declared.batch(lambda call, *operands, **arguments: _filled(call, *asked(call, *operands, **arguments)))
@@ -204,7 +204,7 @@ def _filled(call: Call, shapes: np.ndarray, value: Any) -> Store:
 
 
 def _one_number(value: Any, dtype: DType) -> np.ndarray | None:
-    """The number, converted, that goes everywhere; None if there are several."""
+    """The number for all elements, converted; None if there are several."""
     if isinstance(value, int):
         return convert_array(np.array(value, np.int32), "i32", dtype.name)
     arrays = value.arrays
@@ -214,7 +214,7 @@ def _one_number(value: Any, dtype: DType) -> np.ndarray | None:
 
 
 def _fill(call: Call, flat: np.ndarray, number: np.ndarray) -> None:
-    """By several threads, if it is much: one writes some 10 GB/s."""
+    """Fills an array, with several threads if it is large: one thread writes about 10 GB/s."""
     if flat.nbytes <= _LITTLE:
         flat[...] = number
         return
@@ -228,7 +228,7 @@ def _fill(call: Call, flat: np.ndarray, number: np.ndarray) -> None:
 
 @kernel
 def _fill_words(counter, limit, words, word):
-    """Pieces of an array of words, piece by piece."""
+    """Fills an array of words, piece by piece."""
     for _ in range(limit):
         start = next_index(counter) * _PIECE
         if start >= words.size:
@@ -243,7 +243,7 @@ _fill_words.fallback()
 
 
 def _filled_there(spec: Spec, shapes: np.ndarray, number: np.ndarray) -> Store:
-    """On the GPU, by torch."""
+    """Fills arrays on the GPU, with torch."""
     from ndd._cuda.launch import Room
 
     store = Room(shapes, len(shapes), []).store(spec)

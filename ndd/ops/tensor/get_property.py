@@ -1,4 +1,4 @@
-"""`ndd.get_property`: what is known of samples beside their numbers, as data."""
+"""`ndd.get_property`: the layout or the source of samples as data."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ndd._tensor.dtype import uint8
 
 @operator(reads="anywhere")
 def get_property(input, /, *, key: str):
-    """The layout of the samples or where they came from, as bytes of text.
+    """Returns the layout of the samples, or their source, as bytes of text.
 
     Args:
         input: anything.
         key: "layout" or "source_info".
 
-    The result is u8 of one axis for each sample; empty where nothing is known. A file is named by the path that its reader
+    The result is 1-D u8 for each sample; empty if nothing is known. A file is named by the path that its reader
     opens; DALI leaves the reader's `file_root` off.
 
     Raises RuntimeError for another key.
@@ -31,7 +31,7 @@ def get_property(input, /, *, key: str):
     return output(uint8, 1)
 
 
-# A batch: nothing is computed: what is asked for is known of the whole batch.
+# A batch: nothing is computed, because the property is known for the whole batch.
 @get_property.batch
 def _(call, input, *, key):
     return _texts(call, input, key)
@@ -45,7 +45,7 @@ def _(launch, input, *, key):
 
 
 def _texts(call: Call, input: Operand, key: str) -> Store:
-    """The bytes of all samples one after the other: an array for each takes 1.5 us, and as much again on its way to a GPU."""
+    """The bytes of all samples one after the other: an array for each takes 1.5 us, and another 1.5 us to copy to a GPU."""
     strings = [input.layout] * call.n if key == "layout" else call.sources
     texts = [str(text or "").encode() for text in strings]
     flat = np.frombuffer(bytearray(b"".join(texts)), np.uint8)

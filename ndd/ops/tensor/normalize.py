@@ -1,4 +1,4 @@
-"""`ndd.normalize`: values moved and scaled to mean 0 and standard deviation 1."""
+"""`ndd.normalize`: shifts and scales values to mean 0 and standard deviation 1."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def normalize(
         axes: the axes over which to average. Default: all; with a `mean` or `stddev` array, those of extent 1 in it.
         axis_names: the same by letters of the layout.
         batch: average over all samples of the batch together; their other axes must then agree.
-        ddof: what to take from the number of elements before dividing by it for the variance.
-        dtype: the element type of the result. Default: float32. To an integer type values round half away from zero
-            and saturate.
+        ddof: the number to subtract from the number of elements, by which the variance is divided.
+        dtype: the element type of the result. Default: float32. Values of an integer type are rounded half away from zero, and
+            saturate.
         epsilon: added to the variance, or to the square of `stddev`.
-        mean: the mean to subtract in place of the computed one; the variance is then about it. One number, or an
+        mean: the mean to subtract in place of the computed one; the variance is then relative to it. One number, or an
             array (for all samples, or a Batch) with extent 1 along the averaged axes. A plain number is accepted in
             every case, unlike in DALI 2.4.0.
-        scale, shift: what the result is multiplied with and moved by.
+        scale, shift: the factor and the offset of the result.
         stddev: the standard deviation to divide by, likewise; where it is 0, the result is `shift`.
         input: integers of up to 32 bits or float32, of any rank and layout.
 
@@ -101,7 +101,7 @@ def _(input, *, axes, axis_names, batch, ddof, dtype, epsilon, mean, scale, shif
     factor = _fitting(stddev, input, lambda spread: _factor_of(spread, epsilon, scale))
     chosen = _checked(_averaged(axes, axis_names, input), input.shapes, centre, factor, batch)
     pool = None
-    if batch:  # worked out of all samples together when the first of them is normalized on the CPU
+    if batch:  # computed from all samples when the first is normalized on the CPU
         known = (None if g is None else g[0] for g in (centre, factor))
         pool = functools.cache(functools.partial(_moments, input.arrays, chosen, ddof, epsilon, scale, *known))
     numbers = {"axes": chosen, "ddof": ddof, "epsilon": epsilon, "scale": scale, "shift": shift, "batch": batch}
@@ -125,7 +125,7 @@ def _fitting(values: Values | None, input: Any, convert: Callable[[np.ndarray], 
 
 
 def _checked(axes: list[int] | None, shapes: np.ndarray, centre: Any, factor: Any, batch: bool) -> tuple[int, ...]:
-    """The axes to average: those named, else those where given arrays have extent 1 in all samples, else all."""
+    """The axes to average: the named axes, else those with extent 1 in the `mean` and `stddev` of all samples, else all."""
     arrays = [g for g in (centre, factor) if g is not None and g[0].ndim]
     if arrays and batch:
         raise RuntimeError("`batch=True` averages over the whole batch: `mean` and `stddev` must be plain numbers")
@@ -153,7 +153,7 @@ def _checked(axes: list[int] | None, shapes: np.ndarray, centre: Any, factor: An
 def _moments(
     arrays: list[np.ndarray], axes: tuple[int, ...], ddof: int, epsilon: float, scale: float, centre: Any, factor: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Centre and factor of all these arrays together, where they are not given."""
+    """Centre and factor of all these arrays together, unless they are given."""
     count = sum([math.prod([a.shape[d] for d in axes]) for a in arrays])
     with np.errstate(all="ignore"):
         if centre is None:
@@ -172,14 +172,14 @@ def _total(kind: str, arrays: list[np.ndarray], axes: tuple[int, ...], mean: np.
 
 
 def _factor(variance: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
-    """scale / sqrt(variance + epsilon); 0 where that is the root of nothing."""
+    """scale / sqrt(variance + epsilon); 0 if variance + epsilon is 0."""
     with np.errstate(all="ignore"):
         total = variance + np.float32(epsilon)
         return np.where(total > 0, scale / np.sqrt(total), 0).astype(np.float32)
 
 
 def _factor_of(spread: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
-    """scale / stddev; 0 where that is 0, unless there is an epsilon."""
+    """scale / stddev; 0 if stddev is 0, unless there is an epsilon."""
     wide = spread.astype(np.float64)
     if epsilon:
         return _factor(wide**2, epsilon, scale)
@@ -189,7 +189,7 @@ def _factor_of(spread: np.ndarray, epsilon: float, scale: float) -> np.ndarray:
 
 _UNKNOWN = np.empty(0, np.float32)
 _FLAT = View("flat")
-# Numbers side by side, as along the time of spectrograms, that a warp averages and normalizes in one launch.
+# The most adjacent numbers (such as those along the time of spectrograms) that a warp averages and normalizes in one launch.
 _ROW = 1 << 12
 
 
@@ -203,7 +203,7 @@ def _(call, plan, data, out):
 
 
 def _in_loop(call: Call, data: Store, out: Store, centre: Any, factor: Any, of: dict[str, Any]) -> bool:
-    """Normalizes sample by sample in one compiled loop: float32 out of neighbouring axes, unless the numbers are few."""
+    """Normalizes sample by sample in one compiled loop: float32 over adjacent axes, unless there are few numbers."""
     axes, few = of["axes"], data.volumes.total <= FEW and data.uniform()
     if few or not axes or not neighbours(axes) or out.dtype is not float32:
         return False
@@ -225,8 +225,8 @@ def _in_loop(call: Call, data: Store, out: Store, centre: Any, factor: Any, of: 
 
 
 def _of_each(numbers: Any, kept: np.ndarray) -> Rows | None:
-    """Of each sample its numbers for the kept elements, or one, or none; `numbers` are those of each, or of all. None where they
-    are not equally many."""
+    """The numbers of each sample for its kept elements, or one, or none. `numbers` has those of each sample, or those for all.
+    None if their counts differ."""
     n = len(kept)
     if numbers is None:
         return Rows(np.empty((n, 0), np.float32))
@@ -241,7 +241,7 @@ def _of_each(numbers: Any, kept: np.ndarray) -> Rows | None:
 def _normalized(
     samples: slice, data: np.ndarray, out: np.ndarray, centre: Any, factor: Any, of: dict[str, Any]
 ) -> None:
-    """A run of samples `[N, ...]` of one shape. `centre`, `factor`: those of each sample, as objects, or of all, or None."""
+    """Normalizes samples `[N, ...]` of one shape. `centre`, `factor`: those of each sample, as objects, or for all, or None."""
     if not data.size:
         return
     n, axes, shift = len(out), of["axes"], of["shift"]
@@ -290,7 +290,7 @@ def _(launch, x, out, axes, ddof, epsilon, scale, shift, batch, centre, factor):
         (launch.scratch(kept, np.float32), kept) if v is None else _table(launch, v) for v in (centre, factor)
     )
     shared = {"add": np.float32(epsilon), "times": np.float32(scale)}
-    if computed:  # from one reading of the values
+    if computed:  # by reading the values once
         both = {"factor": gain[0]}
         reduce_on_gpu(launch, "moments", "moments", x, axes, mean[0], ddof=ddof, shared=shared, per_sample=both)
     else:
@@ -310,9 +310,9 @@ def _(launch, x, out, axes, ddof, epsilon, scale, shift, batch, centre, factor):
 
 
 def _table(launch: Any, rows: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Arrays of samples on the GPU, and how many numbers each has; once where all have the same one."""
+    """Arrays of samples on the GPU, and the number of elements of each; only one if all have the same array."""
     sizes = np.array([row.size for row in rows])
     if all([row is rows[0] for row in rows]):
         return launch.table(rows[0]), sizes
-    padded = [np.resize(row.reshape(-1), sizes.max()) for row in rows]  # what is after a row is never read
+    padded = [np.resize(row.reshape(-1), sizes.max()) for row in rows]  # the padding is never read
     return launch.table(np.stack(padded), each=True), sizes

@@ -1,4 +1,4 @@
-"""(x - centre) * factor + shift, with a centre and a factor for every kept element; and both worked out on the way."""
+"""Computes (x - centre) * factor + shift, with a centre and a factor for every kept element, and computes both if necessary."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.reduction import accumulator, deviations, further, repeat, sums
 
 _LINE = 256
-FEW = 1 << 12  # elements up to which one loop serves all types
-_MANY = 1 << 11  # rows that the interpreter works on in less time than compiling takes
+FEW = 1 << 12  # up to this many elements one loop serves all types
+_MANY = 1 << 11  # up to this many rows the interpreter takes less time than compiling
 
 
 @kernel
@@ -43,7 +43,7 @@ def _in_lines(x, out, outer, rows, inner, centre, factor, shift, centres, factor
 
 
 def shift_and_scale(x: np.ndarray, out: np.ndarray, centre: np.ndarray, factor: np.ndarray, shift: float) -> None:
-    """`out`, float32, from `x`; `centre` and `factor` are float32 and broadcast to `x`."""
+    """Computes `out`, float32, from `x`. `centre` and `factor` are float32 and broadcast to `x`."""
     centre, factor = (v.reshape((1,) * (x.ndim - v.ndim) + v.shape) for v in (centre, factor))
     stretched = [d for d in range(x.ndim) if centre.shape[d] == factor.shape[d] == 1]
     run = not stretched or stretched == list(range(stretched[0], stretched[-1] + 1))
@@ -65,9 +65,9 @@ def normalize_run(
     x: np.ndarray, out: np.ndarray, extents: tuple[int, int, int], centre: np.ndarray, factor: np.ndarray,
     ddof: int, epsilon: float, scale: float, shift: float,
 ) -> None:  # fmt: skip
-    """`out`, float32, from `x` seen as `extents` = outer, rows, inner, normalised over the rows.
+    """Computes `out`, float32, from `x` viewed as `extents` = outer, rows, inner, normalised over the rows.
 
-    `centre` and `factor`, float32, are given for every kept element or as one number; empty ones are worked out.
+    `centre` and `factor`, float32, have a number for every kept element, or one number; empty ones are computed.
     """
     outer, rows, inner = extents
     numbers = (ddof, np.float32(epsilon), scale, np.float32(shift))
@@ -83,7 +83,7 @@ def normalize_run(
 
 @kernel(fastmath={"reassoc", "contract"})
 def normalize_rows(x, out, rows, ddof, epsilon, scale, shift):
-    """Each row by itself, `rows` float32 numbers: they lie side by side, and stay in the cache."""
+    """Normalises each row of `rows` adjacent float32 numbers, which stay in the cache."""
     for first in range(0, x.size, max(1, rows)):
         row, target = x[first : first + rows], out[first : first + rows]
         total = 0.0
@@ -101,7 +101,7 @@ def normalize_rows(x, out, rows, ddof, epsilon, scale, shift):
 
 @kernel
 def _chosen_factor(total, rows, ddof, epsilon, scale):
-    """scale / sqrt(variance + epsilon); 0 where that is the root of nothing."""
+    """scale / sqrt(variance + epsilon); 0 if variance + epsilon is 0."""
     variance = total / (rows - ddof) if rows > ddof else 0.0
     variance += epsilon
     return np.float32(scale / np.sqrt(variance)) if variance > 0 else np.float32(0)
@@ -115,7 +115,7 @@ def _(total, rows, ddof, epsilon, scale):
 
 @kernel
 def _normalize_few(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift):
-    """Few numbers, computed in float64."""
+    """Normalises few numbers, in float64."""
     for o in range(outer):
         for i in range(inner):
             first, last = o * rows * inner + i, (o + 1) * rows * inner
@@ -140,7 +140,8 @@ def _normalize_few(x, out, outer, rows, inner, centre, factor, ddof, epsilon, sc
 
 @kernel
 def normalize_many(x, out, outer, rows, inner, centre, factor, ddof, epsilon, scale, shift, wide, narrow):
-    """Of one sample, 1-D, to `out`, 1-D; `wide` and `narrow` as in `sums`. For the rest see `normalize_run`."""
+    """Normalises one sample, 1-D, to `out`, 1-D. `wide` and `narrow` are those of `sums`; for the others see
+    `normalize_run`."""
     kept = outer * inner
     mean, gain = empty(kept, np.float32), empty(kept, np.float32)
     if centre.size:

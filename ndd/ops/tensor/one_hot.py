@@ -1,4 +1,4 @@
-"""`ndd.one_hot`: class numbers to one-hot vectors."""
+"""`ndd.one_hot`: converts class numbers to one-hot vectors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def one_hot(
     off_value: float = 0.0,
     on_value: float = 1.0,
 ):
-    """Puts every class number `c` as a vector along a new axis: `on_value` at `c`, `off_value` elsewhere.
+    """Converts every class number `c` to a vector along a new axis: `on_value` at `c`, `off_value` elsewhere.
 
     `out[..., c] = on_value if in[...] == c else off_value`, with the new axis at the end.
 
@@ -36,17 +36,17 @@ def one_hot(
     lose their own axes: labels of shape `(1,)` give `(num_classes,)`.
 
     Args:
-        axis: where the new axis goes; -1 (or nothing): at the end.
+        axis: the place of the new axis; -1 or None: the end.
         axis_name: its letter; then the result has a layout.
         num_classes: its extent.
         dtype: the element type of the result. Default: float32. `on_value` and `off_value` become integers as in C:
             the fraction is dropped, then the upper bits.
         input: class numbers: integers, float32 or float64, of any rank and layout.
-        on_value: what stands at the class.
-        off_value: what stands elsewhere.
+        on_value: the value at the class.
+        off_value: the value elsewhere.
 
-    Unlike `torch.nn.functional.one_hot`: that gives int64, finds `num_classes` itself and refuses numbers outside.
-    Differs from DALI: with `axis_name`, labels of shape `(1,)` that have a layout keep their axis.
+    `torch.nn.functional.one_hot` differs: it returns int64, determines `num_classes` itself and refuses numbers outside. In
+    DALI labels of shape `(1,)` lose their axis with `axis_name` even if they have a layout; here they keep it.
 
     Errors: RuntimeError for bool and float16 inputs and results, for an axis outside the range, for a negative number
     of classes, and for an `axis_name` that is not one letter or meets samples of several elements without a layout.
@@ -68,7 +68,7 @@ def one_hot(
         if len(axis_name) != 1:
             raise RuntimeError(f"one_hot: Unsupported axis_name value. Expected a single character, got {axis_name!r}")
         own = input.layout or ""
-        if not own and ndim and axis is None:  # samples of one element: the plan sees whether they are
+        if not own and ndim and axis is None:  # the plan sees whether samples have one element
             return Spec(dtype or float32, 1, axis_name, input.device)
         if len(own) != ndim:
             raise RuntimeError(f"one_hot: {_LAYOUT_EXPECTED.format(ndim)}")
@@ -96,8 +96,8 @@ def _(input, *, axis, axis_name, dtype, num_classes, off_value, on_value):
 
 
 def _as_c_does(value: float, kind: np.dtype) -> np.ndarray:
-    """A float as another type as C converts it on x86: by way of a 32-bit integer, or 64-bit for uint32 and longer
-    types; what does not fit becomes the least one. The fraction is dropped, the upper bits too."""
+    """Converts a float to another type as C does on x86: through a 32-bit integer, or a 64-bit one for uint32 and longer types.
+    Numbers that do not fit become the smallest integer. The fraction and the upper bits are dropped."""
     if kind.kind == "f":
         return np.array(value, kind)
     limit = 1 << (31 if kind.itemsize < 4 or kind == np.int32 else 63)

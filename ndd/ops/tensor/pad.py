@@ -1,4 +1,4 @@
-"""`ndd.pad`: larger arrays, filled up at the end of each axis."""
+"""`ndd.pad`: pads arrays at the end of each axis."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ def pad(
     Args:
         input: any rank, layout and element type (DALI 2.4.0 refuses float64 and more than five axes).
         axes, axis_names: the axes to pad, by number (negative ones count from the back) or by letter; default: all.
-        shape: the least extent of each of these axes; -1 or no `shape`: the largest in the batch.
+        shape: the smallest extent of each of these axes; -1 or no `shape`: the largest in the batch.
         align: the extents become multiples of this.
-        fill_value: what the new elements are; converted as in C (the fraction is dropped, integers wrap around).
+        fill_value: the value of the new elements; converted as in C (the fraction is dropped, integers wrap around).
 
     `out[i] = in[i] if i < extent else fill_value` along each axis, for `i < ceil(max(extent, shape) / align) * align`.
-    (`np.pad` and `torch.nn.functional.pad` take how much to add at each side.) An extent never shrinks. One
-    number in `shape` or `align` goes for all axes (DALI refuses it as a list of one number). An empty list counts as not
-    given. The layout stays.
+    (`np.pad` and `torch.nn.functional.pad` take the padding of each side.) An extent never shrinks. One number in `shape` or
+    `align` applies to all axes (DALI refuses it as a list of one number). An empty list counts as missing. The layout stays.
 
-    Raises RuntimeError for axes that are not there and for an `align` below 1.
+    Raises RuntimeError for axes that do not exist and for an `align` below 1.
 
     >>> import ndd
     >>> ndd.pad(ndd.batch([[1, 2, 3], [4]]), fill_value=-1).torch()
@@ -79,4 +78,4 @@ def _rows(value: Values | None, axes: np.ndarray, default: int) -> np.ndarray:
 pad.cuda("../image/window.cu")(cut_on_gpu)
 
 bind_operations(pad=pad)
-pad.operator.independent_samples = False  # it fills up to the largest
+pad.operator.independent_samples = False  # it pads to the largest

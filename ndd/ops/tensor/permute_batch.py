@@ -1,4 +1,4 @@
-"""`ndd.permute_batch`: the samples of a batch in another order."""
+"""`ndd.permute_batch`: reorders the samples of a batch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ndd._operator import PerSample, like, operator
 
 @operator
 def permute_batch(input, /, *, indices: PerSample[list[int]]):
-    """Takes the samples of a batch in another order: `out[i] = input[indices[i]]`.
+    """Reorders the samples of a batch: `out[i] = input[indices[i]]`.
 
     Args:
         input: any batch, on the CPU or a GPU.
-        indices: a batch of numbers, as `batch_permutation` gives them, or a list; as many as there are samples. One
-            number alone goes for all. Each from 0 to the batch size - 1; repetitions and omissions are allowed.
+        indices: a batch of numbers, as `batch_permutation` gives them, or a list; as many as there are samples. A single number
+            applies to all. Each is from 0 to the batch size - 1; repetitions and omissions are allowed.
 
     Nothing is copied: the samples share memory with the input's. Type and layout stay; `source_info` moves along.
 
@@ -32,7 +32,7 @@ def permute_batch(input, /, *, indices: PerSample[list[int]]):
 def _(call, input, *, indices):
     n = call.n
     rows = indices.rows() if indices.varies else np.atleast_2d(indices.constant)
-    chosen = rows[:, 0] if rows.shape[1] == 1 else rows[0]  # a Batch holds one for each, what goes for all holds all
+    chosen = rows[:, 0] if rows.shape[1] == 1 else rows[0]  # a Batch has one number for each sample, a list all numbers
     if len(chosen) == 1:
         chosen = np.repeat(chosen, n)
     if len(chosen) != n:

@@ -1,4 +1,4 @@
-"""`ndd.reshape` and `ndd.reinterpret`: the same bytes under another shape, layout or element type."""
+"""`ndd.reshape` and `ndd.reinterpret`: the same bytes with another shape, layout or element type."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ def reshape(
     shape: PerSample[list[int]] = None,
     src_dims: PerSample[list[int]] = None,
 ):
-    """The same elements, in the same order, under another shape or layout. Nothing is copied.
+    """Returns the same elements in the same order, with another shape or layout. Nothing is copied.
 
     Args:
         data: any rank, element type and layout.
         shape_input: the shapes as a value: integers, one list for each sample.
-        shape: the shape; one extent may be negative: it is what is left.
-        rel_shape: the extents as multiples of those of the input, rounded; a negative one is what is left.
+        shape: the shape; one extent may be negative: it follows from the others.
+        rel_shape: the extents as multiples of those of the input, rounded; a negative one follows from the others.
         src_dims: the axes of the input whose extents the output takes, -1 for a new axis of 1; with `rel_shape`,
             the axes that it multiplies.
         layout: the new layout, "" for none. By default it stays if the number of axes does.
 
-    Give at most one of `shape_input`, `shape` and `rel_shape`. `src_dims` counts as in DALI's pipelines. (Dynamic mode of DALI
-    2.4.0 loses it: alone it is refused as no request, beside a layout or `rel_shape` the axes stay as they are.)
+    Give at most one of `shape_input`, `shape` and `rel_shape`. `src_dims` works as in DALI's pipelines. (DALI 2.4.0's dynamic
+    mode ignores it: by itself it is an error, and beside a layout or `rel_shape` the axes do not change.)
 
     `out.flat[i] = in.flat[i]`, the last axis running fastest, as in NumPy and torch.
 
-    Raises RuntimeError for a shape that holds another number of elements, or if nothing is asked for.
+    Raises RuntimeError for a shape of another number of elements, or if no argument is given.
 
     >>> import ndd
     >>> ndd.reshape(ndd.tensor([[1, 2, 3], [4, 5, 6]]), shape=[3, -1]).torch()
@@ -63,15 +63,15 @@ def reinterpret(
     shape: PerSample[list[int]] = None,
     src_dims: PerSample[list[int]] = None,
 ):
-    """The same bytes as elements of another type, under another shape or layout. Nothing is copied.
+    """Returns the same bytes as elements of another type, with another shape or layout. Nothing is copied.
 
     Args:
         dtype: the element type; default: that of the input. Without a new shape the last extent changes with it.
         data, shape_input, layout, rel_shape, shape, src_dims: as in `reshape`; extents count new elements.
 
-    `out.bytes[i] = in.bytes[i]`: `view(dtype)` of NumPy and torch, then `reshape`.
+    `out.bytes[i] = in.bytes[i]`, as `view(dtype)` of NumPy and torch, followed by `reshape`.
 
-    Raises RuntimeError if the bytes do not fill the new shape exactly, or if nothing is asked for.
+    Raises RuntimeError if the bytes do not fill the new shape exactly, or if no argument is given.
 
     >>> import ndd
     >>> ndd.reinterpret(ndd.tensor([1.0]), dtype=ndd.uint32).torch()
@@ -122,11 +122,11 @@ def _viewed(
     old = data.shape_array
     factor = dtype.bytes / data.dtype.bytes
     alike = data.uniform() and shape_input is None and not any([v and v.varies for v in (shape, rel_shape, src_dims)])
-    if alike:  # worked out once for all samples
+    if alike:  # computed once for all samples
         old = old[:1]
     extents, factors, axes = (None if v is None else v.rows()[: len(old)] for v in (shape, rel_shape, src_dims))
     if axes is not None and not axes.shape[1] and (extents is not None or factors is not None):
-        axes = None  # an empty list is as none
+        axes = None  # an empty list is treated as None
     if shape_input is not None:
         viewed = _from_input(shape_input)
         extents = np.broadcast_to(viewed, (len(old), viewed.shape[1]))
@@ -177,7 +177,7 @@ def _relative(rel: np.ndarray, src: np.ndarray | None, old: np.ndarray) -> np.nd
     if src is None:
         if (rel[:, old.shape[1] :] >= 0).any():
             raise RuntimeError(f"`rel_shape` has {count} elements for {old.shape[1]} axes; `src_dims` can add axes")
-        base = np.pad(old, ((0, 0), (0, max(count - old.shape[1], 0))))[:, :count]  # what is left has no base
+        base = np.pad(old, ((0, 0), (0, max(count - old.shape[1], 0))))[:, :count]  # further extents have no base
     else:
         if src.shape[1] != count:
             raise RuntimeError(f"`src_dims` and `rel_shape` differ in length: {src.shape[1]} and {count}")
@@ -186,7 +186,7 @@ def _relative(rel: np.ndarray, src: np.ndarray | None, old: np.ndarray) -> np.nd
 
 
 def _last_scaled(shapes: np.ndarray, old_bytes: int, new_bytes: int) -> np.ndarray:
-    """With the last extent counting elements of `new_bytes`."""
+    """The shapes with the last extent in elements of `new_bytes`."""
     if old_bytes == new_bytes:
         return shapes
     last = shapes[:, -1] * old_bytes if shapes.shape[1] else np.array([1])
@@ -200,14 +200,14 @@ def _last_scaled(shapes: np.ndarray, old_bytes: int, new_bytes: int) -> np.ndarr
 
 
 def _fill_in(wanted: np.ndarray, old: np.ndarray, factor: float) -> None:
-    """In place: negative extents become what is left; RuntimeError if the elements do not fit."""
+    """Replaces negative extents in place by the remaining elements. RuntimeError if the elements do not fit."""
     open_ = wanted < 0
     if (open_.sum(axis=1) > 1).any():
         raise bad_sample(int((open_.sum(axis=1) > 1).argmax()), "only one extent may be negative")
     volume = old.prod(axis=1) / factor
     known = np.where(open_, 1, wanted).prod(axis=1)
     if (open_.any(axis=1) & (known == 0)).any():
-        raise bad_sample(int(known.argmin()), "what is left for a negative extent is unknown beside an extent of 0")
+        raise bad_sample(int(known.argmin()), "a negative extent is undefined beside an extent of 0")
     left = (volume // np.maximum(known, 1)).astype(np.int64)
     np.copyto(wanted, left[:, None], where=open_)
     wrong = wanted.prod(axis=1) != volume
@@ -219,7 +219,7 @@ def _fill_in(wanted: np.ndarray, old: np.ndarray, factor: float) -> None:
 
 
 def reshaped(data: Store, shapes: list[tuple[int, ...]], layout: str | None, dtype: DType | None = None) -> Store:
-    """The memory of a store under other shapes (and another element type); copied only where it is strided."""
+    """The memory of a store with other shapes (and another element type); copied only if it is strided."""
     kind = dtype or data.dtype
     parts = None
     flat = data.flat

@@ -1,4 +1,4 @@
-"""`ndd.tensor_resize`: any axes of a tensor to another size."""
+"""`ndd.tensor_resize`: resizes any axes of a tensor."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def tensor_resize(
 
     Args:
         input: u8, i16, u16 or f32, at least one axis, any layout.
-        alignment: where the region stays put when rounding changes the size (see `subpixel_scale`): 0 its start,
-            0.5 its centre, 1 its end; one number for all axes or one for each.
+        alignment: the fixed point of the region when rounding changes the size (see `subpixel_scale`): 0 its start, 0.5 its
+            centre, 1 its end; one number for all axes or one for each.
         antialias: widen the filter where an axis shrinks.
         axes: numbers of the axes to resize, negative ones count from the end; default: all.
         axis_names: the same by letters of the layout.
@@ -67,9 +67,9 @@ def tensor_resize(
         mode: "default", "stretch", "not_larger" or "not_smaller", see `resize`.
         roi_start, roi_end, roi_relative: the region to resize, one number for each axis; see `resize`.
         scales: extents as multiples of the region's.
-        size_rounding: of fractional extents: "round" (half up), "truncate" or "ceil".
-        sizes: extents; 0 is a missing one, which follows `mode`; a negative one mirrors.
-        subpixel_scale: where rounding changed the size, resize a region larger or smaller by as much.
+        size_rounding: how fractional extents are rounded: "round" (half up), "truncate" or "ceil".
+        sizes: extents; 0 means a missing one, which follows `mode`; a negative one mirrors.
+        subpixel_scale: if rounding changed the size, change the region by the same factor.
         minibatch_size, temp_buffer_hint: have no effect.
 
     Along each axis `out[i] = sum of f((j + 0.5 - x) / s) * in[j]` with
@@ -77,16 +77,15 @@ def tensor_resize(
     `subpixel_scale`, where rounding took the extent from `n` to `n_out`, the region is `p + (start - p) * n_out / n`
     to `p + (end - p) * n_out / n` with `p = start + (end - start) * alignment`.
 
-    Shape: as the input, but along the axes. The layout stays. DALI resizes at most 3 axes at once, here there is
-    no limit. Where an extent comes out as it was, DALI resamples that axis in some cases only; here its region and
-    `subpixel_scale` always count. An axis that only follows `mode` stays put at its centre if `alignment` is 0.5, at
-    its start otherwise (DALI: at its start whenever an alignment is given, also 0.5). With `antialias=False`, linear
-    resizing of all of an axis gives the numbers of
+    The other axes keep their extents. The layout stays. DALI resizes at most 3 axes at once; here there is no limit. If an
+    extent does not change, DALI resamples that axis in some cases only; here its region and `subpixel_scale` always apply. An
+    axis that only follows `mode` is fixed at its centre if `alignment` is 0.5, otherwise at its start (DALI: at its start
+    whenever an alignment is given, even 0.5). With `antialias=False`, linear resizing of all of an axis gives the numbers of
     `torch.nn.functional.interpolate(mode="linear", align_corners=False)`.
 
     Raises RuntimeError for scalars, other types, both or neither of `sizes` and `scales`, both of `axes` and
     `axis_names`, numbers that are not one for each axis, unknown letters and words, and `scales` with "not_larger" or
-    "not_smaller"; IndexError for an axis that is not there, ValueError for one given twice.
+    "not_smaller"; IndexError for an axis that does not exist, ValueError for a repeated one.
 
     >>> import ndd
     >>> ndd.tensor_resize(ndd.tensor([0.0, 1.0, 2.0, 3.0]), scales=0.5).torch()
@@ -122,7 +121,7 @@ def _(
     extents = input.shapes.copy()
     start, end = np.zeros(extents.shape), extents.astype(np.float64)
     start[:, chosen], end[:, chosen] = source_region(extents[:, chosen], roi_start, roi_end, roi_relative)
-    # An axis that is not listed counts as one whose extent is asked for: that matters to `mode`.
+    # An axis that is not listed counts as one with a requested extent, which matters for `mode`.
     wanted = np.abs(end - start)
     if sizes is not None:
         wanted[:, chosen] = per_axis(sizes, count)
@@ -130,7 +129,7 @@ def _(
         wanted[:, chosen] = (1 if scales is None else per_axis(scales, count)) * extents[:, chosen]
     check_extents(wanted)
     pivots = per_axis(alignment, count)
-    # An axis that only follows `mode` stays put where DALI has it: at its start, once an alignment is given.
+    # An axis that only follows `mode` is fixed as in DALI: at its start, if an alignment is given.
     pivot, most = np.full(extents.shape, 0.5 if (pivots == 0.5).all() else 0.0), None
     pivot[:, chosen] = pivots
     if max_size is not None:
@@ -143,7 +142,7 @@ def _(
     moved = (geometry.size != extents) | (geometry.start != 0) | (geometry.end != extents)
     resampled = _resampled(moved.any(axis=0).tolist())
     geometry = geometry.of(resampled)
-    if input.ndim == 1:  # DALI takes numbers in a row for a row of pixels
+    if input.ndim == 1:  # DALI treats a 1-D array as a row of pixels
         resampled, geometry = [-1, 0], geometry.behind_one()
     plan = resample_plan(input, resampled, geometry, **arguments)
     blurred = (plan.per_sample["kind"] == DALIInterpType.INTERP_GAUSSIAN).any(axis=0)
@@ -153,8 +152,8 @@ def _(
 
 
 def _resampled(moved: list[bool]) -> list[int]:
-    """The axes that DALI resamples: two neighbours at least, and all between the first and the last that change. One that
-    stays as it is decides about ties, the order of the passes and the last bits of wide filters."""
+    """The axes that DALI resamples: at least two adjacent ones, and all between the first and the last that change. An axis
+    that does not change affects ties, the order of the passes and the last bits of wide filters."""
     first, last = 0, len(moved)
     while last - first > 2 and not moved[first]:
         first += 1

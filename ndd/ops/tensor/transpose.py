@@ -1,4 +1,4 @@
-"""`ndd.transpose`: axes in another order."""
+"""`ndd.transpose`: reorders axes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ndd._operator import Plan, View, like, operator
 def transpose(
     input, /, *, output_layout: str | None = None, perm: list[int] | None = None, transpose_layout: bool = True
 ):
-    """Puts the axes in another order.
+    """Reorders the axes.
 
     Args:
         input: any rank, layout and element type.
-        perm: for each axis of the output the axis of the input that it is, counted from 0; default: all axes reversed
-            (as `numpy.transpose`, and `torch.permute`, which take negative axes too).
-        transpose_layout: whether the layout is put in the same order; if not, it stays as it is.
-        output_layout: the layout of the output, whatever the input's.
+        perm: for each output axis the number of the input axis, from 0; default: all axes reversed (`numpy.transpose` and
+            `torch.permute` also take negative axes).
+        transpose_layout: whether the layout is reordered too; if not, it stays.
+        output_layout: the layout of the output, whatever the layout of the input.
 
     `out[i[perm[0]], i[perm[1]], ...] = in[i[0], i[1], ...]`; the extents move along.
 
@@ -62,7 +62,7 @@ def _order(perm, ndim: int) -> tuple[int, ...]:
 
 @functools.lru_cache(1024)
 def _groups(order: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-    """Axes that stay next to each other, as they follow in the input, and the order of these groups in the output."""
+    """Groups of axes that stay adjacent, in the order of the input, and the order of these groups in the output."""
     runs: list[list[int]] = []
     for axis in order:
         if runs and axis == runs[-1][-1] + 1:
@@ -77,7 +77,7 @@ def _groups(order: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], tuple[
 def _(input, *, output_layout, perm, transpose_layout):
     order = _order(perm, input.ndim)
     shapes = input.shapes
-    axes, places = _groups(order) if order else (((),), (0,))  # a number counts as an axis of extent 1
+    axes, places = _groups(order) if order else (((),), (0,))  # a scalar counts as an axis of extent 1
     extents = np.stack([shapes[:, list(group)].prod(axis=1) for group in axes], axis=1)
     if len(places) == 1:
         how: dict[str, Any] = {"kernel": copied, "view": "bytes"}
@@ -99,7 +99,7 @@ def _by_numpy(source, out, places):
 
 @kernel
 def _swapped(source, out):
-    """The last two axes swapped."""
+    """Swaps the last two axes."""
     rows, columns = source.shape[1], source.shape[2]
     if not out.size:
         return
@@ -120,7 +120,7 @@ def _(source, out):
 
 @kernel
 def _apart(flat, out):
-    """Up to four interleaved rows. One pass with constant steps becomes vector code."""
+    """Separates up to four interleaved rows. One pass with constant steps becomes vector code."""
     if out.shape[0] == 2:
         a, b = out[0], out[1]
         for x in range(a.size):
@@ -141,7 +141,7 @@ def _apart(flat, out):
 
 @kernel
 def _together(source, out):
-    """Up to four rows, interleaved."""
+    """Interleaves up to four rows."""
     if source.shape[0] == 2:
         a, b = source[0], source[1]
         for x in range(a.size):
@@ -162,7 +162,7 @@ def _together(source, out):
 
 @kernel
 def _by_eights(source, out, rows, columns):
-    """Eight rows at a time: what is read lies in eight lines of the cache, what is written in one."""
+    """Works on eight rows at a time: it reads from eight cache lines and writes to one."""
     whole = rows // 8 * 8
     for r in range(0, whole, 8):
         for c in range(columns):

@@ -1,7 +1,7 @@
 """The optical flow engine of NVIDIA GPUs, through the driver's C interface, version 5.0 (`libnvidia-opticalflow`).
 
-A session serves one size of frames and is kept. Everything runs in the order of the call's stream: the engine waits for the work
-queued before, and later work waits for the engine.
+A session serves one size of frames and is cached. All work runs in the order of the call's stream: the engine waits for the
+work queued before, and later work waits for the engine.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Session:
         self.handle = _pointer()
         self.buffers: list[_Buffer] = []
         self._turn = threading.Lock()
-        self._passed: Any = None  # an event: before it a stream may be using the memory
+        self._passed: Any = None  # an event; until it a stream may be using the memory
         _call("create", _pointer(context), ctypes.byref(self.handle))
         try:
             init = _Init(

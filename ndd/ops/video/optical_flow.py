@@ -15,7 +15,7 @@ from ndd._tensor.warn_once import warn_once
 from ndd.types import DALIImageType
 
 _CHANNELS = {DALIImageType.RGB: 3, DALIImageType.BGR: 3, DALIImageType.GRAY: 1}
-_AT_ONCE = 1 << 25  # bytes of frames that are converted to gray together, which takes six times as much memory
+_AT_ONCE = 1 << 25  # bytes of frames that are converted to gray together, which takes six times the memory
 _SMALLEST = 16  # pixels: DIS compares patches of 8; smaller frames are padded
 
 
@@ -61,7 +61,7 @@ def optical_flow(
 
     >>> import ndd, numpy as np
     >>> y, x = np.mgrid[:64, :64]
-    >>> frames = [128 + 60 * (np.sin((x - 2 * i) / 5) + np.sin(y / 7)) for i in range(3)]  # moves right by 2 a frame
+    >>> frames = [128 + 60 * (np.sin((x - 2 * i) / 5) + np.sin(y / 7)) for i in range(3)]  # moves right by 2 pixels a frame
     >>> video = ndd.tensor(np.stack(frames)[..., None].astype(np.uint8), layout="FHWC")
     >>> flow = ndd.optical_flow(video, image_type=ndd.types.GRAY)
     >>> flow.shape, np.abs(np.median(np.asarray(flow), axis=(0, 1, 2))).round().tolist()

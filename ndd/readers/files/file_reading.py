@@ -21,7 +21,6 @@ import numpy as np
 from ndd._cpu import files as compiled
 from ndd._tensor import Packed
 from ndd._tensor.memory import host_empty
-from ndd._tensor.small_arrays import few_zeros
 from ndd.io.object_store import (
     Status,
     connections,
@@ -270,15 +269,15 @@ def _zero_terminated(paths: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """The paths as C wants them, in one u8 array, and where each begins. A path with a zero in it, of which C would see the
     part before, and one that no file can have become empty ones, which no file has."""
     try:
-        text = np.frombuffer(os.fsencode("\0".join(paths) + "\0"), np.uint8)
+        text = os.fsencode("\0".join(paths) + "\0")
     except UnicodeEncodeError:
         return _zero_terminated([path if _is_encodable(path) else "" for path in paths])
-    ends = np.flatnonzero(text == 0)
-    if len(ends) != len(paths):
+    # Not in NumPy: it releases the GIL for more than 500 elements, and the other threads of a reader keep it for a while.
+    encoded = text.split(b"\0")[:-1]
+    if len(encoded) != len(paths):
         return _zero_terminated(["" if "\0" in path else path for path in paths])
-    starts = few_zeros(len(paths), np.int64)
-    starts[1:] = ends[:-1] + 1
-    return text, starts
+    starts = np.add.accumulate([0, *[len(path) + 1 for path in encoded[:-1]]], dtype=np.int64)
+    return np.frombuffer(text, np.uint8), starts
 
 
 def _is_encodable(path: str) -> bool:

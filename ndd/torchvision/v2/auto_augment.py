@@ -131,7 +131,7 @@ class _AutoAugment(Transform):
             row = [ops[step] if step < len(ops) else _STAYS for ops in drawn]
             if one_step.is_served(images, self.interpolation, fill):
                 rows = one_step.numbers_of([[operation] for operation in row], 1)
-                kind, numbers = ndd.as_batch(rows[:, 0].astype(np.int32)), ndd.as_batch(rows[:, 1:].astype(np.float32))
+                kind, numbers = ndd.batch(rows[:, 0].astype(np.int32)), ndd.batch(rows[:, 1:].astype(np.float32))
                 images = copy_size(images, one_step.changed(images, kind, numbers, self.interpolation, fill))
                 continue
             magnitudes = np.array([magnitude for _, magnitude in row])

@@ -70,8 +70,7 @@ def _works_in_any_layout(transform: Any) -> bool:
 
 
 class _Normalised:
-    """`steps`, a flip or not, then what makes float32 of bytes, then `Normalize` or not, as one call where the images are a batch of
-    bytes."""
+    """A flip or none, what makes float32 of bytes, and `Normalize` or none: one call where the images are a batch of bytes."""
 
     def __init__(self, steps: list[Any]):
         self.steps = steps

@@ -30,6 +30,7 @@ from ndd.torchvision.v2.inputs import (
     query_size,
     remember_size,
     sizes_of,
+    stacked,
 )
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
 from ndd.torchvision.values import kind_of, plain
@@ -186,13 +187,21 @@ class RandomCrop(Transform):
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The border, `padding`, and the window after it: `top`, `left`, `height`, `width`."""
-        return self.window_of(*query_size(flat_inputs))
+        with draws.Numbers() as numbers:
+            return self.window_of(*query_size(flat_inputs), numbers)
 
-    def window_of(self, height: int, width: int) -> dict[str, Any]:
+    def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
+        if type(self).make_params is not RandomCrop.make_params or not n:
+            return super()._params_of_batch(chosen, n)
+        with draws.Numbers(expected=2 * n) as numbers:
+            return stacked([self.window_of(height, width, numbers) for height, width in batch_sizes(chosen).tolist()])
+
+    def window_of(self, height: int, width: int, numbers: draws.Numbers) -> dict[str, Any]:
         """What `make_params` gives for images of a size.
 
         Args:
             height, width: of the images, in pixels.
+            numbers: from which the place is drawn.
         """
         left, right, top, bottom = self.padding or (0, 0, 0, 0)
         wanted_height, wanted_width = self.size
@@ -207,8 +216,8 @@ class RandomCrop(Transform):
                 f"{'padded ' if self.padding is not None else ''}input image size {(height, width)}."
             )
         more_rows, more_columns = height - wanted_height, width - wanted_width
-        y = int(torch.randint(0, more_rows + 1, ())) if more_rows else 0
-        x = int(torch.randint(0, more_columns + 1, ())) if more_columns else 0
+        y = numbers.integer(0, more_rows + 1) if more_rows else 0
+        x = numbers.integer(0, more_columns + 1) if more_columns else 0
         padding = [left, top, right, bottom]
         return {
             "needs_crop": bool(more_rows or more_columns), "top": y, "left": x, "height": wanted_height,
@@ -400,7 +409,7 @@ def _corners_of_boxes(flat: list[Any]) -> tuple[np.ndarray, np.ndarray]:
             boxes = targets.convert(format="xyxy", normalized=False).boxes
             if not isinstance(boxes, ndd.Batch):
                 return _rows_of_boxes([boxes])
-            return _rows_of_boxes([boxes.select(x.number)] if isinstance(x, SampleOf) else boxes.cpu().tensors)
+            return _rows_of_boxes([boxes.select(x.number)] if isinstance(x, SampleOf) else list(boxes.cpu().tensors))
     boxes = get_bounding_boxes(flat)
     return _rows_of_boxes([F.convert_bounding_box_format(plain(boxes), boxes.format, "XYXY")])
 

@@ -428,4 +428,9 @@ class RandomResize(_RandomSize):
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The `size`: a list of one number."""
-        return {"size": [int(torch.randint(self.min_size, self.max_size, ()))]}
+        return {"size": [draws.integer(self.min_size, self.max_size)]}
+
+    def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
+        if type(self).make_params is not RandomResize.make_params:
+            return super()._params_of_batch(chosen, n)
+        return {"size": draws.integers(n, self.min_size, self.max_size)[:, None]}

@@ -86,7 +86,8 @@ class _ResizedWindow:
         most = getattr(self.resize, "max_size", None) if type(self.resize) is Resize else None
         given = [None if row is None else row.tolist() for row in rows]
         extents = [resized_size(old, new, most) for old, new in zip(sizes_of(images).tolist(), given, strict=True)]
-        params = [crop.window_of(*extent) for extent in extents]
+        with draws.Numbers(expected=2 * n) as numbers:
+            params = [crop.window_of(*extent, numbers) for extent in extents]
         sizes, wanted = np.array(extents), np.array(crop.size)
         # Where the windows lie in the resized images, without the border.
         corners = np.array([(p["top"] - p["padding"][1], p["left"] - p["padding"][0]) for p in params])
@@ -112,4 +113,4 @@ class _ResizedWindow:
 
 
 def _rows(values: np.ndarray, kind: Any = np.float64) -> Any:
-    return ndd.as_batch(np.ascontiguousarray(values.astype(kind)))
+    return ndd.batch(np.ascontiguousarray(values.astype(kind)))

@@ -94,6 +94,7 @@ def test_any_bits_in_any_layout(bits, planes, layout):
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", [n for n in LAYOUTS if "last bit" not in n])
 @pytest.mark.parametrize("bits", [8, 10, 12, 14, 16])
+@pytest.mark.drawn(9)
 def test_against_the_oracle(dali, bits, layout):
     unsaid = [(1, None), (3, None), (4, None)] if bits in (8, 16) else []  # it refuses these of other bits
     for channels, colours in ((1, GRAY), (3, RGB), (4, RGB), *unsaid):

@@ -114,7 +114,7 @@ def plain(path):
     return frames, times
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_frames_of_real_videos_are_those_of_decoding_from_the_start(path, threads):

@@ -55,6 +55,7 @@ def sensor(image, position):
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@pytest.mark.drawn(5)
 def test_against_the_oracle(dali, dtype, algorithm, position):
     more = {} if algorithm is None else {"algorithm": algorithm}
 
@@ -148,6 +149,7 @@ def test_a_photograph_comes_back(algorithm):
 
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("algorithm", ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv"])
+@pytest.mark.drawn(3)
 def test_gpu_is_the_cpu(algorithm, position, emulated_gpu):
     for dtype in ("uint8",) if algorithm == "vng_ocv" else ("uint8", "uint16"):
         batch = ndd.batch(mosaics(dtype), layout="HW")

@@ -112,6 +112,7 @@ def test_pillow_writes_and_reads_the_same(quality):
 
 
 @pytest.mark.parametrize("quality", [1, 10, 49, 50, 77, 100])
+@pytest.mark.drawn(3)
 def test_gpu_is_the_cpu_bit_for_bit(quality, emulated_gpu):
     images = ndd.batch(pictures(), layout="HWC")
     expected = ndd.jpeg_compression_distortion(images, quality=quality)

@@ -335,6 +335,7 @@ def test_hue_turns_a_photograph_around(dali):
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
+@pytest.mark.drawn(4)
 def test_gpu_equals_cpu(emulated_gpu, op):
     """Sizes around a thread's share, samples at any address, every pair of types; one launch."""
     rng = np.random.default_rng(2)

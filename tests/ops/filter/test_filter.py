@@ -64,6 +64,7 @@ def batch(values, layout=None):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", SHAPES)
+@pytest.mark.drawn(5)
 def test_layouts(layout, dali):
     rng = np.random.default_rng(1)
     kernel = weights(rng, 3, 5)
@@ -257,6 +258,7 @@ SCIPY = {"reflect_101": "mirror", "reflect_1001": "reflect", "wrap": "wrap", "cl
 
 
 @pytest.mark.parametrize("border", SCIPY)
+@pytest.mark.drawn(3)
 def test_volumes(border):
     ndimage = pytest.importorskip("scipy.ndimage")
     rng = np.random.default_rng(12)

@@ -59,6 +59,7 @@ def random_erase(pick, rng):
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.drawn(1)
 def test_erase_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
     good = 0

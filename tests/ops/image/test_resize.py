@@ -38,6 +38,7 @@ def both(dali, samples, layout, arguments, name="resize"):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.drawn(6)
 def test_random_arguments_as_dali(dali, layout, dtype):
     for seed in range(6):
         draw = Draw(100 * LAYOUTS.index(layout) + 10 * TYPES.index(dtype) + seed, layout, dtype, 1 + seed % 3)
@@ -230,7 +231,7 @@ def test_regions_out_of_all_reason_are_refused(places):
     for operator in (ndd.resize, ndd.tensor_resize, ndd.resize_crop_mirror):
         how = {"sizes": [2, 2], "axes": [0, 1]} if operator is ndd.tensor_resize else {"size": [2, 2]}
         with pytest.raises(
-            RuntimeError, match=r"`roi_.*`: expected a place at most 10,000,000 pixels outside of the 4 x 5"
+            RuntimeError, match=r"`roi_.*`: expected a place at most 10,000,000 pixels outside the 4 x 5"
         ):
             operator(image, roi_start=[places[0]] * 2, roi_end=[places[1]] * 2, **how).evaluate()
 
@@ -275,7 +276,7 @@ GPU_CASES = [
 ]
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("layout", "shape", "arguments", "launches"), GPU_CASES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_gpu_as_cpu(emulated_gpu, layout, shape, arguments, launches, dtype):

@@ -147,6 +147,7 @@ def test_more_axes_than_dali():
 
 
 @pytest.mark.parametrize("axes", [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]])
+@pytest.mark.drawn(4)
 def test_gpu_as_cpu(emulated_gpu, axes):
     samples = [np.random.default_rng(2).random(s, np.float32) for s in ((6, 9, 8), (5, 8, 11))]
     batch = ndd.batch(samples)

@@ -25,7 +25,8 @@ def in_type_of(result: Any, value: Any) -> Any:
 
 def typed(number: float, value: Any) -> Any:
     """A whole number as an operand of the type of a picture: the result has that type too, without another pass."""
-    return ndd.as_tensor(np.array(int(number), value.dtype.numpy)).to_device(value.device)
+    most = np.iinfo(value.dtype.numpy).max  # of int64, which is no float
+    return ndd.tensor(np.array(min(int(number), most), value.dtype.numpy)).to_device(value.device)
 
 
 def on_device_of(operand: Any, value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import ndd
+from ndd.ops.color.color_jitter import BRIGHTNESS, CONTRAST, HUE, SATURATION, color_step
 from ndd.torchvision.v2.functional.arithmetic import (
     channel,
     channels_of,
@@ -20,9 +21,9 @@ from ndd.torchvision.v2.functional.arithmetic import (
     on_device_of,
     with_channels,
 )
-from ndd.torchvision.v2.functional.conversions import scaled_to
-from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.values import count_of, layout_of, rows_of, varies
+from ndd.torchvision.v2.functional.conversions import scaled_to, wide
+from ndd.torchvision.v2.functional.kinds import functional, through, unserved
+from ndd.torchvision.values import count_of, kind_of, layout_of, rows_of, varies
 
 
 def on_images(name: str, inpt: Any, images: Any) -> Any:
@@ -114,17 +115,17 @@ def adjust_hue(inpt: Any, hue_factor: float) -> Any:
 
 
 _JITTERED = (ndd.uint8, ndd.float16, ndd.float32)
+_STEPS = {"brightness": BRIGHTNESS, "contrast": CONTRAST, "saturation": SATURATION, "hue": HUE}
 
 
 def _jittered(value: Any, count: int | None, name: str, factor: Any) -> Any:
     """One step of `ndd.color_jitter`, by a factor that is known; types that it does not take as fractions of white."""
-    rows = rows_of(factor, count).reshape(-1, 1).astype(np.float32)
-    both = np.repeat(rows, 2, axis=1)
-    ranges = ndd.as_batch(both) if varies(factor, count) else both[0].tolist()
-    how = {name: ranges, "order": [0, 1, 2, 3], "rng": ndd.random.RNG(seed=0)}  # nothing is left to be drawn
+    rows = rows_of(factor, count).reshape(-1, 1)
+    both = np.concatenate((rows, 1.0 - rows), axis=1).astype(np.float32)
+    how = {"step": _STEPS[name], "factors": ndd.batch(both) if varies(factor, count) else both[0].tolist()}
     if value.dtype in _JITTERED:
-        return ndd.color_jitter(value, **how)
-    share = ndd.color_jitter(ndd.cast(value, dtype=ndd.float32) * (1.0 / largest(value.dtype)), **how)
+        return color_step(value, **how)
+    share = color_step(ndd.cast(value, dtype=ndd.float32) * (1.0 / largest(value.dtype)), **how)
     if is_float(value):
         return ndd.cast(share, dtype=value.dtype)
     return ndd.cast(ndd.math.floor(share * largest(value.dtype)), dtype=value.dtype)
@@ -149,7 +150,7 @@ def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
     gain = factor_of(gain, count, lambda rows: rows == rows, "gain is not a number")
 
     def images(value: Any) -> Any:
-        real = value if is_float(value) else scaled_to(value, ndd.float32)
+        real = wide(value) if is_float(value) else scaled_to(value, ndd.float32)
         bright = ndd.math.fpow(real, on_device_of(power, value))
         if isinstance(gain, ndd.Batch) or gain != 1.0:
             bright = ndd.math.clamp(bright * on_device_of(gain, value), 0.0, 1.0)
@@ -173,10 +174,17 @@ def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
     """
     if num_output_channels not in (1, 3):
         raise ValueError(f"num_output_channels must be 1 or 3, got {num_output_channels}.")
+    _no_video("rgb_to_grayscale", inpt)
     return on_images("rgb_to_grayscale", inpt, lambda v: _grey_of(v, num_output_channels))
 
 
 to_grayscale = rgb_to_grayscale
+
+
+def _no_video(name: str, inpt: Any) -> None:
+    """TypeError for `tv_tensors.Video`, as torchvision raises it."""
+    if kind_of(inpt) == "video":
+        raise unserved(name, inpt, "images, ndd.Targets")
 
 
 def _grey_of(value: Any, channels: int) -> Any:
@@ -203,6 +211,7 @@ def grayscale_to_rgb(inpt: Any) -> Any:
     >>> F.grayscale_to_rgb(torch.tensor([[[7]]])).flatten()
     tensor([7, 7, 7])
     """
+    _no_video("grayscale_to_rgb", inpt)
     return on_images(
         "grayscale_to_rgb", inpt, lambda v: v if min(channels_of(v) or {3}) >= 3 else _grey_of(v, 3)
     )  # fmt: skip

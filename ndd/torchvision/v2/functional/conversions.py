@@ -11,7 +11,14 @@ import numpy as np
 import torch
 
 import ndd
-from ndd.torchvision.v2.functional.arithmetic import in_type_of, is_float, largest, on_device_of, value_bits
+from ndd.torchvision.v2.functional.arithmetic import (
+    in_type_of,
+    is_float,
+    largest,
+    on_device_of,
+    typed,
+    value_bits,
+)
 from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, is_pil, kind_of, layout_of, per_sample, plain, tv_tensors, wrapped
 
@@ -44,7 +51,8 @@ def scaled_to(value: Any, dtype: Any) -> Any:
     shift = value_bits(source) - value_bits(dtype)
     if shift > 0:
         return ndd.cast(value >> shift, dtype=dtype)
-    return ndd.cast(ndd.cast(value, dtype=dtype) * (1 << -shift), dtype=dtype)
+    widened = ndd.cast(value, dtype=dtype)
+    return ndd.cast(widened * typed(1 << -shift, widened), dtype=dtype)
 
 
 def _constant(number: float, value: Any) -> Any:
@@ -83,6 +91,10 @@ def to_dtype(inpt: Any, dtype: torch.dtype = torch.float32, scale: bool = False)
     if kind in ("mask", "boxes", "points") or (kind in ("tensor", "image", "video") and not scale):
         tensor = plain(inpt)
         return wrapped(tensor.to(_BY_NAME[target.name]), inpt)
+    if kind in ("tensor", "image", "video") and inpt.dtype is torch.bool:  # whose white is 1
+        if target.name not in (*_FLOATS, "bool"):
+            value_bits(ndd.bool)
+        return wrapped(plain(inpt).to(_BY_NAME[target.name]), inpt)
     if kind == "pil":
         raise TypeError(f"Functional F.to_dtype supports tensors and ndd's values, but got {type(inpt)} instead.")
 
@@ -130,7 +142,7 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
     count = count_of(inpt)
     if (isinstance(std, list | tuple) and not all(std)) or (isinstance(std, int | float) and std == 0):
         raise ValueError("std evaluated to zero, leading to division by zero.")
-    if kind_of(inpt) in ("tensor", "image", "video") and inpt.ndim < 3:
+    if kind_of(inpt) in ("tensor", "image", "video") and inpt.ndim < 3 and inpt.is_floating_point():
         raise ValueError(f"Expected tensor to be a tensor image of size (..., C, H, W). Got {inpt.shape}.")
     if kind_of(inpt) == "pil":
         raise TypeError("Functional F.normalize does not support PIL images: convert them by to_image and to_dtype")
@@ -144,7 +156,7 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
         def operand(numbers: Any) -> Any:
             numbers = per_sample(numbers, count, axes=1)
             if isinstance(numbers, ndd.Batch):
-                return ndd.as_batch(numbers.torch().to(torch.float32).reshape(numbers.batch_size, *shape))
+                return ndd.batch(numbers.torch().to(torch.float32).reshape(numbers.batch_size, *shape))
             array = np.asarray(numbers, np.float32)
             return float(array) if array.ndim == 0 else ndd.as_tensor(array.reshape(shape), layout=layout)
 

@@ -21,7 +21,7 @@ def pairs(first: Any, second: Any, count: int | None) -> Any:
     if not (varies(first, count) or varies(second, count)):
         return [int(per_sample(first, count)), int(per_sample(second, count))]
     columns = np.broadcast_arrays(rows_of(first, count).reshape(-1), rows_of(second, count).reshape(-1))
-    return ndd.as_batch(np.stack(columns, axis=1).astype(np.int32))
+    return ndd.batch(np.stack(columns, axis=1).astype(np.int32))
 
 
 @functional
@@ -30,7 +30,8 @@ def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
 
     Args:
         inpt: images, masks, boxes, points or `ndd.Targets`.
-        top, left: row and column of the corner in pixels; below 0 lies outside.
+        top, left: row and column of the corner in pixels; below 0 lies outside. (Of a window that lies wholly before the first
+            row or column torchvision makes an image of another size; here it is 0 all over.)
         height, width: of the window, in pixels.
 
     >>> import torch
@@ -222,7 +223,7 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
         raise ValueError(f"Padding mode '{padding_mode}' is not supported if fill is not scalar")
 
     def cut(value: Any, fills: list[float] = fills) -> Any:
-        _fills_bytes(fills, value)
+        _check_fills(fills, value)
         sizes = sizes_of(value)
         start, shape = -sides[:, 1::-1], sizes + sides[:, 1::-1] + sides[:, :1:-1]
         policy = "pad" if padding_mode == "constant" else padding_mode
@@ -273,18 +274,21 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
     )
 
 
-def _fills_bytes(fills: list[float], value: Any) -> None:
-    """RuntimeError for no fill, and for one that bytes cannot hold."""
+def _check_fills(fills: list[float], value: Any) -> None:
+    """RuntimeError for no fill, and for one that the element type cannot hold."""
     if not fills:
         raise RuntimeError("fill: expected one number, or one for each channel, got an empty list")
-    if value.dtype == ndd.uint8 and len(fills) == 1 and not 0 <= fills[0] <= 255:
-        raise RuntimeError(f"fill: value {fills[0]} cannot be converted to type uint8 without overflow")
+    kind = value.dtype.numpy
+    if np.dtype(kind).kind in "iu" and len(fills) == 1:
+        limits = np.iinfo(kind)
+        if not limits.min <= fills[0] <= limits.max:
+            raise RuntimeError(f"fill: value {fills[0]} cannot be converted to type {np.dtype(kind)} without overflow")
 
 
 def filled_window(value: Any, corners: np.ndarray, size: Any, fill: Any) -> Any:
     """The windows of `size` (H, W) at `corners` `[N or 1, 2]` (y, x) of images, with `fill` outside, as `pad` has it."""
     fills: list[float] = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
-    _fills_bytes(fills, value)
+    _check_fills(fills, value)
     how = {"axis_names": "HW", "fill_values": fills, "out_of_bounds_policy": "pad"}
     return ndd.slice(value, start=_rows(corners, value), shape=[int(side) for side in size], **how)
 
@@ -321,4 +325,4 @@ def _rows(values: np.ndarray, like: Any) -> Any:
     """Numbers `[N or 1, 2]` as a parameter of an operator on `like`."""
     if len(values) == 1 or not isinstance(like, ndd.Batch):
         return values[0].tolist()
-    return ndd.as_batch(np.ascontiguousarray(values).astype(np.int32))
+    return ndd.batch(np.ascontiguousarray(values).astype(np.int32))

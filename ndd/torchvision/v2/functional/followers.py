@@ -32,7 +32,7 @@ def followed(
     if boxes is not None or points is not None:
         sizes = sizes_of(whole.images)
         matrices = _of_fractions(*maps(sizes), sizes)
-        matrix = ndd.as_batch(matrices) if isinstance(whole.images, ndd.Batch) else matrices[0].tolist()
+        matrix = ndd.batch(matrices) if isinstance(whole.images, ndd.Batch) else matrices[0].tolist()
         if boxes is not None:
             boxes = ndd.bbox_transform(boxes, MT=matrix, remove_threshold=0.0)
         if points is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 
 import ndd
 from ndd.torchvision.v2.functional.arithmetic import (
@@ -21,6 +22,12 @@ from ndd.torchvision.v2.functional.colors import on_images
 from ndd.torchvision.v2.functional.conversions import scaled_to, wide
 from ndd.torchvision.v2.functional.kinds import functional
 from ndd.torchvision.values import count_of, layout_of, rows_of, varies
+
+
+def _check_type(inpt: Any) -> None:
+    """TypeError for tensors of truth values, which go through ndd as bytes."""
+    if isinstance(inpt, torch.Tensor) and inpt.dtype is torch.bool:
+        value_bits(ndd.bool)
 
 
 def _inverted(value: Any) -> Any:
@@ -41,6 +48,7 @@ def invert(inpt: Any) -> Any:
     >>> F.invert(torch.tensor([[[0, 100, 255]]], dtype=torch.uint8))
     tensor([[[255, 155,   0]]], dtype=torch.uint8)
     """
+    _check_type(inpt)
     return on_images("invert", inpt, _inverted)
 
 
@@ -65,7 +73,7 @@ def posterize(inpt: Any, bits: int) -> Any:
 
     def operand(numbers: np.ndarray, dtype: Any, value: Any) -> Any:
         numbers = numbers.astype(dtype.numpy)
-        return on_device_of(ndd.as_batch(numbers), value) if varies(bits, count) else numbers.reshape(-1)[0].item()
+        return on_device_of(ndd.batch(numbers), value) if varies(bits, count) else numbers.reshape(-1)[0].item()
 
     def images(value: Any) -> Any:
         if is_float(value):
@@ -80,6 +88,7 @@ def posterize(inpt: Any, bits: int) -> Any:
         mask = operand(masks, value.dtype, value)
         return in_type_of(value & (mask if isinstance(mask, ndd.Batch) else typed(mask, value)), value)
 
+    _check_type(inpt)
     return on_images("posterize", inpt, images)
 
 
@@ -108,8 +117,9 @@ def solarize(inpt: Any, threshold: float) -> Any:
         if is_float(value):
             share = ndd.cast(above, dtype=ndd.float32)
             return in_type_of(wide(value) * (1.0 - share) + (1.0 - wide(value)) * share, value)
-        return in_type_of(value ^ (ndd.cast(above, dtype=value.dtype) * int(largest(value.dtype))), value)
+        return in_type_of(value ^ (ndd.cast(above, dtype=value.dtype) * typed(largest(value.dtype), value)), value)
 
+    _check_type(inpt)
     return on_images("solarize", inpt, images)
 
 
@@ -130,7 +140,7 @@ def autocontrast(inpt: Any) -> Any:
         check_channels(value)
         bound, layout = largest(value.dtype), layout_of(value)
         axes = [layout.index("H"), layout.index("W")]
-        real = wide(value) if is_float(value) else ndd.cast(value, dtype=ndd.float32)
+        real = ndd.cast(value, dtype=ndd.float32)
         low, high = (f(real, axes=axes, keep_dims=True) for f in (ndd.reductions.min, ndd.reductions.max))
         flat = ndd.cast(low == high, dtype=real.dtype)
         scale = (high - low) * (1.0 / bound) * (1.0 - flat) + flat
@@ -156,4 +166,5 @@ def equalize(inpt: Any) -> Any:
     def images(value: Any) -> Any:
         return scaled_to(ndd.equalize(scaled_to(value, ndd.uint8), rule="pillow"), value.dtype)
 
+    _check_type(inpt)
     return on_images("equalize", inpt, images)

@@ -56,7 +56,7 @@ def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None =
     if (rows <= 0).any():
         raise ValueError(f"sigma should have positive values. Got {sigma}")
     rows = np.broadcast_to(rows, (len(rows), 2))[:, ::-1].astype(np.float32)
-    widths = ndd.as_batch(np.ascontiguousarray(rows)) if varies(sigma, count) else rows[0].tolist()
+    widths = ndd.batch(np.ascontiguousarray(rows)) if varies(sigma, count) else rows[0].tolist()
 
     def images(value: Any) -> Any:
         for size in sizes_of(value):
@@ -88,7 +88,9 @@ def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
     """
     count = count_of(inpt)
     text = f"sharpness_factor ({sharpness_factor}) is not non-negative."
-    factor = factor_of(sharpness_factor, count, lambda rows: rows >= 0, text)
+    factor_of(sharpness_factor, count, lambda rows: rows >= 0, text)
+    rest = (1.0 - rows_of(sharpness_factor, count)).astype(np.float32).astype(np.float64)
+    share = ndd.batch(rest) if varies(sharpness_factor, count) else ndd.tensor(rest.reshape(-1)[0])
 
     def images(value: Any) -> Any:
         check_channels(value)
@@ -99,7 +101,10 @@ def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
         smooth = _smoothed(real)
         if not is_float(value):
             smooth = ndd.math.floor(smooth + 0.5)
-        mixed = real + (smooth - real) * (1.0 - on_device_of(factor, value)) * (1.0 - border)
+        away = ndd.cast(
+            (smooth - real) * (1.0 - border), dtype=ndd.float64
+        )  # in which the product is exact, as torch has it
+        mixed = ndd.cast(away * on_device_of(share, value) + ndd.cast(real, dtype=ndd.float64), dtype=ndd.float32)
         result = ndd.math.clamp(mixed, 0.0, largest(value.dtype))
         return in_type_of(result if is_float(value) else ndd.math.floor(result), value)
 
@@ -114,7 +119,7 @@ def _smoothed(value: Any) -> Any:
 
 
 def _like(rows: np.ndarray, value: Any) -> Any:
-    return ndd.as_batch(rows.astype(np.int32)) if isinstance(value, ndd.Batch) else rows[0].tolist()
+    return ndd.batch(rows.astype(np.int32)) if isinstance(value, ndd.Batch) else rows[0].tolist()
 
 
 @functional
@@ -137,6 +142,8 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
     count, kind = count_of(inpt), kind_of(inpt)
     spread = factor_of(sigma, count, lambda rows: ~(rows < 0), f"sigma shouldn't be negative. Got {sigma}")
     middle = factor_of(mean, count, lambda rows: True, "")
+    if kind in ("tensor", "image", "video") and inpt.dtype is torch.bool:  # which go through ndd as bytes
+        raise ValueError(f"Input tensor is expected to be in uint8 or float dtype, got dtype={inpt.dtype}")
     drawn = _drawn_by_torch(inpt) if kind in ("tensor", "image", "video") else None
 
     def images(value: Any) -> Any:
@@ -165,7 +172,8 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
 def _drawn_by_torch(inpt: Any) -> Any:
     tensor = plain(inpt)
     drawn = torch.randn_like(tensor, dtype=tensor.dtype if tensor.is_floating_point() else torch.float32)
-    return ndd.as_batch(drawn.float().reshape(-1, *tensor.shape[-3:]), layout="CHW") if tensor.numel() else None
+    shape = (-1, *(1,) * (3 - tensor.ndim), *tensor.shape[-3:])
+    return ndd.as_batch(drawn.float().reshape(shape), layout="CHW") if tensor.numel() else None
 
 
 @functional
@@ -230,13 +238,13 @@ def _fill_of(v: Any, count: int | None) -> Any:
     if tensor.ndim == 3 and tuple(tensor.shape[1:]) == (1, 1):
         return tensor.flatten().tolist()
     if tensor.ndim == 4 and tuple(tensor.shape[2:]) == (1, 1) and len(tensor) == count:
-        return ndd.as_batch(tensor.flatten(1).to(torch.float32))
+        return ndd.batch(tensor.flatten(1).to(torch.float32))
     return per_sample(v, count) if tensor.ndim == 1 and len(tensor) == count else None
 
 
 def _on_canvas(patch: Any, corner: Any, sizes: np.ndarray, value: Any) -> Any:
     """Pixels on black, at their place in pictures of `sizes`."""
-    start = [-c for c in corner] if isinstance(corner, list) else ndd.as_batch(-corner.torch())
+    start = [-c for c in corner] if isinstance(corner, list) else ndd.batch(-corner.torch())
     return ndd.slice(
         patch, start=start, shape=_like(sizes, value), axis_names="HW", out_of_bounds_policy="pad"
     )  # fmt: skip

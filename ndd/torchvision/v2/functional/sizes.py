@@ -68,6 +68,16 @@ def _checked_size(size: Any, max_size: int | None) -> list[int]:
     return size
 
 
+def _check_sides(value: Any, size: Any, max_size: int) -> None:
+    """RuntimeError where a side would have no pixels: a long thin image whose longer side is cut down."""
+    for each in sizes_of(value).tolist():
+        if min(each) and not min(resized_size(each, size, max_size)):
+            raise RuntimeError(
+                f"Input and output sizes should be greater than 0, but got an image of {tuple(each)} pixels (H, W), whose "
+                f"longer side is brought to {max_size}"
+            )
+
+
 def _how(interpolation: Any, antialias: bool | None) -> dict[str, Any]:
     """The filter, as arguments of `ndd.resize`."""
     mode = interpolation_mode(interpolation)
@@ -146,7 +156,14 @@ def resize(
         return _scale(result / np.maximum(sizes, 1)), result
 
     def images(value: Any) -> Any:
+        if max_size is not None:
+            _check_sides(value, size, max_size)
         return _resampled(value, **target, **_how(mode, antialias))
+
+    def masks(value: Any) -> Any:
+        if max_size is not None:
+            _check_sides(value, size, max_size)
+        return _resampled(value, **target, **of_masks)
 
     followed_images = inpt.images if kind == "targets" else None
 
@@ -162,7 +179,7 @@ def resize(
         "resize",
         inpt,
         images,
-        masks=lambda v: _resampled(v, **target, **of_masks),
+        masks=masks,
         boxes=boxes,
         points=points,
         targets=lambda t: followed(t, images, moved, lambda v: _resampled(v, **target, **of_masks)),
@@ -242,4 +259,4 @@ def _sum(first: Any, second: Any) -> Any:
     if not isinstance(first, ndd.Batch) and not isinstance(second, ndd.Batch):
         return [a + b for a, b in zip(first, second, strict=True)]
     rows = [v.torch() if isinstance(v, ndd.Batch) else torch.tensor([v], dtype=torch.int32) for v in (first, second)]
-    return ndd.as_batch((rows[0] + rows[1]).to(torch.float32))
+    return ndd.batch((rows[0] + rows[1]).to(torch.float32))

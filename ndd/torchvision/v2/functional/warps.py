@@ -18,10 +18,10 @@ import torch
 import ndd
 from ndd.torchvision.interpolation import InterpolationMode, interpolation_mode
 from ndd.torchvision.v2.functional import boxes as box
-from ndd.torchvision.v2.functional.arithmetic import channels_of, with_channels
+from ndd.torchvision.v2.functional.arithmetic import channels_of, is_float, with_channels
 from ndd.torchvision.v2.functional.followers import followed
 from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.values import Fills, count_of, layout_of, rows_of, sizes_of
+from ndd.torchvision.values import Fills, count_of, kind_of, layout_of, pixels_of, rows_of, sizes_of
 
 NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 _WARPED = (ndd.uint8, ndd.int16, ndd.float32)
@@ -34,8 +34,8 @@ Maps = Callable[[Size, torch.device], torch.Tensor]
 def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpolation: Any, fill: Any) -> Any:
     """Pictures through `ndd.warp_affine` or `ndd.experimental.warp_perspective`, whose `matrix` and `size` of the results are given
     as the rule "torchvision" has them."""
-    mode, fills = _checked_mode(interpolation), _fills(fill, value)
-    kind = value.dtype
+    mode = _checked_mode(interpolation)
+    fills, kind = _fills(fill, value, mode), value.dtype
     value = value if kind in _WARPED else ndd.cast(value, dtype=ndd.float32)
     frames, back = _as_frames(with_channels(value), "HWC" if layout_of(value) == "HW" else layout_of(value))
     how = {"matrix": matrix, "size": size, "rule": "torchvision"}
@@ -79,8 +79,8 @@ def _as_it_was(result: Any, layout: Any, kind: Any) -> Any:
 
 def warped(value: Any, maps: Maps, interpolation: Any, fill: Any) -> Any:
     """Pictures of which each pixel comes from where `maps` say."""
-    mode, fills = _checked_mode(interpolation), _fills(fill, value)
-    kind, layout = value.dtype, value.layout
+    mode = _checked_mode(interpolation)
+    fills, kind, layout = _fills(fill, value, mode), value.dtype, value.layout
     shaded = mode is BILINEAR and fill is not None
     real = shaded or kind not in _REMAPPED
     value = ndd.cast(value, dtype=ndd.float32) if real and kind != ndd.float32 else value
@@ -119,11 +119,11 @@ def _fill_operand(fills: list[float], frames: Any) -> Any:
         return ndd.as_tensor(array.reshape((1,) * (frames.ndim - 1) + (-1,))).to_device(frames.device)
     counts = [s[0] for s in (frames.shape if isinstance(frames, ndd.Batch) else [frames.shape])]
     rows = [np.tile(array, count // len(fills)).reshape(-1, 1, 1, 1) for count in counts]
-    operand = ndd.as_batch(rows) if isinstance(frames, ndd.Batch) else ndd.as_tensor(rows[0])
+    operand = ndd.batch(rows) if isinstance(frames, ndd.Batch) else ndd.as_tensor(rows[0])
     return operand.to_device(frames.device)
 
 
-def _fills(fill: Any, value: Any) -> list[float]:
+def _fills(fill: Any, value: Any, mode: InterpolationMode) -> list[float]:
     if fill is None:
         return [0.0]
     if not isinstance(fill, int | float | list | tuple):
@@ -137,12 +137,13 @@ def _fills(fill: Any, value: Any) -> list[float]:
             "The number of elements in 'fill' cannot broadcast to match the number of channels of the image "
             f"({len(fills)} != {min(counts)})"
         )
-    return fills
+    # As torch rounds them, halves to even; between pixels they are mixed before.
+    return [float(round(f)) for f in fills] if mode is NEAREST and not is_float(value) else fills
 
 
 def _bordered(value: Any, fills: list[float]) -> Any:
     sizes = sizes_of(value) + 2
-    shape = ndd.as_batch(sizes.astype(np.int32)) if isinstance(value, ndd.Batch) else sizes[0].tolist()
+    shape = ndd.batch(sizes.astype(np.int32)) if isinstance(value, ndd.Batch) else sizes[0].tolist()
     return ndd.slice(value, start=[-1, -1], shape=shape, axis_names="HW", out_of_bounds_policy="pad", fill_values=fills)
 
 
@@ -310,12 +311,41 @@ def rotate(
              [1, 3]]])
     """
     rows = _rows(angle, count_of(inpt), 1)
+    if len(rows) == 1 and center is None:
+        quarters = _quarters(inpt, float(rows[0, 0]) % 360, expand)
+        if quarters is not None:
+            _checked_mode(interpolation)
+            return _turned_by_quarters(inpt, quarters)
 
     def row(i: int) -> tuple[float, list[float], float, list[float]]:
         turn = float(rows[i if len(rows) > 1 else 0, 0])
         return -(turn % 360), [0.0, 0.0], 1.0, [0.0, 0.0]
 
     return _moved("rotate", inpt, row, len(rows) == 1, interpolation, fill, center, expand)
+
+
+def _quarters(inpt: Any, angle: float, expand: bool) -> int | None:
+    """How many quarters of a turn pictures are turned by, where no pixel is lost; else None."""
+    if kind_of(inpt) not in ("ndd", "tensor", "image", "video", "mask") or angle not in (0, 90, 180, 270):
+        return None
+    if angle in (0, 180) or expand:
+        return int(angle) // 90
+    value, _ = pixels_of(inpt)
+    return int(angle) // 90 if all(h == w for h, w in sizes_of(value).tolist()) else None
+
+
+def _turned_by_quarters(inpt: Any, quarters: int) -> Any:
+    """Pictures turned counter-clockwise, by copying pixels."""
+
+    def images(value: Any) -> Any:
+        flips = {0: (0, 0), 1: (0, 1), 2: (1, 1), 3: (1, 0)}[quarters]
+        if quarters % 2:
+            layout = layout_of(value)
+            perm = [layout.index({"H": "W", "W": "H"}.get(letter, letter)) for letter in layout]
+            value = ndd.transpose(value, perm=perm, output_layout=layout)
+        return ndd.flip(value, horizontal=flips[0], vertical=flips[1])
+
+    return through("rotate", inpt, images, masks=images)
 
 
 def _moved(
@@ -338,8 +368,8 @@ def _moved(
         result = [_expanded(m, (h, w)) for m, (h, w) in zip(matrices, sizes, strict=True)] if expand else None
         if len(sizes) < 2:
             return (matrices or [[1.0, 0.0, 0.0, 0.0, 1.0, 0.0]])[0], result and result[0]
-        rows = ndd.as_batch(np.array(matrices, np.float32).reshape(-1, 2, 3))
-        return rows, None if result is None else ndd.as_batch(np.array(result, np.float32))
+        rows = ndd.batch(np.array(matrices, np.float32).reshape(-1, 2, 3))
+        return rows, None if result is None else ndd.batch(np.array(result, np.float32))
 
     def direct(i: int, size: Size, dtype: torch.dtype = torch.float32) -> tuple[list[float], tuple[float, float], Size]:
         """The map of points, the corner of the result (x, y), and its size."""
@@ -452,7 +482,7 @@ def perspective(
 
     def move(value: Any, interpolation: Any, fill: Any) -> Any:
         rows = np.append(np.array(several, np.float32), np.ones((len(several), 1), np.float32), axis=1)
-        matrix = ndd.as_batch(rows.reshape(-1, 3, 3)) if len(rows) > 1 else rows[0].tolist()
+        matrix = ndd.batch(rows.reshape(-1, 3, 3)) if len(rows) > 1 else rows[0].tolist()
         return turned(value, ndd.experimental.warp_perspective, matrix, None, interpolation, fill)
 
     def moved(points: torch.Tensor) -> torch.Tensor:
