@@ -58,7 +58,7 @@ class _Pages:
         """All values. ValueError, or another of `_UNUSUAL`, for pages that are read in no such way."""
         at, parts = 0, []
         while at < len(self._data):
-            compact = Compact(memoryview(self._data)[at:])
+            compact = Compact(self._data.data[at:])
             header = compact.struct(0)
             at += compact.at
             size = header[3]
@@ -80,7 +80,7 @@ class _Pages:
             content = buffer, at, end = self._content(begin, end, header[2])
             levels = buffer[:0]
             if self._depth:
-                (size,) = struct.unpack_from("<I", buffer, at)
+                (size,) = struct.unpack_from("<I", buffer.data, at)
                 levels, content = buffer[at + 4 : end][:size], (buffer, at + 4 + size, end)
         else:
             said = header[8]
@@ -117,9 +117,9 @@ class _Pages:
         buffer, at, end = content
         if not self._buffers or self._buffers[-1] is not buffer:
             self._buffers.append(buffer)
-        starts, sizes = [], []
+        view, starts, sizes = buffer.data, [], []
         for _ in range(count):
-            (size,) = struct.unpack_from("<I", buffer, at)
+            (size,) = struct.unpack_from("<I", view, at)
             at += 4
             if size > end - at:
                 raise ValueError("a value beyond its page")
@@ -137,7 +137,7 @@ def numbers(data: np.ndarray, width: int, count: int) -> np.ndarray:
     """`count` numbers of `width` bits in runs: one number, and how often; or groups of eight, packed."""
     if not 1 <= width <= 32:
         raise ValueError(f"numbers of {width} bits")
-    compact, left, parts = Compact(memoryview(data)), count, [np.zeros(0, np.int64)]
+    compact, left, parts = Compact(data.data), count, [np.zeros(0, np.int64)]
     while left > 0:
         head = compact.varint()
         length = head >> 1
