@@ -294,5 +294,6 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 def _new_image(pixels: np.ndarray, mode: str | None) -> Any:
     __import__("PIL.Image")
     module = sys.modules["PIL.Image"]
+    pixels = pixels.view(np.uint16) if pixels.dtype == np.int16 else pixels  # of which Pillow would make 32 bits
     result = module.fromarray(np.ascontiguousarray(pixels))
     return result if mode in (None, result.mode) else module.frombytes(mode, result.size, result.tobytes())
