@@ -186,3 +186,14 @@ def test_some_samples_without_objects_turn_with_the_others():
     for ours, mask in zip(turned.masks, masks, strict=True):
         wanted = oracle.rotate(tv_tensors.Mask(mask), 30.0, expand=True)
         assert torch.equal(ours.torch(), torch.Tensor(wanted).to(torch.uint8))
+
+
+@pytest.mark.parametrize("source", [*WHOLE, torch.float32])
+@pytest.mark.parametrize("target", [*WHOLE, torch.bool, torch.float32])
+def test_values_of_a_batch_are_converted_as_tensors_are(source, target):
+    """Of whole numbers the lowest bits stay."""
+    value = picture(source, 2, 5, 6, 3)
+    value = value * 100 if source.is_floating_point else value - torch.iinfo(source).max // 3
+    value[:, 0] = 0
+    made = F.to_dtype(ndd.as_batch(value, layout="HWC"), target, scale=False)
+    assert torch.equal(made.torch(), value.to(target))
